@@ -15,6 +15,7 @@
 
 #include "analyzer/check.h"
 #include "lib/finding/finding.h"
+#include "lib/trace/member_state.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
@@ -50,33 +51,14 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
  * never matched). Live, call it when the last producer is gone. Returns 0 or -1 (ENOMEM). */
 int analyzer_finish(struct analyzer *analyzer);
 
-/* The state of one member of one communicator, for tables. */
-struct member_view {
-    uint64_t comm;
-    int rank;       /* in the communicator */
-    int shown_rank; /* that people know */
-    int nranks;
-    int process; /* index; -1: never seen (DC902) */
-    int device;
-    uint64_t issued, started,
-        done;              /* number of collectives, so the last one issued is issued - 1 */
-    uint64_t calls_p2p;    /* sends and receives issued */
-    bool destroyed, ended; /* the communicator at this member; the process */
-    enum did did;          /* where it is, or how its process ended, ... */
-    int32_t did_value;     /* ... with this exit status or signal */
-    const char
-        *where; /* in words: "in cudaStreamSynchronize", "running", "exited with status 0", ... */
-    const char *phase; /* innermost NVTX range, "" if none */
-    uint64_t where_stack;
-    bool where_stack_is_address;
-    uint64_t where_since_ns; /* realtime */
-    const char *last_call;   /* "ncclAllReduce(count=4096, float32, sum)", "" if none */
-};
+/* The trace breaks off here, and its job runs no more: judges what waits, and nothing else that
+ * only the end can show. Returns 0 or -1 (ENOMEM). */
+int analyzer_break_off(struct analyzer *analyzer);
 
 /* Calls `visit` for each member, communicators in order of their creation, ranks ascending.
  * Strings are valid during the call. */
 void analyzer_visit_members(struct analyzer *analyzer,
-                            void (*visit)(void *context, const struct member_view *member),
+                            void (*visit)(void *context, const struct member_state *member),
                             void *context);
 
 /* One line of the tree of waits: who waits in an operation or set-up, and below it, one step

@@ -47,9 +47,10 @@ enum event_kind {
     EVENT_BLIND,   /* notice_blind [process, record] */
     EVENT_SAID,    /* notice_said [process, record] */
     EVENT_PAYLOAD, /* all is known, or will be (payloads.h) [payload] */
-    EVENT_LOST,    /* more records were lost [process] */
-    EVENT_WAITS,   /* on ticks and at the end [graph] */
-    EVENT_FINISH,  /* the trace ends here */
+    EVENT_COMM_STATE, /* ncclCommGetAsyncError said another than before [thread, record] */
+    EVENT_LOST,       /* more records were lost [process] */
+    EVENT_WAITS,      /* on ticks and at the end [graph] */
+    EVENT_FINISH,     /* the trace ends here */
     EVENT_KINDS
 };
 
@@ -79,12 +80,20 @@ enum {
 /* Lists that several checks explain. A mismatch or a bad access makes hangs, errors and exits; a
  * hang makes watchdogs end ranks. DC104 is in no list: ranks that only reduce differently go on in
  * step. */
-#define CODES_HANGS   DC108, DC201, DC202, DC203, DC204, DC205, DC206, DC207, DC208, DC209, DC210
+#define CODES_HANGS \
+    DC108, DC201, DC202, DC203, DC204, DC205, DC206, DC207, DC208, DC209, DC210, DC211
 #define CODES_HAZARDS DC301, DC302, DC303, DC304, DC305
 /* A rank in another position of its training loop: why the calls differ, where they do. */
 #define CODES_LOOPS    DC504, DC505, DC506
 #define CODES_DIVERGED DC101, DC102, DC103, DC105, DC106, DC107, CODES_LOOPS
 #define CODES_WHY      CODES_DIVERGED, DC507, DC110, DC503
+
+/* A usual cause of a finding, and what to look at to tell it from the other causes. */
+struct cause {
+    const char *what;
+    const char *look;
+};
+#define CAUSES(...) ((const struct cause[]){__VA_ARGS__, {NULL, NULL}})
 
 struct check {
     enum code code;
@@ -100,6 +109,9 @@ struct check {
     const enum code *explains, *explains_later;
     const char *title;
     const char *text; /* explain: what it means, how it shows, when it can be wrong; paragraphs */
+    const struct cause
+        *causes;        /* the most common first, ended by NULLs; NULL where there are none */
+    const char *source; /* the documents that its rule comes from; NULL for those about the trace */
     const char *example; /* minimal faulty program, C; NULL where there is none, as the others */
     const char *fix_c;
     const char *fix_torch;

@@ -149,20 +149,21 @@ static void handle_call(struct analyzer *analyzer, struct thread *thread,
     handle_record(analyzer, EVENT_CALL, thread->process, thread, record);
 }
 
-static void update_waits(struct analyzer *analyzer, bool final)
+static void update_waits(struct analyzer *analyzer, enum moment moment)
 {
     bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty &&
                  !analyzer->ends_pending;
-    if (quiet && !final)
+    if (quiet && moment == MOMENT_TICK)
         return;
-    ends_judge(analyzer, final);
+    ends_judge(analyzer, moment == MOMENT_FINAL);
     struct wait_graph graph;
-    if (wait_graph_build(analyzer, final, &graph)) {
+    if (wait_graph_build(analyzer, moment, &graph)) {
         analyzer->failed = true;
         return;
     }
     analyzer->changes_seen = analyzer->changes;
-    analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked;
+    analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked &&
+                                 !wait_graph_misses(&graph);
     const struct event event = {.kind = EVENT_WAITS, .graph = &graph};
     event_handle(analyzer, &event);
     wait_graph_free(&graph);
@@ -350,6 +351,8 @@ static int feed_model(struct analyzer *analyzer, struct process *process,
         return progress_feed(process, record);
     case API_notice_end:
         return ends_feed(analyzer, process, record);
+    case API_notice_exception:
+        return ends_except(process, record);
     case API_notice_reached:
         return comm_reached(analyzer, process, record);
     default:
@@ -381,7 +384,14 @@ static void feed_notice(struct analyzer *analyzer, struct process *process,
         if (process->host->tick_ns < record_realtime(process, record))
             process->host->tick_ns = record_realtime(process, record);
         if (record->api == API_notice_tick)
-            update_waits(analyzer, false);
+            update_waits(analyzer, MOMENT_TICK);
+        break;
+    case API_notice_ending:
+        analyzer->ending_ns = record_realtime(process, record);
+        analyzer->ending_silence_ns = record->ending.silence_ns;
+        if (process->host->tick_ns < analyzer->ending_ns)
+            process->host->tick_ns = analyzer->ending_ns;
+        update_waits(analyzer, MOMENT_ENDING);
         break;
     default:
         was_taken_in(analyzer, feed_model(analyzer, process, record));
@@ -441,6 +451,10 @@ static void feed_point(struct analyzer *analyzer, struct thread *thread,
         break;
     case CLASS_RANGE:
         feed_range(analyzer, thread, record);
+        break;
+    case CLASS_QUERY:
+        comm_state(thread->process, record);
+        handle_record(analyzer, EVENT_COMM_STATE, thread->process, thread, record);
         break;
     case CLASS_GROUP:
         if (record->api == API_ncclGroupStart)
@@ -508,13 +522,20 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
     return result_of(analyzer);
 }
 
+int analyzer_break_off(struct analyzer *analyzer)
+{
+    analyzer->failed = false;
+    update_waits(analyzer, MOMENT_ENDING);
+    return result_of(analyzer);
+}
+
 int analyzer_finish(struct analyzer *analyzer)
 {
     if (analyzer->finished)
         return 0;
     analyzer->finished = true;
     analyzer->failed = false;
-    update_waits(analyzer, true);
+    update_waits(analyzer, MOMENT_FINAL);
     payloads_finish(analyzer);
     const struct event event = {.kind = EVENT_FINISH};
     event_handle(analyzer, &event);

@@ -33,6 +33,8 @@ struct analyzer {
     uint64_t changes,
         changes_seen;      /* records since the start; when the wait graph was last looked at */
     bool wait_graph_empty; /* it had no wait then */
+    uint64_t ending_ns;    /* when the job was last about to be ended from outside; 0 never */
+    uint64_t ending_silence_ns; /* for how long it had made no progress then; 0 not known */
     bool ends_pending, finished;
 };
 

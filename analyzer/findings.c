@@ -149,23 +149,9 @@ struct act kernel_act(const struct process *process, const struct record *record
                         .name = text_kernel_name(function, name, bytes)};
 }
 
-static void finding_clear(struct finding *finding)
-{
-    free(finding->what);
-    free(finding->todo);
-    for (int i = 0; i < finding->sides; i++) {
-        rankset_free(&finding->side[i].ranks);
-        act_free(&finding->side[i].act);
-        act_free(&finding->side[i].now);
-        free(finding->side[i].call);
-        free(finding->side[i].phase);
-        free(finding->side[i].where);
-    }
-}
-
 void draft_drop(struct draft *draft)
 {
-    finding_clear(&draft->finding);
+    finding_free(&draft->finding);
     rankset_free(&draft->processes);
 }
 
@@ -438,7 +424,7 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
     add_fingerprints(draft);
-    finding_clear(&reported->finding);
+    finding_free(&reported->finding);
     rankset_free(&reported->processes);
     reported->check = draft->check;
     reported->finding = draft->finding;
@@ -457,7 +443,7 @@ void findings_flush(struct analyzer *analyzer)
 void findings_free(struct analyzer *analyzer)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        finding_clear(&analyzer->reported[i].finding);
+        finding_free(&analyzer->reported[i].finding);
         rankset_free(&analyzer->reported[i].processes);
     }
     free(analyzer->reported);

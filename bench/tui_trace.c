@@ -13,7 +13,7 @@ static void store_member_rows(struct store *store, int rank, uint64_t operations
 {
     struct error err = {{0}};
     uint64_t issued = operations - (rank == LATE_RANK);
-    const struct store_member member = {
+    const struct member_state member = {
         .comm = comm,
         .rank = rank,
         .shown_rank = rank,
@@ -28,7 +28,7 @@ static void store_member_rows(struct store *store, int rank, uint64_t operations
         .last_call = "ncclAllReduce(count=4096, float32, sum)",
         .since_ns = now_ns,
     };
-    bench_check(store_member(store, &member, &err), &err);
+    bench_check(store_member(store, &member, 0, &err), &err);
 }
 
 int main(int argc, char **argv)

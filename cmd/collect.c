@@ -17,6 +17,7 @@
 #include "cmd/options/choice.h"
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
+#include "lib/base/descriptors.h"
 
 struct collect_request {
     bool daemon, foreground, quiet, fresh;
@@ -45,7 +46,7 @@ static int go_to_background(const char *directory, struct error *err)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/collector.log", directory);
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666),
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666),
         null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (log < 0 || null < 0)
         return error_set(err, "can't open %s: %s", log < 0 ? path : "/dev/null", strerror(errno));
@@ -109,13 +110,15 @@ static int collect_once(const struct collect_request *request, const char *direc
                         struct choice *choice, struct collector_summary *summary)
 {
     struct error err;
-    int holder = 0, lock = directory_lock(directory, &holder, &err);
-    if (lock == -2)
+    struct directory_claim claim;
+    int holder = 0, claimed = directory_claim(directory, &claim, &holder, &err);
+    if (claimed == -2)
         return say_held(request, directory, holder);
-    if (lock < 0)
+    if (claimed < 0)
         return command_fail(&err);
     const struct collector_options options = {
         .directory = directory,
+        .database = claim.database,
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
         .fresh = request->fresh,
         .notify_fd = (int)request->notify_fd,
@@ -124,7 +127,7 @@ static int collect_once(const struct collect_request *request, const char *direc
         .first_wait_s = first_wait_seconds(request),
     };
     int result = collector_run(&options, summary, &err);
-    close(lock);
+    directory_release(&claim);
     if (result < 0)
         return command_fail(&err);
     say_result(request, directory, summary);
@@ -198,6 +201,8 @@ int command_collect(int argc, char **argv)
         return options_usage_error(&options, "--daemon and --foreground exclude each other");
     char directory[PATH_MAX];
     struct error err;
+    descriptors_raise();
+    umask(0777 & ~directory_mode());
     if (directory_make(argv[0], directory, &err) < 0)
         return command_fail(&err);
     int background = request.daemon ? go_to_background(directory, &err) : 0;

@@ -90,6 +90,9 @@ static void print_end(const struct doctor_table *table, const char *program,
     else if (table->failures)
         printf("\nIt will not work: %d check%s failed.\n", table->failures,
                table->failures == 1 ? "" : "s");
+    else if (program && !doctor_has_driver())
+        printf("\nThere is no GPU here; on 4 emulated ones: ddpcheck run --emulate 4%s -- %s\n",
+               option, program);
     else if (program)
         printf("\nIt will work: ddpcheck run%s -- %s\n", option, program);
     else

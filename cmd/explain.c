@@ -14,31 +14,62 @@
 struct section {
     const char *title;
     const char *text;
-    const char *language; /* of a listing; NULL for prose */
+    const char *language;       /* of a listing; NULL for prose */
+    const struct cause *causes; /* instead of text: a list */
 };
 
-enum { SECTIONS = 5, PROGRAM_BYTES = 16384 };
-
-/* The suite's smallest program with the fault and, below it, what its twin does instead; NULL if it
- * has none. */
-static const char *program_of(const struct check *check)
-{
-    static char text[PROGRAM_BYTES];
-    const struct suite_minimal *minimal = suite_minimal_find(code_name(check->code));
-    if (!minimal)
-        return NULL;
-    snprintf(text, sizeof text, "/* tests/suite/%s.c */\n%s%s%s", minimal->name, minimal->fault,
-             *minimal->mend ? "\n/* Fixed version: */\n" : "", minimal->mend);
-    return text;
-}
+enum { SECTIONS = 8 };
 
 static void sections_of(const struct check *check, struct section section[SECTIONS])
 {
-    section[0] = (struct section){NULL, check->text, NULL};
-    section[1] = (struct section){"Minimal reproducer", check->example, "c"};
-    section[2] = (struct section){"Fix (C/CUDA)", check->fix_c, "c"};
-    section[3] = (struct section){"Fix (PyTorch)", check->fix_torch, "python"};
-    section[4] = (struct section){"Complete example", program_of(check), "c"};
+    const struct suite_minimal *program = suite_minimal_find(code_name(check->code));
+    const struct section all[SECTIONS] = {
+        {NULL, check->text, NULL, NULL},
+        {"Usual causes, the most common first", NULL, NULL, check->causes},
+        {"Minimal reproducer", check->example, "c", NULL},
+        {"Fix (C/CUDA)", check->fix_c, "c", NULL},
+        {"Fix (PyTorch)", check->fix_torch, "python", NULL},
+        {"Complete program", program ? program->fault : NULL, "c", NULL},
+        {"Complete program, correct", program ? program->twin : NULL, "c", NULL},
+        {"Source of the rule", check->source, NULL, NULL},
+    };
+    memcpy(section, all, sizeof all);
+}
+
+static bool is_empty(const struct section *section)
+{
+    return !section->causes && (!section->text || !*section->text);
+}
+
+static void print_causes(const struct cause *cause, struct page *page)
+{
+    for (; cause->what; cause++) {
+        page_text(page, STYLE_PLAIN, "- ");
+        page->indent = 2;
+        page_words(page, STYLE_PLAIN, cause->what);
+        page_line(page);
+        page->indent = 4;
+        page_words(page, STYLE_FAINT, cause->look);
+        page_line(page);
+        page->indent = 0;
+    }
+}
+
+static void print_section(const struct section *section, struct page *page)
+{
+    if (section->title) {
+        page->indent = 0;
+        page_words(page, STYLE_STRONG, section->title);
+        page_gap(page);
+    }
+    page->indent = section->language ? 4 : 0;
+    if (section->causes)
+        print_causes(section->causes, page);
+    else if (section->language)
+        page_listing(page, STYLE_PLAIN, section->text);
+    else
+        page_paragraphs(page, section->text);
+    page->indent = 0;
 }
 
 static void print_check(const struct check *check, struct page *page)
@@ -49,22 +80,29 @@ static void print_check(const struct check *check, struct page *page)
     page_format(page, STYLE_PLAIN, " (%s)", severity_name(check->severity));
     page_gap(page);
     for (int i = 0; i < SECTIONS; i++) {
-        if (!section[i].text || !*section[i].text)
+        if (is_empty(&section[i]))
             continue;
         if (i > 0)
             putc('\n', page->out);
-        if (section[i].title) {
-            page->indent = 0;
-            page_words(page, STYLE_STRONG, section[i].title);
-            page_gap(page);
-        }
-        page->indent = section[i].language ? 4 : 0;
-        if (section[i].language)
-            page_listing(page, STYLE_PLAIN, section[i].text);
-        else
-            page_paragraphs(page, section[i].text);
+        print_section(&section[i], page);
     }
     page_line(page);
+}
+
+static void markdown_section(const struct section *section, FILE *out)
+{
+    if (section->title)
+        fprintf(out, "## %s\n\n", section->title);
+    if (section->causes) {
+        for (const struct cause *cause = section->causes; cause->what; cause++)
+            fprintf(out, "- %s *Look at:* %s\n", cause->what, cause->look);
+        return;
+    }
+    const char *end = section->text[strlen(section->text) - 1] == '\n' ? "" : "\n";
+    if (section->language)
+        fprintf(out, "```%s\n%s%s```\n", section->language, section->text, end);
+    else
+        fprintf(out, "%s%s", section->text, end);
 }
 
 void explain_print_markdown(const struct check *check, FILE *out)
@@ -75,17 +113,10 @@ void explain_print_markdown(const struct check *check, FILE *out)
             code_name(check->code), check->title, severity_name(check->severity),
             code_name(check->code));
     for (int i = 0; i < SECTIONS; i++) {
-        const char *text = section[i].text;
-        if (!text || !*text)
+        if (is_empty(&section[i]))
             continue;
         putc('\n', out);
-        if (section[i].title)
-            fprintf(out, "## %s\n\n", section[i].title);
-        const char *end = text[strlen(text) - 1] == '\n' ? "" : "\n";
-        if (section[i].language)
-            fprintf(out, "```%s\n%s%s```\n", section[i].language, text, end);
-        else
-            fprintf(out, "%s%s", text, end);
+        markdown_section(&section[i], out);
     }
 }
 

@@ -136,7 +136,8 @@ int command_import(int argc, char **argv)
         .arguments = "-o DATABASE FILE|DIR...",
         .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` "
                    "(docs/import.md).\n"
-                   "Directories are searched; gzipped files are unpacked on the way.",
+                   "Directories are searched; gzipped files are unpacked on the way; - is the "
+                   "standard input.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details = formats,

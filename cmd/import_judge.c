@@ -51,12 +51,11 @@ static void judge_finding(void *context, const struct finding *finding)
     }
 }
 
-static void store_judged_member(void *context, const struct member_view *view)
+static void store_judged_member(void *context, const struct member_state *view)
 {
     struct judge *judge = context;
-    const struct store_member member = member_row(view, judge->last_ns);
     if (!judge->failed)
-        judge->failed = store_member(judge->store, &member, judge->err) < 0;
+        judge->failed = store_member(judge->store, view, judge->last_ns, judge->err) < 0;
 }
 
 static void store_judged_wait(void *context, const struct wait_view *view)

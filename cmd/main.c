@@ -33,7 +33,7 @@ static void print_help(FILE *out)
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
     fputs(
-        "\n'ddpcheck COMMAND --help' describes each. Exit status: 0 clean, 1 findings,\n"
+        "\n'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
         "2 usage error or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
         out);
 }
@@ -73,12 +73,18 @@ int main(int argc, char **argv)
         print_help(stderr);
         return STATUS_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         printf("ddpcheck %s\n", DDPCHECK_VERSION);
         return finish_output(STATUS_CLEAN);
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    bool is_help = strcmp(argv[1], "help") == 0;
+    if (is_help && argc > 2) { /* help COMMAND: COMMAND --help */
+        static char option[] = "--help";
+        argv[1] = argv[2];
+        argv[2] = option;
+        argc = 3;
+        argv[argc] = NULL;
+    } else if (is_help || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_help(stdout);
         return finish_output(STATUS_CLEAN);
     }

@@ -11,7 +11,7 @@
 static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct report_request {
-    bool json, all_ranks, allow_missing;
+    bool json, all_ranks, verbose, allow_missing;
     struct choice_options choice;
     bool gen_suppressions;
     int fail_on; /* enum severity */
@@ -36,7 +36,7 @@ static int print_report(struct report *report, const struct report_request *requ
         return report_print_json(report, stdout, err);
     struct page page;
     page_init(&page, stdout, (enum color_when)request->color);
-    report_print_text(report, &page, request->all_ranks);
+    report_print_text(report, &page, request->all_ranks, request->verbose);
     return 0;
 }
 
@@ -82,6 +82,8 @@ int command_report(int argc, char **argv)
          "exit with 1 from this on (default: warning)", &request.fail_on},
         {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state",
          &request.all_ranks},
+        {"verbose", 'v', OPTION_FLAG, NULL, "whole stacks, times and processes of each finding",
+         &request.verbose},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
         {"allow-missing", 0, OPTION_FLAG, NULL, "accept a trace without its end or some ranks",

@@ -1,7 +1,8 @@
-/* ddpcheck run: runs a program under the shim, with a collector beside it, and says what is found
- * as it is found. */
+/* run.c: runs a program under the shim, with a collector beside it, and says what is found as it is
+ * found. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,42 +17,16 @@
 #include "lib/base/clock.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
-#include "cmd/options/options.h"
+#include "cmd/run.h"
 #include "cmd/run_environment.h"
-#include "cmd/run_tui.h"
 #include "collector/trace_directory.h"
 
-enum { ON_FINDING_WARN, ON_FINDING_ABORT };
-enum { NO_STATUS = -1, COLLECTOR_STARTS_MAX = 5, LINE_BYTES = 4096 };
+enum { COLLECTOR_STARTS_MAX = 5, STATES_SHOWN = 64 };
 
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
+static const double judge_patience_s = 1;      /* for the collector, before the job is ended */
 static const double collector_patience_s = 30; /* for the collector, after the job */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-
-struct watched_run {
-    long emulate, error_exitcode;
-    const char *directory_name;
-    double timeout, hang_after;
-    int on_finding, stacks, cuda;
-    struct choice_options choice;
-    bool quiet, hash, plugin;
-    bool tui;
-    int ready_fd; /* closed once the collector is ready; -1 none */
-    char **argv;
-
-    char directory[PATH_MAX];
-    struct run_job job;
-    pid_t collector;
-    int collector_status, collector_starts;
-    int socket; /* to the collector; -1 none */
-    char line[LINE_BYTES];
-    size_t line_bytes;
-    bool ready, shared; /* shared: another `ddpcheck run` or shim collects into this directory */
-    uint64_t last_activity_ns, ending_since_ns;
-    bool killed;
-    bool saw_end;
-    int ranks, communicators, errors, warnings;
-};
 
 /* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
 static void become_collector(const struct watched_run *run, int socket)
@@ -108,25 +83,105 @@ static void end_job(struct watched_run *run, const char *why)
 {
     if (run->job.ended || run->ending_since_ns)
         return;
-    fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
+    if (*why)
+        fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
     run->ending_since_ns = monotonic_now_ns();
     job_signal_all(&run->job, run->collector, SIGTERM);
     job_signal_all(&run->job, run->collector, SIGCONT);
 }
 
-static void print_new_finding(struct watched_run *run, const char *text)
+/* What waits is judged first, and where the ranks stand is recorded: it can't be seen afterwards.
+ */
+static void judge_first(struct watched_run *run, int signal_number, uint64_t silence_ns)
 {
-    char severity[16], code[16];
-    int what = 0;
-    if (sscanf(text, "%15s %15s %n", severity, code, &what) != 2 || what == 0)
+    char line[64];
+    int bytes = snprintf(line, sizeof line, "ending %d %" PRIu64 "\n", signal_number, silence_ns);
+    run->held_signal = signal_number;
+    run->judging_since_ns = monotonic_now_ns();
+    if (run->shared || run->socket < 0 || send(run->socket, line, bytes, MSG_NOSIGNAL) != bytes)
+        run->judged = true;
+}
+
+/* The collector has judged, or is too slow: now the job is ended. */
+static void end_judged(struct watched_run *run)
+{
+    bool late = (double)(monotonic_now_ns() - run->judging_since_ns) / 1e9 > judge_patience_s;
+    if (!run->judging_since_ns || (!run->judged && !late))
         return;
-    bool is_error = strcmp(severity, "error") == 0;
+    run->judging_since_ns = 0;
+    if (run->held_signal)
+        job_forward(&run->job, run->held_signal);
+    else
+        end_job(run, "");
+}
+
+/* What the collector says of a finding: "7 error possible DC201 train.c:176 | ranks 0-2 wait". */
+struct news {
+    char severity[16], certainty[16], code[16];
+    const char *location; /* of location_bytes; none if that is 0 */
+    int location_bytes;
+    const char *what;
+};
+
+static bool read_news(struct news *news, const char *line)
+{
+    static const char separator[] = " | ";
+    int location = 0;
+    sscanf(line, "%*d %15s %15s %15s%n", news->severity, news->certainty, news->code, &location);
+    const char *end = location ? strstr(line + location, separator) : NULL;
+    if (!end)
+        return false;
+    news->location = line + location + 1;
+    news->location_bytes = (int)(end - news->location);
+    news->what = end + strlen(separator);
+    return true;
+}
+
+static void print_new_finding(struct watched_run *run, const char *line)
+{
+    struct news news;
+    if (!read_news(&news, line))
+        return;
+    bool is_error = strcmp(news.severity, "error") == 0;
+    bool is_possible = strcmp(news.certainty, "possible") == 0;
     if (!run->quiet)
-        fprintf(stderr, "ddpcheck: %s %s: %s\n          see: ddpcheck report %s\n", code, severity,
-                text + what, run->directory_name);
+        fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n", news.location_bytes, news.location,
+                news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
+                news.code, news.what);
+    if (!run->quiet && !run->said_report)
+        fprintf(stderr, "          see: ddpcheck report %s\n", run->directory_name);
+    run->said_report = true;
     run->errors += is_error;
-    if (is_error && run->on_finding == ON_FINDING_ABORT)
+    if (is_error && !is_possible && run->on_finding == ON_FINDING_ABORT)
         end_job(run, "--on-finding abort");
+}
+
+/* The disk was full until the job had ended. */
+static void print_full(struct watched_run *run, const char *text)
+{
+    uint64_t stored, unstored;
+    int rings = 0;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %n", &stored, &unstored, &rings) != 2 || rings == 0)
+        return;
+    fprintf(stderr,
+            "ddpcheck: the disk of %s was full: %" PRIu64 " records are stored, %" PRIu64
+            " are not; they stay in %s.\n          With room on the disk, 'ddpcheck collect %s' "
+            "stores them.\n",
+            run->directory_name, stored, unstored, text + rings, run->directory_name);
+}
+
+/* Where a rank stood last, of what could not be stored. */
+static void print_state(struct watched_run *run, const char *text)
+{
+    if (!run->quiet && run->states++ < STATES_SHOWN)
+        fprintf(stderr, "ddpcheck: %s\n", text);
+}
+
+static void print_withdrawn(const struct watched_run *run, const char *line)
+{
+    struct news news;
+    if (read_news(&news, line) && !run->quiet)
+        fprintf(stderr, "ddpcheck: %s is withdrawn: %s\n", news.code, news.what);
 }
 
 static void read_collector_line(struct watched_run *run, const char *line)
@@ -134,10 +189,14 @@ static void read_collector_line(struct watched_run *run, const char *line)
     int holder;
     if (strcmp(line, "ready") == 0)
         run->ready = true;
+    else if (strcmp(line, "judged") == 0)
+        run->judged = true;
     else if (strcmp(line, "activity") == 0)
         run->last_activity_ns = monotonic_now_ns();
     else if (strncmp(line, "finding ", 8) == 0)
         print_new_finding(run, line + 8);
+    else if (strncmp(line, "withdrawn ", 10) == 0)
+        print_withdrawn(run, line + 10);
     else if (sscanf(line, "held %d", &holder) == 1) {
         run->shared = true;
         if (!run->quiet)
@@ -145,8 +204,12 @@ static void read_collector_line(struct watched_run *run, const char *line)
                     "ddpcheck: process %d already collects into %s; it takes this job's records "
                     "and findings, too\n",
                     holder, run->directory_name);
-    } else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
-                      &run->warnings) == 4)
+    } else if (strncmp(line, "full ", 5) == 0)
+        print_full(run, line + 5);
+    else if (strncmp(line, "state ", 6) == 0)
+        print_state(run, line + 6);
+    else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
+                    &run->warnings) == 4)
         run->saw_end = true;
 }
 
@@ -214,10 +277,13 @@ static void check_time(struct watched_run *run)
 {
     uint64_t now_ns = monotonic_now_ns();
     if (run->timeout > 0 && (double)(now_ns - run->last_activity_ns) / 1e9 > run->timeout) {
-        char why[64];
-        snprintf(why, sizeof why, "no progress for %g s", run->timeout);
-        end_job(run, why);
+        if (!run->timed_out)
+            fprintf(stderr, "ddpcheck: no progress for %g s: ending the job\n", run->timeout);
+        if (!run->timed_out && !run->judging_since_ns)
+            judge_first(run, 0, now_ns - run->last_activity_ns);
+        run->timed_out = true;
     }
+    end_judged(run);
     if (run->ending_since_ns && !run->killed &&
         (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
         job_signal_all(&run->job, run->collector, SIGKILL);
@@ -225,12 +291,27 @@ static void check_time(struct watched_run *run)
     }
 }
 
+static bool ends_jobs(int signal_number)
+{
+    return signal_number == SIGINT || signal_number == SIGTERM || signal_number == SIGHUP ||
+           signal_number == SIGQUIT;
+}
+
+/* Whoever sends it twice does not want to wait. */
+static void pass_signal(struct watched_run *run, int signal_number)
+{
+    if (ends_jobs(signal_number) && !run->judging_since_ns && !run->judged && !run->job.ended)
+        judge_first(run, signal_number, 0);
+    else
+        job_forward(&run->job, signal_number);
+}
+
 static void take_signals(struct watched_run *run, int signals)
 {
     struct signalfd_siginfo info;
     while (read(signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD)
-            job_forward(&run->job, (int)info.ssi_signo);
+            pass_signal(run, (int)info.ssi_signo);
     job_reap(&run->job, &run->collector, &run->collector_status);
 }
 
@@ -241,7 +322,7 @@ static void watch_job(struct watched_run *run, int signals)
     while (!run->job.ended) {
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
-        poll(fds, 2, run->timeout > 0 || run->ending_since_ns ? 100 : -1);
+        poll(fds, 2, run->timeout > 0 || run->ending_since_ns || run->judging_since_ns ? 100 : -1);
         if (fds[0].revents)
             take_signals(run, signals);
         if (run->socket >= 0 && fds[1].revents && !read_collector(run))
@@ -285,7 +366,15 @@ static void print_run_summary(const struct watched_run *run, const char *program
 {
     if (run->quiet || run->shared)
         return;
-    if (!run->saw_end || run->ranks == 0) {
+    if (!run->saw_end) {
+        fprintf(
+            stderr,
+            "ddpcheck: the collector did not come to its end; 'ddpcheck collect %s' stores what "
+            "it left\n",
+            run->directory_name);
+        return;
+    }
+    if (run->ranks == 0) {
         fprintf(stderr,
                 "ddpcheck: no NCCL call of the program was seen; to find out why: ddpcheck doctor "
                 "-- %s\n",
@@ -334,7 +423,7 @@ static const char *chosen_word(const char *const *words, int index)
     return index >= 0 ? words[index] : NULL;
 }
 
-static int run_program(struct watched_run *run, char **argv)
+int run_program(struct watched_run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl",
                                          "all"}; /* as the shim reads DDPCHECK_STACKS */
@@ -356,6 +445,7 @@ static int run_program(struct watched_run *run, char **argv)
         .directory = run->directory,
         .has_collector = !run->shared,
         .emulate = run->emulate,
+        .emulate_memory = run->emulate_memory,
         .hash = run->hash,
         .plugin = run->plugin,
         .stacks = chosen_word(stacks, run->stacks),
@@ -377,83 +467,4 @@ static int run_program(struct watched_run *run, char **argv)
     print_run_summary(run, argv[0]);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);
-}
-
-/* The process that runs the job while another one shows the TUI. */
-static int run_apart(void *context, int ready)
-{
-    struct watched_run *run = context;
-    run->ready_fd = ready;
-    return run_program(run, run->argv);
-}
-
-static int run_with_tui(struct watched_run *run)
-{
-    struct error err;
-    char directory[PATH_MAX];
-    int status = directory_make(run->directory_name, directory, &err) < 0
-                     ? -1
-                     : run_under_tui(run_apart, run, directory, &err);
-    return status < 0 ? command_fail(&err) : status;
-}
-
-int command_run(int argc, char **argv)
-{
-    struct watched_run run = {.directory_name = "ddpcheck-trace",
-                              .error_exitcode = NO_STATUS,
-                              .stacks = -1,
-                              .cuda = -1,
-                              .socket = -1,
-                              .ready_fd = -1};
-    const struct option_entry entries[] = {
-        {"emulate", 0, OPTION_NUMBER, "N",
-         "no GPU needed: CUDA and NCCL emulated on the CPU, with N devices", &run.emulate},
-        {"output", 'o', OPTION_TEXT, "DIR", "trace directory (default: ddpcheck-trace)",
-         &run.directory_name},
-        {"timeout", 0, OPTION_SECONDS, "S", "terminate the job after S seconds without progress",
-         &run.timeout},
-        {"on-finding", 0, OPTION_CHOICE, "warn|abort",
-         "abort: terminate the job at the first error (default: warn)", &run.on_finding},
-        {"hang-after", 0, OPTION_SECONDS, "S",
-         "report a rank as missing after S seconds without progress (default 10)", &run.hang_after},
-        CHOICE_ENTRIES(run.choice, true),
-        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)",
-         &run.stacks},
-        {"cuda", 0, OPTION_CHOICE, "used|all|none",
-         "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},
-        {"hash", 0, OPTION_FLAG, NULL,
-         "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 "
-         "to DC503",
-         &run.hash},
-        {"plugin", 0, OPTION_FLAG, NULL,
-         "for programs with NCCL linked in: NCCL loads the shim as its profiler plugin as well "
-         "(docs/front-ends.md)",
-         &run.plugin},
-        {"error-exitcode", 0, OPTION_NUMBER, "N",
-         "exit with N if there were errors, whatever the program's status", &run.error_exitcode},
-        {"tui", 0, OPTION_FLAG, NULL,
-         "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
-        {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
-    };
-    const struct command_options options = {
-        .command = "run",
-        .arguments = "-- PROGRAM [ARGUMENT...]",
-        .summary = "Runs a program, records its NCCL and CUDA calls, and reports errors as "
-                   "soon as they are known.",
-        .details = "Exit status: the program's (128 + signal if it was killed; 127 if it is not "
-                   "found, 126 if it can't be run).\n",
-        .entries = entries,
-        .count = OPTION_COUNT(entries),
-        .stop_at_argument = true,
-    };
-    int status = options_parse(&options, &argc, &argv);
-    if (status != OPTIONS_GO)
-        return status;
-    if (argc == 0)
-        return options_usage_error(&options, "missing PROGRAM");
-    if (run.emulate > 64 || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
-        return options_usage_error(&options, run.emulate > 64 ? "--emulate takes 1 to 64 devices"
-                                                              : "--error-exitcode is at most 255");
-    run.argv = argv;
-    return run.tui ? run_with_tui(&run) : run_program(&run, argv);
 }

@@ -59,13 +59,35 @@ static int prepend(const char *name, const char *first, struct error *err)
     return result;
 }
 
-static int set_emulation(long devices, struct error *err)
+/* LD_AUDIT puts the emulated libraries before those that a program brings along: libraries that
+ * name their own folders (PyTorch's do) find them before LD_LIBRARY_PATH. With it, ld.so lays out
+ * thread-local storage before it knows a program's libraries, and has to be told to leave room for
+ * theirs: without, a program that is linked with jemalloc, say, does not start. LeakSanitizer does
+ * not find its way in that layout and would end a sanitized program with status 1. */
+static int set_redirection(const char *redirect, struct error *err)
 {
-    char folder[PATH_MAX], number[24];
-    if (below_lib(folder, "ddpcheck/emu", err) < 0)
+    const char *tunables = getenv("GLIBC_TUNABLES");
+    if (prepend("LD_AUDIT", redirect, err) < 0 ||
+        prepend("LSAN_OPTIONS", "detect_leaks=0", err) < 0)
+        return -1;
+    return tunables && tunables[0]
+               ? 0
+               : set_variable("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", err);
+}
+
+static int set_emulation(const struct run_environment *environment, struct error *err)
+{
+    char folder[PATH_MAX], redirect[PATH_MAX], number[24], names[PATH_MAX + 32];
+    if (below_lib(folder, "ddpcheck/emu", err) < 0 ||
+        below_lib(redirect, "ddpcheck/emu/libddpcheck_emu_redirect.so", err) < 0)
         return error_prefix(err, "--emulate needs the emulated CUDA libraries");
-    snprintf(number, sizeof number, "%ld", devices);
-    return prepend("LD_LIBRARY_PATH", folder, err) < 0 ||
+    snprintf(number, sizeof number, "%ld", environment->emulate);
+    snprintf(names, sizeof names, "%s/not_computed.txt", environment->directory);
+    unlink(names); /* of the run before */
+    return prepend("LD_LIBRARY_PATH", folder, err) < 0 || set_redirection(redirect, err) < 0 ||
+                   set_variable("DDPCHECK_EMU_NOT_COMPUTED", names, err) < 0 ||
+                   (environment->emulate_memory &&
+                    set_variable("DDPCHECK_EMU_MEMORY", environment->emulate_memory, err) < 0) ||
                    set_variable("DDPCHECK_EMU_DEVICES", number, err) < 0
                ? -1
                : 0;
@@ -85,7 +107,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
     const char *injection = getenv("NVTX_INJECTION64_PATH");
     if (prepend("LD_PRELOAD", shim, err) < 0 ||
         set_variable("DDPCHECK_DIR", environment->directory, err) < 0 ||
-        (environment->has_collector && set_variable("DDPCHECK_COLLECT", "0", err) < 0) ||
+        (environment->has_collector && set_variable("DDPCHECK_COLLECT", "run", err) < 0) ||
         (!(injection && injection[0]) && set_variable("NVTX_INJECTION64_PATH", shim, err) < 0) ||
         (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||
         (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
@@ -94,5 +116,5 @@ int run_environment_set(const struct run_environment *environment, struct error 
         (environment->hang_after &&
          set_variable("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
         return -1;
-    return environment->emulate ? set_emulation(environment->emulate, err) : 0;
+    return environment->emulate ? set_emulation(environment, err) : 0;
 }

@@ -8,14 +8,15 @@
 #include "lib/base/error.h"
 
 struct run_environment {
-    const char *directory;  /* absolute path of the trace directory */
-    bool has_collector;     /* the shim need not start one */
-    long emulate;           /* devices to emulate; 0 none */
-    bool hash;              /* hash payloads */
-    bool plugin;            /* NCCL is to load the shim as its profiler plugin, too */
-    const char *stacks;     /* NULL: as the environment says */
-    const char *cuda;       /* likewise */
-    const char *hang_after; /* likewise */
+    const char *directory;      /* absolute path of the trace directory */
+    bool has_collector;         /* the shim need not start one */
+    long emulate;               /* devices to emulate; 0 none */
+    const char *emulate_memory; /* of each, such as 16G; NULL: the emulator's default */
+    bool hash;                  /* hash payloads */
+    bool plugin;                /* NCCL is to load the shim as its profiler plugin, too */
+    const char *stacks;         /* NULL: as the environment says */
+    const char *cuda;           /* likewise */
+    const char *hang_after;     /* likewise */
 };
 
 /* The folder of the running ddpcheck. Returns 0, or -1 with err. */

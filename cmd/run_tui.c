@@ -49,7 +49,7 @@ static int start_child(struct child *child, int (*job)(void *context, int ready)
 {
     int ends[2];
     snprintf(child->log, sizeof child->log, "%s/output.log", directory);
-    int log = open(child->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    int log = open(child->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0)
         return error_set(err, "can't write the job's output to %s: %s", child->log,
                          strerror(errno));

@@ -22,10 +22,9 @@ struct record_batch {
     struct batch_finding *findings; /* newest state of each, in order of id */
 };
 
-/* A finding that waits to be stored; owns copies of the texts. */
+/* A finding that waits to be stored; a copy. */
 struct batch_finding {
-    struct store_finding stored;
-    struct store_side side[FINDING_SIDES_MAX];
+    struct finding finding;
     struct batch_finding *next;
 };
 

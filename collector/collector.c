@@ -2,6 +2,7 @@
 #include "collector/collector.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
+#include "lib/finding/finding_site.h"
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t tick_idle_ns = 1000000000, tick_waiting_ns = 250000000;
@@ -22,6 +24,7 @@ static const uint64_t grace_ns = 2000000000,
                           200000000; /* for newcomers; when the job is known to be over */
 static const uint64_t symbol_budget_ns = 5000000;
 enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
+enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256 };
 
 bool collector_stopping(void)
 {
@@ -42,6 +45,27 @@ static int write_once(struct collector *collector, struct error *err)
     return store_commit(collector->store, err);
 }
 
+/* Waits. Returns whether the job is known to be over. */
+static bool hear(struct collector *collector, int sleep_ms)
+{
+    struct job_end *end = &collector->job_end;
+    enum heard heard = HEARD_NOTHING;
+    if (collector->job_over)
+        poll(NULL, 0, sleep_ms);
+    else
+        heard = notify_hear(collector->options.notify_fd, sleep_ms, &end->ending);
+    collector->job_over |= heard == HEARD_OVER;
+    if (heard != HEARD_ENDING)
+        return collector->job_over;
+    if (!collector->store || collector->no_space_reported) {
+        notify(collector->options.notify_fd, "judged"); /* nobody used NCCL, or nothing is read */
+        return false;
+    }
+    end->heard_ns = monotonic_now_ns();
+    collector_ask_last_stacks(collector, end->heard_ns);
+    return false;
+}
+
 /* Nothing is lost meanwhile but what overflows the rings, and that is counted. */
 static int wait_for_space(struct collector *collector, const struct error *err)
 {
@@ -50,10 +74,9 @@ static int wait_for_space(struct collector *collector, const struct error *err)
     if (!collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s; trying again every second\n", err->text);
     collector->no_space_reported = true;
-    if (collector_stopping())
-        return -1;
-    poll(NULL, 0, 1000);
-    return 0;
+    /* Nobody knows whether the job gets on: a full disk must not end it. */
+    notify(collector->options.notify_fd, "activity");
+    return collector_stopping() || hear(collector, 1000) ? -1 : 0;
 }
 
 bool collector_shows(const struct collector *collector, const struct finding *finding)
@@ -62,26 +85,93 @@ bool collector_shows(const struct collector *collector, const struct finding *fi
     return options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
 }
 
-static void notify_finding(void *context, const struct finding *finding)
+void collector_mark_notified(struct collector *collector, const struct finding *finding)
 {
-    struct collector *collector = context;
-    if (finding->id > collector->highest_notified && collector_shows(collector, finding))
-        notify(collector->options.notify_fd, "finding %s %s %s", severity_name(finding->severity),
-               finding->code, finding->what);
+    int id = (int)finding->id;
+    bool is_open = finding->state == FINDING_OPEN;
+    if (rankset_add(is_open ? &collector->notified : &collector->withdrawn, id) ||
+        (is_open && finding->certainty == CERTAIN && rankset_add(&collector->notified_certain, id)))
+        collector->memory_short = true;
+}
+
+void collector_forget_notified(struct collector *collector)
+{
+    rankset_free(&collector->notified);
+    rankset_free(&collector->notified_certain);
+    rankset_free(&collector->withdrawn);
+}
+
+struct same_fault {
+    const struct collector *collector;
+    const struct finding *finding;
+    bool is_known;
+};
+
+static void find_same_fault(void *context, const struct finding *other)
+{
+    struct same_fault *same = context;
+    const struct collector *collector = same->collector;
+    int id = (int)other->id;
+    bool same_certainty = same->finding->certainty == POSSIBLE ||
+                          rankset_has(&collector->notified_certain, id);
+    same->is_known |= other->id != same->finding->id &&
+                      other->fingerprint == same->finding->fingerprint && same_certainty &&
+                      rankset_has(&collector->notified, id) &&
+                      !rankset_has(&collector->withdrawn, id);
+}
+
+/* The same fault on another communicator was reported and stands. */
+static bool is_known_fault(struct collector *collector, const struct finding *finding)
+{
+    struct same_fault same = {.collector = collector, .finding = finding};
+    analyzer_visit_findings(collector->analyzer, find_same_fault, &same);
+    return same.is_known;
+}
+
+/* "finding 7 error possible DC201 train.c:176 | ranks 0-2 wait in ...": once for each, and again
+ * when a possible one turns out to be certain; "withdrawn 7 ..." when one that was reported is
+ * over. */
+static void notify_finding(struct collector *collector, const struct finding *finding)
+{
+    struct trace *trace = symbolizer_trace(collector->symbolizer);
+    char location[LOCATION_BYTES] = "";
+    int id = (int)finding->id;
+    bool is_open = finding->state == FINDING_OPEN;
+    struct rankset *done = is_open ? &collector->notified : &collector->withdrawn;
+    if (is_open && finding->certainty == CERTAIN)
+        done = &collector->notified_certain;
+    bool was_open = rankset_has(&collector->notified, id);
+    if (rankset_has(done, id) || (!is_open && !was_open) || !collector_shows(collector, finding))
+        return;
+    if (is_known_fault(collector, finding)) {
+        collector_mark_notified(collector, finding);
+        return;
+    }
+    if (trace)
+        finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
+    notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
+           is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),
+           certainty_name(finding->certainty), finding->code, location, finding->what);
+    collector_mark_notified(collector, finding);
 }
 
 /* After they were stored, and with them the stacks by which some may be suppressed. */
 static void notify_findings(struct collector *collector)
 {
-    uint32_t highest = collector->highest_notified;
-    for (const struct batch_finding *finding = collector->batch->findings; finding;
-         finding = finding->next)
-        highest = finding->stored.id > highest ? finding->stored.id : highest;
-    if (highest == collector->highest_notified)
+    if (collector->options.notify_fd < 0)
         return;
-    if (collector->options.notify_fd >= 0)
-        analyzer_visit_findings(collector->analyzer, notify_finding, collector);
-    collector->highest_notified = highest;
+    for (const struct batch_finding *changed = collector->batch->findings; changed;
+         changed = changed->next)
+        notify_finding(collector, &changed->finding);
+}
+
+/* What can't be stored any more is analysed all the same, and stays in the rings. */
+static void give_up_storing(struct collector *collector)
+{
+    collector->in_memory = true;
+    notify_findings(collector);
+    collector->summary->unstored += (uint64_t)collector->batch->count;
+    batch_clear(collector->batch);
 }
 
 int collector_write_batch(struct collector *collector, struct error *err)
@@ -91,10 +181,19 @@ int collector_write_batch(struct collector *collector, struct error *err)
         return error_set(err, "can't go on with %s: out of memory", collector->database);
     if (collector->batch->count == 0 && !collector->batch->findings)
         return 0;
+    if (collector->in_memory) {
+        give_up_storing(collector);
+        return 0;
+    }
     while (write_once(collector, &why) < 0) {
         store_rollback(collector->store);
-        if (wait_for_space(collector, &why) < 0)
-            return error_set(err, "%s; what is not stored stays in %s", why.text, collector->rings);
+        if (wait_for_space(collector, &why) == 0)
+            continue;
+        if (collector->job_over && store_may_retry(collector->store)) {
+            give_up_storing(collector);
+            return 0;
+        }
+        return error_set(err, "%s; what is not stored stays in %s", why.text, collector->rings);
     }
     if (collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s takes records again\n", collector->database);
@@ -128,24 +227,41 @@ static bool drain_producers(struct collector *collector, uint64_t now_ns)
     return all && batch_room(collector->batch) > 0;
 }
 
+static bool add_notice(struct collector *collector, const struct record *record)
+{
+    for (int i = 0; i < collector->producer_count; i++)
+        if (!collector->producers[i]->liveness.ended)
+            return batch_add(collector->batch, collector->producers[i]->process, record);
+    return true; /* nobody is left who could wait */
+}
+
 /* Time passes for the analyzer whether anything happens or not: some ranks may hang while another
  * is busy. A tick says that all that happened until then is known, so it comes only when all rings
  * have been read. */
 static void add_tick(struct collector *collector, uint64_t now_ns)
 {
-    const struct producer *living = NULL;
+    const struct record record = {
+        .time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
     bool waits = false;
-    for (int i = 0; i < collector->producer_count; i++) {
-        if (!living && !collector->producers[i]->liveness.ended)
-            living = collector->producers[i];
+    for (int i = 0; i < collector->producer_count; i++)
         waits |= producer_waits(collector->producers[i]);
-    }
-    if (living && now_ns - collector->last_tick_ns >= (waits ? tick_waiting_ns : tick_idle_ns)) {
-        const struct record record = {
-            .time_ns = now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
-        batch_add(collector->batch, living->process, &record);
+    if (now_ns - collector->last_tick_ns >= (waits ? tick_waiting_ns : tick_idle_ns) &&
+        add_notice(collector, &record))
         collector->last_tick_ns = now_ns;
-    }
+}
+
+/* `ddpcheck run` is about to end the job, and waits until what the ranks did is known. */
+static void add_ending(struct collector *collector, uint64_t now_ns)
+{
+    struct record record = {
+        .time_ns = now_ns, .api = API_notice_ending, .device = RECORD_NO_DEVICE};
+    struct job_end *end = &collector->job_end;
+    if (!end->heard_ns || !collector_has_stacks(collector, now_ns))
+        return;
+    record.ending.signal = end->ending.signal;
+    record.ending.silence_ns = end->ending.silence_ns;
+    if (add_notice(collector, &record))
+        end->heard_ns = 0;
 }
 
 static int feed_batch(struct collector *collector, uint64_t now_ns, struct error *err)
@@ -169,7 +285,8 @@ static bool has_more(const struct collector *collector)
 /* One pass. Returns 2 if more is waiting, 1 if something was stored, 0 if not, or -1 with err. */
 static int run_pass(struct collector *collector, struct error *err)
 {
-    int admitted = collector_admit(collector, err);
+    /* The files that stay for the next collector are not taken again. */
+    int admitted = collector->in_memory ? 0 : collector_admit(collector, err);
     if (admitted < 0)
         return -1;
     uint64_t now_ns = monotonic_now_ns();
@@ -179,23 +296,30 @@ static int run_pass(struct collector *collector, struct error *err)
         return 0;
     bool all_read = drain_producers(collector, now_ns);
     bool happened = collector->batch->count > 0;
-    if (all_read)
+    bool was_ending = collector->job_end.heard_ns;
+    if (all_read) {
         add_tick(collector, now_ns);
+        add_ending(collector, now_ns);
+    }
     if (feed_batch(collector, now_ns, err) < 0)
         return -1;
     int result = has_more(collector) ? 2 : happened;
     if (collector_write_batch(collector, err) < 0)
         return -1;
+    if (was_ending && !collector->job_end.heard_ns)
+        notify(collector->options.notify_fd, "judged");
     collector_dismiss(collector);
-    collector_state_store(collector, false);
+    if (!collector->in_memory)
+        collector_state_store(collector, false);
     collector_ask_stacks(collector, now_ns);
-    if (result < 2)
+    if (result < 2 && !collector->in_memory)
         symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);
     return result;
 }
 
-static bool is_session_over(struct collector *collector, bool job_over)
+static bool is_session_over(struct collector *collector)
 {
+    bool job_over = collector->job_over;
     uint64_t now_ns = monotonic_now_ns();
     if (collector->producer_count > 0)
         return false;
@@ -216,7 +340,6 @@ static bool is_session_over(struct collector *collector, bool job_over)
 static int collect_passes(struct collector *collector, struct error *err)
 {
     int sleep_ms = SLEEP_MIN_MS;
-    bool job_over = false;
     uint64_t reported_ns = 0;
     for (;;) {
         bool last = collector_stopping(); /* seen before the pass: that one takes all there was */
@@ -227,7 +350,7 @@ static int collect_passes(struct collector *collector, struct error *err)
             notify(collector->options.notify_fd, "activity");
             reported_ns = monotonic_now_ns();
         }
-        if (result < 2 && (last || is_session_over(collector, job_over)))
+        if (result < 2 && (last || is_session_over(collector)))
             return 0;
         if (result)
             sleep_ms = SLEEP_MIN_MS;
@@ -235,10 +358,7 @@ static int collect_passes(struct collector *collector, struct error *err)
             sleep_ms = sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5 : SLEEP_MAX_MS;
         if (result == 2)
             continue;
-        if (job_over)
-            poll(NULL, 0, sleep_ms);
-        else
-            job_over = notify_job_over(collector->options.notify_fd, sleep_ms);
+        hear(collector, sleep_ms);
     }
 }
 
@@ -250,6 +370,9 @@ static int end_session(struct collector *collector, struct error *err)
     if (collector->store && collector_finish(collector, err) < 0)
         return -1;
     const struct collector_summary *summary = collector->summary;
+    if (summary->unstored)
+        notify(collector->options.notify_fd, "full %" PRIu64 " %" PRIu64 " %s", summary->records,
+               summary->unstored, collector->rings);
     if (!collector->recovering)
         notify(collector->options.notify_fd, "end %d %d %d %d", summary->processes,
                summary->communicators, summary->errors, summary->warnings);
@@ -289,7 +412,6 @@ static int recover_session(struct collector *collector, struct error *err)
 static int run_session(struct collector *collector, struct error *err)
 {
     if (directory_rings(collector->options.directory, collector->rings, err) < 0 ||
-        directory_database(collector->options.directory, collector->database, err) < 0 ||
         recover_session(collector, err) < 0)
         return -1;
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
@@ -316,6 +438,7 @@ int collector_run(const struct collector_options *options, struct collector_summ
         return error_set(err, "can't collect into %s: out of memory", options->directory);
     }
     collector->options = *options;
+    snprintf(collector->database, sizeof collector->database, "%s", options->database);
     collector->summary = summary;
     collector->began_ns = collector->last_tick_ns = monotonic_now_ns();
     int result = run_session(collector, err);
@@ -325,6 +448,7 @@ int collector_run(const struct collector_options *options, struct collector_summ
         producer_free(collector->producers[i]);
     free(collector->producers);
     batch_free(collector->batch);
+    collector_forget_notified(collector);
     free(collector);
     return result;
 }

@@ -14,6 +14,7 @@
 
 #include "analyzer/analyzer.h"
 #include "collector/batch.h"
+#include "collector/collector_notify.h"
 #include "collector/producer.h"
 #include "lib/base/clock.h"
 #include "lib/base/error.h"
@@ -25,6 +26,7 @@ struct collector_state;
 
 struct collector_options {
     const char *directory;  /* absolute path of the trace directory */
+    const char *database;   /* path of the database (directory_claim) */
     uint64_t hang_after_ns; /* 0: the analyzer's usual */
     double first_wait_s;    /* how long to wait for the first producer */
     bool fresh;             /* a new job: a finished database is moved away at once */
@@ -36,7 +38,7 @@ struct collector_options {
 
 /* What a session came to. */
 struct collector_summary {
-    uint64_t records;             /* stored in this session */
+    uint64_t records, unstored;   /* stored in this session, or not for want of space */
     int processes, communicators; /* of the whole job; 0 unless it is over */
     int errors, warnings;
     char database[PATH_MAX]; /* empty if there was nothing to store */
@@ -49,6 +51,12 @@ struct hang {
     uint64_t asked_ns;     /* when the processes were asked last */
     int asked;             /* how often */
     bool troubled;         /* an error was found: silence means more */
+};
+
+/* The job is about to be ended, for collector_stacks.c and collector.c. */
+struct job_end {
+    struct run_ending ending;
+    uint64_t heard_ns; /* when `ddpcheck run` said so, 0 not, or it is answered */
 };
 
 struct collector {
@@ -65,10 +73,16 @@ struct collector {
     bool *process_ended; /* by process: its notice_end is stored */
     bool recovering;     /* finishing what a dead collector left, before a new job's database */
     bool no_space_reported, replaying, memory_short;
-    bool saw_living;           /* a producer that ran while we did: others may follow it */
-    uint32_t highest_notified; /* findings up to this id were reported */
+    int postponed; /* ring files that could not be opened for lack of descriptors or memory */
+    bool postponed_reported;
+    bool job_over;   /* as `ddpcheck run` says */
+    bool in_memory;  /* the disk is full, and the job over: the rest is analysed, not stored */
+    bool saw_living; /* a producer that ran while we did: others may follow it */
+    /* Ids of findings: those that were reported, as certain; those that were taken back. */
+    struct rankset notified, notified_certain, withdrawn;
     uint64_t began_ns, last_tick_ns, last_producer_ns;
     struct hang hang;
+    struct job_end job_end;
     struct collector_summary *summary;
 };
 
@@ -114,10 +128,19 @@ void collector_note_finding(struct collector *collector, const struct finding *f
 /* Asks every process where its threads stand, if the job hangs: once a hang. The answers come
  * through the rings. */
 void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
+/* The job is about to be ended: asks them now. */
+void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns);
+/* Whether all that were asked have answered, or had time enough. */
+bool collector_has_stacks(const struct collector *collector, uint64_t now_ns);
 
 /* collector.c: feeds, writes and publishes the batch. Retries while the disk is full. Returns 0, or
  * -1 with err. */
 int collector_write_batch(struct collector *collector, struct error *err);
+
+/* The finding was reported as it is. */
+void collector_mark_notified(struct collector *collector, const struct finding *finding);
+/* No finding was reported yet. */
+void collector_forget_notified(struct collector *collector);
 
 /* Whether the caller wants this finding reported. */
 bool collector_shows(const struct collector *collector, const struct finding *finding);

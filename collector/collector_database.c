@@ -21,8 +21,8 @@ static void on_finding(void *context, const struct finding *finding)
     if (!collector->replaying)
         collector_note_finding(collector, finding);
     /* What is found again while the database is replayed was reported by the previous collector. */
-    if (collector->replaying && finding->id > collector->highest_notified)
-        collector->highest_notified = finding->id;
+    if (collector->replaying)
+        collector_mark_notified(collector, finding);
 }
 
 static int add_to_analyzer(struct collector *collector, int process,
@@ -75,7 +75,7 @@ static int replay_database(struct collector *collector, struct error *err)
     return result;
 }
 
-static void count_member(void *context, const struct member_view *member)
+static void count_member(void *context, const struct member_state *member)
 {
     struct {
         struct collector_summary *summary;
@@ -180,7 +180,7 @@ int collector_open(struct collector *collector, const struct process_info *info,
         .on_finding = on_finding,
         .context = collector,
     };
-    collector->highest_notified = 0;
+    collector_forget_notified(collector);
     snprintf(collector->summary->database, sizeof collector->summary->database, "%s",
              collector->database);
     collector->analyzer = analyzer_new(&options);
@@ -207,6 +207,17 @@ static void end_lost_processes(struct collector *collector)
             collector->process_ended[i] = true;
 }
 
+/* Where the last state can't be stored it is said. */
+static void notify_state(void *context, const struct member_state *member)
+{
+    const struct collector *collector = context;
+    notify(collector->options.notify_fd,
+           "state rank %d (%d of comm %04x): %s; last call %s, %" PRIu64 " called, %" PRIu64
+           " done",
+           member->shown_rank, member->rank, (unsigned)(member->comm >> 48), member->where,
+           *member->last_call ? member->last_call : "none", member->issued, member->done);
+}
+
 int collector_finish(struct collector *collector, struct error *err)
 {
     end_lost_processes(collector);
@@ -218,11 +229,20 @@ int collector_finish(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     summarise(collector);
+    if (collector->in_memory) {
+        analyzer_visit_members(collector->analyzer, notify_state, collector);
+        collector_close(collector, NULL);
+        return 0;
+    }
     collector_state_store(collector, true);
     symbolizer_work(collector->symbolizer, collector->store, UINT64_MAX / 2);
     char now[32];
     write_moment(now);
-    if (store_meta(collector->store, "ended", now, err) < 0)
+    char unrecorded[16];
+    snprintf(unrecorded, sizeof unrecorded, "%d", collector->postponed);
+    if (store_meta(collector->store, "unrecorded", collector->postponed ? unrecorded : NULL, err) <
+            0 ||
+        store_meta(collector->store, "ended", now, err) < 0)
         return -1;
     store_checkpoint(collector->store, NULL); /* a reader may hold it up; closing does it then */
     return collector_close(collector, err);

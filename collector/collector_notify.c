@@ -1,11 +1,14 @@
 /* collector_notify.c: notifies `ddpcheck run` of events over a socket. */
 #include "collector/collector_notify.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "lib/base/printable.h"
 
 void notify(int fd, const char *format, ...)
 {
@@ -18,10 +21,10 @@ void notify(int fd, const char *format, ...)
     va_end(args);
     if (length < 0)
         return;
-    size_t bytes = (size_t)length < sizeof line - 1 ? (size_t)length : sizeof line - 2;
-    for (size_t i = 0; i < bytes; i++)
-        if (line[i] == '\n')
-            line[i] = ' ';
+    for (char *end = line; (end = strchr(end, '\n'));)
+        *end = ' ';
+    printable_clean(line);
+    size_t bytes = strlen(line);
     line[bytes++] = '\n';
     /* Waits while the other side is slow to read, never for one that is gone. */
     for (size_t sent = 0; sent < bytes;) {
@@ -32,11 +35,17 @@ void notify(int fd, const char *format, ...)
     }
 }
 
-bool notify_job_over(int fd, int timeout_ms)
+enum heard notify_hear(int fd, int timeout_ms, struct run_ending *ending)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     if (poll(&poll_fd, 1, timeout_ms) <= 0 || fd < 0)
-        return false;
-    char byte;
-    return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) <= 0;
+        return HEARD_NOTHING;
+    char line[128]; /* it is sent at once, and nothing else is said */
+    ssize_t got = recv(fd, line, sizeof line - 1, MSG_DONTWAIT);
+    if (got <= 0)
+        return HEARD_OVER;
+    line[got] = 0;
+    return sscanf(line, "ending %" SCNu32 " %" SCNu64, &ending->signal, &ending->silence_ns) == 2
+               ? HEARD_ENDING
+               : HEARD_NOTHING;
 }

@@ -4,18 +4,31 @@
  *     held PID                                another collector does
  *     activity                                something was recorded (at most ten times a second)
  *     finding SEVERITY CODE TEXT              a new finding
+ *     judged                                  after "ending": what waited was judged
+ *     state TEXT                              where a member stands; only where it can't be stored
+ *     full STORED UNSTORED RINGS              before "end": the disk was full
  *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
  *
- * The other side ends its writing direction when the job is over: then the collector ends with the
- * last producer. */
+ * The other side says "ending SIGNAL SILENCE_NS" before it ends the job (SIGNAL 0: --timeout), and
+ * ends its writing direction when the job is over: then the collector ends with the last producer.
+ */
 #ifndef DDPCHECK_COLLECTOR_NOTIFY_H
 #define DDPCHECK_COLLECTOR_NOTIFY_H
 
-#include <stdbool.h>
+#include <stdint.h>
+
+struct run_ending {
+    uint32_t signal;
+    uint64_t silence_ns;
+};
 
 /* Writes one line; nobody listening is no error. fd -1: nothing happens. */
 void notify(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* True once the other side has said that the job is over, or is gone. Waits up to timeout_ms. */
-bool notify_job_over(int fd, int timeout_ms);
+/* What the other side has said. */
+enum heard { HEARD_NOTHING, HEARD_ENDING, HEARD_OVER };
+
+/* HEARD_OVER once the job is over or the other side is gone; HEARD_ENDING, once, when it is about
+ * to end the job, with the signal and the silence. Waits up to timeout_ms. */
+enum heard notify_hear(int fd, int timeout_ms, struct run_ending *ending);
 
 #endif

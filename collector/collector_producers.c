@@ -1,6 +1,7 @@
 /* Ring files come, are found damaged, and go. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include "collector/collector.h"
 #include "collector/trace_directory.h"
 
-enum { UNREADY_SECONDS = 10 }; /* no process takes longer to fill in a header */
+enum { UNREADY_SECONDS = 1 }; /* a producer that is just beginning has the file open */
 
 void collector_set_aside(const char *path, const struct error *why)
 {
@@ -57,19 +58,13 @@ static bool is_admitted(const struct collector *collector, const char *path)
 /* A file whose producer died before it had filled in the header holds nothing. */
 static void remove_unready(const char *path)
 {
-    const char *name = strrchr(path, '/') + 1;
-    struct liveness liveness;
     struct stat status;
-    int pid;
-    uint64_t start_ticks;
-    bool is_dead = false;
-    if (sscanf(name, "%d-%" SCNu64, &pid, &start_ticks) == 2) {
-        liveness_watch(&liveness, pid, start_ticks);
-        is_dead = liveness_ended(&liveness);
-        liveness_close(&liveness);
-    }
-    if (stat(path, &status) == 0 && (is_dead || time(NULL) - status.st_mtime > UNREADY_SECONDS))
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        time(NULL) - status.st_mtime > UNREADY_SECONDS && !liveness_file_in_use(fd))
         unlink(path);
+    if (fd >= 0)
+        close(fd);
 }
 
 /* While a dead collector's job is finished, a live process that this job doesn't know belongs to
@@ -92,6 +87,15 @@ static int append_producer(struct collector *collector, struct producer *produce
     return 0;
 }
 
+/* It is tried again at each pass. */
+static void postpone(struct collector *collector, const struct error *why)
+{
+    collector->postponed++;
+    if (!collector->postponed_reported)
+        fprintf(stderr, "ddpcheck: %s; it is tried again until it can be read\n", why->text);
+    collector->postponed_reported = true;
+}
+
 /* Returns 1 if the process was admitted, 0 if not (yet), or -1 with err. */
 static int admit_file(struct collector *collector, const char *path, struct error *err)
 {
@@ -102,6 +106,8 @@ static int admit_file(struct collector *collector, const char *path, struct erro
         remove_unready(path);
     else if (opened < 0 && access(path, F_OK) == 0)
         collector_set_aside(path, &why);
+    else if (opened == RING_READER_LATER)
+        postpone(collector, &why);
     if (opened != RING_READER_OPEN)
         return 0;
     struct producer *producer = calloc(1, sizeof *producer);
@@ -113,7 +119,7 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     producer->liveness.pidfd = -1;
     producer->reader = reader;
     const struct process_info *info = ring_reader_process(reader);
-    liveness_watch(&producer->liveness, info->pid, info->start_ticks);
+    liveness_watch(&producer->liveness, reader);
     int result = 0;
     if (!must_wait(collector, info, &producer->liveness)) {
         if (!collector->store)
@@ -140,6 +146,7 @@ int collector_admit(struct collector *collector, struct error *err)
                                : error_set(err, "can't read the ring files in %s: %s",
                                            collector->rings, strerror(errno));
     int admitted = 0;
+    collector->postponed = 0;
     for (struct dirent *entry; admitted >= 0 && (entry = readdir(directory));) {
         char path[PATH_MAX];
         if (!is_ring_file(entry->d_name) ||
@@ -165,7 +172,7 @@ void collector_dismiss(struct collector *collector)
             continue;
         }
         collector->process_ended[producer->process] = true;
-        if (producer->reader)
+        if (producer->reader && !collector->in_memory)
             unlink(producer->path); /* a damaged one was renamed and stays */
         producer_free(producer);
     }

@@ -10,6 +10,7 @@ static const uint64_t troubled_silence_ns =
     1000000000; /* after an error, silence is a hang sooner */
 static const uint64_t usual_silence_ns = 10000000000;
 static const uint64_t again_ns = 60000000000;
+static const uint64_t answer_patience_ns = 500000000;
 enum { ASKED_MAX = 4 };
 
 void collector_note_record(struct collector *collector, const struct record *record,
@@ -46,6 +47,16 @@ static bool is_silent(const struct collector *collector, uint64_t now_ns)
     return false;
 }
 
+static void ask_all(struct collector *collector)
+{
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct producer *producer = collector->producers[i];
+        producer->asked = producer->reader && !producer->liveness.ended;
+        if (producer->asked)
+            ring_reader_ask(producer->reader);
+    }
+}
+
 void collector_ask_stacks(struct collector *collector, uint64_t now_ns)
 {
     struct hang *hang = &collector->hang;
@@ -61,7 +72,24 @@ void collector_ask_stacks(struct collector *collector, uint64_t now_ns)
     hang->found_ns = 0;
     hang->asked++;
     hang->asked_ns = now_ns;
+    ask_all(collector);
+}
+
+void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns)
+{
+    struct hang *hang = &collector->hang;
+    if (hang->asked && hang->asked_ns > hang->last_call_ns)
+        return; /* they stand where they stood then */
+    hang->asked_ns = now_ns;
+    ask_all(collector);
+}
+
+bool collector_has_stacks(const struct collector *collector, uint64_t now_ns)
+{
+    if (now_ns - collector->hang.asked_ns > answer_patience_ns)
+        return true;
     for (int i = 0; i < collector->producer_count; i++)
-        if (collector->producers[i]->reader && !collector->producers[i]->liveness.ended)
-            ring_reader_ask(collector->producers[i]->reader);
+        if (collector->producers[i]->asked && !collector->producers[i]->liveness.ended)
+            return false;
+    return true;
 }

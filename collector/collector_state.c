@@ -60,14 +60,14 @@ static uint64_t hash_add(uint64_t hash, const void *data, size_t bytes)
     return hash;
 }
 
-static uint64_t hash_member_view(const struct member_view *view)
+static uint64_t hash_member_view(const struct member_state *view)
 {
     const uint64_t numbers[] = {view->issued,
                                 view->started,
                                 view->done,
-                                view->calls_p2p,
-                                view->where_stack,
-                                view->where_since_ns,
+                                view->p2p,
+                                view->stack,
+                                view->since_ns,
                                 (uint64_t)view->process,
                                 view->destroyed,
                                 view->ended,
@@ -78,7 +78,7 @@ static uint64_t hash_member_view(const struct member_view *view)
 }
 
 /* Whether it is as it was stored; else takes note of how it is now. */
-static bool is_stored(struct collector_state *state, const struct member_view *view)
+static bool is_stored(struct collector_state *state, const struct member_state *view)
 {
     struct stored_member_key key = {view->comm, view->rank};
     struct stored_member *member;
@@ -95,13 +95,12 @@ static bool is_stored(struct collector_state *state, const struct member_view *v
     return false;
 }
 
-static void store_one(void *context, const struct member_view *view)
+static void store_one(void *context, const struct member_state *view)
 {
     struct collector_state *state = context;
     if (state->failed || is_stored(state, view))
         return;
-    const struct store_member member = member_row(view, state->now_ns);
-    state->failed = store_member(state->store, &member, NULL) < 0;
+    state->failed = store_member(state->store, view, state->now_ns, NULL) < 0;
 }
 
 static void hash_wait(void *context, const struct wait_view *wait)

@@ -2,15 +2,19 @@
 #include "collector/liveness.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "lib/trace/ring_reader.h"
 
 /* linux/pidfd.h of 6.15; older headers lack it. */
 struct exit_info {
@@ -27,20 +31,22 @@ struct stat_line {
     int exit_code;
 };
 
-/* Reads /proc/PID/stat; the name in its second field may hold anything. */
-static bool read_stat(pid_t pid, struct stat_line *line)
+enum seen { SEEN_GONE, SEEN_THERE, SEEN_UNKNOWN };
+
+/* Reads /proc/PID/stat; the name in its second field may hold anything. Without /proc, or without a
+ * descriptor to open it with, only a signal that is none says whether there is such a process. */
+static enum seen read_stat(pid_t pid, struct stat_line *line)
 {
     char path[32], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
-    if (!file)
-        return false;
-    size_t length = fread(text, 1, sizeof text - 1, file);
-    fclose(file);
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file)
+        fclose(file);
     text[length] = 0;
     char *at = strrchr(text, ')');
     if (!at || sscanf(at + 1, " %c", &line->state) != 1)
-        return false;
+        return kill(pid, 0) < 0 && errno == ESRCH ? SEEN_GONE : SEEN_UNKNOWN;
     *line = (struct stat_line){.state = line->state};
     int field = 2;
     for (char *save, *word = strtok_r(at + 1, " ", &save); word;
@@ -51,7 +57,17 @@ static bool read_stat(pid_t pid, struct stat_line *line)
         else if (field == 52)
             sscanf(word, "%d", &line->exit_code);
     }
-    return field >= 22;
+    return field >= 22 ? SEEN_THERE : SEEN_UNKNOWN;
+}
+
+/* The process that liveness->pid names: whether it is the one that began at start_ticks (0: any).
+ */
+static enum seen see_process(const struct liveness *liveness, struct stat_line *line)
+{
+    enum seen seen = read_stat(liveness->pid, line);
+    if (seen == SEEN_THERE && liveness->start_ticks && line->start_ticks != liveness->start_ticks)
+        return SEEN_GONE;
+    return seen;
 }
 
 static int64_t read_oom_kills(const char *path)
@@ -108,8 +124,7 @@ static bool ask_how(struct liveness *liveness)
 {
     struct stat_line line;
     struct exit_info info = {.mask = EXIT_INFO_MASK};
-    if (read_stat(liveness->pid, &line) && line.start_ticks == liveness->start_ticks &&
-        line.state == 'Z')
+    if (liveness->pid && see_process(liveness, &line) == SEEN_THERE && line.state == 'Z')
         set_end(liveness, line.exit_code);
     else if (liveness->pidfd < 0 ||
              (ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) && errno != ESRCH))
@@ -126,28 +141,89 @@ static void find_out_how(struct liveness *liveness)
         poll(NULL, 0, 1);
 }
 
-void liveness_watch(struct liveness *liveness, pid_t pid, uint64_t start_ticks)
+static uint64_t own_pid_namespace(void)
 {
-    *liveness = (struct liveness){
-        .pid = pid, .start_ticks = start_ticks, .pidfd = -1, .how = END_UNKNOWN, .oom_kills = -1};
-    struct stat_line line;
-    if (pid > 0)
-        liveness->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+enum { HOLDER_UNSEEN = 0, HOLDER_NONE = -1 };
+
+/* The pid of the process that holds the lock of a ring file (ring.h), or a HOLDER_. */
+static pid_t find_lock_holder(int descriptor)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (fcntl(descriptor, F_GETLK, &lock) < 0)
+        return HOLDER_UNSEEN;
+    if (lock.l_type == F_UNLCK)
+        return HOLDER_NONE;
+    return lock.l_pid > 0 ? lock.l_pid : HOLDER_UNSEEN;
+}
+
+/* The kernel grants a write lease only where nobody else has the file open, by a descriptor or a
+ * mapping. */
+bool liveness_file_in_use(int descriptor)
+{
+    if (fcntl(descriptor, F_SETLEASE, F_WRLCK) < 0)
+        return true;
+    fcntl(descriptor, F_SETLEASE, F_UNLCK);
+    return false;
+}
+
+static bool is_file_abandoned(struct ring_reader *reader)
+{
+    if (!reader)
+        return true;
+    int descriptor = ring_reader_descriptor(reader);
+    return find_lock_holder(descriptor) == HOLDER_NONE && !liveness_file_in_use(descriptor);
+}
+
+static void watch_pid(struct liveness *liveness, pid_t pid, uint64_t start_ticks)
+{
+    struct stat_line line = {0};
+    liveness->pid = pid;
+    liveness->start_ticks = start_ticks;
+    liveness->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     /* Read after the pidfd is open, so that both are of one process. */
-    liveness->ended = pid <= 0 || !read_stat(pid, &line) || line.start_ticks != start_ticks;
+    enum seen seen = see_process(liveness, &line);
+    if (seen == SEEN_THERE)
+        liveness->start_ticks = line.start_ticks;
+    liveness->ended = seen == SEEN_GONE;
     if (liveness->ended)
         liveness_close(liveness);
     else
         find_memory_events(liveness);
 }
 
+void liveness_watch(struct liveness *liveness, struct ring_reader *reader)
+{
+    const struct process_info *info = ring_reader_process(reader);
+    uint64_t theirs = ring_reader_pid_namespace(reader), ours = own_pid_namespace();
+    bool is_our_namespace = !theirs || !ours || theirs == ours;
+    pid_t holder = ring_reader_locked(reader) ? find_lock_holder(ring_reader_descriptor(reader))
+                                              : HOLDER_NONE;
+    *liveness =
+        (struct liveness){.pidfd = -1, .reader = reader, .how = END_UNKNOWN, .oom_kills = -1};
+    if (holder > 0)
+        watch_pid(liveness, holder, is_our_namespace ? info->start_ticks : 0);
+    else if (holder == HOLDER_NONE && is_our_namespace && info->pid > 0)
+        watch_pid(liveness, info->pid, info->start_ticks);
+    else
+        liveness->ended = info->pid <= 0 || is_file_abandoned(reader);
+    if (liveness->pid)
+        ring_reader_release_descriptor(reader);
+}
+
+/* What can't be found out is not taken for an end. */
 static bool is_process_gone(const struct liveness *liveness)
 {
     struct stat_line line;
     if (liveness->pidfd >= 0)
         return poll(&(struct pollfd){.fd = liveness->pidfd, .events = POLLIN}, 1, 0) == 1;
-    return !read_stat(liveness->pid, &line) || line.start_ticks != liveness->start_ticks ||
-           line.state == 'Z';
+    if (!liveness->pid)
+        return is_file_abandoned(liveness->reader);
+    enum seen seen = see_process(liveness, &line);
+    return seen == SEEN_GONE || (seen == SEEN_THERE && line.state == 'Z');
 }
 
 bool liveness_ended(struct liveness *liveness)

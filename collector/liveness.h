@@ -9,10 +9,13 @@
 
 #include "lib/trace/record.h"
 
+struct ring_reader;
+
 struct liveness {
-    pid_t pid;
+    pid_t pid; /* as this process counts; 0: in a namespace that can't be seen from here */
     uint64_t start_ticks;
-    int pidfd; /* -1: none (the process is gone, or an old kernel) */
+    int pidfd;                  /* -1: none (the process is gone, or an old kernel) */
+    struct ring_reader *reader; /* for its lock, where there is no pid; borrowed */
     bool ended;
     enum end_how how; /* valid once ended */
     int value;
@@ -21,8 +24,15 @@ struct liveness {
     int64_t oom_kills;            /* when the watch began; -1 not known */
 };
 
-/* Starts to watch the process that has `pid` and began at `start_ticks` (/proc/PID/stat). */
-void liveness_watch(struct liveness *liveness, pid_t pid, uint64_t start_ticks);
+/* Starts to watch the process that writes a ring file. It holds a lock on that file as long as it
+ * runs; the kernel translates the holder's pid into our namespace, or says that there is a holder
+ * that has none here. Where there is no lock (an older shim, or the program closed all its
+ * descriptors) it is the process with that pid and start, if they are of our namespace, or else
+ * whoever has the file open. */
+void liveness_watch(struct liveness *liveness, struct ring_reader *reader);
+/* Whether another process has the file open or mapped. `descriptor` is the only one of ours.
+ * Returns true, too, where the kernel can't tell. */
+bool liveness_file_in_use(int descriptor);
 /* Looks again. Returns true once the process has ended (a zombie has); how becomes known as soon as
  * the kernel says so, which can be some milliseconds later: ask again while it is END_UNKNOWN. */
 bool liveness_ended(struct liveness *liveness);

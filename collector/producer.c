@@ -148,6 +148,12 @@ static int drain_rings(struct producer *producer, struct store *store, struct re
     return taken;
 }
 
+static void close_damaged(struct producer *producer)
+{
+    ring_reader_close(producer->reader);
+    producer->reader = producer->liveness.reader = NULL;
+}
+
 int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
                   int quota, uint64_t now_ns, struct error *err)
 {
@@ -158,8 +164,7 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
     if (producer->reader) {
         taken = drain_rings(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
-            ring_reader_close(producer->reader);
-            producer->reader = NULL;
+            close_damaged(producer);
             return -1;
         }
         drained = ring_reader_drained(producer->reader);
@@ -181,6 +186,9 @@ void producer_note(struct producer *producer, const struct record *record)
         producer->open_calls++;
     else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)
         producer->open_calls--;
+    if (record->api == API_notice_thread_stack &&
+        record->standing.index + 1 >= record->standing.count)
+        producer->asked = false;
     if (record->api == API_notice_exit && record->end.how == END_EXIT) {
         producer->said_exit = true;
         producer->exit_value = record->end.value;
@@ -207,8 +215,7 @@ int producer_stored(struct producer *producer, struct error *err)
         producer->stored[ring] = ring_reader_position(producer->reader, ring);
     if (ring_reader_publish(producer->reader, err) == 0)
         return 0;
-    ring_reader_close(producer->reader);
-    producer->reader = NULL;
+    close_damaged(producer);
     return -1;
 }
 

@@ -21,7 +21,8 @@ struct producer {
     uint64_t lost_reported_ns, progress_reported_ns, gone_ns;
     uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
     int open_calls;                                  /* calls entered and not left yet */
-    bool said_exit;                                  /* it wrote notice_exit */
+    bool asked;     /* where its threads stand, and it has not answered yet */
+    bool said_exit; /* it wrote notice_exit */
     int exit_value;
     bool end_reported; /* notice_end is in the batch or stored */
 };

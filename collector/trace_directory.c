@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/trace/collector_lock.h"
 #include "lib/trace/record.h"
 
 /* Joins "DIR/name". Returns 0, or -1 with err. */
@@ -21,6 +22,12 @@ static int join_path(char path[PATH_MAX], const char *directory, const char *nam
     if (snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX)
         return 0;
     return error_set(err, "the path %s/%s is too long", directory, name);
+}
+
+mode_t directory_mode(void)
+{
+    const char *group = getenv("DDPCHECK_GROUP");
+    return group && !strcmp(group, "1") ? 0750 : 0700;
 }
 
 int directory_make(const char *path, char real[PATH_MAX], struct error *err)
@@ -34,7 +41,9 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
             continue;
         char was = *at;
         *at = 0;
-        if (mkdir(part, 0777) < 0 && errno != EEXIST && errno != EISDIR)
+        if (mkdir(part, directory_mode()) == 0)
+            chmod(part, directory_mode()); /* whatever the umask */
+        else if (errno != EEXIST && errno != EISDIR)
             return error_set(err, "can't make the trace directory %s: %s", part, strerror(errno));
         *at = was;
         if (!was)
@@ -131,43 +140,90 @@ int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
     return write_rings_file(real, file, rings, err);
 }
 
-int directory_lock(const char *real, int *holder, struct error *err)
+/* What a holder writes into its lock. */
+struct lock_text {
+    int pid;
+    char host[HOST_NAME_MAX + 1];
+};
+
+static struct lock_text read_lock(const char *path)
 {
-    char path[PATH_MAX], line[32] = "";
-    if (join_path(path, real, "collector.lock", err) < 0)
-        return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct lock_text text = {0, ""};
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%d %64s", &text.pid, text.host) < 1)
+        text.pid = 0;
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* Returns a file descriptor; -1 with err; -2 if another process holds the lock. */
+static int take_lock(const char *path, const char *host, struct error *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_set(err, "can't open %s: %s", path, strerror(errno));
     /* A shim that only looks whether someone holds the lock holds it for a moment itself. */
     for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
-            int number = errno;
-            close(fd);
-            return error_set(err, "can't lock %s: %s", path, strerror(number));
+        int number = errno;
+        if (number != EWOULDBLOCK && number != EINTR)
+            error_set(err, "can't lock %s: %s", path, strerror(number));
+        else if (tries < 5) {
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+            continue;
         }
-        if (tries == 5) {
-            *holder = read_line(path, line, sizeof line) ? atoi(line) : 0;
-            close(fd);
-            return -2;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        close(fd);
+        return number == EWOULDBLOCK || number == EINTR ? -2 : -1;
     }
-    int length = snprintf(line, sizeof line, "%d\n", (int)getpid());
-    if (ftruncate(fd, 0) == 0 && pwrite(fd, line, (size_t)length, 0) < 0)
-        error_set(err, "can't write %s: %s", path, strerror(errno)); /* the pid is only a help */
+    if (ftruncate(fd, 0) == 0)
+        dprintf(fd, "%d\n%s\n", (int)getpid(), host); /* only a help */
     return fd;
 }
 
-int directory_database(const char *real, char database[PATH_MAX], struct error *err)
+static void find_host(char host[HOST_NAME_MAX + 1])
 {
-    char host[256] = "localhost", name[264];
-    gethostname(host, sizeof host - 1);
+    strcpy(host, "localhost");
+    gethostname(host, HOST_NAME_MAX);
     for (char *at = host; *at; at++)
         if (*at == '/')
             *at = '-';
-    snprintf(name, sizeof name, "%s.db", host);
-    return join_path(database, real, name, err);
+}
+
+int directory_claim(const char *real, struct directory_claim *claim, int *holder, struct error *err)
+{
+    char rings[PATH_MAX], name[HOST_NAME_MAX + 32], path[PATH_MAX], first[PATH_MAX];
+    char host[HOST_NAME_MAX + 1];
+    *claim = (struct directory_claim){.lock = -1, .first_lock = -1};
+    find_host(host);
+    if (directory_rings(real, rings, err) < 0)
+        return -1;
+    collector_lock_name(name, rings);
+    if (join_path(path, real, name, err) < 0 || join_path(first, real, "collector.lock", err) < 0)
+        return -1;
+    claim->lock = take_lock(path, host, err);
+    if (claim->lock < 0) {
+        *holder = claim->lock == -2 ? read_lock(path).pid : 0;
+        return claim->lock;
+    }
+    claim->first_lock = take_lock(first, host, err);
+    bool is_host_taken = claim->first_lock == -2 && !strcmp(read_lock(first).host, host);
+    if (is_host_taken)
+        snprintf(name, sizeof name, "%s-%08x.db", host, rings_key(rings));
+    else
+        snprintf(name, sizeof name, "%s.db", host);
+    if (claim->first_lock != -1 && join_path(claim->database, real, name, err) == 0)
+        return 0;
+    directory_release(claim);
+    return -1;
+}
+
+void directory_release(struct directory_claim *claim)
+{
+    if (claim->first_lock >= 0)
+        close(claim->first_lock);
+    if (claim->lock >= 0)
+        close(claim->lock);
+    claim->lock = claim->first_lock = -1;
 }
 
 int directory_move_database(const char *real, const char *database, const char *started,
@@ -176,7 +232,7 @@ int directory_move_database(const char *real, const char *database, const char *
     char old[PATH_MAX], to[PATH_MAX], name[PATH_MAX], log[PATH_MAX];
     if (join_path(old, real, "old", err) < 0)
         return -1;
-    if (mkdir(old, 0777) < 0 && errno != EEXIST)
+    if (mkdir(old, directory_mode()) < 0 && errno != EEXIST)
         return error_set(err, "can't make %s for the database of the job before: %s", old,
                          strerror(errno));
     const char *slash = strrchr(database, '/');

@@ -3,16 +3,25 @@
  *     DIR/<host>.db         the database of the last (or running) job
  *     DIR/old/              databases of the jobs before it
  *     DIR/rings             the path of the directory of ring files, which lies in memory if it can
- *     DIR/collector.lock    held (flock) by the collector while it runs; its text is the holder's
- * pid DIR/collector.log     messages of a collector in the background */
+ *     DIR/collector-<key>.lock  held (flock) by the collector of these rings while it runs; several
+ *                           hosts or containers have one each (lib/trace/collector_lock.h)
+ *     DIR/collector.lock    held by the first of them; its text is the holder's pid and host
+ *     DIR/collector.log     messages of a collector in the background
+ *
+ * The second collector of a host that shares the directory, that of a container with a /dev/shm of
+ * its own, writes DIR/<host>-<key>.db. */
 #ifndef DDPCHECK_TRACE_DIRECTORY_H
 #define DDPCHECK_TRACE_DIRECTORY_H
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "lib/base/error.h"
+
+/* The mode of a trace directory: its user's alone, or open to the group (DDPCHECK_GROUP=1). */
+mode_t directory_mode(void);
 
 /* Makes the directory and those above it where they are missing, and gives its absolute path.
  * Returns 0, or -1 with err. */
@@ -26,12 +35,18 @@ int directory_rings(const char *real, char rings[PATH_MAX], struct error *err);
  * user. */
 bool directory_read_rings(const char *real, char rings[PATH_MAX]);
 
-/* Takes the collector's lock. Returns a file descriptor; -1 with err; -2 if another process holds
- * it, whose pid goes to *holder (0 not known). */
-int directory_lock(const char *real, int *holder, struct error *err);
+/* The locks of a collector, and the database that is its own by them. */
+struct directory_claim {
+    int lock, first_lock; /* file descriptors; -1 none */
+    char database[PATH_MAX];
+};
 
-/* The path of this host's database. Returns 0, or -1 with err. */
-int directory_database(const char *real, char database[PATH_MAX], struct error *err);
+/* Takes the lock of the collector of this directory's rings, and the first's, if nobody has it.
+ * Returns 0; -1 with err; -2 if another process holds it, whose pid goes to *holder (0 not known).
+ */
+int directory_claim(const char *real, struct directory_claim *claim, int *holder,
+                    struct error *err);
+void directory_release(struct directory_claim *claim);
 
 /* Moves a database that nobody has open to DIR/old/<host>-<started>.db. Returns 0, or -1 with err.
  */

@@ -1,7 +1,7 @@
 /* core.h: the emulated machine that libcudart, libcuda, libcupti and libnccl of emu/ share.
  *
  * DDPCHECK_EMU_DEVICES (default 1) virtual devices in each process, of DDPCHECK_EMU_MEMORY bytes
- * each (default 2 GiB); CUDA_VISIBLE_DEVICES picks from them. Device memory is host memory that
+ * each ("16G"; default 8G); CUDA_VISIBLE_DEVICES picks from them. Device memory is host memory that
  * belongs to a device; a stream is a thread with a FIFO of work. The libraries of emu/ are thin
  * skins over this one (libddpcheck_emu.so), so that a stream of the runtime API is a stream of the
  * driver API and of NCCL. Only emu/ may include this. */
@@ -52,6 +52,9 @@ bool emu_memory_find(const void *pointer, struct emu_memory *memory);
  * pinned or managed memory. */
 bool emu_memory_reachable(int device, const void *pointer, size_t bytes);
 
+/* Notes that work named `name` does nothing here. Prints one line for the whole job, and appends
+ * each name to the file that DDPCHECK_EMU_NOT_COMPUTED names; without it, a line per process. */
+void emu_not_computed(const char *name);
 /* Prints "ddpcheck emu: NAME is not supported (why)" once per name on stderr. */
 void emu_unsupported(const char *name, const char *why);
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_BITS = 20 }; /* findings of one database */
+enum { ID_BITS = 20 };   /* findings of one database */
+enum { SINCE_ACTS = 4 }; /* the minor schema version that has finding_act */
 
 static void side_free(struct tui_side *side)
 {
@@ -13,6 +14,8 @@ static void side_free(struct tui_side *side)
     free(side->call);
     free(side->phase);
     free(side->where);
+    act_free(&side->act);
+    act_free(&side->now);
 }
 
 void tui_findings_free(struct findings *findings)
@@ -130,15 +133,96 @@ static int worst_first(const void *left, const void *right)
     return a->first_ns < b->first_ns ? -1 : a->first_ns > b->first_ns;
 }
 
-static int each(struct findings *findings, struct source *source, const char *sql,
+static int each(struct findings *findings, struct source *source, const char *sql, int since,
                 void (*take)(struct findings *findings, const struct cursor *row),
                 struct error *err)
 {
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     int result;
+    row.since_minor = since;
     while ((result = cursor_next(&row, err)) == 1)
         take(findings, &row);
     return result;
+}
+
+static struct tui_side *find_side(const struct findings *findings, const struct cursor *row)
+{
+    struct tui_finding *finding = find(findings, id_of(row));
+    int side = (int)cursor_number(row, 1);
+    return finding && side >= 0 && side < finding->sides ? &finding->side[side] : NULL;
+}
+
+/* Columns 0-2 of finding_act and finding_call: finding, side, moment. */
+static struct act *find_act(const struct findings *findings, const struct cursor *row)
+{
+    struct tui_side *side = find_side(findings, row);
+    if (!side)
+        return NULL;
+    return strcmp(cursor_text(row, 2), "now") ? &side->act : &side->now;
+}
+
+static void take_act(struct findings *findings, const struct cursor *row)
+{
+    struct act *act = find_act(findings, row);
+    const struct store_act stored = {.did = cursor_text(row, 3),
+                                     .value = (int32_t)cursor_number(row, 4),
+                                     .rank = (int32_t)cursor_number(row, 5),
+                                     .number = (uint64_t)cursor_number(row, 6),
+                                     .name = cursor_text(row, 7),
+                                     .phase = cursor_text(row, 8)};
+    const struct act taken = act_of_row(&stored);
+    if (act && act_copy(act, &taken) < 0)
+        act_free(act); /* the words of the database are shown */
+}
+
+static void take_call(struct findings *findings, const struct cursor *row)
+{
+    struct act *act = find_act(findings, row);
+    const struct store_call call = {
+        .role = cursor_text(row, 3),
+        .kind = cursor_text(row, 4),
+        .comm = (uint64_t)cursor_number(row, 5),
+        .number = (uint64_t)cursor_number(row, 6),
+        .called = {.api = (uint16_t)cursor_number(row, 7),
+                   .arguments = (uint16_t)cursor_number(row, 8),
+                   .datatype = (uint8_t)cursor_number(row, 9),
+                   .redop = (uint8_t)cursor_number(row, 10),
+                   .peer = (int32_t)cursor_number(row, 11),
+                   .size = (int32_t)cursor_number(row, 12),
+                   .count = (uint64_t)cursor_number(row, 13),
+                   .bytes = (uint64_t)cursor_number(row, 14)},
+    };
+    if (act)
+        act_take_call(act, &call);
+}
+
+static void write_words(const struct act *act, char **words)
+{
+    char *made = act->did != DID_OTHER || act->name ? act_words(act) : NULL;
+    if (!made)
+        return;
+    free(*words);
+    *words = made;
+}
+
+static int load_acts(struct findings *findings, struct source *source, struct error *err)
+{
+    static const char acts[] =
+        "SELECT finding, side, moment, did, value, rank, number, name, phase "
+        "FROM finding_act";
+    static const char calls[] = "SELECT finding, side, moment, role, kind, comm, number, api, "
+                                "arguments, datatype, redop, peer, size, count, bytes "
+                                "FROM finding_call";
+    if (each(findings, source, acts, SINCE_ACTS, take_act, err) < 0 ||
+        each(findings, source, calls, SINCE_ACTS, take_call, err) < 0)
+        return -1;
+    for (int i = 0; i < findings->count; i++)
+        for (int k = 0; k < findings->finding[i].sides; k++) {
+            struct tui_side *side = &findings->finding[i].side[k];
+            write_words(&side->act, &side->call);
+            write_words(&side->now, &side->where);
+        }
+    return 0;
 }
 
 int tui_findings_load(struct findings *findings, struct source *source, struct error *err)
@@ -148,12 +232,13 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
              "SELECT id, code, severity, certainty, state, comm, number, first_ns, last_ns, times, "
              "what, todo "
              "FROM finding ORDER BY id",
-             take_finding, err) < 0 ||
+             0, take_finding, err) < 0 ||
         each(findings, source,
              "SELECT finding, ranks, process, call, phase, \"where\", since_ns, stack, "
              "stack_is_address, "
              "where_stack, where_stack_is_address FROM finding_side ORDER BY finding, side",
-             take_side, err) < 0 ||
+             0, take_side, err) < 0 ||
+        load_acts(findings, source, err) < 0 ||
         (!is_whole(findings) && error_set(err, "can't show the findings: memory is short"))) {
         tui_findings_free(findings);
         return -1;

@@ -3,13 +3,16 @@
 #define DDPCHECK_TUI_FINDINGS_H
 
 #include "lib/base/rankset.h"
+#include "lib/finding/finding_store.h"
 #include "tui/rows.h"
 #include "tui/source.h"
 
 enum { TUI_SIDES_MAX = 8 };
 
 struct tui_side {
-    char *ranks, *call, *phase, *where;
+    char *ranks, *phase;
+    struct act act, now; /* DID_OTHER without a name: not known, as in older databases */
+    char *call, *where;  /* their words; where they are not known, as the database has them */
     int process;
     uint64_t stack, where_stack, since_ns;
     bool stack_is_address, where_stack_is_address;

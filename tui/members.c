@@ -4,36 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t waited_ns = 1000000000; /* whoever is behind for longer is missing */
-
-static void drop(struct tui_member *member)
-{
-    free(member->where);
-    free(member->phase);
-    free(member->last_call);
-}
-
 void members_free(struct members *members)
 {
     for (int i = 0; i < members->count; i++)
-        drop(&members->member[i]);
+        member_state_free(&members->member[i]);
     free(members->member);
     free(members->comm);
     *members = (struct members){0};
-}
-
-const char *standing_name(enum standing standing)
-{
-    static const char *const names[STANDINGS] = {
-        [STANDS_MISSING] = "missing",
-        [STANDS_EXITED] = "exited",
-        [STANDS_UNSEEN] = "without a trace",
-        [STANDS_BEHIND] = "behind",
-        [STANDS_ISSUED] = "issued",
-        [STANDS_STARTED] = "started",
-        [STANDS_DONE] = "done",
-    };
-    return names[standing];
 }
 
 static int take_row(struct members *members, int *capacity, const struct cursor *row,
@@ -41,14 +18,13 @@ static int take_row(struct members *members, int *capacity, const struct cursor 
 {
     if (members->count == *capacity) {
         int more = *capacity ? *capacity * 2 : 64;
-        struct tui_member *grown = reallocarray(members->member, (size_t)more, sizeof *grown);
+        struct member_state *grown = reallocarray(members->member, (size_t)more, sizeof *grown);
         if (!grown)
             return error_set(err, "can't show the ranks: memory is short");
         members->member = grown;
         *capacity = more;
     }
-    struct tui_member *member = &members->member[members->count++];
-    *member = (struct tui_member){
+    const struct member_state member = {
         .comm = (uint64_t)cursor_number(row, 0),
         .rank = (int)cursor_number(row, 1),
         .shown_rank = (int)cursor_number(row, 2),
@@ -61,22 +37,25 @@ static int take_row(struct members *members, int *capacity, const struct cursor 
         .p2p = (uint64_t)cursor_number(row, 9),
         .destroyed = cursor_number(row, 10),
         .ended = cursor_number(row, 11),
-        .where = strdup(cursor_text(row, 12)),
-        .phase = strdup(cursor_text(row, 13)),
-        .last_call = strdup(cursor_text(row, 14)),
+        .where = cursor_text(row, 12),
+        .phase = cursor_text(row, 13),
+        .last_call = cursor_text(row, 14),
         .stack = (uint64_t)cursor_number(row, 15),
         .stack_is_address = cursor_number(row, 16),
         .since_ns = (uint64_t)cursor_number(row, 17),
+        .how = (enum end_how)cursor_number(row, 18),
+        .value = (int32_t)cursor_number(row, 19),
     };
-    return member->where && member->phase && member->last_call
-               ? 0
-               : error_set(err, "can't show the ranks: memory is short");
+    if (member_state_copy(&members->member[members->count], &member) < 0)
+        return error_set(err, "can't show the ranks: memory is short");
+    members->count++;
+    return 0;
 }
 
 /* A member that one host has seen comes before the same one that another host has not. */
 static int by_comm_and_rank(const void *left, const void *right)
 {
-    const struct tui_member *a = left, *b = right;
+    const struct member_state *a = left, *b = right;
     if (a->comm != b->comm)
         return a->comm < b->comm ? -1 : 1;
     if (a->rank != b->rank)
@@ -88,55 +67,25 @@ static void drop_doubles(struct members *members)
 {
     int kept = 0;
     for (int i = 0; i < members->count; i++) {
-        const struct tui_member *before = kept ? &members->member[kept - 1] : NULL;
+        const struct member_state *before = kept ? &members->member[kept - 1] : NULL;
         if (before && before->comm == members->member[i].comm &&
             before->rank == members->member[i].rank)
-            drop(&members->member[i]);
+            member_state_free(&members->member[i]);
         else
             members->member[kept++] = members->member[i];
     }
     members->count = kept;
 }
 
-/* Who ended beside others that go on has left them alone. When all have ended, it is of interest
- * how each stood then. */
-static enum standing standing_of(const struct tui_comm *comm, const struct tui_member *member,
-                                 bool waited, bool going_on)
-{
-    bool through = member->destroyed ||
-                   (member->done == comm->most_issued && comm->most_issued > 0);
-    if (member->process < 0)
-        return STANDS_UNSEEN;
-    if (member->ended && !through && going_on)
-        return STANDS_EXITED;
-    if (member->issued < comm->most_issued && !member->destroyed)
-        return waited ? STANDS_MISSING : STANDS_BEHIND;
-    if (member->started < member->issued)
-        return STANDS_ISSUED;
-    return member->done < member->issued ? STANDS_STARTED : STANDS_DONE;
-}
-
 static void judge(struct tui_comm *comm, uint64_t now_ns)
 {
-    bool waited = false, going_on = false;
+    members_stand(comm->member, comm->members, now_ns);
+    comm->worst = STANDS_OVER;
     for (int i = 0; i < comm->members; i++) {
-        if (comm->member[i].issued > comm->most_issued)
-            comm->most_issued = comm->member[i].issued;
-        going_on |= comm->member[i].process >= 0 && !comm->member[i].ended;
-    }
-    for (int i = 0; i < comm->members; i++) {
-        const struct tui_member *member = &comm->member[i];
-        waited |= member->issued == comm->most_issued && member->done < member->issued &&
-                  member->since_ns && now_ns > member->since_ns + waited_ns;
-    }
-    comm->worst = STANDS_DONE;
-    for (int i = 0; i < comm->members; i++) {
-        struct tui_member *member = &comm->member[i];
-        member->standing = standing_of(comm, member, waited || !going_on, going_on);
-        member->behind = comm->most_issued - member->issued;
+        const struct member_state *member = &comm->member[i];
+        comm->most_issued = member->issued > comm->most_issued ? member->issued : comm->most_issued;
         comm->count[member->standing]++;
-        if (member->standing < comm->worst)
-            comm->worst = member->standing;
+        comm->worst = member->standing < comm->worst ? member->standing : comm->worst;
     }
 }
 
@@ -156,7 +105,7 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
     if (!members->comm)
         return error_set(err, "can't show the ranks: memory is short");
     for (int i = 0; i < members->count; i++) {
-        struct tui_member *member = &members->member[i];
+        struct member_state *member = &members->member[i];
         if (i == 0 || member->comm != member[-1].comm)
             members->comm[members->comms++] =
                 (struct tui_comm){.id = member->comm, .member = member};
@@ -173,9 +122,11 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
 int members_load(struct members *members, struct source *source, struct error *err)
 {
     static const char sql[] =
-        "SELECT comm, rank, shown_rank, nranks, process, device, issued, started, done, p2p, "
-        "destroyed, ended, \"where\", "
-        "phase, last_call, stack, stack_is_address, since_ns FROM member_state ORDER BY comm, rank";
+        "SELECT m.comm, m.rank, shown_rank, nranks, m.process, device, issued, started, m.done, "
+        "p2p, "
+        "destroyed, m.ended, \"where\", phase, last_call, stack, stack_is_address, since_ns, how, "
+        "value "
+        "FROM member_state m LEFT JOIN process_state USING(process) ORDER BY comm, rank";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     int capacity = 0, result;
     *members = (struct members){0};
@@ -199,10 +150,10 @@ int members_load(struct members *members, struct source *source, struct error *e
 
 static int by_rank(const void *rank, const void *member)
 {
-    return *(const int *)rank - ((const struct tui_member *)member)->rank;
+    return *(const int *)rank - ((const struct member_state *)member)->rank;
 }
 
-const struct tui_member *members_rank(const struct tui_comm *comm, int rank)
+const struct member_state *members_rank(const struct tui_comm *comm, int rank)
 {
     return bsearch(&rank, comm->member, (size_t)comm->members, sizeof *comm->member, by_rank);
 }

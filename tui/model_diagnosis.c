@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/analyzer.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "tui/findings.h"
@@ -32,6 +33,13 @@ static int open_findings(const struct findings *findings, const char *severity)
     return count;
 }
 
+/* It goes on until somebody ends it: how long it has lasted is of interest. */
+static bool is_hang(const struct tui_finding *finding)
+{
+    const struct check *check = check_find(finding->code);
+    return check && check->family == FAMILY_HANG;
+}
+
 static void say_finding(const struct source *source, const struct findings *findings,
                         struct text *text)
 {
@@ -39,8 +47,7 @@ static void say_finding(const struct source *source, const struct findings *find
     char duration[64];
     uint64_t since_ns = since(worst);
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
-    const char *old = strstr(worst->what, " (for "), *end = old ? strchr(old, ')') : NULL;
-    bool lasts = (source->live || end) && since_ns && source->now_ns > since_ns;
+    bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
     text_add(text, "%s%s %s", !strcmp(worst->certainty, "possible") ? "possible " : "",
              worst->severity, worst->code);
     if (others > 0)
@@ -48,12 +55,7 @@ static void say_finding(const struct source *source, const struct findings *find
     if (lasts)
         text_add(text, source->live ? ", since %s" : ", for %s until the end",
                  moment_duration(source->now_ns - since_ns, duration, sizeof duration));
-    text_add(text, ": ");
-    /* How long it had lasted when it was found is older than what was just said. */
-    if (lasts && end)
-        text_add(text, "%.*s%s", (int)(old - worst->what), worst->what, end + 1);
-    else
-        text_add(text, "%s", worst->what);
+    text_add(text, ": %s", worst->what);
 }
 
 /* "No finding; 8 ranks on 2 communicators, 1 behind." */

@@ -247,6 +247,18 @@ static void add_listing(struct rows *rows, const char *title, const char *text)
     }
 }
 
+static void add_causes(struct rows *rows, int width, const struct cause *cause)
+{
+    if (!cause)
+        return;
+    rows_line(rows, TONE_PLAIN, "%s", "");
+    rows_line(rows, TONE_STRONG, "%s", "Usual causes, the most common first");
+    for (; cause->what; cause++) {
+        add_text(rows, TONE_PLAIN, width, cause->what);
+        add_text(rows, TONE_FAINT, width, cause->look);
+    }
+}
+
 int model_explain(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
@@ -260,6 +272,7 @@ int model_explain(struct source *source, struct query *query, struct rows *rows,
         rows_line(rows, TONE_PLAIN, "%s", "");
         rows_column(rows, "", 0, false);
         add_text(rows, TONE_PLAIN, query->width, check->text);
+        add_causes(rows, query->width, check->causes);
         add_listing(rows, "Minimal reproducer", check->example);
         add_listing(rows, "Fix (C/CUDA)", check->fix_c);
         add_listing(rows, "Fix (PyTorch)", check->fix_torch);

@@ -29,8 +29,8 @@ static uint64_t bytes_of(const struct record *record, int nranks)
     return extent.send_bytes > extent.recv_bytes ? extent.send_bytes : extent.recv_bytes;
 }
 
-static const struct tui_member *member_of(const struct members *members, uint64_t comm, int rank,
-                                          int *nranks)
+static const struct member_state *member_of(const struct members *members, uint64_t comm, int rank,
+                                            int *nranks)
 {
     for (int i = 0; i < members->comms; i++) {
         const struct tui_comm *of = &members->comm[i];
@@ -52,7 +52,8 @@ static void take_use(struct buffer_use *use, int *uses, const struct members *me
             return;
     if (*uses == USES_MAX || !begin)
         return;
-    const struct tui_member *member = member_of(members, record->op.comm, record->op.rank, &nranks);
+    const struct member_state *member =
+        member_of(members, record->op.comm, record->op.rank, &nranks);
     struct buffer_use *here = &use[(*uses)++];
     *here = (struct buffer_use){.process = process,
                                 .begin = begin,

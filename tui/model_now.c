@@ -18,7 +18,7 @@ enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
 
 /* Members that stand alike at the same place. */
 struct group {
-    const struct tui_member *first;
+    const struct member_state *first;
     struct rankset ranks;
     uint64_t since_ns;
 };
@@ -29,7 +29,7 @@ static const char *sign_of(const struct signs *signs, enum standing standing)
         [STANDS_MISSING] = signs->missing, [STANDS_EXITED] = signs->exited,
         [STANDS_UNSEEN] = signs->unseen,   [STANDS_BEHIND] = signs->behind,
         [STANDS_ISSUED] = signs->issued,   [STANDS_STARTED] = signs->started,
-        [STANDS_DONE] = signs->done,
+        [STANDS_DONE] = signs->done,       [STANDS_OVER] = signs->done,
     };
     return sign[standing];
 }
@@ -40,7 +40,7 @@ static enum tone tone_of(enum standing standing)
         return TONE_ERROR;
     if (standing <= STANDS_BEHIND)
         return TONE_WARNING;
-    return standing == STANDS_DONE ? TONE_GOOD : TONE_PLAIN;
+    return standing >= STANDS_DONE ? TONE_GOOD : TONE_PLAIN;
 }
 
 /* A mark for each of at most `width` stretches of ranks: that of its worst member. */
@@ -51,7 +51,7 @@ static void strip(const struct tui_comm *comm, const struct signs *signs, int wi
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < marks; i++) {
-        enum standing worst = STANDS_DONE;
+        enum standing worst = STANDS_OVER;
         for (int k = (int)((long)i * ranks / marks); k < (int)((long)(i + 1) * ranks / marks); k++)
             if (comm->member[k].standing < worst)
                 worst = comm->member[k].standing;
@@ -72,7 +72,7 @@ static void counts(const struct tui_comm *comm, struct text *text)
     }
 }
 
-static bool alike(const struct tui_member *a, const struct tui_member *b)
+static bool alike(const struct member_state *a, const struct member_state *b)
 {
     return a->standing == b->standing && a->issued == b->issued && a->started == b->started &&
            a->done == b->done && !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
@@ -93,7 +93,7 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
     *more = 0;
     for (enum standing standing = 0; standing < STANDINGS; standing++) {
         for (int i = 0; i < comm->members; i++) {
-            const struct tui_member *member = &comm->member[i];
+            const struct member_state *member = &comm->member[i];
             int k = 0;
             if (member->standing != standing)
                 continue;
@@ -114,7 +114,7 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
     return groups;
 }
 
-static char *site_text(struct source *source, const struct tui_member *member, int width,
+static char *site_text(struct source *source, const struct member_state *member, int width,
                        char *text, size_t bytes)
 {
     struct frame frame[SITE_FRAMES_MAX];
@@ -130,29 +130,32 @@ static char *site_text(struct source *source, const struct tui_member *member, i
 }
 
 /* "in cudaStreamSynchronize 41 s at train.c:12 step(), waiting for ...": what is short comes first;
- * how it ended, last. */
+ * of who has ended, the location: "at train.c:12 step(), was killed by SIGTERM while in ...". */
 static void set_where(struct source *source, const struct query *query, const struct group *group,
                       struct row *row)
 {
-    const struct tui_member *member = group->first;
+    const struct member_state *member = group->first;
     char duration[64] = "", site[SITE_BYTES];
-    const char *in = member->ended ? strstr(member->where, " in ") : NULL;
-    const char *where = in ? in + 1 : member->where;
-    int call = (int)strcspn(where, ",");
+    int call = (int)strcspn(member->where, ",");
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
     const char *at = site_text(source, member, query->width < WIDE ? PLACE_SHORT : PLACE_LONG, site,
                                sizeof site);
-    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s%s%.*s", call, where,
+    if (member->ended) {
+        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", *at ? at + 1 : "", *at ? ", " : "",
+                member->where);
+        return;
+    }
+    row_set(row, CELL_WHERE, TONE_PLAIN, "%.*s%s%s%s%s%s%s", call, member->where,
             *duration ? " " : "", duration, at, *member->phase ? ", in " : "", member->phase,
-            where + call, in ? "; " : "", in ? (int)(in - member->where) : 0, member->where);
+            member->where + call);
 }
 
 static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm,
                       const struct group *group, struct rows *rows)
 {
     const struct signs *signs = signs_of(query);
-    const struct tui_member *member = group->first;
+    const struct member_state *member = group->first;
     char ranks[RANKS_BYTES];
     enum tone tone = tone_of(member->standing);
     struct row *row = rows_add(rows, hash_bytes(comm->id, &member->rank, sizeof member->rank), 1);

@@ -35,10 +35,10 @@ static void add_members(struct source *source, const struct query *query,
                         const struct members *members, struct rows *rows)
 {
     char name[16];
-    const struct tui_member *latest = NULL;
+    const struct member_state *latest = NULL;
     add_head(rows, "Communicators");
     for (int i = 0; i < members->count; i++) {
-        const struct tui_member *member = &members->member[i];
+        const struct member_state *member = &members->member[i];
         if (member->process != query->process)
             continue;
         latest = !latest || member->since_ns > latest->since_ns ? member : latest;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lib/base/moment.h"
+#include "lib/trace/names.h"
 #include "tui/members.h"
 #include "tui/view.h"
 
@@ -11,7 +12,7 @@ enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024 };
 
 /* What is known of a process beside its members. */
 struct process_view {
-    const struct tui_member *member; /* the one that it was seen in last; NULL none */
+    const struct member_state *member; /* the one that it was seen in last; NULL none */
     uint64_t lost;
     bool ended;
     int how, value, out_of_memory;
@@ -109,9 +110,10 @@ static enum tone state_text(const struct process_view *process, char *text, size
     }
     if (process->how == END_EXIT)
         snprintf(text, bytes, "exit %d", process->value);
+    else if (process->how == END_SIGNAL && process->out_of_memory)
+        snprintf(text, bytes, "out of memory");
     else if (process->how == END_SIGNAL)
-        snprintf(text, bytes, "%s",
-                 process->out_of_memory ? "out of memory" : strsignal(process->value));
+        signal_text(process->value, text, bytes);
     else
         snprintf(text, bytes, "ended");
     return process->how == END_EXIT && process->value == 0 ? TONE_FAINT : TONE_ERROR;
@@ -121,7 +123,7 @@ static void add_process(struct source *source, int index, const struct process_v
                         struct rows *rows)
 {
     const struct process_info *info = trace_process(source->trace, index);
-    const struct tui_member *member = process->member;
+    const struct member_state *member = process->member;
     char state[64], late[64] = "";
     enum tone tone = state_text(process, state, sizeof state);
     struct row *row = rows_add(rows, (uint64_t)index + 1, 0);
@@ -155,7 +157,7 @@ static struct process_view *load_processes(struct source *source, const struct m
         return NULL;
     }
     for (int i = 0; i < members->count; i++) {
-        const struct tui_member *member = &members->member[i];
+        const struct member_state *member = &members->member[i];
         struct process_view *of = member->process >= 0 ? &process[member->process] : NULL;
         if (of && (!of->member || member->since_ns > of->member->since_ns))
             of->member = member;

@@ -17,7 +17,7 @@ struct stream {
     bool stands; /* in `operation`, the earliest on it that is not done */
     char operation[CALL_BYTES];
     const struct tui_comm *comm;
-    const struct tui_member *member;
+    const struct member_state *member;
     uint64_t number;
 };
 
@@ -55,7 +55,7 @@ static void take(struct streams *streams, const struct members *members, const s
     if (api_class_of(record.api) != CLASS_COLLECTIVE)
         return;
     const struct tui_comm *comm = members_comm(members, record.op.comm, 0);
-    const struct tui_member *member =
+    const struct member_state *member =
         comm && comm->id == record.op.comm ? members_rank(comm, record.op.rank) : NULL;
     if (!member || member->done > record.op.number)
         return;

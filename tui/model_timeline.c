@@ -19,8 +19,11 @@ enum {
     EVENTS_MOST = 400000
 };
 static const uint64_t usual_ns = 10000000000;
+/* Rows are numbered block by block, as the collector drained the rings: their times are out of
+ * order by as much as it was late. */
+static const uint64_t disorder_ns = 2000000000;
 
-enum level { LEVEL_NONE, LEVEL_ISSUED, LEVEL_STARTED };
+enum level { LEVEL_NONE, LEVEL_ISSUED, LEVEL_STARTED, LEVEL_MISSING };
 
 /* An operation that is not known to be done. */
 struct pending_bar {
@@ -80,7 +83,7 @@ static void finish(struct timeline *timeline, const struct pending_bar *pending,
 
 static int line_of(const struct timeline *timeline, int rank)
 {
-    const struct tui_member *member = members_rank(timeline->comm, rank);
+    const struct member_state *member = members_rank(timeline->comm, rank);
     return member ? (int)(member - timeline->comm->member) : -1;
 }
 
@@ -139,8 +142,51 @@ static void take_progress(struct timeline *timeline, int process, const struct c
     timeline->pendings = kept;
 }
 
-/* Rows of the time wanted, a little before it so that what was in flight then is known. seq grows
- * with time. */
+/* A member that others wait for has no operation of its own to show: the time that they have waited
+ * is marked. `waiting_ns` is when the first of them began to. */
+static void fill_missing(struct timeline *timeline, uint64_t waiting_ns)
+{
+    for (int i = 0; i < timeline->comm->members && waiting_ns != UINT64_MAX; i++)
+        if (timeline->comm->member[i].standing == STANDS_MISSING)
+            fill(timeline, i, waiting_ns, timeline->end_ns, LEVEL_MISSING);
+}
+
+/* When the member's oldest operation that was not done at the end of the rows was called; 0: none.
+ */
+static uint64_t pending_since(const struct timeline *timeline, int line)
+{
+    uint64_t since_ns = 0;
+    for (int i = 0; i < timeline->pendings; i++)
+        if (timeline->pending[i].line == line &&
+            (since_ns == 0 || timeline->pending[i].issued_ns < since_ns))
+            since_ns = timeline->pending[i].issued_ns;
+    return since_ns;
+}
+
+/* What is in flight now may have been called long before the rows that were read: then the member's
+ * state knows since when it waits. */
+static void fill_in_flight(struct timeline *timeline, uint64_t now_ns)
+{
+    uint64_t waiting_ns = UINT64_MAX;
+    if (timeline->end_ns + disorder_ns < now_ns) /* a stretch of the past */
+        return;
+    for (int i = 0; i < timeline->comm->members; i++) {
+        const struct member_state *member = &timeline->comm->member[i];
+        uint64_t since_ns = pending_since(timeline, i);
+        if (member->done >= member->issued)
+            continue;
+        if (since_ns == 0 && member->since_ns != 0 && !member->ended) {
+            since_ns = member->since_ns;
+            fill(timeline, i, since_ns, timeline->end_ns,
+                 member->started > member->done ? LEVEL_STARTED : LEVEL_ISSUED);
+        }
+        if (since_ns != 0 && since_ns < waiting_ns)
+            waiting_ns = since_ns;
+    }
+    fill_missing(timeline, waiting_ns);
+}
+
+/* Rows of the time wanted, and of some before it so that what was in flight then is known. */
 static int read_events(struct source *source, struct timeline *timeline, struct error *err)
 {
     static const char sql[] =
@@ -162,8 +208,8 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
         "'collective')) "
         "     OR e.api = (SELECT number FROM api WHERE name = 'notice_progress')) ORDER BY e.seq "
         "LIMIT ?3";
-    const int64_t parameter[] = {(int64_t)timeline->comm->id, (int64_t)timeline->begin_ns,
-                                 EVENTS_MOST};
+    const int64_t parameter[] = {(int64_t)timeline->comm->id,
+                                 (int64_t)(timeline->begin_ns - disorder_ns), EVENTS_MOST};
     struct cursor row = cursor_new(source->trace, sql, parameter, 3);
     int result;
     while ((result = cursor_next(&row, err)) == 1) {
@@ -173,7 +219,7 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
             take_progress(timeline, process, &row, time_ns);
         else if (time_ns <= timeline->end_ns)
             take_operation(timeline, process, &row, time_ns);
-        if (time_ns > timeline->end_ns && timeline->pendings == 0) {
+        if (time_ns > timeline->end_ns + disorder_ns && timeline->pendings == 0) {
             cursor_end(&row);
             return 0;
         }
@@ -186,9 +232,8 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
 static void add_bar(const struct query *query, const struct timeline *timeline, int line,
                     struct rows *rows)
 {
-    const struct tui_member *member = &timeline->comm->member[line];
-    const char *const marks[] = {query->ascii ? " " : " ", query->ascii ? "-" : "░",
-                                 query->ascii ? "#" : "█"};
+    const struct member_state *member = &timeline->comm->member[line];
+    const char *const marks[] = {" ", query->ascii ? "-" : "░", query->ascii ? "#" : "█", "!"};
     struct text bar = {0};
     for (int i = 0; i < timeline->width; i++)
         text_add(&bar, "%s", marks[timeline->level[line * timeline->width + i]]);
@@ -211,6 +256,8 @@ static int draw(struct source *source, const struct query *query, struct timelin
     int result = timeline->level && timeline->pending
                      ? read_events(source, timeline, err)
                      : error_set(err, "can't show the timeline: memory is short");
+    if (result == 0)
+        fill_in_flight(timeline, source->now_ns);
     for (int i = 0; result == 0 && i < timeline->comm->members; i++)
         add_bar(query, timeline, i, rows);
     free(timeline->level);
@@ -251,11 +298,11 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
         query->comm = comm->id;
         if (!query->end_ns) {
             query->end_ns = source->now_ns;
-            query->begin_ns = first_ns + usual_ns < source->now_ns ? source->now_ns - usual_ns
-                                                                   : first_ns;
+            if (query->begin_ns != 1 && first_ns + usual_ns < source->now_ns)
+                query->begin_ns = source->now_ns - usual_ns;
+            else /* all of it */
+                query->begin_ns = first_ns;
         }
-        if (query->begin_ns == 1) /* all of it */
-            query->begin_ns = first_ns;
         if (query->end_ns <= query->begin_ns)
             query->end_ns = query->begin_ns + 1000000;
         int width = query->width - LABEL_WIDTH;
@@ -263,7 +310,7 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
                                     .end_ns = query->end_ns,
                                     .comm = comm,
                                     .width = rows_clamp(width, 16, COLUMNS_MAX)};
-        rows_line(rows, TONE_STRONG, "%s from %s to %s, %s  %s called  %s running",
+        rows_line(rows, TONE_STRONG, "%s, %s to %s, %s  %s called  %s running  ! missing",
                   comm_name(comm->id, name),
                   moment_clock(query->begin_ns, source->now_ns, from, sizeof from),
                   moment_clock(query->end_ns, source->now_ns, to, sizeof to),

@@ -164,8 +164,10 @@ static int failed(struct cursor *cursor, struct error *err)
 static int advance(struct cursor *cursor, struct error *err)
 {
     cursor_end(cursor);
-    if (++cursor->database >= trace_database_count(cursor->trace))
-        return 0;
+    do {
+        if (++cursor->database >= trace_database_count(cursor->trace))
+            return 0;
+    } while (trace_database_minor(cursor->trace, cursor->database) < cursor->since_minor);
     if (sqlite3_prepare_v2(trace_database(cursor->trace, cursor->database), cursor->sql, -1,
                            &cursor->statement, NULL) != SQLITE_OK)
         return failed(cursor, err);

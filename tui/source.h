@@ -48,7 +48,8 @@ struct cursor {
     const char *sql;
     const int64_t *parameter;
     int parameters;
-    int database; /* the one that the row at hand is from */
+    int since_minor; /* databases of an older minor schema version are left out */
+    int database;    /* the one that the row at hand is from */
     sqlite3_stmt *statement;
 };
 

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "lib/base/printable.h"
+
 /* Bytes and columns of the character at `text`, which is not at its end. */
 static size_t character(const char *text, int *columns)
 {
@@ -67,9 +69,9 @@ char *width_clean(const char *text)
     for (char *c = copy; copy && *c;) {
         mbstate_t state = {0};
         wchar_t wide;
-        size_t bytes = mbrtowc(&wide, c, strlen(c), &state);
-        if (bytes == 0 || bytes > strlen(c) || (unsigned char)*c < 0x20 || *c == 0x7f ||
-            wcwidth(wide) < 0) {
+        size_t length, bytes = mbrtowc(&wide, c, strlen(c), &state);
+        if (!printable_next(c, &length) || bytes == 0 || bytes > strlen(c) ||
+            (unsigned char)*c < 0x20 || *c == 0x7f || wcwidth(wide) < 0) {
             bytes = 1;
             *c = '?';
         }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/hang/waits.h"
+#include "analyzer/model/process.h"
 
 #define FOLLOW_NS                                                                  \
     UINT64_C(60000000000) /* launchers give ranks 30 s between SIGTERM and SIGKILL \
@@ -30,6 +31,57 @@ int ends_feed(struct analyzer *analyzer, struct process *process, const struct r
     for (struct member *member = process->members; member; member = member->process_next)
         member->comm->has_ended = true;
     return ENGINE_OK;
+}
+
+/* The last call of the main thread, else of another: where the program was before Python shut down.
+ */
+static struct site last_call_site(struct process *process)
+{
+    const struct thread *last = NULL;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (thread->enter_site.stack && (!last || thread->tid == (uint32_t)process->info.pid ||
+                                         (last->tid != (uint32_t)process->info.pid &&
+                                          thread->enter.serial > last->enter.serial)))
+            last = thread;
+    return last ? last->enter_site : (struct site){.process = process};
+}
+
+int ends_except(struct process *process, const struct record *record)
+{
+    if (record->range.id > EXCEPTION_SHUTDOWN)
+        return ENGINE_SKIPPED;
+    bool is_final = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+    if (process->ended || is_final)
+        return ENGINE_OK;
+    const struct thread *thread = process_thread(process, record->thread);
+    if (!thread)
+        return ENGINE_FAILED;
+    process->has_exception = true;
+    process->exception_how = (enum exception_how)record->range.id;
+    process->exception = record->range.text;
+    process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? last_call_site(process)
+                                                                   : thread_site(thread, record);
+    process->raised.time_ns = record_realtime(process, record);
+    return ENGINE_OK;
+}
+
+bool process_is_ending(const struct process *process)
+{
+    return !process->ended && process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+}
+
+const char *end_exception(const struct process *process)
+{
+    const char *type = process->has_exception ? process_string(process, process->exception) : "";
+    return *type ? type : NULL;
+}
+
+/* When it failed: an exception comes before the end, which may take seconds. */
+static uint64_t failed_ns(const struct process *process)
+{
+    bool was_uncaught = process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT;
+    return was_uncaught && process->raised.time_ns < process->end_ns ? process->raised.time_ns
+                                                                     : process->end_ns;
 }
 
 static bool is_clean(const struct process *process)
@@ -89,21 +141,44 @@ static bool precedes(const struct process *other, const struct process *process)
     }
     if (is_killed_before(other, process) || is_killed_before(process, other))
         return is_killed_before(other, process);
-    bool earlier = other->end_ns < process->end_ns ||
-                   (other->end_ns == process->end_ns && other->index < process->index);
-    return earlier && other->end_ns + FOLLOW_NS >= process->end_ns;
+    uint64_t other_ns = failed_ns(other), process_ns = failed_ns(process);
+    bool earlier = other_ns < process_ns ||
+                   (other_ns == process_ns && other->index < process->index);
+    return earlier && other_ns + FOLLOW_NS >= process_ns;
+}
+
+/* Launchers end the rest of a job with a soft signal when one process has left it, in whatever way.
+ */
+static bool left_before(const struct process *other, const struct process *process)
+{
+    int number = signal_of(process);
+    return other->ended && from_outside(process) && number != SIGKILL && !from_outside(other) &&
+           other->end_ns <= process->end_ns + ONE_LOOK_NS &&
+           other->end_ns + FOLLOW_NS >= process->end_ns;
+}
+
+/* The job was ended from outside, and this process with it, unless it crashed. */
+static bool is_ended_with_job(const struct analyzer *analyzer, const struct process *process)
+{
+    bool ended_so = process->end.end.how != END_SIGNAL || from_outside(process);
+    return ended_so && analyzer->ending_ns && process->end_ns >= analyzer->ending_ns &&
+           process->end_ns <= analyzer->ending_ns + FOLLOW_NS;
 }
 
 static bool is_consequence(const struct analyzer *analyzer, const struct process *process)
 {
+    if (is_ended_with_job(analyzer, process))
+        return true;
     bool others = false, all_from_outside = from_outside(process);
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
         if (!other || other == process || !other->member_count || !same_job(other, process))
             continue;
         others = true;
-        if (precedes(other, process))
+        if (precedes(other, process) || left_before(other, process))
             return true;
+        if (other->ended && is_clean(other))
+            continue;
         uint64_t apart = other->end_ns > process->end_ns ? other->end_ns - process->end_ns
                                                          : process->end_ns - other->end_ns;
         if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS ||
@@ -134,12 +209,16 @@ void ends_judge(struct analyzer *analyzer, bool final)
 struct act end_act(const struct process *process)
 {
     struct act act = {.did = DID_GONE};
+    if (process_is_ending(process))
+        return (struct act){.did = DID_ENDING, .name = end_exception(process)};
     if (process->end.end.how != END_EXIT && process->end.end.how != END_SIGNAL)
         return act;
     act.value = process->end.end.value;
-    if (process->end.end.how == END_EXIT)
+    if (process->end.end.how == END_EXIT) {
         act.did = DID_EXITED;
-    else
+        act.name = act.value ? end_exception(process) : NULL;
+    } else {
         act.did = process->end.end.oom ? DID_KILLED_FOR_MEMORY : DID_KILLED;
+    }
     return act;
 }

@@ -8,11 +8,12 @@
  * kernel, an administrator, the program itself), and the launcher ended the others: the killed one
  * comes first. Who ends a whole job escalates the other way round, SIGTERM and seconds later
  * SIGKILL;
+ *   - SIGTERM, SIGINT or SIGHUP after another had left, with whatever status: a consequence;
  *   - otherwise, if another process of the job ended wrongly before it, at most FOLLOW_NS earlier:
  * a consequence; ends by SIGINT, SIGTERM, SIGHUP or SIGKILL count as later than any other end
  * within that time, since they come from outside;
- *   - if it was such a signal, and every other process of the job ended likewise: killed as a
- * whole, a consequence of something that is not in the trace;
+ *   - if it was such a signal, and every other process of the job ended likewise or left with
+ * status 0: killed as a whole, a consequence of something that is not in the trace;
  *   - else a cause. */
 #ifndef DDPCHECK_ENDS_H
 #define DDPCHECK_ENDS_H
@@ -26,7 +27,14 @@
 int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
 /* Judges those whose time has come; all, at the end of the trace. */
 void ends_judge(struct analyzer *analyzer, bool final);
-/* How it ended: "exited with status 1", "was killed by signal 9 (Killed)". */
+/* notice_exception. ENGINE_*. */
+int ends_except(struct process *process, const struct record *record);
+/* It has not ended, but Python shuts down, after an exception or not. */
+bool process_is_ending(const struct process *process);
+/* The type of the exception that it ended with, is ending with or handles; NULL if none is known.
+ */
+const char *end_exception(const struct process *process);
+/* How it ended or is ending: "exited with status 1", "was killed by SIGKILL". */
 struct act end_act(const struct process *process);
 
 #endif

@@ -12,14 +12,14 @@ enum {
 }; /* ranks without a trace that are shown of one communicator */
 
 static void view_member(const struct wait_graph *graph, const struct member *member,
-                        void (*visit)(void *context, const struct member_view *member),
+                        void (*visit)(void *context, const struct member_state *member),
                         void *context)
 {
     char call[CALL_BYTES] = "";
     struct where where;
     where_find(member->process->ended ? NULL : graph, member->process, member, &where);
     char *words = act_words(&where.act);
-    const struct member_view view = {
+    const struct member_state view = {
         .comm = member->comm->id,
         .rank = member->rank,
         .shown_rank = member_shown_rank(member),
@@ -29,16 +29,16 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
         .issued = member->next,
         .started = member->started,
         .done = member->done,
-        .calls_p2p = member->calls_p2p,
+        .p2p = member->calls_p2p,
         .destroyed = member->destroyed,
         .ended = member->process->ended,
-        .did = where.act.did,
-        .did_value = where.act.value,
+        .how = member->process->end.end.how,
+        .value = member->process->end.end.value,
         .where = words ? words : "",
         .phase = process_string(member->process, where.site.phase),
-        .where_stack = where.site.stack,
-        .where_stack_is_address = where.site.stack_is_address,
-        .where_since_ns = where.site.time_ns,
+        .stack = where.site.stack,
+        .stack_is_address = where.site.stack_is_address,
+        .since_ns = where.site.time_ns,
         .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
     };
     visit(context, &view);
@@ -46,17 +46,16 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
 }
 
 static void view_unseen(const struct comm *comm, int rank,
-                        void (*visit)(void *context, const struct member_view *member),
+                        void (*visit)(void *context, const struct member_state *member),
                         void *context)
 {
-    const struct member_view view = {
+    const struct member_state view = {
         .comm = comm->id,
         .rank = rank,
         .shown_rank = rank,
         .nranks = comm->nranks,
         .process = -1,
         .device = RECORD_NO_DEVICE,
-        .did = DID_NOT_SEEN,
         .where = "not seen",
         .phase = "",
         .last_call = "",
@@ -65,11 +64,12 @@ static void view_unseen(const struct comm *comm, int rank,
 }
 
 void analyzer_visit_members(struct analyzer *analyzer,
-                            void (*visit)(void *context, const struct member_view *member),
+                            void (*visit)(void *context, const struct member_state *member),
                             void *context)
 {
     struct wait_graph graph;
-    bool built = wait_graph_build(analyzer, analyzer->finished, &graph) == 0;
+    bool built =
+        wait_graph_build(analyzer, analyzer->finished ? MOMENT_FINAL : MOMENT_TICK, &graph) == 0;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         int rank = 0, unseen = 0;
         for (uint32_t i = 0; i < comm->members; i++) {

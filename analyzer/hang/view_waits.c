@@ -1,7 +1,7 @@
 /* view_waits.c: the wait graph as a tree, for people to look at. */
 #include <string.h>
 
-#include "analyzer/checks/hang/dc202_cycle.h"
+#include "analyzer/checks/hang/wait_cycle.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
@@ -166,7 +166,7 @@ int analyzer_visit_waits(struct analyzer *analyzer,
                          void (*visit)(void *context, const struct wait_view *wait), void *context)
 {
     struct wait_graph graph;
-    if (wait_graph_build(analyzer, analyzer->finished, &graph))
+    if (wait_graph_build(analyzer, analyzer->finished ? MOMENT_FINAL : MOMENT_TICK, &graph))
         return -1;
     struct walk walk = {.graph = &graph, .visit = visit, .context = context};
     for (const struct blocked *root; (root = next_root(&graph));)

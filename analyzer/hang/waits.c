@@ -101,19 +101,25 @@ static int add_own_op(void *context, const struct pending *pending)
     return pending->member == leaving->member ? add_op(&leaving->building, pending) : 0;
 }
 
-static int add_setup(struct building *building, const struct setup *setup)
+static struct wait_node setup_wait(const struct setup *setup, uint64_t begin_ns)
 {
     static const enum wait_kind kinds[] = {
-        [SETUP_INIT] = WAIT_INIT,
-        [SETUP_SPLIT] = WAIT_SPLIT,
-        [SETUP_LEAVE] = WAIT_LEAVE,
+        [SETUP_INIT] = WAIT_INIT,     [SETUP_SPLIT] = WAIT_SPLIT, [SETUP_SHRINK] = WAIT_SHRINK,
+        [SETUP_WINDOW] = WAIT_WINDOW, [SETUP_LEAVE] = WAIT_LEAVE,
     };
-    struct wait_node key = {
+    return (struct wait_node){
         .kind = kinds[setup->kind],
         .comm = setup->comm,
         .number = setup->ordinal,
-        .begin_ns = building->blocked->thread->enter_site.time_ns,
+        .excluded_count = setup->excluded_count,
+        .excluded = setup->excluded,
+        .begin_ns = begin_ns,
     };
+}
+
+static int add_setup(struct building *building, const struct setup *setup)
+{
+    const struct wait_node key = setup_wait(setup, building->blocked->thread->enter_site.time_ns);
     struct wait_node *node = wait_get(building->graph, &key);
     if (!node || blocked_add_wait(building->blocked, node))
         return -1;
@@ -127,7 +133,7 @@ static int add_setup(struct building *building, const struct setup *setup)
 
 static bool is_settled(const struct wait_graph *graph, const struct thread *thread)
 {
-    return graph->final ||
+    return graph->moment != MOMENT_TICK ||
            process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS;
 }
 
@@ -175,7 +181,8 @@ static int add_first_op(void *context, const struct pending *pending)
 {
     struct wait_graph *graph = context;
     const struct process *process = pending->member->process;
-    if (!graph->final && process_known_until(process) < pending->site.time_ns + SETTLE_NS)
+    if (graph->moment == MOMENT_TICK &&
+        process_known_until(process) < pending->site.time_ns + SETTLE_NS)
         return 0;
     errno = 0;
     return wait_op_get(graph, pending) || !errno ? 0 : -1;
@@ -194,6 +201,21 @@ static int add_ops_of_all(struct wait_graph *graph)
     return 0;
 }
 
+/* Calls that have returned and go on in the background. */
+static int add_background(struct wait_graph *graph, const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!member->in_background || member->aborted || member->process->ended)
+            continue;
+        struct wait_node key = setup_wait(&member->background, member->background_ns);
+        key.waiter = member->process;
+        if (!wait_get(graph, &key))
+            return -1;
+    }
+    return 0;
+}
+
 /* Nonblocking communicators are set up in the background. */
 static int add_initialising(struct wait_graph *graph)
 {
@@ -204,6 +226,8 @@ static int add_initialising(struct wait_graph *graph)
             if (member->initialising && !member->aborted && !member->process->ended)
                 first = member;
         }
+        if (comm->initialising && add_background(graph, comm))
+            return -1;
         if (!first)
             continue;
         const struct wait_node key = {
@@ -257,13 +281,45 @@ static int build(struct wait_graph *graph)
     return wait_graph_solve(graph);
 }
 
-int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph)
+/* When somebody ended the job: its processes were ended from outside, and none ended wrongly by
+ * itself. 0 if nobody did. */
+static uint64_t cut_off_ns(const struct analyzer *analyzer)
 {
-    *graph = (struct wait_graph){.analyzer = analyzer, .final = final};
+    uint64_t first_ns = 0;
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (!process || !process->member_count)
+            continue;
+        if (process->end_class == END_CLASS_CAUSE)
+            return 0;
+        if (process->end_class == END_CLASS_CONSEQUENCE &&
+            (!first_ns || process->end_ns < first_ns))
+            first_ns = process->end_ns;
+    }
+    return first_ns;
+}
+
+static uint64_t patience_ns(const struct analyzer *analyzer, enum moment moment)
+{
+    uint64_t patience = analyzer->options.hang_after_ns;
+    if (moment == MOMENT_TICK || (moment == MOMENT_FINAL && !cut_off_ns(analyzer)))
+        return patience;
+    if (analyzer->ending_silence_ns && patience > analyzer->ending_silence_ns / 2)
+        patience = analyzer->ending_silence_ns / 2;
+    return patience < ENDING_PATIENCE_NS ? patience : ENDING_PATIENCE_NS;
+}
+
+int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph)
+{
+    *graph = (struct wait_graph){
+        .analyzer = analyzer, .moment = moment, .patience_ns = patience_ns(analyzer, moment)};
     uint32_t count = 0;
     for (const struct host *host = analyzer->hosts; host; host = host->next)
         if (host->tick_ns > graph->now_ns)
             graph->now_ns = host->tick_ns;
+    uint64_t end_ns = moment == MOMENT_FINAL ? cut_off_ns(analyzer) : 0;
+    if (end_ns && graph->now_ns > end_ns)
+        graph->now_ns = end_ns; /* nobody waited after that */
     for (const struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         count++;
     graph->blocked = calloc((size_t)count + 1, sizeof *graph->blocked);
@@ -284,6 +340,14 @@ void wait_graph_free(struct wait_graph *graph)
     }
     free(graph->blocked);
     wait_nodes_free(graph);
+}
+
+bool wait_graph_misses(const struct wait_graph *graph)
+{
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        if (wait->missing_count)
+            return true;
+    return false;
 }
 
 const struct waiting_op *waiting_op_culprit(const struct waiting_op *op)

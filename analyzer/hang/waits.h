@@ -31,6 +31,9 @@
 
 #define SETTLE_NS     UINT64_C(100000000)
 #define HANG_AFTER_NS UINT64_C(10000000000)
+/* Where the job is ended while somebody waits, nothing more will show whether the wait would have
+ * ended. */
+#define ENDING_PATIENCE_NS UINT64_C(1000000000)
 enum {
     IDLE_PART = 5
 }; /* a thread that has done nothing for a fifth of hang_after, while another is blocked, may do
@@ -42,6 +45,8 @@ enum wait_kind {
     WAIT_PEER,       /* for the counterpart of a send or receive */
     WAIT_INIT,       /* for ranks to come to ncclCommInit* */
     WAIT_SPLIT,      /* for members of the parent to call ncclCommSplit for the number-th time */
+    WAIT_SHRINK,     /* likewise ncclCommShrink, but for those that it leaves out */
+    WAIT_WINDOW,     /* likewise ncclCommWindowRegister */
     WAIT_LEAVE       /* for members to finalize or destroy the communicator */
 };
 
@@ -78,6 +83,8 @@ struct wait_node {
     const struct channel *channel; /* WAIT_PEER */
     int sender, receiver;
     bool receives;
+    uint32_t excluded_count; /* WAIT_SHRINK: as struct setup has them */
+    uint64_t excluded;
     uint64_t begin_ns; /* when the first of those who wait issued it, or entered the call */
     struct missing *missing;
     uint32_t missing_count;
@@ -104,6 +111,10 @@ struct blocked {
 
 enum { WAIT_BUCKETS = 256, GRAPH_OPS_MAX = 1 << 17, OP_BUCKETS = 1 << 12 };
 
+/* When the waits are looked at: while time passes; when the job is about to be ended from outside;
+ * at the end of the trace. */
+enum moment { MOMENT_TICK, MOMENT_ENDING, MOMENT_FINAL };
+
 struct wait_graph {
     struct analyzer *analyzer;
     struct wait_node *waits; /* all, in order of their making */
@@ -115,12 +126,13 @@ struct wait_graph {
     struct blocked *blocked;
     uint32_t blocked_count;
     uint64_t now_ns; /* the latest tick */
-    bool final;      /* the end of the trace */
+    enum moment moment;
+    uint64_t patience_ns; /* how long a wait may last before it is possibly a hang */
     bool supposes_idle;
 };
 
 /* Builds the graph. 0, or -1 with errno = ENOMEM (nothing to free then). */
-int wait_graph_build(struct analyzer *analyzer, bool final, struct wait_graph *graph);
+int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph);
 /* Solves it anew, now supposing that threads which have done nothing for long do nothing more (an
  * autograd thread issues for the member, but only while the main thread, which is blocked, runs a
  * backward pass). What is stuck then is possible. False if there is no such thread, or no memory:
@@ -145,6 +157,8 @@ const struct waiting_op *waiting_op_culprit(const struct waiting_op *op);
 struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *comm,
                                         uint64_t number, const struct signature *signature,
                                         uint64_t begin_ns);
+/* Some wait is for a rank that has not come, though perhaps nobody is in a call that waits. */
+bool wait_graph_misses(const struct wait_graph *graph);
 /* It ended, and that is judged to be its own doing: it will never do anything again. */
 bool process_is_gone(const struct process *process);
 /* Up to when everything that happened on the process's host is known. */

@@ -12,7 +12,12 @@
 #include "analyzer/model/progress.h"
 #include "lib/trace/names.h"
 
-enum { MISSING_MAX = 4096 }; /* ranks named in one wait */
+enum {
+    MISSING_MAX = 4096, /* ranks named in one wait */
+    SHRINK_ABSENT_MAX =
+        256, /* ranks that have not called ncclCommShrink; of more nothing is said */
+    SHRINK_STEPS_MAX = 1 << 14
+};
 
 static int node_add_missing(struct wait_node *node, int rank, struct member *member,
                             struct process *process, bool issued)
@@ -135,14 +140,62 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
     return 0;
 }
 
+static bool has_called(const struct wait_node *node, const struct member *member)
+{
+    switch (node->kind) {
+    case WAIT_SPLIT:
+    case WAIT_SHRINK:
+        return member->splits > node->number;
+    case WAIT_WINDOW:
+        return member->windows > node->number;
+    default:
+        return member->leaving || member->aborted || member->process->ended;
+    }
+}
+
+/* Members that have not called ncclCommShrink, of which `left` are left out with this sum of ids:
+ * marks these. True if they were found. */
+static bool find_excluded(struct member *const *member, uint32_t count, uint32_t left, uint64_t sum,
+                          bool *excluded, uint32_t *steps)
+{
+    if (!left)
+        return sum == 0;
+    if (count < left || (*steps)++ > SHRINK_STEPS_MAX)
+        return false;
+    int32_t rank = member[count - 1]->rank;
+    excluded[count - 1] = true;
+    if (find_excluded(member, count - 1, left - 1,
+                      sum - string_id((const char *)&rank, sizeof rank), excluded, steps))
+        return true;
+    excluded[count - 1] = false;
+    return find_excluded(member, count - 1, left, sum, excluded, steps);
+}
+
+/* Ranks that are left out do not call it; the records do not list them. */
+static int find_survivors(struct wait_node *node)
+{
+    struct member *absent[SHRINK_ABSENT_MAX] = {NULL};
+    bool excluded[SHRINK_ABSENT_MAX] = {false};
+    uint32_t count = 0, steps = 0;
+    for (uint32_t i = 0; i < node->comm->members && count < SHRINK_ABSENT_MAX; i++)
+        if (!has_called(node, node->comm->member[i]))
+            absent[count++] = node->comm->member[i];
+    if (count == SHRINK_ABSENT_MAX ||
+        !find_excluded(absent, count, node->excluded_count, node->excluded, excluded, &steps))
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!excluded[i] &&
+            node_add_missing(node, absent[i]->rank, absent[i], absent[i]->process, false))
+            return -1;
+    return 0;
+}
+
 static int find_callers(struct wait_node *node)
 {
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
-        bool came = node->kind == WAIT_SPLIT
-                        ? member->splits > node->number
-                        : member->leaving || member->aborted || member->process->ended;
-        if (!came && node_add_missing(node, member->rank, member, member->process, false))
+        if (!has_called(node, member) &&
+            node_add_missing(node, member->rank, member, member->process, false))
             return -1;
     }
     return 0;
@@ -157,7 +210,10 @@ static int find_whom(struct wait_graph *graph, struct wait_node *node)
         return find_peer(graph, node);
     case WAIT_INIT:
         return find_ranks_of_init(graph, node);
+    case WAIT_SHRINK:
+        return find_survivors(node);
     case WAIT_SPLIT:
+    case WAIT_WINDOW:
     case WAIT_LEAVE:
         return find_callers(node);
     }

@@ -33,7 +33,8 @@ struct awaited wait_awaited(const struct wait_node *wait)
     static const enum awaited_kind kinds[] = {
         [WAIT_COLLECTIVE] = AWAITED_OPERATION, [WAIT_PEER] = AWAITED_OPERATION,
         [WAIT_INIT] = AWAITED_SETUP,           [WAIT_SPLIT] = AWAITED_SPLIT,
-        [WAIT_LEAVE] = AWAITED_TEARDOWN,
+        [WAIT_LEAVE] = AWAITED_TEARDOWN,       [WAIT_SHRINK] = AWAITED_SHRINK,
+        [WAIT_WINDOW] = AWAITED_WINDOW,
     };
     struct awaited awaited = {
         .kind = kinds[wait->kind], .comm = wait->comm->id, .number = wait->number};
@@ -72,7 +73,8 @@ static void add_reason(const struct wait_node *wait, struct act *act, struct whe
         where_add_behind(wait, act);
         return;
     }
-    bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT;
+    bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ||
+                 wait->kind == WAIT_SHRINK || wait->kind == WAIT_WINDOW;
     act->did = calls ? DID_WAITS_UNCALLED : DID_WAITS_UNREACHED;
     act->name = missing_text(wait, false, where->ranks, sizeof where->ranks);
     act->number = wait->missing_count;
@@ -131,11 +133,14 @@ static void find_end(const struct process *process, const struct member *member,
     const struct thread *stood =
         process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
     where->act = end_act(process);
+    if (process->has_exception)
+        where->site = process->raised;
     if (stood) {
         where->site = stood->enter_site;
         where->act.call = call_of_record(&stood->enter);
     }
-    where->site.time_ns = process->end_ns;
+    if (process->ended)
+        where->site.time_ns = process->end_ns;
 }
 
 void where_find(const struct wait_graph *graph, const struct process *process,
@@ -147,7 +152,7 @@ void where_find(const struct wait_graph *graph, const struct process *process,
     /* Killed with the rest: where it was before says more. */
     bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE &&
                       wait_graph_member(graph, member, process);
-    if (process->ended && !was_killed) {
+    if ((process->ended && !was_killed) || process_is_ending(process)) {
         find_end(process, member, where);
         return;
     }

@@ -13,7 +13,7 @@ static bool is_like(const struct piece *a, const struct piece *b)
 {
     const struct signature *x = &a->signature, *y = &b->signature;
     return is_reducible(x) && x->api == y->api && x->datatype == y->datatype &&
-           x->redop == y->redop && x->scalar == y->scalar && x->root == y->root;
+           x->redop == y->redop && x->root == y->root;
 }
 
 /* The pieces of `early` are those of `late` from the shift on, as far as both are known. */

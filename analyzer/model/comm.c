@@ -127,11 +127,10 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
     return member;
 }
 
-static void thread_add_setup(struct thread *thread, enum setup_kind kind, struct comm *comm,
-                             struct member *member, uint32_t ordinal)
+static void thread_add_setup(struct thread *thread, struct setup setup)
 {
     if (thread->setups < THREAD_SETUPS_MAX)
-        thread->setup[thread->setups++] = (struct setup){kind, comm, member, ordinal};
+        thread->setup[thread->setups++] = setup;
 }
 
 static void member_learn(struct member *member, const struct record *record)
@@ -168,7 +167,7 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
         (*member)->arrived = true;
         if ((*member)->process == thread->process)
             member_learn(*member, record);
-        thread_add_setup(thread, SETUP_INIT, comm, *member, 0);
+        thread_add_setup(thread, (struct setup){SETUP_INIT, comm, *member, 0, 0, 0});
     }
     return ENGINE_OK;
 }
@@ -190,11 +189,28 @@ static int enter_split(struct analyzer *analyzer, struct thread *thread,
         return ENGINE_OK; /* made before the trace began */
     /* A split names the rank on the parent only as far as the process holds one member of it. */
     struct member *member = own_member(thread->process, parent->id, record->comm.rank);
-    if (!member || record->api == API_ncclCommShrink)
-        return ENGINE_OK; /* excluded ranks do not call ncclCommShrink */
+    if (!member)
+        return ENGINE_OK;
     if (record->comm.ordinal >= member->splits && record->comm.ordinal < UINT32_MAX)
         member->splits = record->comm.ordinal + 1;
-    thread_add_setup(thread, SETUP_SPLIT, parent, member, record->comm.ordinal);
+    struct setup setup = {SETUP_SPLIT, parent, member, record->comm.ordinal, 0, 0};
+    if (record->api == API_ncclCommShrink) {
+        setup.kind = SETUP_SHRINK;
+        setup.excluded_count = (uint32_t)record->comm.bytes;
+        setup.excluded = record->comm.pointer;
+    }
+    thread_add_setup(thread, setup);
+    return ENGINE_OK;
+}
+
+static int enter_window(struct analyzer *analyzer, struct thread *thread,
+                        const struct record *record)
+{
+    struct comm *comm = comm_find(analyzer, record->comm.comm);
+    struct member *member = comm ? own_member(thread->process, comm->id, record->comm.rank) : NULL;
+    if (!member || member->aborted)
+        return ENGINE_OK;
+    thread_add_setup(thread, (struct setup){SETUP_WINDOW, comm, member, member->windows++, 0, 0});
     return ENGINE_OK;
 }
 
@@ -211,7 +227,7 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
     else
         member->leaving = true;
     if (!member->aborted)
-        thread_add_setup(thread, SETUP_LEAVE, comm, member, 0);
+        thread_add_setup(thread, (struct setup){SETUP_LEAVE, comm, member, 0, 0, 0});
     return ENGINE_OK;
 }
 
@@ -228,6 +244,8 @@ int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct re
     case API_ncclCommSplit:
     case API_ncclCommShrink:
         return enter_split(analyzer, thread, record);
+    case API_ncclCommWindowRegister:
+        return enter_window(analyzer, thread, record);
     case API_ncclCommFinalize:
     case API_ncclCommDestroy:
     case API_ncclCommAbort:
@@ -244,10 +262,26 @@ void comm_goes_on(struct thread *thread, const struct record *record)
                        (!record->result && thread->in_call &&
                         api_class_of(thread->enter.api) == CLASS_COMM &&
                         (thread->enter.comm.flags & RECORD_COMM_NONBLOCKING));
-    for (uint32_t i = 0; nonblocking && i < thread->setups; i++)
-        if (thread->setup[i].kind == SETUP_INIT && thread->setup[i].member &&
-            !thread->setup[i].member->exists)
-            thread->setup[i].member->initialising = thread->setup[i].comm->initialising = true;
+    for (uint32_t i = 0; nonblocking && i < thread->setups; i++) {
+        const struct setup *setup = &thread->setup[i];
+        struct member *member = setup->member;
+        if (!member || (setup->kind == SETUP_INIT && member->exists))
+            continue;
+        if (setup->kind == SETUP_INIT) {
+            member->initialising = setup->comm->initialising = true;
+            continue;
+        }
+        member->in_background = setup->comm->initialising = true;
+        member->background = *setup;
+        member->background_ns = thread->enter_site.time_ns;
+    }
+}
+
+void comm_state(struct process *process, const struct record *record)
+{
+    for (struct member *member = process->members; member; member = member->process_next)
+        if (member->key.comm == record->leave.comm && record->result != RESULT_IN_PROGRESS)
+            member->in_background = false;
 }
 
 int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record)
@@ -295,6 +329,9 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
         member_learn(*member, record);
     (*member)->arrived = (*member)->exists = true;
     (*member)->initialising = false;
+    struct member *parent = own_member(process, record->comm.parent, RECORD_NO_RANK);
+    if (parent && !process->several_ranks)
+        parent->in_background = false;
     return ENGINE_OK;
 }
 

@@ -24,6 +24,8 @@ int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct re
 int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
                 struct member **member);
 
+/* ncclCommGetAsyncError said that what went on in the background is over, or not. */
+void comm_state(struct process *process, const struct record *record);
 /* notice_reached: the member has issued operations that are not recorded. ENGINE_*. */
 int comm_reached(struct analyzer *analyzer, struct process *process, const struct record *record);
 

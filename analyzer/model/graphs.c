@@ -226,6 +226,25 @@ const struct graph_content *graph_launched(struct process *process, uint64_t exe
     return graph ? graph->content : NULL;
 }
 
+void capture_note_comm(struct capture *capture, uint64_t comm)
+{
+    uint64_t *comms = capture->content->comm;
+    for (int i = 0; i < GRAPH_COMMS_MAX; i++)
+        if (!comms[i] || comms[i] == comm) {
+            comms[i] = comm;
+            return;
+        }
+}
+
+bool graphs_hold(const struct process *process, uint64_t comm)
+{
+    for (const struct graph *graph = process->graphs; graph; graph = graph->hh.next)
+        for (int i = 0; i < GRAPH_COMMS_MAX; i++)
+            if (graph->content->comm[i] == comm)
+                return true;
+    return false;
+}
+
 void captures_free(struct process *process)
 {
     while (process->captures)

@@ -195,10 +195,10 @@ int memory_peer_access(struct process *process, const struct record *record)
     if (from < 0 || from >= PEER_DEVICES_MAX || to < 0 || to >= PEER_DEVICES_MAX)
         return ENGINE_SKIPPED;
     if (record->api == API_cudaDeviceDisablePeerAccess && record->result == 0)
-        process->peer_access[from] &= ~(UINT64_C(1) << to);
+        process->peer_access[from][to / 64] &= ~(UINT64_C(1) << to % 64);
     else if (record->api == API_cudaDeviceEnablePeerAccess &&
              (record->result == 0 || record->result == PEER_ACCESS_ALREADY_ENABLED))
-        process->peer_access[from] |= UINT64_C(1) << to;
+        process->peer_access[from][to / 64] |= UINT64_C(1) << to % 64;
     return ENGINE_OK;
 }
 
@@ -207,5 +207,5 @@ bool memory_can_access(const struct process *process, int from, int to)
     if (from == to || from < 0 || to < 0)
         return true;
     return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX &&
-           (process->peer_access[from] >> to & 1);
+           (process->peer_access[from][to / 64] >> to % 64 & 1);
 }

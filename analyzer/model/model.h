@@ -21,7 +21,7 @@ enum {
     MEMBER_ISSUERS_MAX = 4, /* threads that issue operations of one member */
     MEMBERS_MAX = 1 << 20,  /* a larger communicator is noise */
     NUMBER_MAX_BITS = 62,   /* a larger operation number is noise */
-    PEER_DEVICES_MAX = 64
+    PEER_DEVICES_MAX = 256
 };
 
 /* Where a call was made. */
@@ -41,13 +41,16 @@ struct host {
 };
 
 /* A call that makes or ends a communicator and has not returned. */
-enum setup_kind { SETUP_INIT, SETUP_SPLIT, SETUP_LEAVE };
+enum setup_kind { SETUP_INIT, SETUP_SPLIT, SETUP_SHRINK, SETUP_WINDOW, SETUP_LEAVE };
 struct setup {
     enum setup_kind kind;
-    struct comm *comm; /* SETUP_SPLIT: the parent */
-    struct member
-        *member; /* that waits; SETUP_SPLIT: on the parent; NULL if its rank is not known */
+    struct comm *comm;     /* SETUP_SPLIT, SETUP_SHRINK: the parent */
+    struct member *member; /* that waits, on the parent if there is one; NULL if its rank is not
+                              known */
     uint32_t ordinal;
+    /* SETUP_SHRINK: how many ranks are left out, and the sum of string_id() of each. */
+    uint32_t excluded_count;
+    uint64_t excluded;
 };
 
 /* Where the record in hand was put. */
@@ -217,10 +220,11 @@ struct process {
     uint32_t freed_count, freed_capacity;
     uint64_t
         wrote_anything; /* position of the last work that may have written anywhere: unwritten.h */
-    struct dead_stream *dead_streams;       /* table, by handle: dead_streams.h */
-    uint64_t peer_access[PEER_DEVICES_MAX]; /* bit j of [i]: i may access j */
-    struct record launch;                   /* the last LAUNCH, for records with RECORD_FLAG_MORE */
-    struct redop_made *redop;               /* redops.h: ring */
+    struct dead_stream *dead_streams; /* table, by handle: dead_streams.h */
+    uint64_t peer_access[PEER_DEVICES_MAX]
+                        [PEER_DEVICES_MAX / 64]; /* bit j % 64 of [i][j / 64]: i may access j */
+    struct record launch;     /* the last LAUNCH, for records with RECORD_FLAG_MORE */
+    struct redop_made *redop; /* redops.h: ring */
     uint64_t redops_made;
     uint32_t redop_capacity;
     struct member *members; /* linked by process_next */
@@ -229,7 +233,11 @@ struct process {
     bool ended;
     struct record end;
     enum end_class end_class;
-    uint64_t end_ns, last_ns;   /* of its own last record */
+    uint64_t end_ns, last_ns; /* of its own last record */
+    bool has_exception;       /* notice_exception */
+    enum exception_how exception_how;
+    uint64_t exception;         /* string id of its type, 0 not known */
+    struct site raised;         /* where it was raised */
     struct callback *callbacks; /* callbacks.h */
     uint32_t callback_count;
     uint64_t units;  /* made so far, struct pending's */
@@ -263,12 +271,18 @@ struct member {
     uint64_t next;          /* number of its next collective */
     uint64_t started, done; /* collectives */
     uint64_t calls_p2p;
-    uint32_t splits;   /* ncclCommSplit calls on this communicator */
+    uint32_t splits;   /* ncclCommSplit and ncclCommShrink calls on this communicator */
+    uint32_t windows;  /* ncclCommWindowRegister calls on it */
     bool exists;       /* the communicator was made on this rank */
     bool arrived;      /* called ncclCommInit*, or notice_member named it */
     bool initialising; /* of a nonblocking communicator: the call has returned, set-up goes on until
                           it exists */
-    uint32_t arrivals; /* ncclCommInit* calls with its rank; more than one is DC109 */
+    /* Likewise another call that has returned while it goes on in the background: a split, a
+     * shrink, a window, the end. */
+    bool in_background;
+    struct setup background;
+    uint64_t background_ns;
+    uint32_t arrivals;   /* ncclCommInit* calls with its rank; more than one is DC109 */
     struct site arrival; /* of the first */
     bool leaving, aborted,
         destroyed;     /* finalize or destroy was entered; abort likewise; destroy returned */
@@ -302,14 +316,14 @@ struct comm {
     struct window *window;
     struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
     bool counts_apart;         /* its members never agreed on which iteration they are in */
-    struct loop_divergence *loop_divergence; /* checks/dc504_lockstep.c: where its members were in
+    struct loop_divergence *loop_divergence; /* checks/loop_report.c: where its members were in
                                 different places of their loops */
-    struct divergence
-        *divergence; /* checks/dc101_match.c: where its members part; NULL while they agree */
-    struct payloads *payloads; /* payloads.h; NULL until one is hashed */
-    bool initialising;         /* a member is, or was */
-    bool has_ended;            /* a member's process ended or left */
-    bool has_empties;          /* a member made a call of no elements */
+    struct divergence *divergence; /* checks/different_operations.c: where its members part; NULL
+                                      while they agree */
+    struct payloads *payloads;     /* payloads.h; NULL until one is hashed */
+    bool initialising;             /* a member is, or was */
+    bool has_ended;                /* a member's process ended or left */
+    bool has_empties;              /* a member made a call of no elements */
     uint64_t first_setup_ns;
     struct comm *next;
     UT_hash_handle hh;

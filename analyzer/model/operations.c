@@ -1,6 +1,8 @@
 /* operations.c: turns the records of NCCL calls into operations of members. */
 #include "analyzer/model/operations.h"
 
+#include "analyzer/model/graphs.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -88,6 +90,8 @@ static int issue_captured(struct analyzer *analyzer, struct operation *operation
     operation->pair = &pair;
     if (put_on_stream(operation))
         return -1;
+    if (operation->stream && operation->stream->capture)
+        capture_note_comm(operation->stream->capture, operation->member->comm->id);
     ask_checks(analyzer, operation);
     return 0;
 }
@@ -243,7 +247,7 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     if (is_nonsense(record))
         return ENGINE_SKIPPED;
     if (record->flags & RECORD_FLAG_GONE)
-        return ENGINE_OK; /* checks/dc111_invalid.c */
+        return ENGINE_OK; /* checks/invalid_call.c */
     /* A group whose end was lost ends where another begins. */
     bool cut = thread->group_calls >= GROUP_CALLS_MAX && thread->group_id == record->op.group;
     thread->group_cut |= cut;
@@ -271,7 +275,7 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     };
     if (api_class_of(record->api) == CLASS_P2P &&
         (record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks)))
-        return ENGINE_OK; /* NCCL refuses it (checks/dc108_unmatched.c) */
+        return ENGINE_OK; /* NCCL refuses it (checks/unmatched_message.c) */
     if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank &&
         !record->op.group)
         return ENGINE_OK; /* likewise */

@@ -364,11 +364,22 @@ static bool is_on_device(const struct process *process, uint64_t pointer)
  * target is pinned host memory or a Unified Memory region". */
 static bool host_goes_on(const struct process *process, const struct record *record)
 {
-    if (record->api == API_cudaMemset)
-        return is_on_device(process, record->wait.dst);
-    return (record->api == API_cudaMemcpy || record->api == API_cudaMemcpy2D) &&
-           (record->wait.kind == COPY_DEVICE_TO_DEVICE || record->wait.kind == COPY_DEFAULT) &&
-           is_on_device(process, record->wait.dst) && is_on_device(process, record->wait.src);
+    bool onto_device = is_on_device(process, record->wait.dst);
+    switch (record->api) {
+    case API_cudaMemset:
+    case API_cudaMemset2D:
+    case API_cudaMemset3D:
+        return onto_device;
+    case API_cudaMemcpy:
+    case API_cudaMemcpy2D:
+    case API_cudaMemcpy3D:
+    case API_cudaMemcpyToSymbol:
+    case API_cudaMemcpyFromSymbol:
+        return (record->wait.kind == COPY_DEVICE_TO_DEVICE || record->wait.kind == COPY_DEFAULT) &&
+               onto_device && is_on_device(process, record->wait.src);
+    default: /* cudaMemcpyPeer is "serialized with respect to all pending and future work" */
+        return false;
+    }
 }
 
 static int wait_for_copy(struct thread *thread, const struct record *record)

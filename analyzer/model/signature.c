@@ -30,7 +30,6 @@ void signature_of(const struct record *record, struct signature *signature)
         signature->redop = record->op.redop;
         if (record->op.redop == REDOP_PREMULSUM)
             signature->scalar = record->op.scalar;
-        signature->scalar_on_device = record->op.flags & RECORD_OP_SCALAR_ON_DEVICE;
     }
 }
 
@@ -54,13 +53,12 @@ unsigned signature_differs(const struct signature *a, const struct signature *b)
             fields |= FIELD_DATATYPE;
         if (a->count != b->count && !((a->unknown | b->unknown) & FIELD_COUNT))
             fields |= FIELD_COUNT;
-        /* Of a handle that the shim does not know nothing can be said here (dc111_invalid.c). */
+        /* Of a handle that the shim does not know nothing can be said here (invalid_call.c). The
+         * scalar of PreMulSum is applied to each rank's own input: it may differ (nccl.h,
+         * ncclRedOpCreatePreMulSum). */
         bool comparable = a->redop != REDOP_UNKNOWN && b->redop != REDOP_UNKNOWN;
         if (comparable && a->redop != b->redop)
             fields |= FIELD_REDOP;
-        else if (comparable && a->scalar != b->scalar && !a->scalar_on_device &&
-                 !b->scalar_on_device)
-            fields |= FIELD_SCALAR;
         if (a->root != b->root && !((a->unknown | b->unknown) & FIELD_ROOT))
             fields |= FIELD_ROOT;
     }

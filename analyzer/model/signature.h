@@ -20,7 +20,6 @@ struct signature {
     int32_t root;
     uint16_t api;
     uint8_t datatype, redop;
-    bool scalar_on_device; /* its value is not known */
     uint8_t
         unknown; /* enum signature_field: count and root, where their source does not say them */
 };
@@ -30,7 +29,6 @@ enum signature_field {
     FIELD_DATATYPE = 2,
     FIELD_COUNT = 4,
     FIELD_REDOP = 8,
-    FIELD_SCALAR = 16,
     FIELD_ROOT = 32,
     FIELD_GROUP = 64
 };

@@ -34,6 +34,9 @@ extern const int machine_check_count;
 extern const struct machine_check environment_checks[];
 extern const int environment_check_count;
 
+/* A CUDA driver can be loaded here; without one, programs run on emulated GPUs only. */
+bool doctor_has_driver(void);
+
 /* Checks of a program: calls `print` for each. program is argv of the program as the user would run
  * it. */
 enum front_end doctor_program(char *const *program,

@@ -136,12 +136,40 @@ static void check_driver(struct diagnosis *diagnosis)
                   "no GPU here: 'ddpcheck run --emulate N' needs none");
 }
 
+/* A runtime of a newer major version than the driver's fails in every call, with error 35 ("CUDA
+ * Compatibility": minor versions are compatible). */
+static void compare_versions(struct diagnosis *diagnosis, const char *const *runtimes)
+{
+    struct probe driver, runtime = {.loaded = false};
+    if (!probe_library(&driver, "libcuda.so.1", "cuDriverGetVersion") || driver.version <= 0)
+        return;
+    for (; *runtimes && !runtime.loaded; runtimes++)
+        if (!probe_library(&runtime, *runtimes, "cudaRuntimeGetVersion"))
+            return;
+    if (runtime.version / 1000 <= driver.version / 1000)
+        return;
+    diagnose(diagnosis, VERDICT_WARN,
+             "install a newer driver, or programs and libraries for the driver's CUDA version",
+             "%s: the CUDA runtime (%d.%d) is newer than the driver (%d.%d): its calls fail with "
+             "error 35, cudaErrorInsufficientDriver",
+             runtimes[-1], runtime.version / 1000, runtime.version % 1000 / 10,
+             driver.version / 1000, driver.version % 1000 / 10);
+}
+
+bool doctor_has_driver(void)
+{
+    struct diagnosis diagnosis = {0};
+    check_driver(&diagnosis);
+    return diagnosis.verdict == VERDICT_OK;
+}
+
 static void check_machine_cudart(struct diagnosis *diagnosis)
 {
     static const char *const libraries[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so",
                                             NULL};
     check_library(diagnosis, libraries, "cudaRuntimeGetVersion", "CUDA runtime in the library path",
                   "a program can bring its own (PyTorch does); see the checks of the program");
+    compare_versions(diagnosis, libraries);
 }
 
 static void check_machine_nccl(struct diagnosis *diagnosis)

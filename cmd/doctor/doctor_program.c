@@ -231,8 +231,16 @@ static enum front_end check_torch(const struct printing *printing, const char *p
     struct error err;
     enum front_end front_end = FRONT_END_PRELOAD;
     char torch[PATH_MAX];
-    if (!find_in_packages(path, "torch/lib/libtorch_cuda.so", torch))
+    if (!find_in_packages(path, "torch/lib/libtorch_cuda.so", torch)) {
+        if (find_in_packages(path, "torch/lib/libtorch_cpu.so", torch)) {
+            diagnose(&diagnosis, VERDICT_WARN,
+                     "install the CUDA build, which works on emulated GPUs as well: pip install "
+                     "torch",
+                     "a build without CUDA: its jobs use gloo, and there is no NCCL to watch");
+            print_diagnosis(printing, "Python's PyTorch", &diagnosis);
+        }
         return FRONT_END_PRELOAD;
+    }
     if (elf_file_read(&elf, torch, &err) < 0)
         diagnose(&diagnosis, VERDICT_FAIL, "reinstall PyTorch", "%s", err.text);
     else if (elf.defines_nccl && elf.holds_nccl)

@@ -17,7 +17,7 @@ const struct export_comm *names_comm(const struct export_names *names, uint64_t 
 }
 
 /* Members come by communicator, ranks ascending. */
-static int add_comm_member(struct export_names *names, const struct report_member *member)
+static int add_comm_member(struct export_names *names, const struct member_state *member)
 {
     struct export_comm *comm = (struct export_comm *)names_comm(names, member->comm);
     if (!comm) {

@@ -4,6 +4,7 @@
 
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
+#include "lib/base/printable.h"
 
 /* GitHub shows so many annotations of each kind for a step, and drops what comes after. */
 enum { SHOWN_MOST = 10 };
@@ -19,11 +20,13 @@ static const char *const commands[] = {
 /* Text of a command: '%' and ends of lines as %XX; in a property ':' and ',' too. */
 static void put_escaped(const char *text, bool property, FILE *out)
 {
-    for (; *text; text++) {
+    size_t length;
+    for (; *text; text += length) {
+        bool prints = printable_next(text, &length);
         if (strchr("%\r\n", *text) || (property && strchr(":,", *text)))
             fprintf(out, "%%%02X", (unsigned char)*text);
         else
-            putc(*text, out);
+            printable_put(text, prints ? length : 1, out);
     }
 }
 

@@ -78,7 +78,7 @@ void html_frames(const struct html *html, int process, uint64_t stack, bool is_a
         put_frame(html, frame);
         fputs("</div>", html->out);
     } else if (count > 1) {
-        int first = place_frame(frame, count);
+        int first = site_user_frame(frame, count);
         fputs("<details class=frames><summary>", html->out);
         put_frame(html, &frame[first < 0 ? 0 : first]);
         fprintf(html->out, " <span class=more>%d frames</span></summary><ol>", count);

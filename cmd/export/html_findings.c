@@ -39,9 +39,10 @@ static void put_html_side(const struct html *html, const struct finding_side *si
     html_frames(html, side->process, side->stack, side->stack_is_address);
     if (*side->where && strcmp(side->where, side->call)) {
         bool is_address;
+        char where[WHERE_BYTES];
         uint64_t stack = stack_of_where(html->export->report, side, &is_address);
         fputs("<p class=where><span class=label>now</span> ", html->out);
-        html_text(html, side->where);
+        html_text(html, where_of_side(html->export->report, side, where, sizeof where));
         fputs("</p>", html->out);
         if (stack && stack != side->stack)
             html_frames(html, side->process, stack, is_address);
@@ -132,6 +133,21 @@ static void put_listing(const struct html *html, const char *title, const char *
     fputs("</pre>", html->out);
 }
 
+static void put_causes(const struct html *html, const struct cause *cause)
+{
+    if (!cause)
+        return;
+    fputs("<h5>Usual causes, the most common first</h5><ul>", html->out);
+    for (; cause->what; cause++) {
+        fputs("<li>", html->out);
+        html_text(html, cause->what);
+        fputs(" <em>Look at:</em> ", html->out);
+        html_text(html, cause->look);
+        fputs("</li>", html->out);
+    }
+    fputs("</ul>", html->out);
+}
+
 static void put_code(const struct html *html, const char *code)
 {
     const struct check *check = check_find(code);
@@ -141,6 +157,7 @@ static void put_code(const struct html *html, const char *code)
             "<details class=about id=about-%s><summary>What %s means, and how to fix it</summary>",
             code, code);
     html_paragraphs(html, check->text);
+    put_causes(html, check->causes);
     put_listing(html, "Minimal reproducer", check->example);
     put_listing(html, "Fix (PyTorch)", check->fix_torch);
     put_listing(html, "Fix (C/CUDA)", check->fix_c);

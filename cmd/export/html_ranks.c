@@ -1,7 +1,6 @@
 /* The ranks of the page: a cell for each rank of each communicator, where they are in words, and
  * their stacks. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,56 +16,24 @@ enum {
     SENTENCE_BYTES = 512
 };
 
-/* How a member stands, in the order of how much it asks to be looked at. */
-enum state { BROKEN, UNSEEN, BEHIND, WAITS, RUNS, OVER, STATES };
-
 static const struct {
     const char *class, *mark, *what;
-} states[STATES] = {
-    [BROKEN] = {"broken", "\xe2\x9c\x95", "ended badly"},
-    [UNSEEN] = {"unseen", "?", "left no trace"},
-    [BEHIND] = {"behind", "!", "has not called what others wait in"},
-    [WAITS] = {"waits", "\xe2\x80\xa6", "waits in an operation"},
-    [RUNS] = {"runs", "\xe2\x96\xb8", "runs"},
-    [OVER] = {"over", "\xe2\x9c\x93", "ended well"},
+} looks[STANDINGS] = {
+    [STANDS_MISSING] = {"behind", "!", "has not called what others wait in"},
+    [STANDS_EXITED] = {"broken", "\xe2\x9c\x95", "ended badly or too early"},
+    [STANDS_UNSEEN] = {"unseen", "?", "left no trace"},
+    [STANDS_BEHIND] = {"behind", "!", "has called less than others"},
+    [STANDS_ISSUED] = {"waits", "\xe2\x80\xa6", "waits for its stream to reach an operation"},
+    [STANDS_STARTED] = {"waits", "\xe2\x80\xa6", "waits in an operation"},
+    [STANDS_DONE] = {"runs", "\xe2\x96\xb8", "runs"},
+    [STANDS_OVER] = {"over", "\xe2\x9c\x93", "ended well"},
 };
-
-static enum state find_rank_state(const struct report_member *member, uint64_t most_issued)
-{
-    if (member->process < 0)
-        return UNSEEN;
-    bool ended_well = member->did == DID_EXITED && member->did_value == 0;
-    bool was_stopped = member->did == DID_KILLED &&
-                       member->did_value == SIGTERM; /* as launchers end what is left of a job */
-    if (member->ended && !ended_well && !was_stopped)
-        return BROKEN;
-    if (member->destroyed || (ended_well && member->done == member->issued))
-        return OVER;
-    if (member->issued < most_issued)
-        return BEHIND;
-    if (member->done < member->issued)
-        return WAITS;
-    return member->ended ? BROKEN : RUNS;
-}
 
 /* The members of one communicator. */
 struct rank_group {
-    const struct report_member *member;
+    const struct member_state *member;
     int count;
-    uint64_t most_issued;
 };
-
-static struct rank_group next_group(const struct report *report, int from)
-{
-    struct rank_group group = {.member = &report->member[from]};
-    while (from + group.count < report->members &&
-           group.member[group.count].comm == group.member->comm) {
-        if (group.member[group.count].issued > group.most_issued)
-            group.most_issued = group.member[group.count].issued;
-        group.count++;
-    }
-    return group;
-}
 
 /* Where too many ranks would make the page heavy, a cell stands for several and shows the worst of
  * them. */
@@ -78,25 +45,23 @@ static void put_cells(const struct html *html, const struct rank_group *group)
         int worst = i;
         int last = i + each < group->count ? i + each - 1 : group->count - 1;
         for (int j = i; j <= last; j++)
-            if (find_rank_state(&group->member[j], group->most_issued) <
-                find_rank_state(&group->member[worst], group->most_issued))
+            if (group->member[j].standing < group->member[worst].standing)
                 worst = j;
-        const struct report_member *member = &group->member[worst];
-        enum state state = find_rank_state(member, group->most_issued);
-        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", states[state].class,
+        const struct member_state *member = &group->member[worst];
+        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", looks[member->standing].class,
                 member->shown_rank);
         if (each > 1)
             fprintf(html->out, " (of %d to %d)", group->member[i].shown_rank,
                     group->member[last].shown_rank);
-        fprintf(html->out, " %s: ", states[state].what);
+        fprintf(html->out, " %s: ", looks[member->standing].what);
         html_text(html, member->where);
         fprintf(html->out, "; %" PRIu64 " called, %" PRIu64 " done\">%d<i>%s</i>", member->issued,
-                member->done, member->shown_rank, states[state].mark);
+                member->done, member->shown_rank, looks[member->standing].mark);
     }
     fputs("</ul>", html->out);
 }
 
-static bool is_alike(const struct report_member *a, const struct report_member *b)
+static bool is_alike(const struct member_state *a, const struct member_state *b)
 {
     return (a->process < 0) == (b->process < 0) && a->ended == b->ended &&
            a->destroyed == b->destroyed && a->issued == b->issued && a->started == b->started &&
@@ -105,20 +70,20 @@ static bool is_alike(const struct report_member *a, const struct report_member *
            !strcmp(a->phase, b->phase);
 }
 
-static void put_rank_row(const struct html *html, const struct report_member *member,
-                         const struct rankset *ranks, enum state state)
+static void put_rank_row(const struct html *html, const struct member_state *member,
+                         const struct rankset *ranks)
 {
     char text[RANKS_BYTES], duration[64];
     uint64_t end_ns = html->export->report->end_ns;
     fprintf(html->out,
             "<tr><th scope=row class=%s><i>%s</i> %s<td>%" PRIu64 "<td>%" PRIu64 "<td>%" PRIu64
             "<td>",
-            states[state].class, states[state].mark, rankset_text(ranks, text, sizeof text),
-            member->issued, member->started, member->done);
+            looks[member->standing].class, looks[member->standing].mark,
+            rankset_text(ranks, text, sizeof text), member->issued, member->started, member->done);
     html_text(html, member->where);
-    if (member->where_since_ns && member->where_since_ns < end_ns && !member->ended)
+    if (member->since_ns && member->since_ns < end_ns && !member->ended)
         fprintf(html->out, " <span class=meta>for %s</span>",
-                moment_duration(end_ns - member->where_since_ns, duration, sizeof duration));
+                moment_duration(end_ns - member->since_ns, duration, sizeof duration));
     if (*member->site) {
         fputs("<div class=place>", html->out);
         html_text(html, member->site);
@@ -154,8 +119,7 @@ static void put_rows(const struct html *html, const struct rank_group *group)
         for (int j = i; j < group->count; j++)
             if (!reported[j] && is_alike(&group->member[i], &group->member[j]))
                 reported[j] = rankset_add(&ranks, group->member[j].shown_rank) == 0;
-        put_rank_row(html, &group->member[i], &ranks,
-                     find_rank_state(&group->member[i], group->most_issued));
+        put_rank_row(html, &group->member[i], &ranks);
         rankset_free(&ranks);
     }
     if (left)
@@ -167,9 +131,9 @@ static void put_rows(const struct html *html, const struct rank_group *group)
 static void put_key(const struct html *html)
 {
     fputs("<ul class=key>", html->out);
-    for (int i = 0; i < STATES; i++)
-        fprintf(html->out, "<li class=%s><i>%s</i> %s", states[i].class, states[i].mark,
-                states[i].what);
+    for (int i = 0; i < STANDINGS; i++)
+        fprintf(html->out, "<li class=%s><i>%s</i> %s", looks[i].class, looks[i].mark,
+                looks[i].what);
     fputs("</ul>", html->out);
 }
 
@@ -182,7 +146,7 @@ void html_ranks(const struct html *html)
     fputs("<section id=ranks><h2>Where every rank is</h2>", html->out);
     put_key(html);
     for (int at = 0; at < report->members;) {
-        struct rank_group group = next_group(report, at);
+        struct rank_group group = {&report->member[at], report_comm_members(report, at)};
         const struct export_comm *comm = names_comm(&html->names, group.member->comm);
         at += group.count;
         if (comms++ >= COMMS_MOST) {

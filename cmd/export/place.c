@@ -88,34 +88,13 @@ char *place_path(const struct export *export, const char *file, char path[PATH_M
     return path;
 }
 
-/* Sources of packages: an annotation there is in nobody's repository. */
-static bool is_of_package(const char *file)
-{
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/torch/",
-                                        "/lib/python3"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return *file == '<'; /* "<frozen runpy>" */
-}
-
-int place_frame(const struct frame *frame, int count)
-{
-    int found = -1;
-    for (int i = count - 1; i >= 0; i--)
-        if (*frame[i].file &&
-            (found < 0 || !is_of_package(frame[i].file) || is_of_package(frame[found].file)))
-            found = i;
-    return found;
-}
-
 bool place_of_side(const struct export *export, const struct finding_side *side,
                    struct export_place *place)
 {
     struct frame frame[SITE_FRAMES_MAX];
     int count = site_frames(export->report->trace, side->process, side->stack,
                             side->stack_is_address, frame);
-    int found = place_frame(frame, count);
+    int found = site_user_frame(frame, count);
     if (found < 0)
         return false;
     place_path(export, frame[found].file, place->path);

@@ -22,10 +22,6 @@ int place_check_prefix(const char *src_prefix, struct error *err);
 /* The path of a source as --src-prefix maps it, else below the working directory. Returns path. */
 char *place_path(const struct export *export, const char *file, char path[PATH_MAX]);
 
-/* Which of the frames, innermost first, people look at: the first in a source of the program, else
- * of a package, -1 if no source is known. */
-int place_frame(const struct frame *frame, int count);
-
 /* The innermost frame of the side's call that lies in a source of the program, else of a package
  * (PyTorch's own distributed_c10d.py). False: none is known. */
 bool place_of_side(const struct export *export, const struct finding_side *side,

@@ -7,9 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Bytes of the UTF-8 character at `text` (RFC 3629: no surrogates, nothing overlong), 0 if it is
- * none. */
-size_t utf8_length(const char *text);
+#include "lib/base/printable.h"
 
 /* A JSON string with its quotes. Also safe inside of a <script> of HTML: '<' is written as an
  * escape. */
@@ -18,7 +16,8 @@ void text_json(const char *text, FILE *out);
 /* Text or the value of an attribute, for XML 1.0 and HTML. */
 void text_xml(const char *text, FILE *out);
 
-/* A field of CSV (RFC 4180): quoted where it must be. */
+/* A field of CSV (RFC 4180): quoted where it must be. What a spreadsheet would run gets an
+ * apostrophe in front. */
 void text_csv(const char *text, FILE *out);
 
 /* A path as part of a URI: all but unreserved characters and '/' as %XX (RFC 3986). */

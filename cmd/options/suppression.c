@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/options/codes.h"
+#include "lib/base/printable.h"
 #include "lib/trace/site.h"
 
 enum { KEY_FUNC, KEY_FILE, KEY_MODULE, KEY_CALL, KEY_PHASE, KEY_FINGERPRINT, KEYS };
@@ -247,10 +248,15 @@ struct suppression *suppressions_find(const struct suppressions *suppressions,
 /* A glob that matches only the text: in names of C++ functions and arrays there are [ and *. */
 static void print_literally(const char *text, FILE *out)
 {
-    for (; *text; text++) {
+    size_t length;
+    for (; *text; text += length) {
+        bool prints = printable_next(text, &length);
         if (strchr("*?[]\\", *text))
             putc('\\', out);
-        putc(*text == ';' || *text == '\n' ? '?' : *text, out);
+        if (prints && *text != ';')
+            fwrite(text, 1, length, out);
+        else
+            fprintf(out, "%.*s", (int)length, "????");
     }
 }
 
@@ -274,8 +280,7 @@ void suppression_print(const struct finding *finding, struct trace *trace, FILE 
 {
     struct frame frame;
     fputs("# ", out);
-    for (const char *c = finding->what; *c; c++)
-        putc(*c == '\n' ? ' ' : *c, out);
+    printable_put(finding->what, strlen(finding->what), out);
     const struct finding_side *side = side_with_site(finding, trace, &frame);
     fprintf(out, "\n%s:", finding->code);
     if (!side) {

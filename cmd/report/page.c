@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "lib/base/printable.h"
+
 enum { WIDTH_USUAL = 80, WIDTH_LEAST = 40, WIDTH_MOST = 120 };
 
 static const char *const style_code[] = {
@@ -35,13 +37,15 @@ void page_init(struct page *page, FILE *out, enum color_when color)
         .out = out, .width = page_width(out), .color = terminal_colored(color, fileno(out))};
 }
 
-/* Each character but UTF-8's continuation bytes is one column: names and paths rarely hold wider
- * ones. */
+/* Each character is one column: names and paths rarely hold wider ones. */
 static int bytes_width(const char *text, size_t bytes)
 {
+    size_t length;
     int width = 0;
-    for (size_t i = 0; i < bytes; i++)
-        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    for (const char *end = text + bytes; text < end; text += length) {
+        printable_next(text, &length);
+        width++;
+    }
     return width;
 }
 
@@ -71,21 +75,12 @@ void page_column(struct page *page, int column)
     page->column = page->start = column;
 }
 
-/* What comes from a job's memory must not steer the terminal. */
-static void put_bytes(FILE *out, const char *text, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++) {
-        unsigned char c = (unsigned char)text[i];
-        putc(c < 0x20 || c == 0x7f ? '?' : c, out);
-    }
-}
-
 static void put_styled(struct page *page, enum style style, const char *text, size_t bytes)
 {
     bool styled = page->color && style != STYLE_PLAIN && bytes > 0;
     if (styled)
         fputs(style_code[style], page->out);
-    put_bytes(page->out, text, bytes);
+    printable_put(text, bytes, page->out);
     if (styled)
         fputs("\033[0m", page->out);
     page->column += bytes_width(text, bytes);

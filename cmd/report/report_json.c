@@ -57,15 +57,17 @@ static json_t *process_json(const struct json_writer *writer, int process)
 static json_t *finding_side_json(const struct json_writer *writer, const struct finding_side *side)
 {
     bool is_address;
+    char where[WHERE_BYTES];
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
                      json_of_ranks(&side->ranks), "act", json_of_act(&side->act), "now",
                      json_of_act(&side->now), "call", json_of_text(side->call), "frames",
                      frames_json(writer, side->process, side->stack, side->stack_is_address),
                      "phase", json_of_text(side->phase), "since", time_json(side->since_ns),
-                     "where", json_of_text(side->where), "where_frames",
-                     frames_json(writer, side->process, where_stack, is_address), "process",
-                     process_json(writer, side->process));
+                     "where",
+                     json_of_text(where_of_side(writer->report, side, where, sizeof where)),
+                     "where_frames", frames_json(writer, side->process, where_stack, is_address),
+                     "process", process_json(writer, side->process));
 }
 
 static void print_finding_json(void *context, const struct finding *finding)
@@ -97,7 +99,7 @@ static void print_finding_json(void *context, const struct finding *finding)
     rankset_free(&all);
 }
 
-static void print_member(struct json_writer *writer, const struct report_member *member)
+static void print_member(struct json_writer *writer, const struct member_state *member)
 {
     print_report_json(
         writer,
@@ -107,9 +109,9 @@ static void print_member(struct json_writer *writer, const struct report_member 
                   member->shown_rank, "comm_rank", member->rank, "nranks", member->nranks, "device",
                   member->device, "issued", json_of_count(member->issued), "started",
                   json_of_count(member->started), "done", json_of_count(member->done), "p2p",
-                  json_of_count(member->calls_p2p), "destroyed", member->destroyed, "ended",
+                  json_of_count(member->p2p), "destroyed", member->destroyed, "ended",
                   member->ended, "last_call", json_of_text(member->last_call), "where",
-                  json_of_text(member->where), "since", time_json(member->where_since_ns), "site",
+                  json_of_text(member->where), "since", time_json(member->since_ns), "site",
                   json_of_text(member->site), "phase", json_of_text(member->phase), "process",
                   process_json(writer, member->process)));
 }

@@ -20,7 +20,7 @@ static const char *const number_title[NUMBERS] = {"issued", "started", "done"};
 
 /* Ranks whose state is the same, as far as the table shows it. */
 struct member_row {
-    const struct report_member *first;
+    const struct member_state *first;
     struct rankset ranks;
     uint64_t least[NUMBERS], most[NUMBERS];
     uint64_t since_ns; /* the longest there */
@@ -32,26 +32,26 @@ struct member_table {
     int ranks_width, number_width[NUMBERS];
 };
 
-static bool stand_alike(const struct report_member *a, const struct report_member *b)
+static bool stand_alike(const struct member_state *a, const struct member_state *b)
 {
     return a->process < 0 ? b->process < 0
                           : b->process >= 0 && a->ended == b->ended &&
                                 a->destroyed == b->destroyed && !strcmp(a->where, b->where);
 }
 
-static bool same_state(const struct report_member *a, const struct report_member *b)
+static bool same_state(const struct member_state *a, const struct member_state *b)
 {
     return stand_alike(a, b) && a->issued == b->issued && a->started == b->started &&
-           a->done == b->done && a->calls_p2p == b->calls_p2p && !strcmp(a->phase, b->phase) &&
+           a->done == b->done && a->p2p == b->p2p && !strcmp(a->phase, b->phase) &&
            !strcmp(a->last_call, b->last_call) && !strcmp(a->site, b->site);
 }
 
-static bool same_member(const struct report_member *a, const struct report_member *b)
+static bool same_member(const struct member_state *a, const struct member_state *b)
 {
     return a == b;
 }
 
-static void row_add(struct member_row *row, const struct report_member *member)
+static void row_add(struct member_row *row, const struct member_state *member)
 {
     const uint64_t number[NUMBERS] = {member->issued, member->started, member->done};
     bool is_first = !row->first;
@@ -63,8 +63,8 @@ static void row_add(struct member_row *row, const struct report_member *member)
         if (is_first || number[i] > row->most[i])
             row->most[i] = number[i];
     }
-    if (is_first || member->where_since_ns < row->since_ns)
-        row->since_ns = member->where_since_ns;
+    if (is_first || member->since_ns < row->since_ns)
+        row->since_ns = member->since_ns;
     rankset_add(&row->ranks, member->shown_rank >= 0 ? member->shown_rank : member->rank);
 }
 
@@ -77,8 +77,8 @@ static void table_free(struct member_table *table)
 }
 
 /* Sorts members into rows of those that are the same. Without memory the table is empty. */
-static void table_fill(struct member_table *table, const struct report_member *member, int count,
-                       bool (*same)(const struct report_member *a, const struct report_member *b))
+static void table_fill(struct member_table *table, const struct member_state *member, int count,
+                       bool (*same)(const struct member_state *a, const struct member_state *b))
 {
     table_free(table);
     table->row = calloc(count, sizeof *table->row);
@@ -114,7 +114,7 @@ static char *number_text(uint64_t least, uint64_t most, char *text, size_t bytes
 static void print_member_where(const struct report *report, const struct member_row *row,
                                struct page *page)
 {
-    const struct report_member *member = row->first;
+    const struct member_state *member = row->first;
     char duration[64];
     if (member->process < 0) {
         page_words(page, STYLE_WARNING, "left no trace");
@@ -198,8 +198,8 @@ static void measure_columns(struct member_table *table)
 
 /* Which start of the job the communicator belongs to, where an elastic launcher started it more
  * than once. */
-static void print_restart(const struct report *report, const struct report_member *member,
-                          int count, struct page *page)
+static void print_restart(const struct report *report, const struct member_state *member, int count,
+                          struct page *page)
 {
     int restart = -1, last = 0;
     for (int i = 0; i < count && restart < 0; i++)
@@ -214,7 +214,7 @@ static void print_restart(const struct report *report, const struct report_membe
         page_text(page, STYLE_PLAIN, ", before the first restart");
 }
 
-static void print_communicator(const struct report *report, const struct report_member *member,
+static void print_communicator(const struct report *report, const struct member_state *member,
                                int count, struct page *page, bool all_ranks)
 {
     struct member_table table = {0};
@@ -253,7 +253,7 @@ static void print_communicator(const struct report *report, const struct report_
 }
 
 /* Nobody is in anything and nobody lags. */
-static bool is_quiet(const struct report_member *member, int count)
+static bool is_quiet(const struct member_state *member, int count)
 {
     for (int i = 0; i < count; i++)
         if (member[i].process < 0 || member[i].done != member[i].issued ||
@@ -268,9 +268,8 @@ void report_print_members(const struct report *report, struct page *page, bool a
     for (int i = 0; i < report->members; i++)
         comms += i == 0 || report->member[i].comm != report->member[i - 1].comm;
     for (int i = 0; i < report->members; i += count) {
-        const struct report_member *member = &report->member[i];
-        for (count = 1; i + count < report->members && member[count].comm == member->comm;)
-            count++;
+        const struct member_state *member = &report->member[i];
+        count = report_comm_members(report, i);
         bool hide = !all_ranks && comms > COMMS_MAX && is_quiet(member, count);
         hidden += hide;
         if (!hide)

@@ -68,25 +68,32 @@ static int start_analyzer(struct report *report, const struct report_options *op
     return 0;
 }
 
+int report_comm_members(const struct report *report, int first)
+{
+    int last = first;
+    while (last < report->members && report->member[last].comm == report->member[first].comm)
+        last++;
+    return last - first;
+}
+
 struct gather {
     struct report *report;
     int space;
     bool failed;
 };
 
-static char *member_site(struct report *report, const struct member_view *view)
+static char *member_site(struct report *report, const struct member_state *view)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file], *site;
-    if (site_frames(report->trace, view->process, view->where_stack, view->where_stack_is_address,
-                    frame) == 0)
+    if (site_frames(report->trace, view->process, view->stack, view->stack_is_address, frame) == 0)
         return strdup("");
     frame_function(frame, function, sizeof function);
     frame_place(frame, 60, place, sizeof place);
     return asprintf(&site, "%s%s%s", function, *place ? " " : "", place) < 0 ? NULL : site;
 }
 
-static void gather_member(void *context, const struct member_view *view)
+static void gather_member(void *context, const struct member_state *view)
 {
     struct gather *gather = context;
     struct report *report = gather->report;
@@ -94,36 +101,22 @@ static void gather_member(void *context, const struct member_view *view)
         return;
     if (report->members == gather->space) {
         gather->space = gather->space ? gather->space * 2 : 64;
-        struct report_member *more = reallocarray(report->member, gather->space, sizeof *more);
+        struct member_state *more = reallocarray(report->member, gather->space, sizeof *more);
         if (!more) {
             gather->failed = true;
             return;
         }
         report->member = more;
     }
-    struct report_member *member = &report->member[report->members++];
-    *member = (struct report_member){
-        .comm = view->comm,
-        .rank = view->rank,
-        .shown_rank = view->shown_rank,
-        .nranks = view->nranks,
-        .process = view->process,
-        .device = view->device,
-        .issued = view->issued,
-        .started = view->started,
-        .done = view->done,
-        .calls_p2p = view->calls_p2p,
-        .destroyed = view->destroyed,
-        .ended = view->ended,
-        .did = view->did,
-        .did_value = view->did_value,
-        .where = strdup(view->where),
-        .phase = strdup(view->phase),
-        .last_call = strdup(view->last_call),
-        .site = member_site(report, view),
-        .where_since_ns = view->where_since_ns,
-    };
-    gather->failed = !member->where || !member->phase || !member->last_call || !member->site;
+    struct member_state *member = &report->member[report->members];
+    char *site = member_site(report, view);
+    gather->failed = !site || member_state_copy(member, view) < 0;
+    if (gather->failed) {
+        free(site);
+        return;
+    }
+    member->site = site;
+    report->members++;
     report->unseen += view->process < 0;
 }
 
@@ -144,6 +137,8 @@ static int gather_report(struct report *report, struct error *err)
         report->lost_total += report->lost[i];
     struct gather gather = {.report = report};
     analyzer_visit_members(report->analyzer, gather_member, &gather);
+    for (int i = 0; i < report->members; i += report_comm_members(report, i))
+        members_stand(&report->member[i], report_comm_members(report, i), report->end_ns);
     analyzer_visit_findings(report->analyzer, count_report_finding, report);
     report->skipped = analyzer_skipped(report->analyzer);
     return gather.failed || report->standings.failed ? fail_report_memory(err) : 0;
@@ -163,6 +158,10 @@ static int load_report(struct report *report, const char *const *paths, int coun
     /* Only a trace that has its end can show that something never happened. */
     if (report->complete && analyzer_finish(report->analyzer))
         return fail_report_memory(err);
+    /* Who says what silence is a hang is not second-guessed. */
+    bool broke_off = !report->complete && !report->collecting && !options->hang_after_ns;
+    if (broke_off && analyzer_break_off(report->analyzer))
+        return fail_report_memory(err);
     return gather_report(report, err);
 }
 
@@ -178,13 +177,8 @@ int report_load(struct report *report, const char *const *paths, int count,
 
 void report_free(struct report *report)
 {
-    for (int i = 0; i < report->members; i++) {
-        struct report_member *member = &report->member[i];
-        free(member->where);
-        free(member->phase);
-        free(member->last_call);
-        free(member->site);
-    }
+    for (int i = 0; i < report->members; i++)
+        member_state_free(&report->member[i]);
     free(report->member);
     free(report->lost);
     standings_free(&report->standings);
@@ -220,5 +214,6 @@ void report_visit_findings(struct report *report, enum finding_state state,
 
 bool report_incomplete(const struct report *report)
 {
-    return !report->complete || report->unseen > 0 || report->events == 0;
+    return !report->complete || report->unseen > 0 || report->events == 0 ||
+           trace_unrecorded(report->trace) > 0;
 }

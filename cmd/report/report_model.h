@@ -12,27 +12,15 @@
 #include "cmd/report/report_sources.h"
 #include "cmd/report/report_stacks.h"
 #include "lib/base/error.h"
+#include "lib/trace/member_state.h"
 #include "lib/trace/trace.h"
-
-/* A member of a communicator as it is at the end of the trace; owns its strings. */
-struct report_member {
-    uint64_t comm;
-    int rank, shown_rank, nranks, process, device;
-    uint64_t issued, started, done, calls_p2p;
-    bool destroyed, ended;
-    enum did did;      /* where it is, or how its process ended, ... */
-    int32_t did_value; /* ... with this exit status or signal */
-    char *where, *phase, *last_call;
-    char *site; /* where the program stands, "step() train.c:12"; "" not known */
-    uint64_t where_since_ns;
-};
 
 struct report {
     struct trace *trace;
     struct analyzer *analyzer;
     struct report_source *source;
     int sources;
-    struct report_member *member;
+    struct member_state *member; /* as they are at the end of the trace */
     int members;
     struct standings standings; /* where threads stood when the job hung */
     uint64_t events;
@@ -60,6 +48,9 @@ struct report_options {
 int report_load(struct report *report, const char *const *paths, int count,
                 const struct report_options *options, struct error *err);
 void report_free(struct report *report);
+
+/* How many members from `first` on are of the same communicator as that one. */
+int report_comm_members(const struct report *report, int first);
 
 /* Calls `visit` for each chosen finding in the state, worst first. */
 void report_visit_findings(struct report *report, enum finding_state state,

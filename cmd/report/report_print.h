@@ -9,12 +9,18 @@
 #include "cmd/report/report_model.h"
 #include "lib/trace/site.h"
 
-/* For people: findings, then where the ranks are, then what the trace is worth. */
-void report_print_text(struct report *report, struct page *page, bool all_ranks);
+/* For people: findings, then where the ranks are, then what the trace is worth. A finding fits a
+ * screen; `verbose` adds times, processes and whole stacks. */
+void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose);
 
 /* Where the ranks of each communicator are: ranks in an equal state on one line, unless all_ranks.
  */
 void report_print_members(const struct report *report, struct page *page, bool all_ranks);
+
+/* The findings that the user chose to hide, and what could not be checked. */
+void report_print_unshown(const struct report *report, struct page *page);
+/* How complete the trace is. */
+void report_print_trace(const struct report *report, struct page *page);
 
 /* Where the threads stood when the job hung, if it was asked: threads with equal stacks as one
  * group. */

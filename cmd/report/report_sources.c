@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
@@ -13,8 +14,6 @@
 #include <sys/sysmacros.h>
 
 #include "lib/trace/trace.h"
-
-#define LOCK_NAME "collector.lock"
 
 static int fail_sources_memory(struct error *err)
 {
@@ -43,14 +42,21 @@ static bool is_locked(const struct stat *file)
     return found;
 }
 
+/* Several hosts or containers that share the directory have a lock each. */
 static bool is_collecting(const char *database)
 {
-    char copy[PATH_MAX], lock[PATH_MAX];
+    char copy[PATH_MAX], locks[PATH_MAX];
     struct stat file;
+    glob_t found;
+    bool collecting = false;
     snprintf(copy, sizeof copy, "%s", database);
-    if (snprintf(lock, sizeof lock, "%s/" LOCK_NAME, dirname(copy)) >= (int)sizeof lock)
+    if (snprintf(locks, sizeof locks, "%s/collector*.lock", dirname(copy)) >= (int)sizeof locks ||
+        glob(locks, 0, NULL, &found))
         return false;
-    return !stat(lock, &file) && is_locked(&file);
+    for (size_t i = 0; i < found.gl_pathc && !collecting; i++)
+        collecting = !stat(found.gl_pathv[i], &file) && is_locked(&file);
+    globfree(&found);
+    return collecting;
 }
 
 /* Appends ", name" unless it is there, or not known. Returns 0 or -1. */
@@ -82,6 +88,7 @@ static int inspect(struct report_source *source, struct error *err)
     source->complete = trace_complete(trace);
     source->events = trace_event_count(trace);
     source->processes = trace_process_count(trace);
+    source->unrecorded = trace_unrecorded(trace);
     int result = (source->hosts = strdup("")) ? 0 : fail_sources_memory(err);
     for (int i = 0; i < source->processes && !result; i++)
         if (add_host(&source->hosts, trace_process(trace, i)->host))

@@ -11,6 +11,7 @@ struct report_source {
     char *path;
     char *hosts; /* of its processes: "a, b" */
     int processes;
+    int unrecorded; /* processes that its collector could not record */
     uint64_t events;
     bool complete;   /* its collector ended in order */
     bool collecting; /* its collector runs now */

@@ -121,7 +121,7 @@ static bool add_ranks(const struct report *report, const struct report_standing 
     bool own = caller && caller->process == standing->process &&
                caller->thread == standing->thread && !caller->several;
     for (int i = 0; i < report->members; i++) {
-        const struct report_member *member = &report->member[i];
+        const struct member_state *member = &report->member[i];
         if (member->process == standing->process &&
             (!own || (member->comm == caller->comm && member->rank == caller->rank)))
             found = rankset_add(ranks,
@@ -198,22 +198,39 @@ static int fits(const struct report *report, const struct report_standing *stand
     return own ? 2 + is_main : is_main && shared;
 }
 
-uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
-                        bool *is_address)
+/* The thread that stands best for the side's ranks; NULL: none does. */
+static const struct report_standing *standing_of_side(const struct report *report,
+                                                      const struct finding_side *side)
 {
-    uint64_t stack = 0;
+    const struct report_standing *found = NULL;
     int best = 0;
-    *is_address = side->where_stack_is_address;
-    if (side->where_stack)
-        return side->where_stack;
     for (int i = 0; i < report->standings.count; i++) {
         int fit = fits(report, &report->standings.standing[i], side);
         if (fit > best) {
             best = fit;
-            stack = report->standings.standing[i].stack;
+            found = &report->standings.standing[i];
         }
     }
-    if (stack)
-        *is_address = false;
-    return stack;
+    return found;
+}
+
+uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
+                        bool *is_address)
+{
+    const struct report_standing *standing = side->where_stack ? NULL
+                                                               : standing_of_side(report, side);
+    *is_address = !standing && side->where_stack_is_address;
+    return standing ? standing->stack : side->where_stack;
+}
+
+const char *where_of_side(const struct report *report, const struct finding_side *side, char *text,
+                          size_t bytes)
+{
+    char called[WHERE_BYTES];
+    const struct report_standing *standing =
+        side->now.did == DID_RUNNING && !side->where_stack ? standing_of_side(report, side) : NULL;
+    if (!standing || !*standing_called(report, standing, called, sizeof called))
+        return side->where;
+    snprintf(text, bytes, "in %s", called);
+    return text;
 }

@@ -65,6 +65,12 @@ void stack_groups_free(struct stack_group *groups, int count);
 uint64_t stack_of_where(const struct report *report, const struct finding_side *side,
                         bool *is_address);
 
+/* The side's `where` in words. Of ranks in no call of NCCL or CUDA, what their thread was in when
+ * the job hung: "in nanosleep". Returns text or what is the finding's. */
+enum { WHERE_BYTES = 256 };
+const char *where_of_side(const struct report *report, const struct finding_side *side, char *text,
+                          size_t bytes);
+
 /* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
 char *standing_called(const struct report *report, const struct report_standing *standing,
                       char *text, size_t bytes);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "lib/base/moment.h"
-#include "cmd/report/not_checked.h"
 #include "cmd/report/report_print.h"
+#include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
 
 enum {
@@ -13,6 +13,9 @@ enum {
     VALUE_COLUMN_LEAST = 14,
     VALUE_COLUMN_MOST = 26, /* of what is said about a side */
     FRAMES_SHOWN = 5,
+    FRAMES_SHORT = 2, /* unless --verbose */
+    LOCATION_WIDTH = 60,
+    LOCATION_BYTES = 256,
     RANKS_BYTES = 256,
     TIME_BYTES = 64
 };
@@ -20,18 +23,19 @@ enum {
 struct text_writer {
     struct report *report;
     struct page *page;
+    bool verbose;
     int value_column; /* of the finding at hand */
-    const char *code; /* of the last finding; its `todo` is still to be said */
-    char *todo;
+    const char *code; /* of the last finding, and its fix */
+    const char *todo;
 };
 
 static const struct {
-    const char *title, *one, *many;
+    const char *one, *many;
     enum style style;
 } severities[] = {
-    [SEVERITY_ERROR] = {"ERROR", "error", "errors", STYLE_ERROR},
-    [SEVERITY_WARNING] = {"WARNING", "warning", "warnings", STYLE_WARNING},
-    [SEVERITY_NOTE] = {"NOTE", "note", "notes", STYLE_NOTE},
+    [SEVERITY_ERROR] = {"error", "errors", STYLE_ERROR},
+    [SEVERITY_WARNING] = {"warning", "warnings", STYLE_WARNING},
+    [SEVERITY_NOTE] = {"note", "notes", STYLE_NOTE},
 };
 
 /* "1 error, 2 notes", each in its colour. */
@@ -110,11 +114,12 @@ static void print_labeled_frames(const struct text_writer *writer, const char *l
     struct frame frame[SITE_FRAMES_MAX];
     struct page *page = writer->page;
     int count = site_frames(writer->report->trace, process, stack, is_address, frame);
-    int shown = count > FRAMES_SHOWN + 1 ? FRAMES_SHOWN : count;
+    int most = writer->verbose ? FRAMES_SHOWN : FRAMES_SHORT;
+    int shown = count > most + 1 ? most : count;
     report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column}, frame,
                         shown);
     page->indent = writer->value_column;
-    if (count > shown) {
+    if (count > shown && writer->verbose) {
         print_label(writer, "");
         page_format(page, STYLE_FAINT, "and %d more", count - shown);
     }
@@ -164,7 +169,10 @@ static void print_side_where(const struct text_writer *writer, const struct find
     if (!has_where(side))
         return;
     print_label(writer, "now");
-    page_words(writer->page, STYLE_PLAIN, side->where);
+    char where[WHERE_BYTES];
+    page_words(writer->page, STYLE_PLAIN, where_of_side(writer->report, side, where, sizeof where));
+    if (!writer->verbose && side->stack)
+        return;
     bool is_address;
     uint64_t stack = stack_of_where(writer->report, side, &is_address);
     print_labeled_frames(writer, "at", side->process, stack, is_address);
@@ -182,17 +190,24 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
         page_line(page);
     page_column(page, writer->value_column);
     page_words(page, STYLE_STRONG, side->call);
-    if (side->stack != side->where_stack || !has_where(side))
+    if (side->stack != side->where_stack || !has_where(side) || !writer->verbose)
         print_labeled_frames(writer, "at", side->process, side->stack, side->stack_is_address);
     if (*side->phase) {
         print_label(writer, "phase");
         page_words(page, STYLE_PLAIN, side->phase);
     }
-    if (side->since_ns)
+    if (side->since_ns && writer->verbose)
         print_since(writer, side->since_ns);
     print_side_where(writer, side);
-    print_side_process(writer, side);
+    if (writer->verbose)
+        print_side_process(writer, side);
     page_gap(page);
+}
+
+static void print_finding_sides(const struct text_writer *writer, const struct finding *finding)
+{
+    for (int i = 0; i < finding->sides; i++)
+        print_finding_side(writer, &finding->side[i]);
 }
 
 static int value_column(const struct finding *finding)
@@ -212,59 +227,112 @@ static void print_times(const struct text_writer *writer, const struct finding *
     uint64_t end_ns = writer->report->end_ns;
     if (finding->times < 2)
         return;
+    page_column(writer->page, 2);
     if (!finding->first_ns) {
-        page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times.", finding->times);
+        page_format(writer->page, STYLE_FAINT, "Seen %" PRIu64 " times.", finding->times);
         return;
     }
-    page_format(writer->page, STYLE_FAINT, " Seen %" PRIu64 " times, from %s to %s.",
-                finding->times, moment_clock(finding->first_ns, end_ns, first, sizeof first),
+    page_format(writer->page, STYLE_FAINT, "Seen %" PRIu64 " times, from %s to %s.", finding->times,
+                moment_clock(finding->first_ns, end_ns, first, sizeof first),
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
-/* What to do is said once for findings of one kind that follow each other. */
-static void print_todo(struct text_writer *writer)
+/* How to fix it, once for findings of one kind that follow each other. */
+static void print_fix(struct text_writer *writer, const struct finding *finding)
 {
     struct page *page = writer->page;
-    if (!writer->code)
+    if (writer->code && !strcmp(writer->code, finding->code) &&
+        !strcmp(writer->todo, finding->todo))
         return;
-    page->indent = 9;
+    writer->code = finding->code;
+    writer->todo = finding->todo;
+    page->indent = 8;
     page_column(page, 2);
-    page_text(page, STYLE_GOOD, "To do: ");
-    page_sentence(page, STYLE_PLAIN, writer->todo ? writer->todo : "");
+    page_text(page, STYLE_GOOD, "Fix:  ");
+    page_sentence(page, STYLE_PLAIN, finding->todo);
     page_line(page);
     page_column(page, 2);
-    page_text(page, STYLE_FAINT, "More:  ");
-    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", writer->code);
+    page_text(page, STYLE_FAINT, "More: ");
+    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);
     page_gap(page);
-    free(writer->todo);
-    writer->todo = NULL;
-    writer->code = NULL;
+}
+
+/* "train.c:176: error DC201: ranks 0-2 wait in ... (12.4 s)", as compilers do. */
+static void print_headline(const struct text_writer *writer, const struct finding *finding)
+{
+    struct report *report = writer->report;
+    struct page *page = writer->page;
+    char location[LOCATION_BYTES], duration[TIME_BYTES];
+    uint64_t wait_ns = finding_wait_ns(finding, report->end_ns);
+    page->indent = 2;
+    finding_location(report->trace, finding, LOCATION_WIDTH, location, sizeof location);
+    if (*location)
+        page_format(page, STYLE_STRONG, "%s:", location);
+    page_format(page, severities[finding->severity].style, "%s%s%s %s:", *location ? " " : "",
+                finding->certainty == POSSIBLE ? "possible " : "",
+                severities[finding->severity].one, finding->code);
+    page_format(page, STYLE_STRONG, " %s", finding->what);
+    if (wait_ns)
+        page_format(page, STYLE_STRONG, " (waiting for %s)",
+                    moment_duration(wait_ns, duration, sizeof duration));
+    page_line(page);
+    print_times(writer, finding);
+    page_gap(page);
+}
+
+/* Findings of one fault on several communicators: the first that is visited, and the others. */
+struct same_faults {
+    const struct finding *finding, *first;
+    struct rankset ranks; /* of the others */
+    int others;
+};
+
+static bool is_same_fault(const struct finding *a, const struct finding *b)
+{
+    return a->fingerprint == b->fingerprint && a->certainty == b->certainty && a->comm != b->comm &&
+           !strcmp(a->code, b->code);
+}
+
+static void visit_same_fault(void *context, const struct finding *finding)
+{
+    struct same_faults *same = context;
+    if (finding != same->finding && !is_same_fault(finding, same->finding))
+        return;
+    if (!same->first)
+        same->first = finding;
+    if (finding == same->finding)
+        return;
+    same->others++;
+    for (int i = 0; i < finding->sides; i++)
+        rankset_unite(&same->ranks, &finding->side[i].ranks);
+}
+
+static void print_same_faults(const struct text_writer *writer, const struct same_faults *same)
+{
+    char ranks[RANKS_BYTES];
+    if (!same->others)
+        return;
+    writer->page->indent = 2;
+    page_column(writer->page, 2);
+    page_format(writer->page, STYLE_STRONG, "The same on %d more %s, of ranks %s.", same->others,
+                plural((uint64_t)same->others, "communicator", "communicators"),
+                rankset_text(&same->ranks, ranks, sizeof ranks));
+    page_gap(writer->page);
 }
 
 static void print_finding_text(void *context, const struct finding *finding)
 {
     struct text_writer *writer = context;
-    struct page *page = writer->page;
-    if (writer->code && (strcmp(writer->code, finding->code) || !writer->todo ||
-                         strcmp(writer->todo, finding->todo)))
-        print_todo(writer);
-    writer->value_column = value_column(finding);
-    const struct check *check = check_find(finding->code);
-    page->indent = 2;
-    page_column(page, 2);
-    page_format(page, severities[finding->severity].style, "%s%s %s",
-                finding->certainty == POSSIBLE ? "POSSIBLE " : "",
-                severities[finding->severity].title, finding->code);
-    page_format(page, STYLE_STRONG, ": %s", check ? check->title : "a check of another version");
-    page_line(page);
-    page_sentence(page, STYLE_PLAIN, finding->what);
-    print_times(writer, finding);
-    page_gap(page);
-    for (int i = 0; i < finding->sides; i++)
-        print_finding_side(writer, &finding->side[i]);
-    free(writer->todo);
-    writer->code = finding->code;
-    writer->todo = strdup(finding->todo);
+    struct same_faults same = {.finding = finding};
+    report_visit_findings(writer->report, FINDING_OPEN, visit_same_fault, &same);
+    if (same.first == finding) {
+        writer->value_column = value_column(finding);
+        print_headline(writer, finding);
+        print_same_faults(writer, &same);
+        print_fix(writer, finding);
+        print_finding_sides(writer, finding);
+    }
+    rankset_free(&same.ranks);
 }
 
 static void print_resolved(void *context, const struct finding *finding)
@@ -279,159 +347,11 @@ static void print_resolved(void *context, const struct finding *finding)
     page_line(page);
 }
 
-/* "2 findings suppressed (ci.supp:3, ci.supp:7)." */
-static void print_suppressed(const struct report *report, struct page *page)
+void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose)
 {
-    const struct suppressions *file = &report->choice->suppressions;
-    page_format(page, STYLE_PLAIN, "%d %s suppressed", report->choice->suppressed,
-                plural(report->choice->suppressed, "finding", "findings"));
-    bool any = false;
-    for (int i = 0; i < file->count; i++) {
-        if (!file->entry[i].used)
-            continue;
-        page_format(page, STYLE_PLAIN, "%s%s:%d", any ? ", " : " (", file->path,
-                    file->entry[i].line);
-        any = true;
-    }
-    page_text(page, STYLE_PLAIN, ").");
-    page_line(page);
-}
-
-static void print_unused(const struct suppressions *file, struct page *page)
-{
-    for (int i = 0; i < file->count; i++) {
-        if (file->entry[i].used)
-            continue;
-        page_column(page, 2);
-        page_format(page, STYLE_WARNING, "%s:%d suppresses nothing: %s", file->path,
-                    file->entry[i].line, file->entry[i].text);
-        page_line(page);
-    }
-}
-
-/* The findings that the user chose to hide. */
-static void print_hidden(const struct report *report, struct page *page)
-{
-    const struct choice *choice = report->choice;
-    if (!choice->suppressions.count && !choice->options.baseline)
-        return;
-    page->indent = 0;
-    page_words(page, STYLE_STRONG, "Hidden");
-    page_line(page);
-    page->indent = 4;
-    page_column(page, 2);
-    if (choice->suppressions.count)
-        print_suppressed(report, page);
-    print_unused(&choice->suppressions, page);
-    if (choice->options.baseline) {
-        int gone = choice_gone(choice);
-        page_column(page, 2);
-        page_format(page, STYLE_PLAIN, "%d %s in the baseline %s", choice->known_again,
-                    plural(choice->known_again, "finding is", "findings are"),
-                    choice->options.baseline);
-        if (gone)
-            page_format(page, STYLE_GOOD, "; %d of it %s not there any more", gone,
-                        plural(gone, "is", "are"));
-        page_text(page, STYLE_PLAIN, ".");
-        page_line(page);
-    }
-    page_gap(page);
-}
-
-/* What the source of imported ranks can't show is not fine: it is not known. */
-static void print_not_checked_text(const struct report *report, struct page *page)
-{
-    struct not_checked *list;
-    char text[2 * RANKS_BYTES];
-    int count = not_checked_find(report->trace, &list);
-    if (count <= 0)
-        return;
-    page->indent = 0;
-    page_words(page, STYLE_STRONG, "Not checked");
-    page_line(page);
-    for (int i = 0; i < count; i++) {
-        page->indent = 6;
-        page_column(page, 2);
-        page_format(page, STYLE_STRONG, "%s", list[i].lack->codes);
-        page_format(page, STYLE_PLAIN, ": %s", not_checked_text(&list[i], text, sizeof text));
-        page_line(page);
-    }
-    not_checked_free(list, count);
-    page_gap(page);
-}
-
-static void print_source(const struct report_source *source, bool damaged, struct page *page)
-{
-    page->indent = 4;
-    page_column(page, 2);
-    page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path,
-                source->processes, plural(source->processes, "process", "processes"),
-                *source->hosts ? " on " : "", source->hosts, source->events);
-    if (source->complete)
-        page_words(page, STYLE_PLAIN, " complete");
-    else if (damaged)
-        page_words(page, STYLE_WARNING, " damaged");
-    else if (source->collecting)
-        page_words(page, STYLE_STRONG, " still being written");
-    else
-        page_words(page, STYLE_WARNING,
-                   " without its end: the collector was stopped; 'ddpcheck collect' on that "
-                   "directory, on that host, stores what the job's processes recorded since");
-    page_line(page);
-}
-
-static void print_lost(const struct report *report, struct page *page)
-{
-    struct rankset ranks = {0};
-    char text[RANKS_BYTES];
-    for (int i = 0; i < trace_process_count(report->trace); i++)
-        if (report->lost[i] && trace_process(report->trace, i)->rank >= 0)
-            rankset_add(&ranks, trace_process(report->trace, i)->rank);
-    page->indent = 4;
-    page_column(page, 2);
-    page_format(page, STYLE_WARNING, "%" PRIu64 " %s lost", report->lost_total,
-                plural(report->lost_total, "record was", "records were"));
-    if (rankset_count(&ranks))
-        page_format(page, STYLE_PLAIN, " by %s %s", rankset_count(&ranks) == 1 ? "rank" : "ranks",
-                    rankset_text(&ranks, text, sizeof text));
-    page_text(page, STYLE_PLAIN, ".");
-    page_line(page);
-    rankset_free(&ranks);
-}
-
-static void print_trace(const struct report *report, struct page *page)
-{
-    page->indent = 0;
-    page_words(page, STYLE_STRONG, "The trace");
-    page_line(page);
-    for (int i = 0; i < report->sources; i++)
-        print_source(&report->source[i], report->damage.text[0], page);
-    if (report->lost_total)
-        print_lost(report, page);
-    page->indent = 4;
-    if (report->unseen) {
-        page_column(page, 2);
-        page_format(
-            page, STYLE_WARNING, "%d %s no trace.", report->unseen,
-            plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
-        page_line(page);
-    }
-    if (report->skipped) {
-        page_column(page, 2);
-        page_format(page, STYLE_WARNING,
-                    "%" PRIu64 " %s no sense and %s left out: the trace is damaged.",
-                    report->skipped, plural(report->skipped, "record made", "records made"),
-                    plural(report->skipped, "was", "were"));
-        page_line(page);
-    }
-}
-
-void report_print_text(struct report *report, struct page *page, bool all_ranks)
-{
-    struct text_writer writer = {.report = report, .page = page};
+    struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
     print_head_text(report, page);
     report_visit_findings(report, FINDING_OPEN, print_finding_text, &writer);
-    print_todo(&writer);
     if (report->resolved) {
         page->indent = 0;
         page_words(page, STYLE_STRONG, "The job got over");
@@ -439,9 +359,15 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks)
         report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
         page_gap(page);
     }
-    print_hidden(report, page);
-    print_not_checked_text(report, page);
-    report_print_stacks(report, page, all_ranks);
+    report_print_unshown(report, page);
+    if (verbose || all_ranks)
+        report_print_stacks(report, page, all_ranks);
+    else if (report->standings.count) {
+        page->indent = 0;
+        page_words(page, STYLE_FAINT,
+                   "--verbose shows where every thread was when the job hung, and whole stacks.");
+        page_gap(page);
+    }
     report_print_members(report, page, all_ranks);
-    print_trace(report, page);
+    report_print_trace(report, page);
 }

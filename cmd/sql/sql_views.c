@@ -24,6 +24,8 @@ static const struct {
     {"event", "a record, as the shim wrote it (lib/trace/record.h)"},
     {"finding", "a finding"},
     {"finding_side", "a side of a finding: ranks that agree"},
+    {"finding_act", "what a side of a finding did, or where it is now, as fields"},
+    {"finding_call", "a call that such an act is about, waits for or stands behind"},
     {"member_state", "the final state of a member of a communicator"},
     {"process_state", "the final state of a process"},
     {"wait_state", "a line of the tree of who waits for whom"},

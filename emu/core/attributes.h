@@ -9,8 +9,9 @@
 
 struct emu_device;
 
-/* The version of the driver API that libcuda.so.1 stands for. */
-enum { EMU_DRIVER_VERSION = 13000 };
+/* The version of the driver API that libcuda.so.1 stands for: 13000, or what
+ * DDPCHECK_EMU_DRIVER_VERSION says. */
+int emu_driver_version(void);
 #define EMU_DEVICE_NAME "ddpcheck emulated GPU"
 
 /* Returns 0 or cudaErrorInvalidValue. */

@@ -22,6 +22,7 @@ struct emu_capture {
     struct emu_stream **members; /* each with a reference; [0] is the origin */
     size_t member_count;
     atomic_bool broken, over;
+    struct emu_capture *next; /* of those under way */
 };
 
 struct emu_capture_point {
@@ -30,7 +31,11 @@ struct emu_capture_point {
     struct emu_node *tips[];
 };
 
-static atomic_int global_captures;     /* under way in cudaStreamCaptureModeGlobal */
+static atomic_int global_captures; /* under way in cudaStreamCaptureModeGlobal */
+static struct {
+    pthread_mutex_t lock;
+    struct emu_capture *first;
+} under_way = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static _Thread_local int own_captures; /* of this thread, not relaxed */
 static _Thread_local int thread_mode = cudaStreamCaptureModeGlobal;
 
@@ -74,6 +79,26 @@ static bool capture_add_stream(struct emu_capture *capture, struct emu_stream *s
     return true;
 }
 
+static void list_capture(struct emu_capture *capture)
+{
+    pthread_mutex_lock(&under_way.lock);
+    capture->next = under_way.first;
+    under_way.first = capture;
+    pthread_mutex_unlock(&under_way.lock);
+}
+
+static void unlist_capture(const struct emu_capture *capture)
+{
+    struct emu_capture **link = &under_way.first;
+
+    pthread_mutex_lock(&under_way.lock);
+    while (*link && *link != capture)
+        link = &(*link)->next;
+    if (*link)
+        *link = capture->next;
+    pthread_mutex_unlock(&under_way.lock);
+}
+
 int emu_capture_begin(struct emu_stream *stream, int mode)
 {
     static _Atomic uint64_t next_id = 1;
@@ -99,6 +124,7 @@ int emu_capture_begin(struct emu_stream *stream, int mode)
         capture_release(capture);
         return cudaErrorMemoryAllocation;
     }
+    list_capture(capture);
     capture_release(capture); /* the members' references remain */
     if (mode == cudaStreamCaptureModeGlobal)
         atomic_fetch_add(&global_captures, 1);
@@ -167,6 +193,7 @@ int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph)
     else if (!all_joined(capture))
         error = cudaErrorStreamCaptureUnjoined;
     atomic_store(&capture->over, true);
+    unlist_capture(capture);
     dismiss(capture);
     pthread_mutex_unlock(&capture->lock);
     if (capture->mode == cudaStreamCaptureModeGlobal)
@@ -289,15 +316,29 @@ int emu_capture_forbids_wait(struct emu_stream *stream)
     return cudaErrorStreamCaptureUnsupported;
 }
 
+/* Whether a call of this thread that a capture forbids meets this one. */
+static bool capture_meets(const struct emu_capture *capture)
+{
+    bool own = pthread_equal(capture->thread, pthread_self());
+
+    if (capture->mode == cudaStreamCaptureModeRelaxed)
+        return false;
+    return own || (thread_mode == cudaStreamCaptureModeGlobal &&
+                   capture->mode == cudaStreamCaptureModeGlobal);
+}
+
 int emu_capture_forbids_call(void)
 {
-    if (thread_mode == cudaStreamCaptureModeRelaxed)
+    bool others = thread_mode == cudaStreamCaptureModeGlobal && atomic_load(&global_captures) > 0;
+
+    if (thread_mode == cudaStreamCaptureModeRelaxed || (own_captures == 0 && !others))
         return 0;
-    if (own_captures > 0)
-        return cudaErrorStreamCaptureUnsupported;
-    return thread_mode == cudaStreamCaptureModeGlobal && atomic_load(&global_captures) > 0
-               ? cudaErrorStreamCaptureUnsupported
-               : 0;
+    pthread_mutex_lock(&under_way.lock);
+    for (struct emu_capture *one = under_way.first; one; one = one->next)
+        if (capture_meets(one))
+            atomic_store(&one->broken, true);
+    pthread_mutex_unlock(&under_way.lock);
+    return cudaErrorStreamCaptureUnsupported;
 }
 
 int emu_capture_exchange_mode(int mode)

@@ -33,8 +33,8 @@ int emu_capture_join(struct emu_stream *stream, const struct emu_capture_point *
 int emu_capture_forbids(const struct emu_stream *stream);
 /* cudaErrorStreamCaptureUnsupported if the stream is being captured; that breaks the capture. */
 int emu_capture_forbids_wait(struct emu_stream *stream);
-/* The same for a call that is not allowed while this thread, or any thread, captures (cudaMalloc).
- */
+/* The same for a call that is not allowed while this thread, or any thread, captures (cudaMalloc,
+ * cudaEventQuery): it breaks the captures that forbid it. */
 int emu_capture_forbids_call(void);
 /* Exchanges the thread's mode (cudaThreadExchangeStreamCaptureMode). */
 int emu_capture_exchange_mode(int mode);

@@ -42,6 +42,30 @@ static uint64_t environment_number(const char *name, uint64_t fallback, uint64_t
     return number;
 }
 
+/* A number of bytes: "16G", "512M", "64K" or plain. */
+static uint64_t environment_bytes(const char *name, uint64_t fallback, uint64_t least,
+                                  uint64_t most)
+{
+    static const char units[] = "KMG";
+    const char *text = getenv(name);
+    char *end;
+
+    if (!text || !*text)
+        return fallback;
+    errno = 0;
+    uint64_t number = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+    unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+    bool is_number = end > text && *text != '-' && !errno && !end[unit ? 1 : 0];
+    if (is_number && number <= most >> shift && number << shift >= least)
+        return number << shift;
+    fprintf(stderr,
+            "ddpcheck emu: %s=%s is not a size from %lluM to %lluG, such as 16G; %lluG is used\n",
+            name, text, (unsigned long long)least >> 20, (unsigned long long)most >> 30,
+            (unsigned long long)fallback >> 30);
+    return fallback;
+}
+
 /* Fills `physical` with what CUDA_VISIBLE_DEVICES leaves of `count` devices. As in CUDA, the list
  * ends at the first entry that names no device. */
 static int visible_devices(int count, int *physical)
@@ -73,7 +97,7 @@ static void machine_start(void)
     int physical[EMU_MAX_DEVICES];
     int count = (int)environment_number("DDPCHECK_EMU_DEVICES", 1, 0, EMU_MAX_DEVICES);
     size_t limit =
-        environment_number("DDPCHECK_EMU_MEMORY", (uint64_t)2 << 30, 1 << 20, (uint64_t)1 << 40);
+        environment_bytes("DDPCHECK_EMU_MEMORY", (uint64_t)8 << 30, 1 << 20, (uint64_t)1 << 40);
 
     count = visible_devices(count, physical);
     for (int i = 0; i < count; i++) {

@@ -12,7 +12,7 @@
 struct emu_stream;
 struct emu_pool;
 
-enum { EMU_MAX_DEVICES = 64 };
+enum { EMU_MAX_DEVICES = 256 };
 
 struct emu_device {
     int index;                  /* as the process counts */

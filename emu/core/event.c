@@ -157,9 +157,9 @@ int emu_event_query(struct emu_event *event)
     struct event_record *record = latest_of(event, &captured);
     int error = emu_device_error(event->device);
 
-    if (!error && captured)
-        error = cudaErrorCapturedEvent;
-    else if (!error && record && !passed(record))
+    if (!error)
+        error = captured ? (int)cudaErrorCapturedEvent : emu_capture_forbids_call();
+    if (!error && record && !passed(record))
         error = cudaErrorNotReady;
     record_release(record);
     return error;
@@ -169,8 +169,10 @@ int emu_event_synchronize(struct emu_event *event)
 {
     bool captured;
     struct event_record *record = latest_of(event, &captured);
-    int error = captured ? cudaErrorCapturedEvent : emu_device_error(event->device);
+    int error = captured ? (int)cudaErrorCapturedEvent : emu_capture_forbids_call();
 
+    if (!error)
+        error = emu_device_error(event->device);
     if (!error && record)
         error = emu_stream_wait_position(record->stream, record->position, record->stream->device);
     record_release(record);

@@ -53,6 +53,8 @@ int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *g
 char *emu_kernel_base_name(const char *mangled);
 /* Lays out a twin's parameter letters. Returns their number, or -1 if they can't be read. */
 int emu_kernel_lay_out(const char *letters, struct emu_parameter *parameters);
+/* counts.c: what writes the count of this kernel of CUB, or NULL if it is none. */
+const struct twin *emu_count_find(const char *name);
 /* The twin named `name`, or NULL. */
 const struct twin *emu_twin_find(const char *name);
 /* Runs it on the calling (stream's) thread; does nothing once the process is in exit(). */

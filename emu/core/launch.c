@@ -106,7 +106,7 @@ int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *g
     if (error)
         return error;
     if (!kernel->twin) {
-        emu_unsupported(kernel->name, "no C twin of this kernel; its launches do nothing");
+        emu_not_computed(kernel->name);
         return emu_stream_push(stream, "kernel without twin", run_no_kernel, NULL, NULL);
     }
     if (kernel->parameter_count && !args && !block)

@@ -195,6 +195,7 @@ int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind
 
 int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
 {
+    uintptr_t first = (uintptr_t)pointer & ~(uintptr_t)(PAGE - 1);
     struct emu_range model = {.base = (uintptr_t)pointer,
                               .bytes = bytes,
                               .mapped = bytes,
@@ -202,14 +203,14 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
                               .kind = EMU_MEMORY_REGISTERED,
                               .flags = flags};
     const struct emu_range *below;
-    int error = 0;
+    int error = emu_file_backs(pointer, bytes) ? cudaErrorInvalidValue : 0;
 
     pthread_rwlock_wrlock(&memory.lock);
-    size_t position = position_of(model.base + bytes - 1);
+    size_t position = position_of(((uintptr_t)pointer + bytes - 1) | (PAGE - 1));
     below = position ? memory.ranges[position - 1] : NULL;
-    if (below && below->base + below->bytes > model.base)
-        error = cudaErrorHostMemoryAlreadyRegistered;
-    else if (!insert_range(&model))
+    if (!error && below && below->base + below->bytes > first)
+        error = cudaErrorHostMemoryAlreadyRegistered; /* pages are pinned once */
+    if (!error && !insert_range(&model))
         error = cudaErrorMemoryAllocation;
     pthread_rwlock_unlock(&memory.lock);
     return error;

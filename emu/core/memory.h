@@ -65,4 +65,7 @@ int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable
 /* Ends a hold; NULL is allowed. */
 void emu_memory_release(struct emu_range *range);
 
+/* Whether any of it is mapped from a file that a driver can't pin (backing.c). */
+bool emu_file_backs(const void *pointer, size_t bytes);
+
 #endif

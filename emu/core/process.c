@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <driver_types.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -38,13 +39,6 @@ void emu_process_begin(void)
 bool emu_process_uses(void)
 {
     return atomic_load(&machine_used);
-}
-
-int emu_process_check(void)
-{
-    if (atomic_load_explicit(&child_of_user, memory_order_relaxed))
-        return cudaErrorInitializationError;
-    return inside_callback ? cudaErrorNotPermitted : 0;
 }
 
 void emu_process_callback(bool inside)
@@ -94,16 +88,69 @@ static bool first_time(const char *name)
     return first;
 }
 
-void emu_unsupported(const char *name, const char *why)
+static void print_line(const char *format, const char *name, const char *rest)
 {
     char line[512];
-    int length;
+    int length = snprintf(line, sizeof(line), format, name, rest);
 
-    if (!first_time(name))
-        return;
-    length = snprintf(line, sizeof(line), "ddpcheck emu: %s is not supported (%s)\n", name, why);
     if (length >= (int)sizeof(line))
         length = sizeof(line) - 1;
     if (write(STDERR_FILENO, line, length) < 0)
         return; /* no stderr */
+}
+
+void emu_unsupported(const char *name, const char *why)
+{
+    if (first_time(name))
+        print_line("ddpcheck emu: %s is not supported (%s)\n", name, why);
+}
+
+/* Appends the name to the file of the job. Returns true if there was no file before. */
+static bool append_name(const char *path, const char *name)
+{
+    enum { FLAGS = O_WRONLY | O_APPEND | O_CLOEXEC };
+    int file = open(path, FLAGS | O_CREAT | O_EXCL, 0666);
+    bool first = file >= 0;
+    char line[512];
+    int length = snprintf(line, sizeof(line), "%s\n", name);
+
+    if (!first)
+        file = open(path, FLAGS);
+    if (file < 0)
+        return false; /* its first line was printed by somebody else, or nobody can write there */
+    if (length < (int)sizeof(line) && write(file, line, length) != length)
+        first = true; /* a full disk: at least the line on stderr */
+    close(file);
+    return first;
+}
+
+void emu_not_computed(const char *name)
+{
+    static atomic_bool said;
+    const char *path = getenv("DDPCHECK_EMU_NOT_COMPUTED");
+
+    if (!first_time(name))
+        return;
+    if (path && *path) {
+        if (append_name(path, name))
+            print_line(
+                "ddpcheck emu: the emulated GPU computes no numbers for this program (first: "
+                "%s); all names: %s\n",
+                name, path);
+    } else if (!atomic_exchange(&said, true))
+        print_line("ddpcheck emu: the emulated GPU computes no numbers for this program (first: "
+                   "%s)%s\n",
+                   name, "");
+}
+
+int emu_process_check(void)
+{
+    if (atomic_load_explicit(&child_of_user, memory_order_relaxed))
+        return cudaErrorInitializationError;
+    if (!inside_callback)
+        return 0;
+    if (first_time("host function"))
+        print_line("ddpcheck emu: %s is called in a %s, which CUDA forbids\n", "CUDA",
+                   "host function");
+    return cudaErrorNotPermitted;
 }

@@ -65,5 +65,5 @@ const struct twin *emu_twin_find(const char *name)
     for (const struct twin *twin = twins.all; twin && twin->name; twin++)
         if (!strcmp(twin->name, name))
             return twin;
-    return NULL;
+    return emu_count_find(name);
 }

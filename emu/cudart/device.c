@@ -145,7 +145,7 @@ CALL_ANYTIME(cudaDriverGetVersion, (int *version), (version))
 {
     if (!version)
         return cudaErrorInvalidValue;
-    *version = EMU_DRIVER_VERSION;
+    *version = emu_driver_version();
     return cudaSuccess;
 }
 

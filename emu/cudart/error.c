@@ -1,6 +1,7 @@
 /* error.c: names, texts and the last error of the runtime. */
 #include <stddef.h>
 
+#include "emu/core/attributes.h"
 #include "emu/core/process.h"
 #include "emu/cudart/call.h"
 
@@ -11,6 +12,9 @@ cudaError_t call_enter(bool sticky)
     int error = emu_process_check();
     struct emu_device *device;
 
+    /* Within a major version a runtime may be newer than the driver ("CUDA Compatibility"). */
+    if (!error && sticky && DDPCHECK_EMU_CUDART > emu_driver_version() / 1000)
+        error = cudaErrorInsufficientDriver;
     if (error || !sticky)
         return error;
     device = emu_device_here();

@@ -45,7 +45,7 @@ CUresult cuDriverGetVersion(int *version)
 {
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
-    *version = EMU_DRIVER_VERSION;
+    *version = emu_driver_version();
     return CUDA_SUCCESS;
 }
 

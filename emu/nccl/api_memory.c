@@ -12,9 +12,11 @@ ncclResult_t ncclMemAlloc(void **pointer, size_t bytes)
 {
     int error;
 
-    if (!pointer || !bytes)
-        return fail(ncclInvalidArgument,
-                    "ncclMemAlloc : the argument for the pointer is NULL, or 0 bytes");
+    if (!pointer)
+        return fail(ncclInvalidArgument, "ncclMemAlloc : the argument for the pointer is NULL");
+    *pointer = NULL; /* what 0 bytes give */
+    if (!bytes)
+        return ncclSuccess;
     error = emu_memory_allocate(emu_device_current(), bytes, NULL, pointer);
     return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't allocate %zu bytes", error,
                         bytes)

@@ -11,6 +11,7 @@
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
 #include "interpose/real/resolve.h"
+#include "interpose/stacks/exceptions.h"
 
 /* In the id of a shrunk communicator, so that it differs from those of splits. */
 #define SHRINK_MARK 0x6b6e69726873u /* "shrink" */
@@ -63,6 +64,12 @@ static void emit_init_enter(struct recorded_call *call, const struct pending_ini
     emit_enter(call, &record, NULL);
 }
 
+static bool is_zeroed(const ncclUniqueId *id)
+{
+    static const ncclUniqueId zeros;
+    return !memcmp(id, &zeros, sizeof zeros);
+}
+
 void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncclUniqueId *ids,
                      int count, const ncclConfig_t *config)
 {
@@ -70,6 +77,8 @@ void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncc
     if (!init)
         return;
     init->comm = unique_id_hash(ids, count);
+    if (init->comm && is_zeroed(ids))
+        init->flags |= RECORD_COMM_ZERO_ID;
     init->ordinal = (uint32_t)count;
     init->nranks = nranks;
     init->rank = rank;
@@ -287,11 +296,13 @@ void comm_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer
 /* NCCL may give the handle out again as soon as it is destroyed, so it is forgotten before. */
 void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm)
 {
+    exceptions_record(call->thread);
     comm_enter(call, comm, NULL, 0);
     struct local_member *member = comms_find(comm);
     if (!member)
         return;
-    progress_flush(call->thread, member);
+    if (call->api != API_ncclCommAbort) /* a write could block behind what is stuck */
+        progress_flush(call->thread, member);
     comms_remove(member);
 }
 

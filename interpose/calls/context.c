@@ -1,24 +1,9 @@
-/* context.c: tracks which device a thread's calls are for, also while the shim is dormant; nothing
- * is recorded. The runtime's call has the device; for a context, CUDA is queried when a record next
- * needs it. */
+/* context.c: forgets a thread's device when it gets another context, also while the shim is
+ * dormant: CUDA is queried when a record next needs the device. Nothing is recorded. */
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 
 #include "interpose/real/resolve.h"
 #include "interpose/shim/thread.h"
-
-EXPORT cudaError_t cudaSetDevice(int device)
-{
-    __typeof__(&cudaSetDevice) real = REAL_CALL(cudaSetDevice);
-    if (!real) {
-        resolve_print_missing(CALL_cudaSetDevice);
-        return cudaErrorSharedObjectSymbolNotFound;
-    }
-    cudaError_t result = real(device);
-    if (result == cudaSuccess)
-        thread_self.device = device;
-    return result;
-}
 
 static CUresult device_changed(CUresult result)
 {

@@ -24,13 +24,47 @@
 #include "interpose/real/resolve.h"
 #include "interpose/shim/shim.h"
 
-/* The wrappers by their symbols, whatever CUDA's headers make of their names. */
-#define CALL_NAME(name, library) extern const char symbol_##name[] __asm__(#name);
+/* The wrappers by their symbols, whatever CUDA's headers make of their names; those of the runtimes
+ * by their local names. */
+#define NCCL_SYMBOL(name, number)   #name
+#define DRIVER_SYMBOL(name, number) #name
+#define CUDART_SYMBOL(name, number) #name "_cudart" #number
+
+#define CALL_NAME(name, library) \
+    extern const char symbol_0_##name[] __asm__(library##_SYMBOL(name, 0));
 #include "interpose/calls/call_names.def"
 
-void *const dlsym_wrappers[CALL_COUNT] = {
-#define CALL_NAME(name, library) [CALL_##name] = (void *)(uintptr_t)symbol_##name,
+#define NCCL_WRAPPER(name, number)
+#define DRIVER_WRAPPER(name, number)
+#define CUDART_WRAPPER(name, number) \
+    extern const char symbol_##number##_##name[] __asm__(CUDART_SYMBOL(name, number));
+#define CALL_NAME(name, library) \
+    library##_WRAPPER(name, 11) library##_WRAPPER(name, 12) library##_WRAPPER(name, 13)
 #include "interpose/calls/call_names.def"
+#undef CUDART_WRAPPER
+#define CUDART_WRAPPER(name, number) [CALL_##name] = (void *)(uintptr_t)symbol_##number##_##name,
+
+void *const dlsym_wrappers[RUNTIME_COUNT][CALL_COUNT] = {
+    [RUNTIME_DEFAULT] =
+        {
+#define CALL_NAME(name, library) [CALL_##name] = (void *)(uintptr_t)symbol_0_##name,
+#include "interpose/calls/call_names.def"
+        },
+    [RUNTIME_11] =
+        {
+#define CALL_NAME(name, library) library##_WRAPPER(name, 11)
+#include "interpose/calls/call_names.def"
+        },
+    [RUNTIME_12] =
+        {
+#define CALL_NAME(name, library) library##_WRAPPER(name, 12)
+#include "interpose/calls/call_names.def"
+        },
+    [RUNTIME_13] =
+        {
+#define CALL_NAME(name, library) library##_WRAPPER(name, 13)
+#include "interpose/calls/call_names.def"
+        },
 };
 
 int dlsym_find(const char *name)
@@ -45,20 +79,21 @@ int dlsym_find(const char *name)
 
 static void *find_wrapper_or_real(int id, void *handle, const char *name)
 {
-    void *wrapper = dlsym_wrappers[id];
+    void *wrapper = dlsym_wrappers[RUNTIME_DEFAULT][id];
     if (handle == RTLD_DEFAULT)
-        return resolve_call((enum call_id)id) ? wrapper : NULL;
+        return resolve_call(RUNTIME_DEFAULT, (enum call_id)id) ? wrapper : NULL;
     void *real = resolve_dlsym()(handle, name);
     if (!real)
         return NULL;
     if (real == wrapper) /* the program's own handle: dlopen(NULL) */
-        return resolve_call((enum call_id)id) ? wrapper : NULL;
-    if (resolve_symbols[id].library ==
-        LIBRARY_DRIVER) { /* a process has one driver, under several addresses */
-        resolve_remember((enum call_id)id, real);
-        return wrapper;
-    }
-    return resolve_remember((enum call_id)id, real) == real ? wrapper : real;
+        return resolve_call(RUNTIME_DEFAULT, (enum call_id)id) ? wrapper : NULL;
+    enum library library = resolve_symbols[id].library;
+    enum runtime runtime = RUNTIME_DEFAULT;
+    if (library == LIBRARY_CUDART)
+        runtime = resolve_runtime_behind(handle, name, real);
+    void *known = resolve_remember(runtime, (enum call_id)id, real);
+    /* A process has one driver, under several addresses. */
+    return known == real || library == LIBRARY_DRIVER ? dlsym_wrappers[runtime][id] : real;
 }
 
 EXPORT void *dlsym(void *restrict handle, const char *restrict name)

@@ -4,7 +4,8 @@
 
 #include "interpose/real/resolve.h"
 
-extern void *const dlsym_wrappers[CALL_COUNT];
+/* Of functions that are not the CUDA runtime's, only the default one is set. */
+extern void *const dlsym_wrappers[RUNTIME_COUNT][CALL_COUNT];
 
 /* The call of this symbol, or -1. */
 int dlsym_find(const char *name);

@@ -1,5 +1,5 @@
-/* entry_point.c: wraps cuGetProcAddress and cudaGetDriverEntryPoint, which find the driver's
- * functions by name: they return our wrapper where there is one of the same form.
+/* entry_point.c: wraps cuGetProcAddress, which finds the driver's functions by name: it returns our
+ * wrapper where there is one of the same form.
  *
  * The form of a function changes with the requested CUDA version (cuMemAlloc of CUDA 3.1
  * takes other sizes than that of 3.2). Whether the one that was found is ours the driver
@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
 
 #include "interpose/calls/dlsym.h"
 #include "interpose/real/resolve.h"
@@ -62,7 +61,7 @@ static int find_wrapper(const char *name, bool per_thread)
 
 static void *real_of_our_version(const char *name, cuuint64_t flags)
 {
-    find_function *find = (find_function *)resolve_call(CALL_cuGetProcAddress_v2);
+    find_function *find = (find_function *)resolve_call(RUNTIME_DEFAULT, CALL_cuGetProcAddress_v2);
     __typeof__(&cuDriverGetVersion) get_version = REAL_HELPER(cuDriverGetVersion);
     void *address = NULL;
     int version = CUDA_VERSION, newest;
@@ -71,14 +70,14 @@ static void *real_of_our_version(const char *name, cuuint64_t flags)
     return find && find(name, &address, version, flags, NULL) == CUDA_SUCCESS ? address : NULL;
 }
 
-static void *replace_by_wrapper(const char *name, void *real, cuuint64_t flags, const void *caller)
+void *entry_point_replace(const char *name, void *real, uint64_t flags, const void *caller)
 {
     bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
     int id = name && real ? find_wrapper(name, per_thread) : -1;
     if (id < 0 || entry_point_is_for_cuda(caller) || real_of_our_version(name, flags) != real)
         return real;
-    resolve_remember((enum call_id)id, real);
-    return dlsym_wrappers[id];
+    resolve_remember(RUNTIME_DEFAULT, (enum call_id)id, real);
+    return dlsym_wrappers[RUNTIME_DEFAULT][id];
 }
 
 static CUresult missing_in_driver(enum call_id id)
@@ -90,73 +89,21 @@ static CUresult missing_in_driver(enum call_id id)
 CUresult entry_point_find(const char *name, void **address, int version, cuuint64_t flags,
                           CUdriverProcAddressQueryResult *status)
 {
-    find_function *real = (find_function *)resolve_call(CALL_cuGetProcAddress_v2);
+    find_function *real = (find_function *)resolve_call(RUNTIME_DEFAULT, CALL_cuGetProcAddress_v2);
     CUresult result = real ? real(name, address, version, flags, status)
                            : missing_in_driver(CALL_cuGetProcAddress_v2);
     if (result == CUDA_SUCCESS && address)
-        *address = replace_by_wrapper(name, *address, flags, __builtin_return_address(0));
+        *address = entry_point_replace(name, *address, flags, __builtin_return_address(0));
     return result;
 }
 
 CUresult entry_point_find_old(const char *name, void **address, int version, cuuint64_t flags)
 {
-    find_old_function *real = (find_old_function *)resolve_call(CALL_cuGetProcAddress);
+    find_old_function *real =
+        (find_old_function *)resolve_call(RUNTIME_DEFAULT, CALL_cuGetProcAddress);
     CUresult result = real ? real(name, address, version, flags)
                            : missing_in_driver(CALL_cuGetProcAddress);
     if (result == CUDA_SUCCESS && address)
-        *address = replace_by_wrapper(name, *address, flags, __builtin_return_address(0));
+        *address = entry_point_replace(name, *address, flags, __builtin_return_address(0));
     return result;
 }
-
-/* The runtime's flags for the default stream have the driver's numbers; its default is what the
- * caller was compiled for, as the name of the function shows. */
-static cuuint64_t flags_of(unsigned long long flags, bool per_thread)
-{
-    return flags == cudaEnableDefault && per_thread ? cudaEnablePerThreadDefaultStream : flags;
-}
-
-typedef cudaError_t by_name(const char *symbol, void **function, unsigned long long flags,
-                            enum cudaDriverEntryPointQueryResult *status);
-typedef cudaError_t by_version(const char *symbol, void **function, unsigned int version,
-                               unsigned long long flags,
-                               enum cudaDriverEntryPointQueryResult *status);
-
-static cudaError_t missing_in_runtime(enum call_id id)
-{
-    resolve_print_missing(id);
-    return cudaErrorSharedObjectSymbolNotFound;
-}
-
-#define BY_NAME(name, per_thread)                                                                 \
-    EXPORT by_name entry_point_##name __asm__(#name);                                             \
-    cudaError_t entry_point_##name(const char *symbol, void **function, unsigned long long flags, \
-                                   enum cudaDriverEntryPointQueryResult *status)                  \
-    {                                                                                             \
-        by_name *real = (by_name *)resolve_call(CALL_##name);                                     \
-        cudaError_t result = real ? real(symbol, function, flags, status)                         \
-                                  : missing_in_runtime(CALL_##name);                              \
-        if (result == cudaSuccess && function)                                                    \
-            *function = replace_by_wrapper(symbol, *function, flags_of(flags, per_thread),        \
-                                           __builtin_return_address(0));                          \
-        return result;                                                                            \
-    }
-
-#define BY_VERSION(name, per_thread)                                                          \
-    EXPORT by_version entry_point_##name __asm__(#name);                                      \
-    cudaError_t entry_point_##name(const char *symbol, void **function, unsigned int version, \
-                                   unsigned long long flags,                                  \
-                                   enum cudaDriverEntryPointQueryResult *status)              \
-    {                                                                                         \
-        by_version *real = (by_version *)resolve_call(CALL_##name);                           \
-        cudaError_t result = real ? real(symbol, function, version, flags, status)            \
-                                  : missing_in_runtime(CALL_##name);                          \
-        if (result == cudaSuccess && function)                                                \
-            *function = replace_by_wrapper(symbol, *function, flags_of(flags, per_thread),    \
-                                           __builtin_return_address(0));                      \
-        return result;                                                                        \
-    }
-
-BY_NAME(cudaGetDriverEntryPoint, false)
-BY_NAME(cudaGetDriverEntryPoint_ptsz, true)
-BY_VERSION(cudaGetDriverEntryPointByVersion, false)
-BY_VERSION(cudaGetDriverEntryPointByVersion_ptsz, true)

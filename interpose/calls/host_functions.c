@@ -83,13 +83,17 @@ static uint64_t wait_for_serial(struct host_function_slot *slot)
     return serial;
 }
 
+/* In a host function CUDA may not be called, neither by what records it nor by what records the
+ * program's own calls in it (NVTX ranges). */
 static void CUDART_CB run_function(void *argument)
 {
     struct host_function_slot *shared = argument, slot = *shared;
     uint64_t serial = wait_for_serial(shared);
+    thread_self.in_callback = true;
     record_run(&slot, serial, API_notice_host_function);
     slot.function(slot.argument);
     record_run(&slot, serial, API_notice_host_function_end);
+    thread_self.in_callback = false;
     atomic_store_explicit(&shared->taken, 0, memory_order_release);
 }
 
@@ -97,9 +101,11 @@ static void CUDART_CB run_callback(cudaStream_t stream, cudaError_t status, void
 {
     struct host_function_slot *shared = argument, slot = *shared;
     uint64_t serial = wait_for_serial(shared);
+    thread_self.in_callback = true;
     record_run(&slot, serial, API_notice_host_function);
     slot.callback(stream, status, slot.argument);
     record_run(&slot, serial, API_notice_host_function_end);
+    thread_self.in_callback = false;
     atomic_store_explicit(&shared->taken, 0, memory_order_release);
 }
 

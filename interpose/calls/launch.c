@@ -50,14 +50,12 @@ static void find_pointers(struct launch_pointers *pointers, struct shim_thread *
                                             : arguments->block + kernel->parameter[i].offset;
         uint32_t bytes = kernel->parameter[i].bytes;
         uint64_t word;
-        if (!value || bytes < sizeof word)
-            continue;
         enum mangled_kind kind = kernel->parameter[i].kind;
-        if (kind == MANGLED_VALUE && bytes == sizeof word)
-            continue; /* a number or a class of 8 bytes: no pointer by its type */
+        if (!value || bytes < sizeof word || kind == MANGLED_NUMBER)
+            continue;
         for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
             memcpy(&word, value + at, sizeof word);
-            add_pointer(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_VALUE);
+            add_pointer(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_CLASS);
         }
     }
 }

@@ -111,6 +111,8 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
         return;
     if (!member)
         set_ended(&record, comm);
+    if (!comm)
+        record.op.flags |= RECORD_OP_NULL_COMM;
     buffers_record(thread, operation->send);
     if (operation->recv != operation->send)
         buffers_record(thread, operation->recv);

@@ -10,7 +10,7 @@
 #include "interpose/calls/begin.h"
 #include "interpose/calls/copies.h"
 #include "interpose/calls/graph_calls.h"
-#include "interpose/real/resolve.h"
+#include "interpose/calls/runtime_symbols.h"
 
 enum { ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND = 302 }; /* cudaErrorSharedObjectSymbolNotFound */
 
@@ -66,11 +66,12 @@ static int call_and_record(struct recorded_call *call, words_function *real, int
 #define DRIVER_PTDS(...)
 #define DRIVER_OWN(...)
 #define CUDA_WORDS(name, api_, graph, exec)                                                 \
-    words_function name;                                                                    \
+    words_function name __asm__(RUNTIME_LOCAL(#name));                                      \
+    RUNTIME_SYMBOL(#name)                                                                   \
     EXPORT int name(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f, \
                     uint64_t g, uint64_t h, uint64_t i)                                     \
     {                                                                                       \
-        words_function *real = (words_function *)resolve_call(CALL_##name);                 \
+        words_function *real = (words_function *)runtime_resolve(CALL_##name);              \
         const uint64_t words[WORDS] = {a, b, c, d, e, f, g, h, i};                          \
         struct recorded_call call;                                                          \
         if (!real) {                                                                        \

@@ -1,12 +1,14 @@
 /* wrappers.c: one wrapper per row of calls.def, all of the same shape: pass through if there is
  * nothing to record; else do what the row lists before and after the real function, whose result
- * and errno the program gets unchanged. */
+ * and errno the program gets unchanged. Compiled once for each runtime (runtime_symbols.h). */
 #include "interpose/calls/wrappers.h"
 
 #include <errno.h>
 
 #include "interpose/calls/begin.h"
 #include "interpose/calls/recording.h"
+#include "interpose/calls/runtime_symbols.h"
+#include "interpose/real/callers.h"
 #include "interpose/real/resolve.h"
 
 /* The words of calls.def: what happens before the real call, what after it. */
@@ -33,19 +35,19 @@
     kernel_prepare(&call, function, kind, args),     \
         kernel_launched(&call, result, grid, block, stream_)
 
-static ncclResult_t missing_ncclResult_t(enum call_id id)
+static inline ncclResult_t missing_ncclResult_t(enum call_id id)
 {
     resolve_print_missing(id);
     return ncclSystemError;
 }
 
-static cudaError_t missing_cudaError_t(enum call_id id)
+static inline cudaError_t missing_cudaError_t(enum call_id id)
 {
     resolve_print_missing(id);
     return cudaErrorSharedObjectSymbolNotFound;
 }
 
-static CUresult missing_CUresult(enum call_id id)
+static inline CUresult missing_CUresult(enum call_id id)
 {
     resolve_print_missing(id);
     return CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND;
@@ -62,54 +64,75 @@ typedef ncclResult_t recorded_ncclResult_t;
 typedef cudaError_t recorded_cudaError_t;
 typedef cudaError_t recorded_CUresult;
 
-#define WRAPPER_(name, api_, starts, per_thread_, flags_, result_type, parameters, arguments, \
-                 before, after)                                                               \
-    EXPORT result_type name parameters                                                        \
-    {                                                                                         \
-        result_type(*real) parameters = (result_type(*) parameters)resolve_call(CALL_##name); \
-        if (!real)                                                                            \
-            return missing_##result_type(CALL_##name);                                        \
-        struct recorded_call call;                                                            \
-        if (!call_begin(&call, api_, starts, per_thread_, __builtin_return_address(0),        \
-                        __builtin_frame_address(0)))                                          \
-            return real arguments;                                                            \
-        call.flags = flags_;                                                                  \
-        before;                                                                               \
-        errno = call.error;                                                                   \
-        recorded_##result_type result = (recorded_##result_type)real arguments;               \
-        call.error = errno;                                                                   \
-        if (still_active()) {                                                                 \
-            after;                                                                            \
-        }                                                                                     \
-        call_end(&call);                                                                      \
-        return (result_type)result;                                                           \
+/* `address` finds the real function; it sets `other` where the call has to pass through. */
+#define WRAPPER_(name, address, api_, starts, per_thread_, flags_, result_type, parameters,     \
+                 arguments, before, after)                                                      \
+    EXPORT result_type name parameters                                                          \
+    {                                                                                           \
+        bool other = false;                                                                     \
+        result_type(*real) parameters = (result_type(*) parameters)address;                     \
+        if (!real)                                                                              \
+            return missing_##result_type(CALL_##name);                                          \
+        struct recorded_call call;                                                              \
+        if (other || !call_begin(&call, api_, starts, per_thread_, __builtin_return_address(0), \
+                                 __builtin_frame_address(0)))                                   \
+            return real arguments;                                                              \
+        call.flags = flags_;                                                                    \
+        before;                                                                                 \
+        errno = call.error;                                                                     \
+        recorded_##result_type result = (recorded_##result_type)real arguments;                 \
+        call.error = errno;                                                                     \
+        if (still_active()) {                                                                   \
+            after;                                                                              \
+        }                                                                                       \
+        call_end(&call);                                                                        \
+        return (result_type)result;                                                             \
     }
 #define WRAPPER(...) WRAPPER_(__VA_ARGS__)
+
+#define OF_RUNTIME(name, ...) \
+    RUNTIME_SYMBOL(#name)     \
+    WRAPPER(name, runtime_resolve(CALL_##name), __VA_ARGS__)
+
+#define CUDA(name, ...) OF_RUNTIME(name, API_##name, false, false, 0, __VA_ARGS__)
+#define CUDA_PTSZ(name, ...)                                   \
+    OF_RUNTIME(name, API_##name, false, false, 0, __VA_ARGS__) \
+    OF_RUNTIME(name##_ptsz, API_##name, false, true, 0, __VA_ARGS__)
+#define CUDA_PTDS(name, ...)                                   \
+    OF_RUNTIME(name, API_##name, false, false, 0, __VA_ARGS__) \
+    OF_RUNTIME(name##_ptds, API_##name, false, true, 0, __VA_ARGS__)
+#define CUDA_OWN(name, ...)
+#define CUDA_AS(name, api, ...) OF_RUNTIME(name, API_##api, false, false, 0, __VA_ARGS__)
+#define CUDA_AS_PTSZ(name, api, ...)                          \
+    OF_RUNTIME(name, API_##api, false, false, 0, __VA_ARGS__) \
+    OF_RUNTIME(name##_ptsz, API_##api, false, true, 0, __VA_ARGS__)
+#define CUDA_WORDS(name, ...)
+#define DRIVER_OWN(name)
+
+/* NCCL's and the driver's functions have one wrapper. */
+#if DDPCHECK_RUNTIME == 0
 
 /* The device-side API of NCCL has no record of its own. */
 #define API_ncclDevCommCreate API_notice_blind
 
-#define NCCL(name, ...) WRAPPER(name, API_##name, true, false, 0, __VA_ARGS__)
-#define CUDA(name, ...) WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__)
-#define CUDA_PTSZ(name, ...)                                \
-    WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__) \
-    WRAPPER(name##_ptsz, API_##name, false, true, 0, __VA_ARGS__)
-#define CUDA_PTDS(name, ...)                                \
-    WRAPPER(name, API_##name, false, false, 0, __VA_ARGS__) \
-    WRAPPER(name##_ptds, API_##name, false, true, 0, __VA_ARGS__)
-#define CUDA_OWN(name, ...)
-#define CUDA_AS(name, api, ...) WRAPPER(name, API_##api, false, false, 0, __VA_ARGS__)
-#define CUDA_AS_PTSZ(name, api, ...)                       \
-    WRAPPER(name, API_##api, false, false, 0, __VA_ARGS__) \
-    WRAPPER(name##_ptsz, API_##api, false, true, 0, __VA_ARGS__)
-#define CUDA_WORDS(name, ...)
-#define DRIVER(name, api, ...) \
-    WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
-#define DRIVER_PTSZ(name, api, ...)                                                   \
-    WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__) \
-    WRAPPER(name##_ptsz, API_##api, false, true, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
-#define DRIVER_PTDS(name, api, ...)                                                   \
-    WRAPPER(name, API_##api, false, false, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__) \
-    WRAPPER(name##_ptds, API_##api, false, true, RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
-#define DRIVER_OWN(name)
+#define NCCL(name, ...)                                                                          \
+    WRAPPER(name, callers_resolve(CALL_##name, __builtin_return_address(0), &other), API_##name, \
+            true, false, 0, __VA_ARGS__)
+#define OF_DRIVER(name, per_thread, api, ...)                                               \
+    WRAPPER(name, resolve_call(RUNTIME_DEFAULT, CALL_##name), API_##api, false, per_thread, \
+            RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
+#define DRIVER(name, ...) OF_DRIVER(name, false, __VA_ARGS__)
+#define DRIVER_PTSZ(name, ...) \
+    OF_DRIVER(name, false, __VA_ARGS__) OF_DRIVER(name##_ptsz, true, __VA_ARGS__)
+#define DRIVER_PTDS(name, ...) \
+    OF_DRIVER(name, false, __VA_ARGS__) OF_DRIVER(name##_ptds, true, __VA_ARGS__)
+
+#else
+
+#define NCCL(...)
+#define DRIVER(...)
+#define DRIVER_PTSZ(...)
+#define DRIVER_PTDS(...)
+
+#endif
 #include "interpose/calls/calls.def"

@@ -1,5 +1,6 @@
-/* wrappers.h: prototypes of the wrappers, from calls.def. Where a CUDA or NCCL header declares the
- * same function, the compiler compares the two. */
+/* wrappers.h: prototypes of the wrappers, from calls.def, for the sources that are compiled once
+ * for each runtime. Where a CUDA or NCCL header declares the same function, the compiler compares
+ * the two. */
 #ifndef DDPCHECK_WRAPPERS_H
 #define DDPCHECK_WRAPPERS_H
 
@@ -7,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include "interpose/calls/runtime_symbols.h"
 #include "interpose/shim/shim.h"
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
@@ -17,27 +19,31 @@
 struct ncclDevCommRequirements;
 struct ncclDevComm;
 
-#define NCCL(name, result, parameters, ...) EXPORT result name parameters;
-#define CUDA(name, result, parameters, ...) EXPORT result name parameters;
+#define PROTOTYPE(name, result, parameters) EXPORT result name parameters;
+#define RUNTIME_PROTOTYPE(name, result, parameters) \
+    EXPORT result name parameters __asm__(RUNTIME_LOCAL(#name));
+
+#define NCCL(name, result, parameters, ...) PROTOTYPE(name, result, parameters)
+#define CUDA(name, result, parameters, ...) RUNTIME_PROTOTYPE(name, result, parameters)
 #define CUDA_PTSZ(name, result, parameters, ...) \
-    EXPORT result name parameters;               \
-    EXPORT result name##_ptsz parameters;
+    RUNTIME_PROTOTYPE(name, result, parameters)  \
+    RUNTIME_PROTOTYPE(name##_ptsz, result, parameters)
 #define CUDA_PTDS(name, result, parameters, ...) \
-    EXPORT result name parameters;               \
-    EXPORT result name##_ptds parameters;
-#define CUDA_OWN(name)                              /* entry_point.c, context.c */
-#define CUDA_AS(name, api, result, parameters, ...) EXPORT result name parameters;
+    RUNTIME_PROTOTYPE(name, result, parameters)  \
+    RUNTIME_PROTOTYPE(name##_ptds, result, parameters)
+#define CUDA_OWN(name)                              /* runtime_entry_point.c, set_device.c */
+#define CUDA_AS(name, api, result, parameters, ...) RUNTIME_PROTOTYPE(name, result, parameters)
 #define CUDA_AS_PTSZ(name, api, result, parameters, ...) \
-    EXPORT result name parameters;                       \
-    EXPORT result name##_ptsz parameters;
+    RUNTIME_PROTOTYPE(name, result, parameters)          \
+    RUNTIME_PROTOTYPE(name##_ptsz, result, parameters)
 #define CUDA_WORDS(name, ...)              /* words.c */
-#define DRIVER(name, api, parameters, ...) EXPORT CUresult name parameters;
+#define DRIVER(name, api, parameters, ...) PROTOTYPE(name, CUresult, parameters)
 #define DRIVER_PTSZ(name, api, parameters, ...) \
-    EXPORT CUresult name parameters;            \
-    EXPORT CUresult name##_ptsz parameters;
+    PROTOTYPE(name, CUresult, parameters)       \
+    PROTOTYPE(name##_ptsz, CUresult, parameters)
 #define DRIVER_PTDS(name, api, parameters, ...) \
-    EXPORT CUresult name parameters;            \
-    EXPORT CUresult name##_ptds parameters;
+    PROTOTYPE(name, CUresult, parameters)       \
+    PROTOTYPE(name##_ptds, CUresult, parameters)
 #define DRIVER_OWN(name) /* entry_point.c, context.c */
 #include "interpose/calls/calls.def"
 #undef NCCL

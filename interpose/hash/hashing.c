@@ -8,6 +8,7 @@
 #include "interpose/real/gpu.h"
 #include "interpose/hash/hashing_kernel.h"
 #include "lib/trace/kinds.h"
+#include "interpose/shim/environment.h"
 
 /* Why something is not hashed; each is emitted once. */
 enum reason { REASON_CAPTURE, REASON_NONBLOCKING, REASON_MEMORY, REASON_GROUP, REASONS };
@@ -37,7 +38,7 @@ void hashing_forked(void)
 
 bool hashing_start(void)
 {
-    const char *setting = getenv("DDPCHECK_HASH");
+    const char *setting = environment_get("DDPCHECK_HASH");
     shim.hashing = setting && !strcmp(setting, "1");
     return true;
 }

@@ -193,8 +193,10 @@ void hashing_prepare(struct shim_thread *thread, int device)
     if (!shim.hashing || atomic_load(&shim.captures) > 0)
         return;
     bool switched = gpu_switch_device(thread, device);
+    int captures = gpu_relax_captures();
     if (prepare_page(thread))
         find_hashing_kernel(thread, device);
+    gpu_restore_captures(captures);
     gpu_restore_device(thread, switched);
 }
 

@@ -68,6 +68,14 @@ static bool query_parameter(const void *handle, enum kernel_kind kind, CUfunctio
            of_kernel((CUkernel)handle, index, offset, bytes) == CUDA_SUCCESS;
 }
 
+/* What the name says of a parameter's size; 0: nothing. */
+static uint32_t named_bytes(const struct mangled_parameter *parameter)
+{
+    uint32_t pointers = parameter->kind == MANGLED_CLASS ? parameter->pointers
+                                                         : parameter->kind != MANGLED_NUMBER;
+    return pointers * (uint32_t)sizeof(void *);
+}
+
 static void read_parameters(struct kernel *kernel, const void *handle, enum kernel_kind kind,
                             const char *name)
 {
@@ -80,21 +88,21 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
            query_parameter(handle, kind, function, count, &offset, &bytes)) {
         kernel->parameter[count].offset = (uint32_t)offset;
         kernel->parameter[count].bytes = (uint32_t)bytes;
-        kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_VALUE;
+        kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_CLASS;
         count++;
     }
-    enum mangled_kind kinds[KERNEL_PARAMETERS];
-    int named = name ? mangled_parameters(name, kinds, KERNEL_PARAMETERS) : -1;
+    struct mangled_parameter said[KERNEL_PARAMETERS];
+    int named = name ? mangled_parameters(name, said, KERNEL_PARAMETERS) : -1;
     for (int i = 0; i < named && (!count || named == (int)count); i++) {
-        kernel->parameter[i].kind = (uint8_t)kinds[i];
-        if (!count) /* a driver older than 12.4 knows no sizes: pointers have one, classes go
-                       unsearched */
-            kernel->parameter[i].bytes = kinds[i] == MANGLED_VALUE ? 0 : sizeof(void *);
+        kernel->parameter[i].kind = (uint8_t)said[i].kind;
+        /* A driver older than 12.4 knows no sizes: pointers and arrays of them have one, other
+         * classes go unsearched. */
+        if (!count)
+            kernel->parameter[i].bytes = named_bytes(&said[i]);
     }
     kernel->whole = count ? count < KERNEL_PARAMETERS : named >= 0;
     for (int i = 0; i < named && !count; i++)
-        kernel->whole &= kinds[i] !=
-                         MANGLED_VALUE; /* of unknown size: it may be a class that holds pointers */
+        kernel->whole &= said[i].kind == MANGLED_NUMBER || named_bytes(&said[i]);
     kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 

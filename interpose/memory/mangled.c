@@ -14,6 +14,9 @@ enum { SUBSTITUTIONS = 128, DEPTH = 48 };
 struct type {
     bool pointer, to_const; /* a pointer, and what it points to is const */
     bool is_const;
+    bool number;       /* a builtin type */
+    unsigned pointers; /* a class that is an array of so many pointers; 0 not known to be one */
+    unsigned value;    /* of a number that is a template argument */
 };
 
 struct name_reader {
@@ -21,14 +24,15 @@ struct name_reader {
     struct type known[SUBSTITUTIONS]; /* S_, S0_, ... */
     struct type
         argument[SUBSTITUTIONS]; /* T_, T0_, ...: of the function's own template arguments */
+    struct type nested;          /* what the last nested name stands for */
     int knowns, arguments, depth;
     bool failed;
 };
 
-static const struct type plain;
+static const struct type plain, number = {.number = true};
 
 static struct type read_type(struct name_reader *r);
-static void read_template_arguments(struct name_reader *r, bool keep);
+static struct type read_template_arguments(struct name_reader *r, bool keep);
 
 static struct type fail_reading(struct name_reader *r)
 {
@@ -123,16 +127,18 @@ static void read_unqualified(struct name_reader *r)
 static bool read_nested(struct name_reader *r, bool function)
 {
     bool templated = false, first = true, std;
+    struct type last = plain;
     while (*r->at && strchr("rVKRO", *r->at))
         r->at++;
     while (!r->failed && !take_char(r, 'E')) {
         bool listed = false;
         templated = false;
+        last = plain;
         if (first && take_char(r, 'S')) {
             read_substitution(r, &std);
             listed = true;
         } else if (*r->at == 'I' && !first) {
-            read_template_arguments(r, function);
+            last = read_template_arguments(r, function);
             templated = true;
         } else if (*r->at == 'T') {
             read_type(r);
@@ -141,27 +147,34 @@ static bool read_nested(struct name_reader *r, bool function)
             read_unqualified(r);
         }
         if (!listed && !(function && *r->at == 'E'))
-            add_substitution(r, plain);
+            add_substitution(r, last);
         first = false;
     }
+    r->nested = last;
     return templated;
 }
 
-static void read_literal(struct name_reader *r)
+static struct type read_literal(struct name_reader *r)
 {
-    if (*r->at == '_') { /* the address of a function or object */
-        fail_reading(r);
-        return;
-    }
-    read_type(r);
-    while (*r->at && *r->at != 'E')
-        r->at++;
-    if (!take_char(r, 'E'))
-        fail_reading(r);
+    if (*r->at == '_') /* the address of a function or object */
+        return fail_reading(r);
+    struct type type = read_type(r);
+    for (; *r->at && *r->at != 'E'; r->at++)
+        if (is_digit(*r->at) && type.value < SUBSTITUTIONS)
+            type.value = type.value * 10 + (unsigned)(*r->at - '0');
+    return take_char(r, 'E') ? type : fail_reading(r);
 }
 
-/* I ... E. `keep`: these are the arguments that T_ refers to. */
-static void read_template_arguments(struct name_reader *r, bool keep)
+/* A class of a pointer's type and a number is an array: std::array, at::detail::Array, ... */
+static struct type class_of(const struct type *arguments, int count)
+{
+    bool is_array = count == 2 && arguments[0].pointer && arguments[1].number;
+    return (struct type){.pointers = is_array ? arguments[1].value : 0};
+}
+
+/* I ... E. `keep`: these are the arguments that T_ refers to. Returns the class that a template
+ * gives with them. */
+static struct type read_template_arguments(struct name_reader *r, bool keep)
 {
     struct type arguments[SUBSTITUTIONS];
     int count = 0, packs = 0;
@@ -176,7 +189,7 @@ static void read_template_arguments(struct name_reader *r, bool keep)
         if (take_char(r, 'J'))
             packs++;
         else if (take_char(r, 'L'))
-            read_literal(r);
+            type = read_literal(r);
         else
             type = read_type(r);
         if (count == SUBSTITUTIONS)
@@ -184,14 +197,13 @@ static void read_template_arguments(struct name_reader *r, bool keep)
         else
             arguments[count++] = type;
     }
-    if (r->failed || !take_char(r, 'E')) {
-        fail_reading(r);
-        return;
-    }
+    if (r->failed || !take_char(r, 'E'))
+        return fail_reading(r);
     if (keep) {
         memcpy(r->argument, arguments, (size_t)count * sizeof *arguments);
         r->arguments = count;
     }
+    return class_of(arguments, count);
 }
 
 static struct type read_class(struct name_reader *r)
@@ -199,15 +211,11 @@ static struct type read_class(struct name_reader *r)
     if (*r->at == 'N') {
         r->at++;
         read_nested(r, false);
-        return plain;
+        return r->nested;
     }
     skip_source_name(r);
     add_substitution(r, plain);
-    if (*r->at == 'I') {
-        read_template_arguments(r, false);
-        add_substitution(r, plain);
-    }
-    return plain;
+    return *r->at == 'I' ? add_substitution(r, read_template_arguments(r, false)) : plain;
 }
 
 static struct type read_substituted(struct name_reader *r)
@@ -216,11 +224,7 @@ static struct type read_substituted(struct name_reader *r)
     struct type type = read_substitution(r, &std);
     if (std)
         return read_class(r);
-    if (*r->at == 'I') {
-        read_template_arguments(r, false);
-        return add_substitution(r, plain);
-    }
-    return type;
+    return *r->at == 'I' ? add_substitution(r, read_template_arguments(r, false)) : type;
 }
 
 /* Types made of another type: pointers, references, qualified ones, arrays, function types. */
@@ -264,12 +268,12 @@ static struct type read_extended(struct name_reader *r)
         r->at++;
         while (is_digit(*r->at))
             r->at++;
-        return take_char(r, '_') || take_char(r, 'b') ? plain : fail_reading(r);
+        return take_char(r, '_') || take_char(r, 'b') ? number : fail_reading(r);
     }
     if (!*r->at || !strchr("hdefiusanc", *r->at))
         return fail_reading(r);
     r->at++;
-    return plain;
+    return number;
 }
 
 static struct type read_any(struct name_reader *r)
@@ -280,7 +284,7 @@ static struct type read_any(struct name_reader *r)
     if (c)
         r->at++;
     if (c && strchr("vwbcahstijlmxynofdegz", c))
-        return plain;
+        return number;
     if (c && strchr("PKVrAFMROCG", c))
         return read_compound(r, c);
     if (c == 'S')
@@ -325,7 +329,7 @@ static bool read_mangled_name(struct name_reader *r)
     return true;
 }
 
-int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
+int mangled_parameters(const char *name, struct mangled_parameter *parameters, int max)
 {
     struct name_reader r = {.at = name};
     if (strncmp(name, "_Z", 2))
@@ -340,10 +344,10 @@ int mangled_parameters(const char *name, enum mangled_kind *kinds, int max)
         struct type type = read_type(&r);
         if (count == max)
             return -1;
-        kinds[count] = MANGLED_VALUE;
+        parameters[count].kind = type.number ? MANGLED_NUMBER : MANGLED_CLASS;
         if (type.pointer)
-            kinds[count] = type.to_const ? MANGLED_READS : MANGLED_WRITES;
-        count++;
+            parameters[count].kind = type.to_const ? MANGLED_READS : MANGLED_WRITES;
+        parameters[count++].pointers = type.pointers;
     }
     return r.failed ? -1 : count;
 }

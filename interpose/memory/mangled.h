@@ -3,14 +3,21 @@
 #define DDPCHECK_MANGLED_H
 
 enum mangled_kind {
-    MANGLED_VALUE,  /* a number, a class: no pointer itself */
+    MANGLED_NUMBER, /* of any type; no pointer lies in it */
+    MANGLED_CLASS,  /* passed by value: pointers may lie in it */
     MANGLED_READS,  /* pointer to const */
     MANGLED_WRITES, /* pointer to something that may be written */
     MANGLED_UNKNOWN /* never returned; for callers who know nothing */
 };
 
+struct mangled_parameter {
+    enum mangled_kind kind;
+    unsigned pointers; /* MANGLED_CLASS: it is an array of so many (std::array<float *, 2>); 0 its
+                          size is not known */
+};
+
 /* Finds the kinds of the parameters. Returns how many there are (at most `max`), or -1 if the name
  * is not mangled, has more, or is made in a way that this reader does not know. */
-int mangled_parameters(const char *name, enum mangled_kind *kinds, int max);
+int mangled_parameters(const char *name, struct mangled_parameter *parameters, int max);
 
 #endif

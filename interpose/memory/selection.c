@@ -10,6 +10,7 @@
 #include "interpose/record/emit_call.h"
 #include "interpose/ring/emit.h"
 #include "interpose/record/streams.h"
+#include "interpose/shim/environment.h"
 
 enum {
     PAGE_BITS = 16,
@@ -49,7 +50,7 @@ static struct {
 
 bool selection_start(void)
 {
-    const char *setting = getenv("DDPCHECK_CUDA");
+    const char *setting = environment_get("DDPCHECK_CUDA");
     shim.selection = SELECT_USED;
     if (setting && !strcmp(setting, "all"))
         shim.selection = SELECT_ALL;

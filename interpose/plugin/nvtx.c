@@ -13,7 +13,9 @@
 #include "interpose/calls/begin.h"
 #include "interpose/record/emit_call.h"
 #include "interpose/ring/emit.h"
+#include "interpose/shim/shim.h"
 #include "interpose/plugin/nvtx_marks.h"
+#include "interpose/shim/environment.h"
 
 enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16 };
 
@@ -292,7 +294,7 @@ EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table)
 /* With a bare LD_PRELOAD nothing points NVTX to us. Each object file reads the environment at its
  * own first NVTX call; this runs when the process is loaded, before main. A profiler that was named
  * stays. */
-__attribute__((constructor)) static void set_injection_path(void)
+static void set_injection_path(void)
 {
     static const char variable[] = "NVTX_INJECTION64_PATH";
     const char *named = getenv(variable);
@@ -302,4 +304,13 @@ __attribute__((constructor)) static void set_injection_path(void)
         !self.dli_fname || !realpath(self.dli_fname, path))
         return;
     setenv(variable, path, 1);
+}
+
+/* glibc gives constructors what main gets. */
+__attribute__((constructor)) static void begin_process(int argc, char **argv, char **environment)
+{
+    (void)argc;
+    (void)argv;
+    environment_remember(environment);
+    set_injection_path();
 }

@@ -82,8 +82,9 @@ static bool wrappers_record(const void *site)
     if (!atomic_load(&shim.nccl_called) || !dladdr(site, &caller))
         return false;
     for (int id = 0; id < CALL_COUNT; id++) {
-        const void *address =
-            resolve_symbols[id].library == LIBRARY_NCCL ? atomic_load(&resolved.call[id]) : NULL;
+        const void *address = NULL;
+        if (resolve_symbols[id].library == LIBRARY_NCCL)
+            address = atomic_load(&resolved.call[RUNTIME_DEFAULT][id]);
         if (address && dladdr(address, &real))
             return real.dli_fbase == caller.dli_fbase;
     }
@@ -312,6 +313,9 @@ static void record_task(struct profiler_place place, void *context,
     struct recorded_call call;
     if (task->api == API_NONE || !begin_profiled_call(&call, task->api, place))
         return;
+    /* Of a graph's operations NCCL reports from a host function, on a thread of CUDA's. */
+    bool in_callback = call.thread->in_callback;
+    call.thread->in_callback = in_callback || call.thread->device < 0;
     struct local_member *member = find_or_add_member(&call, context, task);
     if (member) {
         int32_t device = call.thread->device;
@@ -319,6 +323,7 @@ static void record_task(struct profiler_place place, void *context,
         record_operation(&call, member, task, grouped, handle);
         call.thread->device = device;
     }
+    call.thread->in_callback = in_callback;
     call_end(&call);
 }
 

@@ -5,29 +5,42 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
+#include "lib/trace/collector_lock.h"
+#include "interpose/shim/environment.h"
 
 extern char **environ;
 
-enum { REAP_TRIES = 3000 }; /* of a millisecond: the collector goes to the background at once */
+/* clone(2) by the C library's own name: ThreadSanitizer takes every clone() for a fork, also of a
+ * child that shares the memory, and then ends the program at its next thread. */
+extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
+
+static struct {
+    char lock[PATH_MAX + COLLECTOR_LOCK_BYTES],
+        program[PATH_MAX]; /* the stack of the first NCCL call may be small */
+} paths;
 
 /* Takes the lock for a moment to see whether a collector holds it. */
 static bool is_collector_running(void)
 {
-    char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/collector.lock", shim.directory);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    char name[COLLECTOR_LOCK_BYTES];
+    collector_lock_name(name, files_rings());
+    snprintf(paths.lock, sizeof paths.lock, "%s/%s", shim.directory, name);
+    int fd = open(paths.lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return false; /* the collector will report what is wrong with the directory */
     bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -35,9 +48,21 @@ static bool is_collector_running(void)
     return held;
 }
 
+/* `ddpcheck run` replaces a collector that was killed. */
+static bool is_collector_coming(void)
+{
+    enum { TRIES = 50 };
+    bool running = false;
+    for (int i = 0; i < TRIES && !running; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        running = is_collector_running();
+    }
+    return running;
+}
+
 static bool find_collector(char *path, size_t bytes)
 {
-    const char *wanted = getenv("DDPCHECK_COLLECTOR");
+    const char *wanted = environment_get("DDPCHECK_COLLECTOR");
     if (wanted && *wanted) {
         snprintf(path, bytes, "%s", wanted);
         return access(path, X_OK) == 0;
@@ -62,7 +87,7 @@ static bool find_collector(char *path, size_t bytes)
 static char **environment_copy(size_t *bytes)
 {
     size_t count = 0, used = 0;
-    while (environ[count])
+    while (environ && environ[count])
         count++;
     *bytes = (count + 1) * sizeof *environ;
     char **copy = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,57 +99,83 @@ static char **environment_copy(size_t *bytes)
     return copy;
 }
 
-/* Signals begin as a new program expects. What the job has open is closed by `collect --daemon`, as
- * the call that would close it here came with glibc 2.34. */
-static int spawn_collector(pid_t *pid, const char *path, char **environment)
+/* What the children need; their memory is the parent's. */
+struct collector_spawn {
+    const char *path;
+    char **environment;
+    int error; /* why the program could not be run, 0 if it was */
+};
+
+enum { SPAWN_STACK = 64 << 10 };
+
+/* Runs in the parent's memory while the parent stands still. Signals begin as a new program
+ * expects. What the job has open is closed by `collect --daemon`. */
+static int exec_collector(void *argument)
 {
+    struct collector_spawn *spawn = argument;
     char *const arguments[] = {"ddpcheck", "collect", "--daemon", shim.directory, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int error = posix_spawn_file_actions_init(&actions);
-    if (error)
-        return error;
-    error = posix_spawnattr_init(&attributes);
-    if (error) {
-        posix_spawn_file_actions_destroy(&actions);
-        return error;
-    }
-    sigset_t none, all;
+    const unsigned long standard[8] = {0}; /* the kernel's struct sigaction of SIG_DFL */
+    sigset_t none;
     sigemptyset(&none);
-    sigfillset(&all);
-    if (!(error =
-              posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) &&
-        !(error = posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY,
-                                                   0)) &&
-        !(error = posix_spawnattr_setsigmask(&attributes, &none)) &&
-        !(error = posix_spawnattr_setsigdefault(&attributes, &all)) &&
-        !(error = posix_spawnattr_setflags(&attributes,
-                                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)))
-        error = posix_spawn(pid, path, &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
+    /* Not sigaction(), which a sanitizer of the job's takes over. */
+    for (int number = 1; number < _NSIG; number++)
+        syscall(SYS_rt_sigaction, number, standard, NULL, _NSIG / 8);
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        (fcntl(STDERR_FILENO, F_GETFD) < 0 && dup2(null, STDERR_FILENO) < 0))
+        spawn->error = errno;
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!spawn->error) {
+        execve(spawn->path, arguments, spawn->environment);
+        spawn->error = errno;
+    }
+    _exit(127);
 }
 
-/* The started process ends as soon as its child runs in the background. The job may reap
- * children itself: then it is gone already. */
-static void reap_collector(pid_t pid)
+/* The collector's parent, which ends at once: what begins as the job's child is never seen by it.
+ */
+static int detach_collector(void *argument)
 {
-    for (int i = 0; i < REAP_TRIES; i++) {
-        pid_t reaped = waitpid(pid, NULL, WNOHANG);
-        if (reaped == pid || (reaped < 0 && errno != EINTR))
-            return;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    struct collector_spawn *spawn = argument;
+    char *stack =
+        mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED ||
+        __clone(exec_collector, stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, spawn) < 0)
+        spawn->error = errno;
+    if (stack != MAP_FAILED)
+        munmap(stack, SPAWN_STACK);
+    _exit(0);
+}
+
+/* Without SIGCHLD, and invisible to the job's own wait(): only __WCLONE finds such a child. Returns
+ * 0 or an errno. */
+static int spawn_collector(const char *path, char **environment)
+{
+    struct collector_spawn spawn = {path, environment, 0};
+    sigset_t all, before;
+    char *stack =
+        mmap(NULL, SPAWN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED)
+        return errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of the job's runs in the children */
+    pid_t child = __clone(detach_collector, stack + SPAWN_STACK, CLONE_VM | CLONE_VFORK, &spawn);
+    if (child < 0)
+        spawn.error = errno;
+    while (child > 0 && waitpid(child, NULL, __WCLONE) < 0 && errno == EINTR) {}
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, SPAWN_STACK);
+    return spawn.error;
 }
 
 void collector_start(void)
 {
-    const char *wanted = getenv("DDPCHECK_COLLECT");
-    if ((wanted && !strcmp(wanted, "0")) || is_collector_running())
+    const char *wanted = environment_get("DDPCHECK_COLLECT");
+    if ((wanted && !strcmp(wanted, "0")) || is_collector_running() ||
+        (wanted && !strcmp(wanted, "run") && is_collector_coming()))
         return;
-    char path[PATH_MAX];
-    if (!find_collector(path, sizeof path)) {
+    const char *path = paths.program;
+    if (!find_collector(paths.program, sizeof paths.program)) {
         problem_print(PROBLEM_COLLECTOR,
                       "no collector program found (set DDPCHECK_COLLECTOR); to see the records: "
                       "ddpcheck collect %s",
@@ -133,14 +184,11 @@ void collector_start(void)
     }
     size_t bytes;
     char **environment = environment_copy(&bytes);
-    pid_t pid;
-    int error = environment ? spawn_collector(&pid, path, environment) : ENOMEM;
+    int error = environment ? spawn_collector(path, environment) : ENOMEM;
     if (environment)
         munmap(environment, bytes);
     if (error)
         problem_print(PROBLEM_COLLECTOR,
                       "can't start %s: %s; to see the records: ddpcheck collect %s", path,
                       strerror(error), shim.directory);
-    else
-        reap_collector(pid);
 }

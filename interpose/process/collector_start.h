@@ -2,10 +2,11 @@
 #ifndef DDPCHECK_COLLECTOR_START_H
 #define DDPCHECK_COLLECTOR_START_H
 
-/* Starts `ddpcheck collect --daemon DIR` unless a collector holds DIR/collector.lock or
- * DDPCHECK_COLLECT is 0. The program is DDPCHECK_COLLECTOR, else ../bin/ddpcheck or ddpcheck beside
- * libddpcheck.so. What fails is printed once; the records stay in the rings for a later `ddpcheck
- * collect DIR`. */
+/* Starts `ddpcheck collect --daemon DIR` unless a collector that reaches this process's rings
+ * (lib/trace/collector_lock.h) holds its lock, or DDPCHECK_COLLECT is 0. With "run", `ddpcheck run`
+ * has started one, which reaches them unless this process is in a container of its own. The program
+ * is DDPCHECK_COLLECTOR, else ../bin/ddpcheck or ddpcheck beside libddpcheck.so. What fails is
+ * printed once; the records stay in the rings for a later `ddpcheck collect DIR`. */
 void collector_start(void);
 
 #endif

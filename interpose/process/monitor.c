@@ -19,6 +19,7 @@
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
+#include "interpose/shim/environment.h"
 
 enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20, NEVER_QUERY_CUDA = 255 };
 
@@ -154,7 +155,7 @@ void monitor_start(void)
     if (atomic_load_explicit(&monitor.started, memory_order_relaxed) ||
         atomic_exchange(&monitor.started, 1))
         return;
-    const char *setting = getenv("DDPCHECK_PYSTACK");
+    const char *setting = environment_get("DDPCHECK_PYSTACK");
     if ((setting && !strcmp(setting, "off")) || shim.stacks == STACKS_OFF)
         return;
     pthread_t thread;

@@ -26,9 +26,12 @@
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
 #include "interpose/shim/comms.h"
+#include "interpose/stacks/exceptions.h"
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
+#include "interpose/shim/environment.h"
+#include "interpose/shim/signals.h"
 
 enum { START_WAIT_MS = 5000, ITERATION_BYTES = 256 };
 
@@ -59,6 +62,7 @@ static const struct part {
     {stacks_start, stacks_forked, NULL},
     {NULL, modules_forked, NULL},
     {python_start, NULL, NULL},
+    {exceptions_start, exceptions_forked, NULL},
     {NULL, streams_forked, NULL},
     {NULL, comms_forked, NULL},
     {NULL, buffers_forked, NULL},
@@ -118,7 +122,7 @@ static bool hooks_start(void)
 
 static bool parts_start(void)
 {
-    const char *disable = getenv("DDPCHECK_DISABLE");
+    const char *disable = environment_get("DDPCHECK_DISABLE");
     if (disable && !strcmp(disable, "1"))
         return false;
     if (!hooks_start())
@@ -132,7 +136,7 @@ static bool parts_start(void)
 /* DDPCHECK_ITERATION: the name of the program's NVTX ranges that are its iterations. */
 static void iteration_record(struct shim_thread *thread)
 {
-    const char *name = getenv("DDPCHECK_ITERATION");
+    const char *name = environment_get("DDPCHECK_ITERATION");
     if (!name || !name[0])
         return;
     struct record record = {
@@ -140,20 +144,32 @@ static void iteration_record(struct shim_thread *thread)
     emit_notice(thread, &record, API_ddpcheck_iteration);
 }
 
+static bool start_once(void)
+{
+    bool on = parts_start();
+    atomic_store_explicit(&shim.state, on ? SHIM_ACTIVE : SHIM_OFF, memory_order_release);
+    if (!on)
+        return false;
+    if (attach_thread(&thread_self)) {
+        modules_record(&thread_self);
+        iteration_record(&thread_self);
+    }
+    collector_start();
+    return true;
+}
+
 bool shim_start(void)
 {
     uint32_t state = SHIM_DORMANT;
     if (atomic_compare_exchange_strong(&shim.state, &state, SHIM_STARTING)) {
-        bool on = parts_start();
-        atomic_store_explicit(&shim.state, on ? SHIM_ACTIVE : SHIM_OFF, memory_order_release);
-        if (!on)
-            return false;
-        if (attach_thread(&thread_self)) {
-            modules_record(&thread_self);
-            iteration_record(&thread_self);
-        }
-        collector_start();
-        return true;
+        struct held_signals held;
+        int cancel;
+        signals_hold(&held);
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+        bool on = start_once();
+        pthread_setcancelstate(cancel, &cancel);
+        signals_release(&held);
+        return on;
     }
     /* Starting takes milliseconds. The limit is for a thread that was ended in the middle of it. */
     for (int tries = 0; tries < START_WAIT_MS && state == SHIM_STARTING; tries++) {

@@ -2,12 +2,16 @@
 #include "interpose/progress/progress.h"
 
 #include <string.h>
+#include <time.h>
 
 #include <cuda.h>
 
 #include "interpose/real/gpu.h"
 #include "interpose/progress/progress_events.h"
 #include "interpose/real/resolve.h"
+#include "interpose/ring/emit.h"
+
+enum { PREPARE_WAIT_MS = 2000 };
 
 enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, MODE_NONE };
 
@@ -24,12 +28,36 @@ static struct progress {
     _Atomic uint32_t mode; /* enum mode */
     CUdeviceptr page;      /* the slots as the GPU sees them */
     struct progress_state slot[RING_SLOTS_MAX];
-    _Atomic uint32_t making; /* lock of a member's list of streams */
+    _Atomic uint32_t making;   /* lock of a member's list of streams */
+    _Atomic uint32_t reported; /* a bit for each reason */
 } progress;
 
 void progress_forked(void)
 {
     memset((void *)&progress, 0, sizeof progress);
+}
+
+/* Why progress is late or missing; each is emitted once. */
+enum reason { REASON_EVENTS, REASON_NONE, REASON_SLOTS, REASON_STREAMS, REASON_WRITE };
+static const char *const reason_text[] = {
+    [REASON_EVENTS] = "how far the GPU got while the program makes no calls: the driver takes no "
+                      "stream writes to the ring file, so events are queried in later calls",
+    [REASON_NONE] = "progress of operations: the driver has neither stream writes nor events",
+    [REASON_SLOTS] = "progress of operations on further communicators and streams: all progress "
+                     "slots of the process are in use",
+    [REASON_STREAMS] = "progress of operations on further streams of a communicator",
+    [REASON_WRITE] = "progress of operations: the driver refused to enqueue a write (after "
+                     "cudaDeviceReset the registered memory is gone)",
+};
+
+static void report_progress_lost(struct shim_thread *thread, enum reason reason)
+{
+    const char *text = reason_text[reason];
+    if (atomic_fetch_or_explicit(&progress.reported, 1u << reason, memory_order_relaxed) &
+        1u << reason)
+        return;
+    struct record record = {.range = {.text = emit_string(thread, text, strlen(text))}};
+    emit_notice(thread, &record, API_notice_blind);
 }
 
 static enum mode register_slots(void)
@@ -46,18 +74,35 @@ static enum mode register_slots(void)
     return MODE_WRITES;
 }
 
+/* A thread whose communicator was created at the same time as another's waits until the slots are
+ * registered, or its first operations would get none. That takes milliseconds. */
+static void wait_for_slots(uint32_t mode)
+{
+    for (int tries = 0; tries < PREPARE_WAIT_MS && mode == MODE_PREPARING; tries++) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        mode = atomic_load_explicit(&progress.mode, memory_order_acquire);
+    }
+}
+
 void progress_prepare(int device, struct shim_thread *thread)
 {
     uint32_t mode = MODE_UNKNOWN;
     /* Registering memory would break a capture that is under way; the next communicator tries
      * again. */
-    if (atomic_load(&shim.captures) > 0 ||
-        !atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING))
+    if (atomic_load(&shim.captures) > 0)
         return;
+    if (!atomic_compare_exchange_strong(&progress.mode, &mode, MODE_PREPARING)) {
+        wait_for_slots(mode);
+        return;
+    }
     bool switched = gpu_switch_device(thread, device);
+    int captures = gpu_relax_captures();
     enum mode found = register_slots();
+    gpu_restore_captures(captures);
     gpu_restore_device(thread, switched);
     atomic_store_explicit(&progress.mode, found, memory_order_release);
+    if (found != MODE_WRITES)
+        report_progress_lost(thread, found == MODE_EVENTS ? REASON_EVENTS : REASON_NONE);
 }
 
 void progress_prepare_host(void)
@@ -78,14 +123,17 @@ static uint32_t find_member_slot(struct local_member *member, uint64_t stream)
     return RECORD_NO_SLOT;
 }
 
-static uint32_t create_slot(struct local_member *member, uint64_t stream)
+static uint32_t create_slot(struct shim_thread *thread, struct local_member *member,
+                            uint64_t stream)
 {
     struct member_stream *entry = member->stream;
     while (entry < member->stream + MEMBER_STREAMS && atomic_load(&entry->ready))
         entry++;
     uint32_t slot = atomic_load(&shim.file->slots);
-    if (entry == member->stream + MEMBER_STREAMS || slot == RING_SLOTS_MAX)
+    if (entry == member->stream + MEMBER_STREAMS || slot == RING_SLOTS_MAX) {
+        report_progress_lost(thread, slot == RING_SLOTS_MAX ? REASON_SLOTS : REASON_STREAMS);
         return RECORD_NO_SLOT;
+    }
     struct progress_state *state = &progress.slot[slot];
     state->member = member;
     state->comm = member->comm;
@@ -113,7 +161,7 @@ uint32_t progress_slot(struct local_member *member, cudaStream_t stream)
         return slot; /* two members' first launches at one moment: one of them goes without */
     slot = find_member_slot(member, (uintptr_t)stream);
     if (slot == RECORD_NO_SLOT)
-        slot = create_slot(member, (uintptr_t)stream);
+        slot = create_slot(&thread_self, member, (uintptr_t)stream);
     atomic_store_explicit(&progress.making, 0, memory_order_release);
     return slot;
 }
@@ -146,6 +194,9 @@ static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uin
                                                             CU_STREAM_WRITE_VALUE_DEFAULT);
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             atomic_store(&progress.mode, MODE_EVENTS);
+        if (result != CUDA_SUCCESS)
+            report_progress_lost(thread,
+                                 result == CUDA_ERROR_NOT_SUPPORTED ? REASON_EVENTS : REASON_WRITE);
     }
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
         progress_events_record(stream, state->device, word, value);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
 
 enum { EVENTS = 256 };
@@ -28,8 +29,9 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
 {
     __typeof__(&cuEventCreate) create = REAL_HELPER(cuEventCreate);
     __typeof__(&cuEventRecord) record = REAL_HELPER(cuEventRecord);
-    if (!create || !record)
+    if (!create || !record || atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0)
         return;
+    int mode = gpu_relax_captures();
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct pending_event *entry = &events.entry[atomic_fetch_add(&events.next, 1) % EVENTS];
         uint32_t state = EVENT_FREE;
@@ -45,8 +47,9 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
         if (usable)
             atomic_fetch_add(&events.pending, 1);
         atomic_store(&entry->state, usable ? EVENT_PENDING : EVENT_FREE);
-        return;
+        break;
     }
+    gpu_restore_captures(mode);
 }
 
 static void raise_reached(_Atomic uint64_t *word, uint64_t value)
@@ -60,8 +63,10 @@ void progress_events_poll(void)
 {
     __typeof__(&cuEventQuery) query = REAL_HELPER(cuEventQuery);
     if (!atomic_load_explicit(&events.pending, memory_order_relaxed) || !query ||
+        atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || thread_self.in_callback ||
         atomic_exchange(&events.polling, 1))
         return;
+    int mode = gpu_relax_captures();
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct pending_event *entry = &events.entry[i];
         if (atomic_load(&entry->state) != EVENT_PENDING)
@@ -74,6 +79,7 @@ void progress_events_poll(void)
         atomic_fetch_sub(&events.pending, 1);
         atomic_store(&entry->state, EVENT_FREE);
     }
+    gpu_restore_captures(mode);
     atomic_store(&events.polling, 0);
 }
 

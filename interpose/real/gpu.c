@@ -10,7 +10,7 @@
 bool gpu_may_query(void)
 {
     __typeof__(&cudaPeekAtLastError) peek = REAL_HELPER(cudaPeekAtLastError);
-    return peek && peek() == cudaSuccess;
+    return !thread_self.in_callback && peek && peek() == cudaSuccess;
 }
 
 void gpu_forget_error(void)
@@ -25,7 +25,7 @@ int32_t gpu_thread_device(struct shim_thread *thread)
     enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
-    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) ||
+    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->in_callback ||
         thread->device_queries >= TRIES)
         return RECORD_NO_DEVICE;
     __typeof__(&cuCtxGetDevice) of_context = REAL_HELPER(cuCtxGetDevice);
@@ -90,6 +90,21 @@ uint64_t gpu_identity(int device)
     return identity ? identity : identity_by_address(device);
 }
 
+int gpu_relax_captures(void)
+{
+    __typeof__(&cuThreadExchangeStreamCaptureMode) exchange =
+        REAL_HELPER(cuThreadExchangeStreamCaptureMode);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    return exchange && exchange(&mode) == CUDA_SUCCESS ? (int)mode : GPU_MODE_UNKNOWN;
+}
+
+void gpu_restore_captures(int before)
+{
+    CUstreamCaptureMode mode = (CUstreamCaptureMode)before;
+    if (before != GPU_MODE_UNKNOWN)
+        REAL_HELPER(cuThreadExchangeStreamCaptureMode)(&mode);
+}
+
 bool gpu_is_capturing(cudaStream_t stream)
 {
     __typeof__(&cuStreamIsCapturing) is_capturing = REAL_HELPER(cuStreamIsCapturing);
@@ -108,7 +123,7 @@ uint64_t gpu_capture_id(cudaStream_t stream)
 {
     typedef CUresult get_info(CUstream, CUstreamCaptureStatus *, cuuint64_t *, void *, void *,
                               void *);
-    get_info *get = (get_info *)resolve_helper(HELPER_cuStreamGetCaptureInfo_v2);
+    get_info *get = (get_info *)resolve_helper(RUNTIME_DEFAULT, HELPER_cuStreamGetCaptureInfo_v2);
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t id = 0;
     if (!get || get(stream, &status, &id, NULL, NULL, NULL) != CUDA_SUCCESS)
@@ -159,13 +174,19 @@ static void find_by_runtime(uint64_t pointer, struct gpu_memory *memory)
         [cudaMemoryTypeManaged] = MEMORY_MANAGED,
     };
     __typeof__(&cudaPointerGetAttributes) get = REAL_HELPER(cudaPointerGetAttributes);
-    struct cudaPointerAttributes attributes;
+    /* The struct is longer in a newer runtime than the one that the shim is built for (24 bytes in
+     * CUDA 12, 88 in 13); what it begins with is the same. */
+    union {
+        struct cudaPointerAttributes now;
+        char room[512];
+    } found;
     if (!get || !gpu_may_query())
         return;
-    if (get(&attributes, (const void *)(uintptr_t)pointer) != cudaSuccess) {
+    if (get(&found.now, (const void *)(uintptr_t)pointer) != cudaSuccess) {
         gpu_forget_error();
         return;
     }
+    struct cudaPointerAttributes attributes = found.now;
     if ((unsigned)attributes.type < sizeof types / sizeof *types)
         memory->type = attributes.type == cudaMemoryTypeUnregistered ? pageable_type()
                                                                      : types[attributes.type];

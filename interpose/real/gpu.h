@@ -22,6 +22,13 @@ int32_t gpu_thread_device(struct shim_thread *thread);
  * the host's boot id and its PCI address. 0 if neither can be had. */
 uint64_t gpu_identity(int device);
 
+/* Calls that allocate, register or query would break a capture that any thread has under way,
+ * unless this thread's mode says that they do not belong to it (cuThreadExchangeStreamCaptureMode).
+ * Around such calls of the shim's own: relax gives what restore needs. */
+enum { GPU_MODE_UNKNOWN = -1 };
+int gpu_relax_captures(void);
+void gpu_restore_captures(int before);
+
 /* True while work given to the stream is captured into a graph instead of running. */
 bool gpu_is_capturing(cudaStream_t stream);
 

@@ -17,6 +17,13 @@ const struct resolve_symbol resolve_symbols[CALL_COUNT] = {
 #include "interpose/calls/call_names.def"
 };
 
+/* Of the default one the text is only the linker's. */
+static const char *const runtime_versions[RUNTIME_COUNT] = {
+#define RUNTIME(number, version) version,
+    RUNTIMES
+#undef RUNTIME
+};
+
 static const struct resolve_symbol helpers[HELPER_COUNT] = {
 #define HELPER(name, library, symbol) {symbol, LIBRARY_##library},
     HELPERS
@@ -85,11 +92,11 @@ static int list_name(struct dl_phdr_info *info, size_t size, void *argument)
 /* Any library that is loaded: NCCL may be linked into another one and exported from there. Slow,
  * and only after everything else failed. The names are copied first, because dlopen must not be
  * called while the list of libraries is locked. */
-static void *find_anywhere(const char *symbol)
+static void *find_anywhere(const char *symbol, const char *version)
 {
     struct name_list list = {.bytes = 1 << 20};
     dl_iterate_phdr(list_name, &list);
-    if (list.loads == atomic_load(&resolved.searched_loads))
+    if (!version && list.loads == atomic_load(&resolved.searched_loads))
         return NULL;
     list.text = mmap(NULL, list.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (list.text == MAP_FAILED)
@@ -100,36 +107,59 @@ static void *find_anywhere(const char *symbol)
         void *handle = dlopen(list.text + at, RTLD_LAZY | RTLD_NOLOAD);
         if (!handle)
             continue;
-        address = resolve_dlsym()(handle, symbol);
+        address = version ? dlvsym(handle, symbol, version) : resolve_dlsym()(handle, symbol);
         if (is_wrapper(address))
             address = NULL;
         if (!address)
             dlclose(handle);
     }
     munmap(list.text, list.bytes);
-    if (!address)
+    if (!address && !version)
         atomic_store(&resolved.searched_loads, list.loads);
     return address;
 }
 
-static void *find_real(enum library library, const char *symbol)
+/* The function of one runtime of several, by the version of its symbols. */
+static void *find_in_runtime(enum runtime runtime, const char *symbol)
+{
+    const char *version = runtime_versions[runtime];
+    void *address = dlvsym(RTLD_NEXT, symbol, version);
+    void *handle = address ? NULL : dlopen(version, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle)
+        address = dlvsym(handle, symbol, version);
+    return address ? address : find_anywhere(symbol, version);
+}
+
+static void *find_real(enum runtime runtime, enum library library, const char *symbol)
 {
     if (!resolve_dlsym())
         return NULL;
-    void *address = resolve_dlsym()(RTLD_NEXT, symbol);
+    void *address = runtime == RUNTIME_DEFAULT ? NULL : find_in_runtime(runtime, symbol);
+    if (!address)
+        address = resolve_dlsym()(RTLD_NEXT, symbol);
     if (!address)
         address = find_by_name(library, symbol);
     return is_wrapper(address) ? NULL : address;
 }
 
-void *resolve_call_slow(enum call_id id)
+enum runtime resolve_runtime_behind(void *handle, const char *name, const void *address)
+{
+    enum runtime found = RUNTIME_DEFAULT;
+    for (int i = RUNTIME_DEFAULT + 1; i < RUNTIME_COUNT && found == RUNTIME_DEFAULT; i++)
+        if (dlvsym(handle, name, runtime_versions[i]) == address)
+            found = (enum runtime)i;
+    dlerror(); /* the program's own dlsym succeeded */
+    return found;
+}
+
+void *resolve_call_slow(enum runtime runtime, enum call_id id)
 {
     const struct resolve_symbol *symbol = &resolve_symbols[id];
-    void *address = find_real(symbol->library, symbol->name);
+    void *address = find_real(runtime, symbol->library, symbol->name);
     if (!address && resolve_dlsym() && symbol->library != LIBRARY_DRIVER)
-        address = find_anywhere(symbol->name);
+        address = find_anywhere(symbol->name, NULL);
     if (address)
-        address = resolve_remember(id, address);
+        address = resolve_remember(runtime, id, address);
     return address;
 }
 
@@ -147,14 +177,15 @@ static void *query_runtime(const char *name)
     return address;
 }
 
-void *resolve_helper_slow(enum helper helper)
+void *resolve_helper_slow(enum runtime runtime, enum helper helper)
 {
     /* Each failed search changes what the program's own dlerror() returns, so their number is
      * limited. */
     enum { TRIES = 64 };
-    if (atomic_load_explicit(&resolved.helper_failures[helper], memory_order_relaxed) >= TRIES)
+    if (atomic_load_explicit(&resolved.helper_failures[runtime][helper], memory_order_relaxed) >=
+        TRIES)
         return NULL;
-    void *address = find_real(helpers[helper].library, helpers[helper].name);
+    void *address = find_real(runtime, helpers[helper].library, helpers[helper].name);
     if (!address && helpers[helper].library == LIBRARY_DRIVER) {
         char base[64];
         size_t length = strlen(helpers[helper].name);
@@ -164,16 +195,17 @@ void *resolve_helper_slow(enum helper helper)
         address = query_runtime(base);
     }
     if (address)
-        atomic_store_explicit(&resolved.helper[helper], address, memory_order_relaxed);
+        atomic_store_explicit(&resolved.helper[runtime][helper], address, memory_order_relaxed);
     else
-        atomic_fetch_add_explicit(&resolved.helper_failures[helper], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&resolved.helper_failures[runtime][helper], 1,
+                                  memory_order_relaxed);
     return address;
 }
 
-void *resolve_remember(enum call_id id, void *address)
+void *resolve_remember(enum runtime runtime, enum call_id id, void *address)
 {
     void *known = NULL;
-    if (!atomic_compare_exchange_strong(&resolved.call[id], &known, address))
+    if (!atomic_compare_exchange_strong(&resolved.call[runtime][id], &known, address))
         return known;
     /* The library must stay loaded while its functions may be called. */
     Dl_info info;

@@ -1,11 +1,17 @@
 /* emit_call.c: makes the records of a call, with its stack and stream, and emits them. */
 #include "interpose/record/emit_call.h"
 
-#include <cuda_runtime_api.h>
+#include <string.h>
 
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "interpose/real/resolve.h"
 #include "interpose/record/streams.h"
 #include "interpose/ring/emit.h"
 #include "interpose/stacks/stacks.h"
+
+enum { LAST_ERROR_BYTES = 512 };
 
 /* Calls whose whole stack is worth its time: NCCL's, host waits, and what announces a tensor. */
 static bool wants_whole_stack(uint16_t api)
@@ -60,10 +66,41 @@ void emit_enter(struct recorded_call *call, struct record *record, const void *s
     emit(call->thread, record, emit_ring(call->api));
 }
 
+static bool is_nccl(uint16_t api)
+{
+    switch (emit_class(api)) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+    case CLASS_GROUP:
+    case CLASS_COMM:
+    case CLASS_REDOP:
+        return true;
+    default:
+        return api == API_ncclMemAlloc || api == API_ncclMemFree;
+    }
+}
+
+/* The string id of what NCCL says about its last error. It keeps one text for the process, so that
+ * of another thread may stand there. */
+static uint64_t emit_last_error(struct shim_thread *thread)
+{
+    __typeof__(&ncclGetLastError) last_error = REAL_HELPER(ncclGetLastError);
+    const char *said = last_error ? last_error(NULL) : NULL;
+    char text[LAST_ERROR_BYTES];
+    size_t bytes = said ? strnlen(said, sizeof text) : 0;
+    if (!bytes)
+        return 0;
+    memcpy(text, said, bytes);
+    return emit_string(thread, text, bytes);
+}
+
 void emit_leave(struct recorded_call *call, int result, uint64_t handle)
 {
     struct record record = {.result = result,
                             .leave = {.enter = call->enter, .comm = call->comm, .handle = handle}};
+    if (__builtin_expect(result != ncclSuccess && result != ncclInProgress, 0) &&
+        is_nccl(call->api))
+        record.leave.text = emit_last_error(call->thread);
     emit_prepare(call, &record, RECORD_LEAVE, NULL);
     emit(call->thread, &record, emit_ring(call->api));
 }

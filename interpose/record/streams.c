@@ -53,8 +53,8 @@ void streams_record_slow(struct shim_thread *thread, uint64_t stream)
     __typeof__(&cuStreamGetFlags) get_flags = REAL_HELPER(cuStreamGetFlags);
     CUstream handle = (CUstream)(uintptr_t)stream;
     unsigned flags;
-    if (atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || !get_flags ||
-        get_flags(handle, &flags) != CUDA_SUCCESS)
+    if (atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0 || thread->in_callback ||
+        !get_flags || get_flags(handle, &flags) != CUDA_SUCCESS)
         return;
     struct record record = {.stream = stream, .event = {.flags = flags}};
     if (emit_notice_on(thread, &record, API_notice_stream, stream_device(thread, handle)))

@@ -10,6 +10,7 @@
 
 #include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
+#include "interpose/shim/environment.h"
 
 int file_read(const char *path, char *text, uint32_t bytes)
 {
@@ -26,19 +27,34 @@ int file_read(const char *path, char *text, uint32_t bytes)
     return got < 0 ? -1 : (int)used;
 }
 
+/* Used once, by the thread that starts the shim; the stack of that thread may be small. */
+static struct {
+    char part[PATH_MAX], real[PATH_MAX], rings_file[PATH_MAX + 8];
+    char temporary[PATH_MAX], text[PATH_MAX], others[PATH_MAX];
+} paths;
+
+/* Nobody else reads a trace, unless it is open to the user's group. */
+static mode_t directory_mode(void)
+{
+    const char *group = environment_get("DDPCHECK_GROUP");
+    return group && !strcmp(group, "1") ? 0750 : 0700;
+}
+
 /* mkdir -p. */
 static int make_directories(const char *path)
 {
-    char part[PATH_MAX];
+    char *part = paths.part;
     size_t length = strlen(path);
-    if (length >= sizeof part)
+    if (length >= sizeof paths.part)
         return ENAMETOOLONG;
     for (size_t i = 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != 0)
             continue;
         memcpy(part, path, i);
         part[i] = 0;
-        if (mkdir(part, 0777) && errno != EEXIST && errno != EISDIR)
+        if (mkdir(part, directory_mode()) == 0)
+            chmod(part, directory_mode()); /* whatever the umask */
+        else if (errno != EEXIST && errno != EISDIR)
             return errno;
     }
     return 0;
@@ -64,7 +80,7 @@ static bool read_rings_file(const char *rings_file, char *rings, uint32_t bytes)
 
 static bool create_rings(const char *directory, char *rings, uint32_t bytes)
 {
-    const char *parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
+    const char *parents[] = {"/dev/shm", environment_get("TMPDIR"), "/tmp"};
     uint64_t hash = string_id(directory, strlen(directory));
     for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
         if (!parents[i] || parents[i][0] != '/')
@@ -73,7 +89,8 @@ static bool create_rings(const char *directory, char *rings, uint32_t bytes)
                               (unsigned)geteuid(), (unsigned long long)hash);
         if (length < 0 || (uint32_t)length >= bytes)
             continue;
-        if ((mkdir(rings, 0700) == 0 || errno == EEXIST) && is_usable_directory(rings))
+        if (((mkdir(rings, 0700) == 0 && chmod(rings, 0700) == 0) || errno == EEXIST) &&
+            is_usable_directory(rings))
             return true;
     }
     return false;
@@ -83,23 +100,24 @@ static bool create_rings(const char *directory, char *rings, uint32_t bytes)
  * name that can't be used any more is replaced. */
 static int publish_rings(const char *directory, const char *rings_file, char *rings, uint32_t bytes)
 {
-    char temporary[PATH_MAX], text[PATH_MAX];
-    int length = snprintf(temporary, sizeof temporary, "%s/.rings-%d", directory, (int)getpid());
-    if (length < 0 || (size_t)length >= sizeof temporary)
+    char *temporary = paths.temporary;
+    int length =
+        snprintf(temporary, sizeof paths.temporary, "%s/.rings-%d", directory, (int)getpid());
+    if (length < 0 || (size_t)length >= sizeof paths.temporary)
         return ENAMETOOLONG;
-    int text_bytes = snprintf(text, sizeof text, "%s\n", rings);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    int text_bytes = snprintf(paths.text, sizeof paths.text, "%s\n", rings);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
+    fchmod(fd, directory_mode() & 0640);
     errno = ENOSPC; /* of a write that is cut short */
-    int error = write(fd, text, (size_t)text_bytes) == text_bytes ? 0 : errno;
+    int error = write(fd, paths.text, (size_t)text_bytes) == text_bytes ? 0 : errno;
     if (close(fd) && !error)
         error = errno;
     if (!error && link(temporary, rings_file)) {
-        char others[PATH_MAX];
-        if (errno == EEXIST && read_rings_file(rings_file, others, sizeof others) &&
-            strlen(others) < bytes)
-            strcpy(rings, others);
+        if (errno == EEXIST && read_rings_file(rings_file, paths.others, sizeof paths.others) &&
+            strlen(paths.others) < bytes)
+            strcpy(rings, paths.others);
         else if (rename(temporary, rings_file))
             error = errno;
     }
@@ -109,10 +127,10 @@ static int publish_rings(const char *directory, const char *rings_file, char *ri
 
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes)
 {
-    const char *wanted = getenv("DDPCHECK_DIR");
+    const char *wanted = environment_get("DDPCHECK_DIR");
     if (!wanted || !*wanted)
         wanted = "ddpcheck-trace";
-    char real[PATH_MAX], rings_file[PATH_MAX + 8];
+    char *real = paths.real, *rings_file = paths.rings_file;
     int error = make_directories(wanted);
     if (!error && !realpath(wanted, real))
         error = errno;
@@ -126,7 +144,7 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
         return false;
     }
     strcpy(path, real);
-    snprintf(rings_file, sizeof rings_file, "%s/rings", real);
+    snprintf(rings_file, sizeof paths.rings_file, "%s/rings", real);
     if (read_rings_file(rings_file, rings, rings_bytes))
         return true;
     if (!create_rings(real, rings, rings_bytes)) {

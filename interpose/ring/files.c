@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -24,7 +25,10 @@ enum {
 };
 
 static struct {
-    int fd;
+    int fd; /* the program may have closed it: use descriptor() */
+    dev_t device;
+    ino_t inode;
+    char rings[PATH_MAX], path[PATH_MAX]; /* the stack of the first NCCL call may be small */
     _Atomic(struct ring_segment *) segment[RING_SEGMENTS_MAX];
     _Atomic uint32_t
         growing; /* lock of the file's length; held only while a thread gets a segment */
@@ -88,16 +92,67 @@ static int open_new_file(const char *rings, char *path, uint32_t bytes)
             return -1;
         }
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0)
+            fchmod(fd, 0600); /* whatever the umask */
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
     return -1;
 }
 
-static struct ring_segment *map_segment(uint32_t index)
+/* Moves a descriptor up, where few programs expect none: one that has closed its standard streams
+ * writes what it prints to the lowest descriptors, one that closes all closes those it can count.
+ */
+static int move_up(int fd)
+{
+    static const int lowest[] = {512, 64, STDERR_FILENO + 1};
+    int moved = -1;
+    for (size_t i = 0; i < sizeof lowest / sizeof *lowest && moved < 0; i++)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, lowest[i]);
+    if (moved < 0 && fd > STDERR_FILENO)
+        return fd;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return moved;
+}
+
+static bool is_ring_file(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_dev == files.device && status.st_ino == files.inode;
+}
+
+/* Returns true if the lock is held (see struct ring_file). */
+static bool lock_file(int fd)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* The ring file's descriptor, opened again if the program has closed it. Returns -1 if it can't be
+ * opened any more. Locked by lock_length(). */
+static int descriptor(void)
+{
+    if (is_ring_file(files.fd))
+        return files.fd;
+    int fd = open(files.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0)
+        fd = move_up(fd);
+    if (fd < 0)
+        return -1;
+    if (!is_ring_file(fd)) {
+        close(fd);
+        return -1;
+    }
+    lock_file(fd);
+    return files.fd = fd;
+}
+
+static struct ring_segment *map_segment(int fd, uint32_t index)
 {
     uint64_t bytes = shim.file->segment_bytes;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, files.fd,
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                         (off_t)ring_segment_offset(shim.file, index));
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -129,18 +184,21 @@ static struct ring_file *create_ring_file(int fd)
     file->bulk_records = bulk;
     file->segment_bytes = ring_segment_bytes(control, bulk);
     process_describe(&file->process);
+    file->pid_namespace = process_pid_namespace();
     return file;
 }
 
 bool files_start(void)
 {
-    char rings[PATH_MAX], path[PATH_MAX];
-    if (!directory_find(shim.directory, sizeof shim.directory, rings, sizeof rings))
+    struct stat status;
+    if (!directory_find(shim.directory, sizeof shim.directory, files.rings, sizeof files.rings))
         return false;
-    int fd = open_new_file(rings, path, sizeof path);
-    if (fd < 0) {
+    int fd = open_new_file(files.rings, files.path, sizeof files.path);
+    if (fd >= 0)
+        fd = move_up(fd);
+    if (fd < 0 || fstat(fd, &status)) {
         problem_print(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded",
-                      rings, strerror(errno));
+                      files.rings, strerror(errno));
         return false;
     }
     struct ring_file *file = create_ring_file(fd);
@@ -148,15 +206,23 @@ bool files_start(void)
         problem_print(
             PROBLEM_DIRECTORY,
             "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
-            rings, strerror(errno));
+            files.rings, strerror(errno));
         close(fd);
-        unlink(path);
+        unlink(files.path);
         return false;
     }
     shim.file = file;
     files.fd = fd;
+    files.device = status.st_dev;
+    files.inode = status.st_ino;
+    file->locked = lock_file(fd);
     atomic_store_explicit(&file->ready, 1, memory_order_release);
     return true;
+}
+
+const char *files_rings(void)
+{
+    return files.rings;
 }
 
 static void lock_length(void)
@@ -170,9 +236,9 @@ static struct ring_segment *add_segment(uint32_t thread)
     struct ring_segment *segment = NULL;
     lock_length();
     uint32_t index = atomic_load_explicit(&shim.file->segments, memory_order_relaxed);
-    if (index < RING_SEGMENTS_MAX &&
-        !reserve(files.fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
-        segment = map_segment(index);
+    int fd = index < RING_SEGMENTS_MAX ? descriptor() : -1;
+    if (fd >= 0 && !reserve(fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
+        segment = map_segment(fd, index);
     if (segment) {
         atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
         atomic_store_explicit(&segment->state, SEGMENT_ACTIVE, memory_order_release);
@@ -224,11 +290,24 @@ bool files_has_thread(uint32_t thread)
     return false;
 }
 
-/* The child's mappings stay: another of the parent's calls may be using one further up this stack.
- */
+/* Puts memory of this process's own where the parent's file was mapped: the addresses stay, since
+ * another of the parent's calls may be using them further up this stack, but the file does not
+ * count as in use by this process. */
+static void unshare_mapping(void *at, uint64_t bytes)
+{
+    mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 void files_forked(void)
 {
-    if (shim.file)
-        close(files.fd);
+    if (shim.file) {
+        uint64_t header = shim.file->file_header_bytes, segment = shim.file->segment_bytes;
+        if (is_ring_file(files.fd))
+            close(files.fd);
+        for (int i = 0; i < RING_SEGMENTS_MAX; i++)
+            if (atomic_load(&files.segment[i]))
+                unshare_mapping(atomic_load(&files.segment[i]), segment);
+        unshare_mapping(shim.file, header);
+    }
     memset((void *)&files, 0, sizeof files);
 }

@@ -15,6 +15,9 @@
  * Returns false, having printed why, if the shim can't record. */
 bool files_start(void);
 
+/* The directory of the rings. */
+const char *files_rings(void);
+
 /* A segment for a thread: one that an ended thread gave back, else a new one at the file's end.
  * Returns NULL if there are RING_SEGMENTS_MAX already or the file system is full. */
 struct ring_segment *files_take_segment(uint32_t thread);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "interpose/ring/files.h"
 #include "interpose/real/resolve.h"
 #include "interpose/shim/shim.h"
+#include "interpose/shim/environment.h"
 
 /* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
  * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
@@ -39,7 +41,7 @@ static const struct launcher {
 
 static int32_t number_in(const char *name)
 {
-    const char *text = *name ? getenv(name) : NULL;
+    const char *text = *name ? environment_get(name) : NULL;
     char *end;
     long value = text && *text ? strtol(text, &end, 10) : -1;
     return text && *text && !*end && value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
@@ -58,8 +60,8 @@ static void describe_launcher(struct process_info *info)
     copy_truncated(info->launcher, sizeof info->launcher, "none");
     for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
         const struct launcher *launcher = &launchers[i];
-        int32_t rank = *launcher->needs && !getenv(launcher->needs) ? -1
-                                                                    : number_in(launcher->rank);
+        int32_t rank =
+            *launcher->needs && !environment_get(launcher->needs) ? -1 : number_in(launcher->rank);
         if (rank < 0)
             continue;
         info->rank = rank;
@@ -67,10 +69,16 @@ static void describe_launcher(struct process_info *info)
         info->world_size = number_in(launcher->world_size);
         info->restart = number_in(launcher->restart);
         copy_truncated(info->launcher, sizeof info->launcher, launcher->name);
-        const char *job = *launcher->job ? getenv(launcher->job) : NULL;
+        const char *job = *launcher->job ? environment_get(launcher->job) : NULL;
         copy_truncated(info->job, sizeof info->job, job ? job : "");
         return;
     }
+}
+
+uint64_t process_pid_namespace(void)
+{
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
 }
 
 uint64_t process_start_ticks(void)

@@ -11,6 +11,9 @@
  * launchers such as Ray set it after the process began. */
 void process_describe(struct process_info *info);
 
+/* What names the namespace in which getpid() counts; 0 if it can't be read. */
+uint64_t process_pid_namespace(void);
+
 /* Field 22 of /proc/self/stat, 0 if it can't be read. */
 uint64_t process_start_ticks(void);
 

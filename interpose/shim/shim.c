@@ -2,11 +2,13 @@
  */
 #include "interpose/shim/shim.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "interpose/shim/signals.h"
 #include "interpose/shim/thread.h"
 
 struct shim shim;
@@ -21,6 +23,19 @@ void shim_forked(void)
     memset((void *)&shim, 0, sizeof shim);
 }
 
+/* Without waiting: a pipe that is full or a terminal that is stopped gets nothing. */
+static void print_line(const char *line)
+{
+    struct held_signals held;
+    struct pollfd out = {.fd = STDERR_FILENO, .events = POLLOUT};
+    signals_hold(&held);
+    if (poll(&out, 1, 0) == 1 && out.revents & POLLOUT) {
+        ssize_t written = write(STDERR_FILENO, line, strlen(line));
+        (void)written; /* where stderr is closed there is nobody to inform */
+    }
+    signals_release(&held);
+}
+
 void problem_print(enum problem problem, const char *format, ...)
 {
     uint32_t bit = 1u << problem;
@@ -33,6 +48,5 @@ void problem_print(enum problem problem, const char *format, ...)
     vsnprintf(line + used, sizeof line - (size_t)used - 1, format, arguments);
     va_end(arguments);
     strcat(line, "\n");
-    ssize_t written = write(STDERR_FILENO, line, strlen(line));
-    (void)written; /* where stderr is closed there is nobody to inform */
+    print_line(line);
 }

@@ -80,6 +80,8 @@ struct thread_caches {
 struct shim_thread {
     volatile uint32_t inside; /* in a recorded call: calls that it makes pass through */
     bool attached;
+    bool in_callback;             /* of CUDA: no CUDA function may be called */
+    uint8_t runtime;              /* enum runtime of the last call of the CUDA runtime */
     bool group_failed;            /* a call of the open group failed */
     uint8_t device_queries;       /* how often CUDA could not name the device */
     int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */

@@ -13,8 +13,9 @@
 #include "interpose/stacks/stacks.h"
 #include "lib/python/peek.h"
 #include "lib/python/python_read.h"
+#include "interpose/shim/environment.h"
 
-enum { FRAMES = 32, FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
+enum { FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
 
 static struct python {
     bool found;
@@ -64,7 +65,7 @@ bool python_start(void)
         return true;
 #if __SIZEOF_POINTER__ == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     resolve_dlsym_function *find = resolve_dlsym();
-    const char *setting = getenv("DDPCHECK_PYSTACK");
+    const char *setting = environment_get("DDPCHECK_PYSTACK");
     if (!find || (setting && !strcmp(setting, "off")))
         return true;
     const char *(*get_version)(void);
@@ -80,8 +81,8 @@ bool python_start(void)
 }
 
 struct stack_lines {
-    uint64_t file[FRAMES], function[FRAMES];
-    uint32_t line[FRAMES];
+    uint64_t file[PYTHON_STACK_FRAMES], function[PYTHON_STACK_FRAMES];
+    uint32_t line[PYTHON_STACK_FRAMES];
 };
 
 static bool emit_python_stack(struct shim_thread *thread, uint64_t id, uint64_t native,
@@ -105,7 +106,7 @@ static bool emit_python_stack(struct shim_thread *thread, uint64_t id, uint64_t 
 
 static uint64_t python_stack_id(uint64_t native, const struct stack_lines *lines, uint32_t count)
 {
-    uint64_t words[1 + 3 * FRAMES];
+    uint64_t words[1 + 3 * PYTHON_STACK_FRAMES];
     uint32_t at = 0;
     words[at++] = native;
     for (uint32_t i = 0; i < count; i++) {
@@ -149,9 +150,10 @@ uint64_t python_stack(struct shim_thread *thread, uint64_t native)
     uint64_t state = (uintptr_t)python.this_thread();
     if (!state)
         return native;
-    struct python_frame frames[FRAMES];
+    struct python_frame frames[PYTHON_STACK_FRAMES];
     bool trusted = atomic_load_explicit(&python.proven, memory_order_relaxed), sound;
-    uint32_t count = python_walk(&python.memory, trusted, state, frames, FRAMES, &sound);
+    uint32_t count =
+        python_walk(&python.memory, trusted, state, frames, PYTHON_STACK_FRAMES, &sound);
     if (!count && sound)
         return native;
     if (!trusted) {
@@ -173,10 +175,22 @@ uint64_t python_stack(struct shim_thread *thread, uint64_t native)
 
 uint64_t python_stack_of(struct shim_thread *thread, uint64_t state, uint64_t native)
 {
-    struct python_frame frames[FRAMES];
+    struct python_frame frames[PYTHON_STACK_FRAMES];
     bool sound;
-    uint32_t count = python_walk(&python.memory, false, state, frames, FRAMES, &sound);
+    uint32_t count = python_walk(&python.memory, false, state, frames, PYTHON_STACK_FRAMES, &sound);
     return count ? emit_frames(thread, false, native, frames, count, &sound) : native;
+}
+
+const struct python_memory *python_memory(void)
+{
+    return python.found ? &python.memory : NULL;
+}
+
+uint64_t python_stack_of_frames(struct shim_thread *thread, const struct python_frame *frames,
+                                uint32_t count)
+{
+    bool sound;
+    return count ? emit_frames(thread, false, 0, frames, count, &sound) : 0;
 }
 
 /* Found in the calling thread's own; 0 not found. */

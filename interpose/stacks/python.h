@@ -2,8 +2,8 @@
  *
  * Nothing of Python is called but PyGILState_GetThisThreadState, Py_IsInitialized and, for the
  * other threads, PyInterpreterState_Head, _Next and _ThreadHead, none of which takes a lock or
- * needs the GIL. An interpreter whose layout is not known (python_layout.h) is left alone: native
- * stacks remain. */
+ * needs the GIL; exceptions.h has what it needs besides. An interpreter whose layout is not known
+ * (python_layout.h) is left alone: native stacks remain. */
 #ifndef DDPCHECK_PYTHON_H
 #define DDPCHECK_PYTHON_H
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "interpose/shim/thread.h"
+#include "lib/python/python_read.h"
 
 /* Finds out whether this is a Python process; not with DDPCHECK_PYSTACK=off. Returns true. */
 bool python_start(void);
@@ -18,6 +19,14 @@ bool python_start(void);
 /* The id of the calling thread's Python frames with the native stack beneath them, emitted
  * first; `native` where there are none. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native);
+
+/* How to read this process's Python; NULL where there is none, or its layout is not known. */
+const struct python_memory *python_memory(void);
+
+/* Emits a stack of these frames alone. Returns its id, 0 if there are none. */
+enum { PYTHON_STACK_FRAMES = 32 };
+uint64_t python_stack_of_frames(struct shim_thread *thread, const struct python_frame *frames,
+                                uint32_t count);
 
 /* Python's thread states, with the kernel thread id of each (0: not known). Returns how many (<=
  * max). Any thread may call it; what other threads change meanwhile may be missing. */

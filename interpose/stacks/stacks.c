@@ -19,6 +19,7 @@
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
 #include "interpose/real/resolve.h"
+#include "interpose/shim/environment.h"
 
 static struct unwinder {
     __typeof__(&_Unwind_Backtrace) backtrace;
@@ -91,7 +92,7 @@ static bool find_unwinder(void)
 
 bool stacks_start(void)
 {
-    const char *setting = getenv("DDPCHECK_STACKS");
+    const char *setting = environment_get("DDPCHECK_STACKS");
     shim.stacks = STACKS_NCCL;
     if (setting && !strcmp(setting, "all"))
         shim.stacks = STACKS_ALL;

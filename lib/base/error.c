@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/printable.h"
+
 int error_set(struct error *err, const char *format, ...)
 {
     if (!err)
@@ -13,6 +15,7 @@ int error_set(struct error *err, const char *format, ...)
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    printable_clean(err->text);
     return -1;
 }
 
@@ -28,5 +31,6 @@ int error_prefix(struct error *err, const char *format, ...)
     size_t at = used < 0 ? 0 : (size_t)used;
     if (at < sizeof err->text)
         snprintf(err->text + at, sizeof err->text - at, ": %s", old.text);
+    printable_clean(err->text);
     return -1;
 }

@@ -54,6 +54,14 @@ int rankset_next(const struct rankset *set, int from)
     return -1;
 }
 
+int rankset_unite(struct rankset *to, const struct rankset *from)
+{
+    int failed = 0;
+    for (int rank = -1; (rank = rankset_next(from, rank + 1)) >= 0;)
+        failed |= rankset_add(to, rank);
+    return failed;
+}
+
 int rankset_copy(struct rankset *to, const struct rankset *from)
 {
     struct rankset copy = {0};

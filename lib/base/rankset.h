@@ -18,6 +18,8 @@ bool rankset_has(const struct rankset *set, int rank);
 int rankset_count(const struct rankset *set);
 /* The smallest rank >= from, or -1. */
 int rankset_next(const struct rankset *set, int from);
+/* Adds all ranks of `from` to `to`. Returns 0, or -1 when memory is short. */
+int rankset_unite(struct rankset *to, const struct rankset *from);
 /* Makes `to` equal to `from`. Returns 0, or -1 when memory is short. */
 int rankset_copy(struct rankset *to, const struct rankset *from);
 void rankset_free(struct rankset *set);

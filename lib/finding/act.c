@@ -9,7 +9,7 @@
 
 #include "lib/trace/names.h"
 
-enum { CALL_TEXT_BYTES = 512 };
+enum { CALL_TEXT_BYTES = 512, SIGNAL_TEXT_BYTES = 24 };
 
 bool did_end(enum did did)
 {
@@ -17,10 +17,20 @@ bool did_end(enum did did)
            did == DID_GONE;
 }
 
+static const char *const awaited_keys[] = {"nothing",  "operation", "setup", "split",
+                                           "teardown", "shrink",    "window"};
+
 const char *awaited_key(enum awaited_kind kind)
 {
-    static const char *const keys[] = {"nothing", "operation", "setup", "split", "teardown"};
-    return keys[kind];
+    return awaited_keys[kind];
+}
+
+enum awaited_kind awaited_of_key(const char *key)
+{
+    for (size_t kind = 0; kind < sizeof awaited_keys / sizeof *awaited_keys; kind++)
+        if (!strcmp(awaited_keys[kind], key))
+            return (enum awaited_kind)kind;
+    return AWAITED_NOTHING;
 }
 
 void awaited_add(struct text *text, const struct awaited *awaited)
@@ -39,6 +49,12 @@ void awaited_add(struct text *text, const struct awaited *awaited)
         break;
     case AWAITED_SPLIT:
         text_add(text, "ncclCommSplit #%" PRIu64 " of %s", awaited->number, comm);
+        break;
+    case AWAITED_SHRINK:
+        text_add(text, "ncclCommShrink #%" PRIu64 " of %s", awaited->number, comm);
+        break;
+    case AWAITED_WINDOW:
+        text_add(text, "ncclCommWindowRegister #%" PRIu64 " of %s", awaited->number, comm);
         break;
     case AWAITED_TEARDOWN:
         text_add(text, "the tear-down of %s", comm);
@@ -96,6 +112,12 @@ static void add_phase(struct text *text, const struct act *act)
 
 static void add_signal(struct text *text, const struct act *act)
 {
+    char name[SIGNAL_TEXT_BYTES];
+    text_add(text, "%s", signal_text(act->value, name, sizeof name));
+}
+
+static void add_description(struct text *text, const struct act *act)
+{
     text_add(text, "%s", act->value > 0 && act->value < NSIG ? strsignal(act->value) : "?");
 }
 
@@ -120,10 +142,19 @@ static const struct {
     const char *name;
     void (*add)(struct text *text, const struct act *act);
 } act_fields[] = {
-    {"{call}", add_call},          {"{function}", add_function}, {"{datatype}", add_datatype},
-    {"{value}", add_value},        {"{rank}", add_rank},         {"{number}", add_number},
-    {"{more}", add_more},          {"{name}", add_name},         {"{phase}", add_phase},
-    {"{signal}", add_signal},      {"{ranks}", add_ranks},       {"{wait}", add_wait},
+    {"{call}", add_call},
+    {"{function}", add_function},
+    {"{datatype}", add_datatype},
+    {"{value}", add_value},
+    {"{rank}", add_rank},
+    {"{number}", add_number},
+    {"{more}", add_more},
+    {"{name}", add_name},
+    {"{phase}", add_phase},
+    {"{signal}", add_signal},
+    {"{description}", add_description},
+    {"{ranks}", add_ranks},
+    {"{wait}", add_wait},
     {"{behind}", add_behind_what},
 };
 

@@ -22,7 +22,9 @@ enum awaited_kind {
     AWAITED_OPERATION,
     AWAITED_SETUP,
     AWAITED_SPLIT,
-    AWAITED_TEARDOWN
+    AWAITED_TEARDOWN,
+    AWAITED_SHRINK,
+    AWAITED_WINDOW
 };
 struct awaited {
     enum awaited_kind kind;
@@ -38,12 +40,14 @@ struct act {
     int32_t rank;
     uint64_t number;
     struct awaited wait, behind;
-    const char *name;  /* of a kernel, tensor, optimizer; a set of ranks; NULL none */
+    const char *name;  /* of a kernel, tensor, optimizer, exception; a set of ranks; NULL none */
     const char *phase; /* an NVTX range; NULL none */
 };
 
 /* "never called": what databases and JSON call it. */
 const char *did_key(enum did did);
+/* The act of that key; DID_COUNT if this version has none. */
+enum did did_of_key(const char *key);
 /* The words, with {fields}; and those that fingerprints of version 1 hashed. */
 const char *did_words(enum did did);
 const char *did_first_words(enum did did);
@@ -56,6 +60,8 @@ void act_add(struct text *text, const struct act *act);
 char *act_words(const struct act *act);
 /* "operation", "setup", ...: as JSON has it. */
 const char *awaited_key(enum awaited_kind kind);
+/* AWAITED_NOTHING if there is none of that key. */
+enum awaited_kind awaited_of_key(const char *key);
 /* Adds "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void awaited_add(struct text *text, const struct awaited *awaited);
 

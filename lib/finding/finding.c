@@ -1,5 +1,58 @@
-/* finding.c: the names of how bad and how certain a finding is. */
+/* finding.c: copies of findings, and the names of how bad and how certain they are. */
 #include "lib/finding/finding.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void free_side(struct finding_side *side)
+{
+    rankset_free(&side->ranks);
+    act_free(&side->act);
+    act_free(&side->now);
+    free(side->call);
+    free(side->where);
+    free(side->phase);
+}
+
+void finding_free(struct finding *finding)
+{
+    for (int i = 0; i < finding->sides; i++)
+        free_side(&finding->side[i]);
+    free(finding->what);
+    free(finding->todo);
+    *finding = (struct finding){0};
+}
+
+static char *copy_text(const char *text)
+{
+    return strdup(text ? text : "");
+}
+
+static int copy_side(struct finding_side *to, const struct finding_side *from)
+{
+    *to = *from;
+    to->ranks = (struct rankset){0};
+    to->call = copy_text(from->call);
+    to->where = copy_text(from->where);
+    to->phase = copy_text(from->phase);
+    int failed = rankset_copy(&to->ranks, &from->ranks);
+    failed |= act_copy(&to->act, &from->act);
+    failed |= act_copy(&to->now, &from->now);
+    return failed || !to->call || !to->where || !to->phase ? -1 : 0;
+}
+
+int finding_copy(struct finding *to, const struct finding *from)
+{
+    *to = *from;
+    to->what = copy_text(from->what);
+    to->todo = copy_text(from->todo);
+    int failed = !to->what || !to->todo ? -1 : 0;
+    for (int i = 0; i < from->sides; i++)
+        failed |= copy_side(&to->side[i], &from->side[i]);
+    if (failed)
+        finding_free(to);
+    return failed;
+}
 
 const char *severity_name(enum severity severity)
 {

@@ -56,6 +56,10 @@ struct finding {
     int sides;
 };
 
+/* `to` owns copies of everything. Returns 0, or -1 when memory is short (nothing is owned). */
+int finding_copy(struct finding *to, const struct finding *from);
+void finding_free(struct finding *finding);
+
 const char *severity_name(enum severity severity);    /* "error", ... */
 const char *certainty_name(enum certainty certainty); /* "certain", "possible" */
 

@@ -45,6 +45,10 @@ struct flight_dump {
 /* "FILE: why". Returns -1. */
 int flight_failed(const struct flight_dump *dump, const char *why);
 
+/* Replaces the file's name in dump->job by that of the job that it belongs to. Returns 0, or -1
+ * with the dump's error. */
+int flight_find_job(struct flight_dump *dump);
+int flight_forget_jobs(struct import *import);
 /* The groups of pg_config. Returns 0, or -1 with the dump's error. */
 int flight_read_groups(struct flight_dump *dump);
 /* The group of an entry, made known if it was not: by its name, by pg_id where there is no name.

@@ -271,6 +271,11 @@ static int add_entry(struct flight_dump *dump, const struct value *value, const 
 static int read_entries(struct flight_dump *dump)
 {
     const struct value *entries = dump->field[FIELD_entries];
+    if (!entries || (entries->kind == VALUE_LIST && !entries->list->count))
+        import_refuse(dump->import,
+                      "%s: it holds no operation: Flight Recorder was off (set "
+                      "TORCH_NCCL_TRACE_BUFFER_SIZE=2000), or nothing was called",
+                      input_path(dump->input));
     if (!entries)
         return 0; /* JSON leaves out an empty list */
     if (entries->kind != VALUE_LIST)
@@ -390,8 +395,9 @@ static int read_dump(struct flight_dump *dump, const struct value *root)
     if (root->kind != VALUE_DICT)
         return flight_failed(dump, "it is no Flight Recorder dump: it holds no dictionary");
     flight_fields(root->list, dump->field);
-    if (check_dump_version(dump) || parse_file_rank(dump) || flight_read_groups(dump) ||
-        add_flight_process(dump) || read_entries(dump) || read_status(dump))
+    if (check_dump_version(dump) || parse_file_rank(dump) || flight_find_job(dump) ||
+        flight_read_groups(dump) || add_flight_process(dump) || read_entries(dump) ||
+        read_status(dump))
         return -1;
     return import_known_until(dump->import, dump->process, time_of_dump(dump));
 }
@@ -424,4 +430,5 @@ const struct import_source import_source_flight_recorder = {
              LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_DEVICE,
     .sniff = sniff_flight,
     .read = read_flight_file,
+    .end = flight_forget_jobs,
 };

@@ -20,7 +20,7 @@ enum {
     REFUSALS_SAID = 3,
     REFUSALS_SAID_MAX = 30,
     DEPTH_MAX = 32,
-    SURE_ENOUGH = 1
+    SURE_ENOUGH = 1,
 }; /* said of a file; of all */
 
 #define SOURCE(name) extern const struct import_source import_source_##name;
@@ -77,26 +77,61 @@ static const struct import_source *sniff_source(const struct import_input *input
     return best;
 }
 
-static int refuse_unknown(struct import *import, const struct import_input *input,
-                          struct error *err)
+/* What no format knows by its beginning may be a log that has something to say only later. */
+static const struct import_source *find_text_source(const struct import_input *input)
+{
+    struct import_head head;
+    input_head(input, &head);
+    bool is_text = head.count && !memchr(head.bytes, 0, head.count);
+    for (const struct import_source *const *source = import_sources; is_text && *source; source++)
+        if ((*source)->reads_any_text)
+            return *source;
+    return NULL;
+}
+
+static int refuse_unknown(const struct import_input *input, struct error *err)
 {
     struct import_head head;
     input_head(input, &head);
     if (!head.count)
         return error_set(err, "%s: it is empty", head.path);
-    (void)import;
     return error_set(
         err, "%s: no format that can be imported is known by how it begins; name it with --format",
         head.path);
 }
 
+void **import_state(struct import *import)
+{
+    size_t index = 0;
+    while (import_sources[index] != import->source)
+        index++;
+    return &import->state[index];
+}
+
+/* What only all files together say. */
+static int end_sources(struct import *import)
+{
+    int result = 0;
+    for (const struct import_source *const *source = import_sources; *source; source++) {
+        import->source = *source;
+        import->refused_here = 0;
+        if ((*source)->end && (*source)->end(import))
+            result = -1;
+        if (import->refused_here && import->result.refused_files < import->result.files)
+            import->result.refused_files++;
+    }
+    return result;
+}
+
 static int import_input_data(struct import *import, struct import_input *input, struct error *err)
 {
     import->source = import->options->source ? import->options->source : sniff_source(input);
+    if (!import->source)
+        import->source = find_text_source(input);
     import->input = input;
     import->refused_here = 0;
     int result = import->source ? import->source->read(import, input, err)
-                                : refuse_unknown(import, input, err);
+                                : refuse_unknown(input, err);
     import->bytes += input_offset(input);
     import->input = NULL;
     return result;
@@ -167,7 +202,10 @@ static int read_path(struct import *import, const char *path, int depth)
 {
     struct stat status;
     bool is_directory = !(depth ? lstat : stat)(path, &status) && S_ISDIR(status.st_mode);
-    return is_directory ? read_directory(import, path, depth) : import_file(import, path);
+    if (is_directory)
+        return read_directory(import, path, depth);
+    bool is_plain = !depth || (!stat(path, &status) && S_ISREG(status.st_mode));
+    return is_plain ? import_file(import, path) : 0;
 }
 
 static void say_rest(struct import *import)
@@ -213,10 +251,14 @@ int import_files(const char *const *paths, int count, const char *path,
             *err = import.failure;
             failed = -1;
         }
+    if (end_sources(&import) && !failed) {
+        *err = import.failure;
+        failed = -1;
+    }
     say_rest(&import);
     import.result.processes = (uint64_t)import.processes;
-    if (!failed && !import.processes)
-        failed = error_set(err, "nothing was imported: none of the %llu files tells of a rank",
+    if (!failed && !import.result.records)
+        failed = error_set(err, "nothing was imported: none of the %llu files says what a rank did",
                            (unsigned long long)import.result.files);
     if (!failed)
         failed = store(&import, path, err);

@@ -49,11 +49,20 @@ struct import_source {
     uint32_t lacks;    /* LACKS_*: what the format never says */
     /* How sure the reader is that the file is its own: 0 not at all, 100 quite. */
     int (*sniff)(const struct import_head *head);
+    /* Any text: tried where no format knows the file by its beginning. It refuses a file in which
+     * it finds nothing. */
+    bool reads_any_text;
     /* Gives the sink what the file says. Returns 0; or -1 with err, which names the file and the
      * place (byte offset or line) and why: what was reported before stays. Of a lesser damage (a
      * line that can't be read) call import_refuse and go on. */
     int (*read)(struct import *import, struct import_input *input, struct error *err);
+    /* Called once after the last file, also if the import has failed: gives the sink what only all
+     * files together say, and frees import_state. NULL: nothing. Returns 0 or -1. */
+    int (*end)(struct import *import);
 };
+
+/* Where the reader in hand keeps what it has to remember from file to file; NULL at first. */
+void **import_state(struct import *import);
 
 /* ---- the file, unpacked on the way if it is gzipped */
 
@@ -78,7 +87,9 @@ struct import_process {
     int rank, local_rank, world_size; /* -1: not known */
     int nccl_version;                 /* 22705; 0 not known */
     const char *job, *program;        /* NULL: not known */
-    uint32_t lacks;                   /* LACKS_* beside those of the source */
+    const char *file, *title; /* what reported it, and what people call that; NULL: the file in
+                                 hand, the source's title */
+    uint32_t lacks;           /* LACKS_* beside those of the source */
     const char *key; /* differs between processes that the fields above do not identify; NULL: host,
                         pid and rank do */
 };

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "lib/import/packed_file.h"
 
@@ -48,14 +50,17 @@ struct import_input *input_open(const char *path, struct error *err)
 {
     struct stat status;
     struct import_input *input = calloc(1, sizeof *input);
-    if (stat(path, &status)) {
+    bool is_stdin = !strcmp(path, "-");
+    if (is_stdin ? fstat(STDIN_FILENO, &status) : stat(path, &status)) {
         error_set(err, "%s: can't read it: %s", path, strerror(errno));
-    } else if (!S_ISREG(status.st_mode)) {
-        error_set(err, "%s: it is no regular file", path);
+    } else if (S_ISDIR(status.st_mode) || S_ISSOCK(status.st_mode)) {
+        error_set(err, "%s: it is no file", path);
     } else if (!input || !(input->head = malloc(HEAD_BYTES + 1))) {
         error_set(err, "%s: memory is short", path);
-    } else if (!packed_open(&input->file, path, err)) {
-        input->path = path;
+    } else if (!packed_open(&input->file, is_stdin ? "/dev/stdin" : path, err)) {
+        if (!S_ISREG(status.st_mode))
+            clock_gettime(CLOCK_REALTIME, &status.st_mtim);
+        input->path = is_stdin ? "standard input" : path;
         input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
                              (uint64_t)status.st_mtim.tv_nsec;
         if (read_head(input, err) == 0) {

@@ -5,13 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/import/log_messages.h"
 #include "lib/import/log_processes.h"
 
 enum { SAID_BYTES = 1024 };
 
-void log_job_begin(struct log_job *job, struct import *import, struct import_input *input)
+int log_job_begin_file(struct log_job *job, struct import *import, struct import_input *input)
 {
-    *job = (struct log_job){.import = import, .input = input};
+    job->import = import;
+    job->input = input;
+    job->found = 0;
+    job->files++;
+    job->file_rank = log_rank_of_path(input_path(input));
+    if (job->modified_ns < input_modified_ns(input))
+        job->modified_ns = input_modified_ns(input);
+    if (!job->path)
+        job->path = strdup(input_path(input));
+    return job->path ? 0 : -1;
+}
+
+const char *log_job_name(const struct log_job *job)
+{
+    return job->files == 1 ? job->path : "the logs";
 }
 
 int log_process_index(const struct log_process *process)
@@ -114,6 +129,16 @@ int log_job_version(struct log_job *job, struct log_process *process, int versio
     return import_process(job->import, &reported) < 0 ? -1 : 0;
 }
 
+/* Warnings that do not touch the job: RAS finds its port taken, a plugin is not installed. */
+static bool is_harmless(const char *text)
+{
+    static const char *const harmless[] = {"ras/", "RAS ", "Could not find: ", "NET/Plugin"};
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
+        if (strstr(text, harmless[i]))
+            return true;
+    return false;
+}
+
 int log_job_warning(struct log_job *job, struct log_process *process, const struct log_line *line)
 {
     char text[SAID_BYTES];
@@ -123,7 +148,8 @@ int log_job_warning(struct log_job *job, struct log_process *process, const stru
              line->place ? line->place : "", line->place_bytes ? ": " : "",
              (int)(line->message_bytes < SAID_BYTES / 2 ? line->message_bytes : SAID_BYTES / 2),
              line->message);
-    return import_said(job->import, process->index, SAID_WARNING, "NCCL WARN", text, line->time_ns);
+    return import_said(job->import, process->index, is_harmless(text) ? SAID_NOTE : SAID_WARNING,
+                       "NCCL WARN", text, line->time_ns);
 }
 
 /* The rank that people know a process by is that in its largest communicator, if it is one rank. */
@@ -318,9 +344,10 @@ static int say_unfinished(struct log_job *job, const struct log_comm *comm)
     return import_said(job->import, comm->key.process->index, SAID_WARNING, "NCCL log", text, 0);
 }
 
-static void say_refused(struct log_job *job)
+void log_job_end_file(struct log_job *job)
 {
     const char *path = input_path(job->input);
+    job->input = NULL;
     if (job->repeated)
         import_refuse(job->import,
                       "%s: %llu lines of NCCL's stand for several (\"[repeated ...x across "
@@ -338,19 +365,22 @@ static void say_refused(struct log_job *job)
                       "taken: run with "
                       "NCCL_DEBUG_SUBSYS=INIT,COLL",
                       path, (unsigned long long)job->strangers);
+    job->repeated = job->cut = job->strangers = 0;
 }
 
 int log_job_end(struct log_job *job)
 {
     struct log_comm *comm, *next_comm;
     struct log_process *process, *next_process;
-    int result = log_unnamed_end(job) || log_watched_end(job) ? -1 : 0;
+    int result = log_unnamed_end(job) || log_watched_end(job) || log_elastic_end(job) ||
+                         log_messages_end(job)
+                     ? -1
+                     : 0;
     HASH_ITER(hh, job->comms, comm, next_comm) {
         if (say_unfinished(job, comm))
             result = -1;
         log_comm_forget(job, comm);
     }
-    say_refused(job);
     HASH_ITER(hh, job->processes, process, next_process) {
         uint32_t lacks = process->has_calls ? 0 : LACKS_GROUP;
         if (!process->has_times)
@@ -361,5 +391,8 @@ int log_job_end(struct log_job *job)
         HASH_DEL(job->processes, process);
         free(process);
     }
+    free(job->path);
+    free(job->tracebacks);
+    free(job->wrapped);
     return result;
 }

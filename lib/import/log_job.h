@@ -16,6 +16,10 @@
 struct log_process;
 struct log_comm;
 struct log_watched;
+struct log_messages;
+struct log_tracebacks;
+struct log_elastic;
+struct log_wrapped;
 
 /* A call on a communicator that has no name yet. */
 struct log_held {
@@ -33,7 +37,10 @@ struct log_unnamed {
 
 struct log_job {
     struct import *import;
-    struct import_input *input;
+    struct import_input *input;    /* the file in hand */
+    char *path;                    /* the first file */
+    uint64_t files, modified_ns;   /* modified_ns: when the last of them was written */
+    uint64_t found;                /* lines of the file in hand that said something */
     struct log_process *processes; /* table by host and pid */
     struct log_comm *comms;        /* table by process and pointer */
     struct log_watched *watched;   /* what PyTorch's watchdog said, by rank and process group */
@@ -41,18 +48,31 @@ struct log_job {
     struct log_held *held;
     uint32_t unnamed_count, unnamed_capacity;
     size_t held_count, held_capacity;
-    int widest;        /* the largest nranks seen */
-    uint64_t torch_ns; /* the latest time of PyTorch's lines; 0 none */
-    uint64_t last_ns;  /* the latest time in the log; 0 none */
+    int widest;         /* the largest nranks seen */
+    int world;          /* the world size, where a framework prints it; 0 not known */
+    int file_rank;      /* of the file in hand, by its name; -1 */
+    int64_t longest_ms; /* the longest time that an operation ran before it timed out */
+    int64_t desync_seq; /* of the desync report's heading */
+    struct log_messages *messages;
+    struct log_tracebacks *tracebacks;
+    struct log_elastic *elastic;
+    struct log_wrapped *wrapped; /* a line that a terminal broke into several */
+    uint64_t torch_ns;           /* the latest time of PyTorch's lines; 0 none */
+    uint64_t last_ns;            /* the latest time in the log; 0 none */
     uint64_t cut, strangers,
         held_over; /* lines without their end; calls on communicators never made; held too many */
     uint64_t
         repeated; /* lines that stand for several: Ray leaves out what it takes for repetitions */
 };
 
-void log_job_begin(struct log_job *job, struct import *import, struct import_input *input);
-/* Imports what waited for the end of the log, reports what was refused, frees everything. */
+/* A job's log may be several files: one for each rank, or node. */
+int log_job_begin_file(struct log_job *job, struct import *import, struct import_input *input);
+/* Reports what was refused of the file. */
+void log_job_end_file(struct log_job *job);
+/* Imports what waited for the end of all files and frees everything but the job itself. */
 int log_job_end(struct log_job *job);
+/* What messages about the whole log begin with. */
+const char *log_job_name(const struct log_job *job);
 
 /* The process that wrote the line; NULL when memory is short. */
 struct log_process *log_job_process(struct log_job *job, const struct log_line *line);
@@ -67,6 +87,8 @@ int log_job_event(struct log_job *job, struct log_process *process, const struct
 /* log_watched.c: lines of PyTorch's watchdog. */
 int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
                      const struct watchdog_line *line);
+/* What another rank reports about line->rank. */
+int log_job_reported(struct log_job *job, const struct watchdog_line *line);
 int log_watched_end(struct log_job *job);
 
 /* log_unnamed.c: calls that wait for the name of their communicator. */

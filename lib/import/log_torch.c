@@ -7,39 +7,8 @@
 #include <time.h>
 
 #include "lib/import/log_line.h"
+#include "lib/import/log_text.h"
 #include "lib/trace/kind_names.h"
-
-/* The number behind `name` and perhaps blanks, or -1. */
-static int64_t number_behind(const char *text, const char *name)
-{
-    const char *found = strcasestr(text, name);
-    if (!found)
-        return -1;
-    found += strlen(name);
-    while (*found == ' ')
-        found++;
-    return isdigit((unsigned char)*found) ? strtoll(found, NULL, 10) : -1;
-}
-
-static int64_t first_of(const char *text, const char *const *names)
-{
-    for (; *names; names++) {
-        int64_t number = number_behind(text, *names);
-        if (number >= 0)
-            return number;
-    }
-    return -1;
-}
-
-/* Copies up to the first of the characters in `stop`. */
-static void copy_until(char *to, size_t bytes, const char *from, const char *stop)
-{
-    size_t length = strcspn(from, stop);
-    if (length >= bytes)
-        length = bytes - 1;
-    memcpy(to, from, length);
-    to[length] = '\0';
-}
 
 /* "[PG ID 0 PG GUID 0(default_pg) Rank 1]", "[PG 1 Rank 0]", "[Rank 1]". */
 static void who(const char *text, struct watchdog_line *line)
@@ -47,14 +16,28 @@ static void who(const char *text, struct watchdog_line *line)
     const char *guid = strstr(text, "PG GUID "), *id = strstr(text, "[PG ID "),
                *old = strstr(text, "[PG ");
     if (guid)
-        copy_until(line->group, sizeof line->group, guid + 8, " ]");
+        text_copy_until(line->group, sizeof line->group, guid + 8, " ]");
     else if (id || old)
-        copy_until(line->group, sizeof line->group, id ? id + 7 : old + 4, " ]");
+        text_copy_until(line->group, sizeof line->group, id ? id + 7 : old + 4, " ]");
     const char *rank = strstr(text, " Rank ");
     if (!rank || !isdigit((unsigned char)rank[6]))
         rank = strstr(text, "[Rank ");
     if (rank && isdigit((unsigned char)rank[6]))
         line->rank = atoi(rank + 6);
+}
+
+struct watchdog_line watchdog_line_new(void)
+{
+    return (struct watchdog_line){.rank = -1,
+                                  .seq = -1,
+                                  .numel_in = -1,
+                                  .numel_out = -1,
+                                  .timeout_ms = -1,
+                                  .ran_ms = -1,
+                                  .last_enqueued = -1,
+                                  .last_completed = -1,
+                                  .last_started = -1,
+                                  .datatype = TYPE_NONE};
 }
 
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
@@ -66,34 +49,28 @@ bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
     static const char *const completed[] = {
         "last completed NCCL work:", "last completed work:", NULL};
     static const char *const started[] = {"last started NCCL work:", "last started work:", NULL};
-    *line = (struct watchdog_line){.rank = -1,
-                                   .seq = -1,
-                                   .numel_in = -1,
-                                   .numel_out = -1,
-                                   .timeout_ms = -1,
-                                   .ran_ms = -1,
-                                   .last_enqueued = -1,
-                                   .last_completed = -1,
-                                   .last_started = -1};
+    *line = watchdog_line_new();
     const char *work = strstr(text, "Watchdog caught collective operation timeout: WorkNCCL(");
-    bool has_last = strcasestr(text, "last enqueued ") != NULL;
+    bool has_last = strcasestr(text, "last enqueued ") && strcasestr(text, "last completed ");
+    if (work && !strchr(work, ')')) /* its end is missing: numbers may be cut */
+        work = NULL;
     if (!work && !has_last)
         return false;
-    line->seq = first_of(text, seq);
-    line->last_enqueued = first_of(text, enqueued);
-    line->last_completed = first_of(text, completed);
-    line->last_started = first_of(text, started);
+    line->seq = text_number_behind_any(text, seq);
+    line->last_enqueued = text_number_behind_any(text, enqueued);
+    line->last_completed = text_number_behind_any(text, completed);
+    line->last_started = text_number_behind_any(text, started);
     line->has_last = has_last && line->last_enqueued >= 0;
     if (!work && !line->has_last)
         return false;
     if (work) {
         const char *op = strstr(work, "OpType=");
         if (op)
-            copy_until(line->op, sizeof line->op, op + 7, ",) ");
-        line->numel_in = number_behind(work, "NumelIn=");
-        line->numel_out = number_behind(work, "NumelOut=");
-        line->timeout_ms = number_behind(work, "Timeout(ms)=");
-        line->ran_ms = number_behind(work, " ran for ");
+            text_copy_until(line->op, sizeof line->op, op + 7, ",) ");
+        line->numel_in = text_number_behind(work, "NumelIn=");
+        line->numel_out = text_number_behind(work, "NumelOut=");
+        line->timeout_ms = text_number_behind(work, "Timeout(ms)=");
+        line->ran_ms = text_number_behind(work, " ran for ");
     }
     who(text, line);
     if (line->rank < 0)
@@ -148,6 +125,7 @@ uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count)
     *count = -1;
     if (!operation)
         return API_NONE;
-    *count = operation->elements == KIND_OF_IN ? line->numel_in : line->numel_out;
+    if (operation->elements != KIND_OF_UNSAID)
+        *count = operation->elements == KIND_OF_IN ? line->numel_in : line->numel_out;
     return operation->api;
 }

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Reports are one rank's words about others. */
+enum watchdog_source { FROM_WATCHDOG, FROM_DESYNC_REPORT, FROM_FINGERPRINT };
+
 struct watchdog_line {
     int rank;       /* -1: not reported */
     char group[64]; /* "0(default_pg)", "1"; "": the line does not say which process group */
@@ -19,9 +22,12 @@ struct watchdog_line {
     int64_t timeout_ms, ran_ms;                          /* -1 */
     int64_t last_enqueued, last_completed, last_started; /* -1: not reported, or none */
     uint64_t time_ns;                                    /* the caller's: torch_line_time */
+    uint8_t datatype;                                    /* enum datatype; TYPE_NONE */
+    enum watchdog_source source;
     bool has_last; /* last_enqueued and last_completed were reported */
 };
 
+struct watchdog_line watchdog_line_new(void); /* nothing is known */
 /* True if the line (text[bytes] is NUL) is one of the watchdog's. */
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line);
 

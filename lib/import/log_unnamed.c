@@ -97,12 +97,12 @@ int log_unnamed_end(struct log_job *job)
                       "taken: a log of NCCL "
                       "before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, says that only "
                       "of communicators of all ranks",
-                      input_path(job->input), (unsigned long long)dropped);
+                      log_job_name(job), (unsigned long long)dropped);
     if (job->held_over)
         import_refuse(
             job->import,
             "%s: %llu calls past the first %d on communicators without a name were not taken",
-            input_path(job->input), (unsigned long long)job->held_over, HELD_MAX);
+            log_job_name(job), (unsigned long long)job->held_over, HELD_MAX);
     free(members);
     free(job->unnamed);
     free(job->held);

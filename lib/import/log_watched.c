@@ -1,55 +1,32 @@
-/* log_watched.c: what PyTorch's watchdog says of a job that hung: who is at which collective of
- * which process group.
+/* log_watched.c: keeps what PyTorch's watchdog says of a job that hung, and joins it when all files
+ * are read: who is at which collective of which process group.
  *
- * The line that names the collective does not name the process group, the lines that name the group
- * come later, with the same number. So all is kept, by rank and number, until the log ends. */
+ * The line that names the collective does not name the process group; lines that name the group
+ * come later, with the same number, or not at all. */
+#include "lib/import/log_watched.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <uthash.h>
-
-#include "lib/import/log_job.h"
-
 enum { WATCHED_MAX = 1 << 14, RANKS_MAX = 1 << 20 };
 
-static const uint64_t millisecond_ns = 1000000;
-
-struct watched_key {
-    int rank;       /* of the process, by its prefix; else as the line says */
-    int64_t seq;    /* -1: a line without one */
-    char group[64]; /* "" until a line names it */
-};
-
-struct log_watched {
-    struct watched_key key;
-    struct watchdog_line line;
-    UT_hash_handle hh;
-};
-
-static struct log_watched *find_watched(struct log_job *job, int rank, int64_t seq,
-                                        const char *group)
+static struct log_watched *find_watched(struct log_job *job, const struct watched_key *key)
 {
-    struct watched_key key;
     struct log_watched *watched;
-    memset(&key, 0, sizeof key);
-    key.rank = rank;
-    key.seq = seq;
-    snprintf(key.group, sizeof key.group, "%s", group);
-    HASH_FIND(hh, job->watched, &key, sizeof key, watched);
+    HASH_FIND(hh, job->watched, key, sizeof *key, watched);
     return watched;
 }
 
-static int add_watched(struct log_job *job, int rank, const struct watchdog_line *line)
+static int add_watched(struct log_job *job, const struct watched_key *key,
+                       const struct watchdog_line *line)
 {
     if (HASH_COUNT(job->watched) >= WATCHED_MAX)
         return 0;
     struct log_watched *watched = calloc(1, sizeof *watched);
     if (!watched)
         return -1;
-    watched->key.rank = rank;
-    watched->key.seq = line->seq;
-    snprintf(watched->key.group, sizeof watched->key.group, "%s", line->group);
+    watched->key = *key;
     watched->line = *line;
     HASH_ADD(hh, job->watched, key, sizeof watched->key, watched);
     return 0;
@@ -66,128 +43,223 @@ static void merge_watched(struct watchdog_line *into, const struct watchdog_line
         into->ran_ms = from->ran_ms;
         into->time_ns = from->time_ns; /* when it was said that it ran for so long */
     }
-    if (from->has_last) {
+    if (from->has_last && (!into->has_last || from->last_enqueued > into->last_enqueued)) {
         into->has_last = true;
         into->last_enqueued = from->last_enqueued;
         into->last_completed = from->last_completed;
     }
 }
 
+static struct watched_key watched_key_of(const char *text, size_t bytes,
+                                         const struct watchdog_line *line, const char *group)
+{
+    struct watched_key key;
+    memset(&key, 0, sizeof key);
+    key.speaker = log_speaker_of(text, bytes);
+    key.rank = line->rank;
+    key.seq = line->seq;
+    snprintf(key.group, sizeof key.group, "%s", group);
+    return key;
+}
+
 int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
                      const struct watchdog_line *line)
 {
-    int prefix = log_prefix_rank(text, bytes), rank = prefix >= 0 ? prefix : line->rank;
-    if (rank >= RANKS_MAX || line->rank >= RANKS_MAX)
+    struct watched_key key = watched_key_of(text, bytes, line, line->group), other_key = key;
+    struct log_watched *same, *other = NULL;
+    if (key.speaker.rank >= RANKS_MAX || line->rank >= RANKS_MAX)
         return 0;
-    struct log_watched *same = find_watched(job, rank, line->seq, line->group), *other = NULL;
+    same = find_watched(job, &key);
+    if (line->ran_ms > job->longest_ms)
+        job->longest_ms = line->ran_ms;
     if (same) {
         merge_watched(&same->line, line);
         return 0;
     }
+    memset(other_key.group, 0, sizeof other_key.group);
     if (line->seq >= 0 && *line->group)
-        other = find_watched(job, rank, line->seq, ""); /* the line that named the collective */
+        other = find_watched(job, &other_key); /* the line that named the collective */
     for (struct log_watched *at = job->watched; at && line->seq >= 0 && !*line->group && !other;
          at = at->hh.next)
-        if (at->key.rank == rank && at->key.seq == line->seq)
+        if (at->key.speaker.rank == key.speaker.rank &&
+            at->key.speaker.source == key.speaker.source && at->key.rank == key.rank &&
+            at->key.seq == line->seq)
             other = at; /* or it comes after the one that named the group */
     if (!other)
-        return add_watched(job, rank, line);
+        return add_watched(job, &key, line);
     merge_watched(&other->line, line);
     if (*other->key.group)
         return 0;
     struct watchdog_line whole = other->line;
     memcpy(whole.group, line->group, sizeof whole.group);
-    whole.rank = line->rank;
     HASH_DEL(job->watched, other);
     free(other);
-    return add_watched(job, rank, &whole);
+    return add_watched(job, &key, &whole);
+}
+
+int log_job_reported(struct log_job *job, const struct watchdog_line *line)
+{
+    struct watched_key key = watched_key_of("", 0, line, line->group);
+    struct log_watched *same = NULL;
+    if (line->rank >= RANKS_MAX)
+        return 0;
+    key.speaker.source = UINT32_MAX - (uint32_t)line->source; /* no rank's own words */
+    same = find_watched(job, &key);
+    if (!same)
+        return add_watched(job, &key, line);
+    merge_watched(&same->line, line);
+    return 0;
 }
 
 /* --- the end
  * ---------------------------------------------------------------------------------------------- */
 
-static int find_rank_of_job(struct log_job *job, int rank)
+/* The number that a line without one is about: what the rank has not come to. */
+static int64_t seq_of(const struct log_watched *watched)
 {
-    const struct log_process *known = log_job_process_of_rank(job, rank);
-    if (known)
-        return log_process_index(known);
-    struct import_process process = import_process_new();
-    process.rank = rank;
-    process.key = "watchdog";
-    process.lacks = LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM |
-                    LACKS_GROUP | LACKS_TIMING | LACKS_P2P | LACKS_SETUP | LACKS_START;
-    return import_process(job->import, &process);
+    return watched->key.seq >= 0 || !watched->line.has_last ? watched->key.seq
+                                                            : watched->line.last_enqueued + 1;
 }
 
-/* "all ranks" of the default group, as far as anybody speaks of them. */
-static int count_group_ranks(const struct log_job *job, const char *group)
+static bool is_same_work(const struct log_watched *a, const struct log_watched *b)
 {
-    int ranks = 0;
-    for (const struct log_watched *at = job->watched; at; at = at->hh.next)
-        if (!strcmp(at->key.group, group) && at->line.rank >= ranks)
-            ranks = at->line.rank + 1;
-    return ranks > job->widest || !strstr(group, "default_pg") ? ranks : job->widest;
+    return seq_of(a) == seq_of(b) &&
+           (!*a->line.op || !*b->line.op || !strcmp(a->line.op, b->line.op));
 }
 
-/* The number of the timed-out collective, then how far the rank is. The collective began when its
- * time began to run; where lines have no time the file's is taken. */
-static int emit_watched(struct log_job *job, const struct log_watched *watched, uint64_t now_ns)
+/* The only named process group in which others are at this work; "" if there is none, or several.
+ */
+static const char *find_group_of_work(const struct log_job *job, const struct log_watched *work)
 {
-    const struct watchdog_line *line = &watched->line;
-    char name[96];
-    int64_t count;
-    int process = find_rank_of_job(job, watched->key.rank);
-    struct import_member member = import_member_new();
-    snprintf(name, sizeof name, "process group %s", *line->group ? line->group : "of PyTorch");
-    member.comm = name;
-    member.rank = line->rank;
-    member.nranks = count_group_ranks(job, watched->key.group);
-    uint64_t ran_ns = line->ran_ms > 0 ? (uint64_t)line->ran_ms * millisecond_ns : 0;
-    uint64_t said_ns = line->time_ns ? line->time_ns : now_ns;
-    uint64_t begun_ns = said_ns > ran_ns ? said_ns - ran_ns : said_ns;
-    member.time_ns = begun_ns;
-    int index = process < 0 ? -1 : import_member(job->import, process, &member);
-    if (index < 0)
-        return -1;
-    uint16_t api = watchdog_api(line, &count);
-    uint64_t done = line->has_last ? line->last_completed > 0 ? (uint64_t)line->last_completed : 0
-                                   : IMPORT_UNKNOWN;
-    if (api && line->seq > 0) {
-        struct import_call call = import_call_new(index, api);
-        call.number = (uint64_t)line->seq - 1;
-        call.count = count >= 0 ? (uint64_t)count : IMPORT_UNKNOWN;
-        call.time_ns = begun_ns;
-        call.state = IMPORT_ISSUED;
-        if (import_call(job->import, &call))
-            return -1;
+    const char *group = "";
+    for (const struct log_watched *at = job->watched; at; at = at->hh.next) {
+        if (!*at->key.group || !is_same_work(at, work))
+            continue;
+        if (*group && strcmp(group, at->key.group) != 0)
+            return "";
+        group = at->key.group;
     }
-    int64_t issued = line->has_last && line->last_enqueued > line->seq ? line->last_enqueued
-                                                                       : line->seq;
-    if (issued >= 0 && import_reached(job->import, index, (uint64_t)issued, done, begun_ns))
-        return -1;
-    return import_known_until(job->import, process, now_ns);
+    return group;
+}
+
+/* Where only one process group is named in the whole log, and it is at this number, another
+ * operation at that number is a mismatch rather than another group. */
+static const char *find_only_group(const struct log_job *job, const struct log_watched *work)
+{
+    const char *group = "";
+    bool at_number = false;
+    for (const struct log_watched *at = job->watched; at; at = at->hh.next) {
+        if (!*at->key.group)
+            continue;
+        if (*group && strcmp(group, at->key.group) != 0)
+            return "";
+        group = at->key.group;
+        at_number |= seq_of(at) == seq_of(work);
+    }
+    return at_number ? group : "";
+}
+
+/* Lines whose group nobody named are about one group if all are about the same number; others may
+ * be about several, which must not be compared. */
+static bool unnamed_are_one(const struct log_job *job)
+{
+    int64_t seq = -1;
+    for (const struct log_watched *at = job->watched; at; at = at->hh.next) {
+        if (*at->line.group || at->key.seq < 0)
+            continue;
+        if (seq >= 0 && seq != at->key.seq)
+            return false;
+        seq = at->key.seq;
+    }
+    return true;
+}
+
+static void name_groups(struct log_job *job)
+{
+    for (struct log_watched *at = job->watched; at; at = at->hh.next)
+        if (!*at->key.group) {
+            const char *group = find_group_of_work(job, at);
+            snprintf(at->line.group, sizeof at->line.group, "%s",
+                     *group ? group : find_only_group(job, at));
+        }
+    bool one = unnamed_are_one(job);
+    for (struct log_watched *at = job->watched; at; at = at->hh.next)
+        if (!*at->line.group && !one)
+            snprintf(at->line.group, sizeof at->line.group, "?%lld", (long long)seq_of(at));
+}
+
+static int compare_watched(const void *left, const void *right)
+{
+    const struct log_watched *a = *(struct log_watched *const *)left,
+                             *b = *(struct log_watched *const *)right;
+    int order = strcmp(a->line.group, b->line.group);
+    if (!order)
+        order = (a->line.rank > b->line.rank) - (a->line.rank < b->line.rank);
+    if (!order)
+        order = (a->key.speaker.rank > b->key.speaker.rank) -
+                (a->key.speaker.rank < b->key.speaker.rank);
+    if (!order)
+        order = (a->key.speaker.source > b->key.speaker.source) -
+                (a->key.speaker.source < b->key.speaker.source);
+    uint64_t first = (uint64_t)a->key.seq, second = (uint64_t)b->key.seq; /* -1 comes last */
+    return order ? order : (first > second) - (first < second);
+}
+
+/* The same process wrote both, or one is a report about it. */
+static bool is_one_rank(const struct log_watched *a, const struct log_watched *b)
+{
+    return (a->key.speaker.rank == b->key.speaker.rank &&
+            a->key.speaker.source == b->key.speaker.source) ||
+           a->line.source != FROM_WATCHDOG || b->line.source != FROM_WATCHDOG;
+}
+
+static void merge_ranks(struct watchdog_line *into, const struct watchdog_line *from)
+{
+    if (into->seq < 0)
+        into->seq = from->seq;
+    if (into->seq == from->seq || from->has_last)
+        merge_watched(into, from);
 }
 
 /* Of several lines of one rank and group the first timeout is where it hangs: what comes later
- * waits behind it. */
-static bool is_later(const struct log_job *job, const struct log_watched *watched)
+ * waits behind it. Returns how many are left. */
+static uint32_t keep_first(struct log_watched **all, uint32_t count)
 {
-    for (const struct log_watched *at = job->watched; at; at = at->hh.next)
-        if (at != watched && at->key.rank == watched->key.rank &&
-            !strcmp(at->key.group, watched->key.group) && at->key.seq >= 0 &&
-            (watched->key.seq < 0 || at->key.seq < watched->key.seq))
-            return true;
-    return false;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct log_watched *last = kept ? all[kept - 1] : NULL;
+        if (last && !strcmp(last->line.group, all[i]->line.group) &&
+            last->line.rank == all[i]->line.rank && is_one_rank(last, all[i]))
+            merge_ranks(&last->line, &all[i]->line);
+        else
+            all[kept++] = all[i];
+    }
+    return kept;
+}
+
+static int import_groups(struct log_job *job, struct log_watched **all)
+{
+    uint32_t count = 0;
+    for (struct log_watched *at = job->watched; at; at = at->hh.next)
+        all[count++] = at;
+    qsort(all, count, sizeof(*all), compare_watched);
+    count = keep_first(all, count);
+    for (uint32_t begin = 0, end; begin < count; begin = end) {
+        for (end = begin + 1; end < count && !strcmp(all[begin]->line.group, all[end]->line.group);)
+            end++;
+        if (log_group_import(job, all + begin, end - begin))
+            return -1;
+    }
+    return 0;
 }
 
 int log_watched_end(struct log_job *job)
 {
     struct log_watched *watched, *next;
-    uint64_t now_ns = job->torch_ns ? job->torch_ns : input_modified_ns(job->input);
-    int result = 0;
-    for (watched = job->watched; watched && !result; watched = watched->hh.next)
-        if (!is_later(job, watched))
-            result = emit_watched(job, watched, now_ns);
+    struct log_watched **all = calloc(HASH_COUNT(job->watched) + 1, sizeof(*all));
+    name_groups(job);
+    int result = all ? import_groups(job, all) : -1;
+    free(all);
     HASH_ITER(hh, job->watched, watched, next) {
         HASH_DEL(job->watched, watched);
         free(watched);

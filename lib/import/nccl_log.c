@@ -1,10 +1,10 @@
 /* nccl_log.c: reads logs of jobs that ran with NCCL_DEBUG, and what PyTorch's watchdog left in
  * them.
  *
- * One pass. Processes are known by host and pid, communicators by the pointers that NCCL prints,
- * from the line that makes one to the line that ends it: NCCL gives out pointers again. NCCL 2.16
- * and later print a commId that is the same on all ranks. What has none waits for the end of the
- * file (log_unnamed.h). */
+ * One pass over all files. Processes are known by host and pid, communicators by the pointers that
+ * NCCL prints, from the line that makes one to the line that ends it: NCCL gives out pointers
+ * again. NCCL 2.16 and later print a commId that is the same on all ranks. What has none waits for
+ * the end of the last file (log_unnamed.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,10 @@
 #include "lib/import/log_event.h"
 #include "lib/import/log_job.h"
 #include "lib/import/log_line.h"
+#include "lib/import/log_messages.h"
 #include "lib/import/log_torch.h"
 
-enum { SNIFF_LINES = 2000 };
+enum { SNIFF_LINES = 2000, WRAPPED_PIECES = 8 };
 
 /* "... [repeated 7x across cluster]". */
 static bool is_repeated_line(const struct log_line *line)
@@ -44,36 +45,120 @@ static int import_log_line(struct log_job *job, const struct log_line *line)
     return event.kind == LOG_EVENT_NONE ? 0 : log_job_event(job, process, line, &event);
 }
 
+/* 1: the line said something; 0; -1 when memory is short. */
+static int import_message_line(struct log_job *job, const char *text, size_t bytes)
+{
+    static int (*const readers[])(struct log_job *, const char *, size_t) = {
+        log_reports_line, log_elastic_line, log_python_line, log_messages_line};
+    struct watchdog_line watchdog;
+    int result = 0;
+    if (watchdog_parse(text, bytes, &watchdog)) {
+        watchdog.time_ns = torch_line_time(text, job->modified_ns);
+        return log_job_watchdog(job, text, bytes, &watchdog) ? -1 : 1;
+    }
+    for (size_t i = 0; !result && i < sizeof readers / sizeof *readers; i++)
+        result = readers[i](job, text, bytes);
+    return result;
+}
+
+/* What a line contains whose rest a terminal may have put on the next one, and what the rest does.
+ */
+static const struct wrapped_text {
+    const char *begin, *rest;
+} wrapped_texts[] = {
+    {"Watchdog caught collective operation timeout", "before timing out"},
+    {"detected by watchdog at work", "last completed"},
+    {"Detected mismatch between collectives on ranks", "but Rank"},
+};
+
+struct log_wrapped {
+    int pieces;
+    size_t bytes;
+    const char *rest;
+    char text[4096];
+};
+
+/* Keeps a line that was broken, and reads it when its rest has come. The pieces are read as lines,
+ * too. */
+static int join_wrapped(struct log_job *job, const char *text)
+{
+    struct log_wrapped *wrapped = job->wrapped;
+    size_t bytes = strlen(text);
+    for (size_t i = 0; i < sizeof wrapped_texts / sizeof *wrapped_texts; i++) {
+        if (!strstr(text, wrapped_texts[i].begin))
+            continue;
+        if (strstr(text, wrapped_texts[i].rest))
+            return 0;
+        if (!wrapped && !(wrapped = job->wrapped = malloc(sizeof *wrapped)))
+            return -1;
+        *wrapped = (struct log_wrapped){.rest = wrapped_texts[i].rest};
+        break;
+    }
+    if (!wrapped || !wrapped->rest)
+        return 0;
+    if (++wrapped->pieces > WRAPPED_PIECES || wrapped->bytes + bytes >= sizeof wrapped->text) {
+        wrapped->rest = NULL;
+        return 0;
+    }
+    memcpy(wrapped->text + wrapped->bytes, text, bytes + 1);
+    wrapped->bytes += bytes;
+    if (!strstr(wrapped->text, wrapped->rest))
+        return 0;
+    wrapped->rest = NULL;
+    int result = import_message_line(job, wrapped->text, wrapped->bytes);
+    job->found += result > 0;
+    return result < 0 ? -1 : 0;
+}
+
+static int import_text_line(struct log_job *job, char *text, size_t bytes)
+{
+    struct log_line line;
+    size_t offset = 0;
+    int result = 0;
+    bool any = false;
+    while (result == 0 && log_line_next(text, bytes, &offset, &line)) {
+        result = import_log_line(job, &line);
+        job->found++;
+        any = true;
+    }
+    if (any || result)
+        return result;
+    log_job_time(job, text, bytes);
+    result = import_message_line(job, text, bytes);
+    job->found += result > 0;
+    return result < 0 ? -1 : join_wrapped(job, text);
+}
+
 static int read_log(struct import *import, struct import_input *input, struct error *err)
 {
-    struct log_job job;
+    void **state = import_state(import);
+    struct log_job *job = *state ? *state : (*state = calloc(1, sizeof *job));
     size_t bytes;
     char *text;
+    if (!job || log_job_begin_file(job, import, input))
+        return error_set(err, "%s: memory is short", input_path(input));
     int result = 0;
-    log_job_begin(&job, import, input);
-    while (result == 0 && (text = input_line(input, &bytes, err))) {
-        struct log_line line;
-        struct watchdog_line watchdog;
-        size_t offset = 0;
-        bool any = false;
-        while (result == 0 && log_line_next(text, bytes, &offset, &line)) {
-            result = import_log_line(&job, &line);
-            any = true;
-        }
-        if (any)
-            continue;
-        log_job_time(&job, text, bytes);
-        if (watchdog_parse(text, bytes, &watchdog)) {
-            watchdog.time_ns = torch_line_time(text, input_modified_ns(input));
-            result = log_job_watchdog(&job, text, bytes, &watchdog);
-        }
-    }
+    while (result == 0 && (text = input_line(input, &bytes, err)))
+        result = import_text_line(job, text, bytes);
     if (err->text[0])
         error_prefix(err, "%s:%llu", input_path(input),
                      (unsigned long long)input_line_number(input));
-    if (log_job_end(&job) || result)
-        return -1;
-    return err->text[0] ? -1 : 0;
+    else if (result == 0 && !job->found)
+        result = error_set(err,
+                           "%s: no format that can be imported is known by how it begins, and as "
+                           "a log it holds nothing of NCCL, PyTorch or a launcher",
+                           input_path(input));
+    log_job_end_file(job);
+    return result || err->text[0] ? -1 : 0;
+}
+
+static int end_logs(struct import *import)
+{
+    void **state = import_state(import);
+    int result = *state ? log_job_end(*state) : 0;
+    free(*state);
+    *state = NULL;
+    return result;
 }
 
 /* A log holds anything: what counts is a line of NCCL's or of the watchdog's near its beginning. */
@@ -103,5 +188,7 @@ const struct import_source import_source_nccl_log = {
     .title = "NCCL log",
     .lacks = LACKS_STATE | LACKS_CUDA | LACKS_STACK | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END,
     .sniff = sniff_log,
+    .reads_any_text = true,
     .read = read_log,
+    .end = end_logs,
 };

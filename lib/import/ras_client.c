@@ -12,11 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
+
 /* RAS itself waits up to 5 s for each rank, and once again for stragglers (ras_internal.h,
  * RAS_COLLECTIVE_*_TIMEOUT). */
 enum {
     CONNECT_MS = 3000,
     ANSWER_MS = 15000,
+    GREETING_ALL_MS = 6000, /* of all lines before the answer */
+    ANSWER_ALL_MS = 60000,  /* of the answer, however it trickles */
     SLICE_MS = 100,
     ANSWER_MAX = 256 << 20,
     LINE_BYTES = 512
@@ -27,6 +31,7 @@ struct talk {
     int fd;
     const atomic_bool *stop;
     struct error *err;
+    uint64_t give_up_ns; /* 0: not yet known */
 };
 
 int ras_address_split(const char *address, char *host, size_t host_bytes, char *port,
@@ -137,6 +142,9 @@ static int send_line(struct talk *talk, const char *line)
 static ssize_t hear(struct talk *talk, char *to, size_t bytes, int limit_ms)
 {
     for (;;) {
+        if (monotonic_now_ns() > talk->give_up_ns)
+            return error_set(talk->err, "RAS at %s: given up: the answer does not come to an end",
+                             talk->address);
         ssize_t got = recv(talk->fd, to, bytes, 0);
         if (got >= 0)
             return got;
@@ -167,9 +175,15 @@ static int hear_line(struct talk *talk, char *line, size_t bytes)
                      talk->address, bytes);
 }
 
+static void give_up_after(struct talk *talk, int ms)
+{
+    talk->give_up_ns = monotonic_now_ns() + (uint64_t)ms * 1000000;
+}
+
 static int greet(struct talk *talk)
 {
     char line[LINE_BYTES];
+    give_up_after(talk, GREETING_ALL_MS);
     if (send_line(talk, "CLIENT PROTOCOL 2\n") || hear_line(talk, line, sizeof line))
         return -1;
     if (strncasecmp(line, "SERVER PROTOCOL ", 16))
@@ -190,6 +204,7 @@ static char *hear_all(struct talk *talk, size_t *bytes)
     size_t capacity = 1 << 16;
     char *text = malloc(capacity);
     ssize_t got = 1;
+    give_up_after(talk, ANSWER_ALL_MS);
     for (*bytes = 0; text && got > 0; *bytes += got > 0 ? (size_t)got : 0) {
         if (*bytes + 1 == capacity) {
             char *grown = capacity < ANSWER_MAX ? realloc(text, capacity *= 2) : NULL;

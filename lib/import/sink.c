@@ -84,7 +84,8 @@ static void merge_process(struct sink_process *known, const struct import_proces
     learn_text(info->program, sizeof info->program, process->program);
 }
 
-static struct sink_process *new_process(struct import *import, uint64_t identity)
+static struct sink_process *new_process(struct import *import, uint64_t identity,
+                                        const struct import_process *reported)
 {
     struct sink_process **grown = import->process;
     if ((import->processes & (import->processes - 1)) == 0) /* full at each power of two */
@@ -94,13 +95,17 @@ static struct sink_process *new_process(struct import *import, uint64_t identity
         return NULL;
     import->process = grown;
     struct sink_process *process = calloc(1, sizeof *process);
-    if (!process || !(process->file = strdup(import->input ? input_path(import->input) : ""))) {
+    const char *file = reported->file;
+    if (!file)
+        file = import->input ? input_path(import->input) : "";
+    if (!process || !(process->file = strdup(file))) {
         free(process);
         return NULL;
     }
     process->identity = identity;
     process->index = import->processes;
     process->source = import->source;
+    process->title = reported->title ? reported->title : import->source->title;
     process->info = (struct process_info){
         .rank = -1,
         .local_rank = -1,
@@ -123,7 +128,7 @@ int import_process(struct import *import, const struct import_process *process)
     uint64_t identity = identity_of(import, process);
     struct sink_process *known;
     HASH_FIND(hh, import->process_table, &identity, sizeof identity, known);
-    if (!known && !(known = new_process(import, identity)))
+    if (!known && !(known = new_process(import, identity, process)))
         return sink_no_memory(import);
     merge_process(known, process);
     return known->index;

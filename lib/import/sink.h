@@ -8,11 +8,20 @@
 #include "lib/import/sorter.h"
 #include "lib/trace/ring.h"
 
+enum {
+    SINK_SOURCES =
+#define SOURCE(name) 1 +
+#include "lib/import/sources.def"
+#undef SOURCE
+        0
+};
+
 struct sink_process {
     uint64_t identity;
     int index;
     struct process_info info;
     const struct import_source *source;
+    const char *title; /* its source, as people call it */
     char *file;        /* the first that reported of it */
     uint64_t key;      /* of its last record: they do not fall */
     uint64_t first_ns; /* of its first record of a known time; 0: none */
@@ -75,6 +84,7 @@ struct sink_member {
 struct import {
     const struct import_options *options;
     const struct import_source *source; /* of the file in hand */
+    void *state[SINK_SOURCES];          /* of the sources, in the order of import_sources */
     struct import_input *input;
     struct import_result result;
     struct error failure;  /* the first; nothing goes on after it */

@@ -208,6 +208,19 @@ int import_launch_state(struct import *import, struct import_launch launch, enum
     return emit_lane_progress(import, lane, time_ns);
 }
 
+/* A group's calls are issued together where it ends. */
+static int end_group(struct import *import, struct sink_process *process)
+{
+    struct record record = {
+        .api = API_ncclGroupEnd,
+        .thread = process->group_thread,
+        .device = RECORD_NO_DEVICE,
+    };
+    record.group.group = process->group_serial;
+    record.group.depth = 1;
+    return sink_record(import, process, 0, &record, 0);
+}
+
 int import_reached(struct import *import, int index, uint64_t issued, uint64_t done,
                    uint64_t time_ns)
 {
@@ -217,9 +230,13 @@ int import_reached(struct import *import, int index, uint64_t issued, uint64_t d
     record.reached.issued = issued;
     record.reached.done = done;
     record.reached.rank = member->rank;
+    struct sink_process *process = import->process[member->process];
     if (member->next < issued)
         member->next = issued;
-    return sink_record(import, import->process[member->process], time_ns, &record, 0);
+    if (process->group && end_group(import, process)) /* else its calls would be behind it */
+        return -1;
+    process->group = 0;
+    return sink_record(import, process, time_ns, &record, 0);
 }
 
 static uint64_t reported_key(int process, uint64_t id, char kind)
@@ -334,19 +351,6 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
             return 0;
     }
     return id;
-}
-
-/* A group's calls are issued together where it ends. */
-static int end_group(struct import *import, struct sink_process *process)
-{
-    struct record record = {
-        .api = API_ncclGroupEnd,
-        .thread = process->group_thread,
-        .device = RECORD_NO_DEVICE,
-    };
-    record.group.group = process->group_serial;
-    record.group.depth = 1;
-    return sink_record(import, process, 0, &record, 0);
 }
 
 int sink_finish(struct import *import)

@@ -81,8 +81,8 @@ static int store_processes(struct import *import, struct store *store, struct er
     const struct import_judge *judge = import->options->judge;
     for (int i = 0; i < import->processes; i++) {
         const struct sink_process *process = import->process[i];
-        const struct store_import reported = {process->source->name, process->source->title,
-                                              process->file, process->info.lacks};
+        const struct store_import reported = {process->source->name, process->title, process->file,
+                                              process->info.lacks};
         if (store_process(store, &process->info, err) != i ||
             store_imported(store, i, &reported, err) ||
             (judge && judge->process(judge->context, i, &process->info, err)))

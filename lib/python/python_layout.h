@@ -35,6 +35,7 @@ struct python_layout {
         frame_pointer;  /* 3.11, 3.12: thread_frame points to a struct that has the frame here */
     uint16_t thread_id; /* pthread_t */
     uint16_t native_id; /* kernel thread id */
+    uint16_t handled;   /* pointer to the exceptions that are handled: exc_info */
     /* A frame */
     uint16_t frame_bytes; /* as much of it as has to be read */
     uint16_t previous, code;

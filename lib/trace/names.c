@@ -1,7 +1,9 @@
 /* names.c: what the numbers in records are called, and calls with their arguments as text. */
 #include "lib/trace/names.h"
 
+#include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
@@ -151,4 +153,23 @@ const char *record_call(const struct record *record)
                              ? driver_names[record->api]
                              : NULL;
     return driver ? driver : api_name(record->api);
+}
+
+char *signal_text(int signal, char *text, size_t bytes)
+{
+    static const struct {
+        int signal;
+        const char *name;
+    } names[] = {
+        {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
+        {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
+        {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+        {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"},
+        {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
+    };
+    snprintf(text, bytes, "signal %d", signal);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].signal == signal)
+            snprintf(text, bytes, "%s", names[i].name);
+    return text;
 }

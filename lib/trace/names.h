@@ -16,6 +16,8 @@ const char *redop_name(unsigned redop);        /* "sum" */
 const char *memory_type_name(unsigned type);   /* "device" */
 const char *record_phase_name(unsigned phase); /* "enter" */
 
+char *signal_text(int signal, char *text, size_t bytes); /* "SIGTERM", "signal 35". Returns text. */
+
 /* The call with its arguments as people read it: "ncclAllReduce(count=4096, float32, sum)",
  * "ncclBroadcast(count=10, int32, root=0)", "cudaStreamSynchronize". Returns text. */
 char *record_text(const struct record *record, char *text, size_t bytes);

@@ -122,6 +122,7 @@ struct record {
             uint64_t enter; /* serial of the ENTER record */
             uint64_t comm;  /* communicator, as far as known by now */
             uint64_t handle; /* ncclComm_t, ncclRedOp_t, ... that was created */
+            uint64_t text;   /* NCCL's calls that failed: string id of its last error; 0 none */
         } leave;
         struct {             /* COLLECTIVE, P2P */
             uint64_t comm;   /* cluster-wide id */
@@ -208,7 +209,7 @@ struct record {
         struct { /* GRAPH */
             uint64_t graph, exec;
         } graph;
-        struct {             /* RANGE, notice_blind, notice_said */
+        struct {             /* RANGE, notice_blind, notice_said, notice_exception */
             uint64_t text;   /* string id */
             uint64_t domain; /* NVTX's domain: string id of its name; 0 the default one */
             uint64_t id;     /* Start, End: which range */
@@ -273,6 +274,12 @@ struct record {
             uint64_t done;   /* likewise done; UINT64_MAX: not known */
             int32_t rank;    /* the member's */
         } reached;
+        struct { /* notice_ending */
+            uint64_t
+                silence_ns;  /* how long nothing had happened that may show progress; 0 unknown */
+            uint32_t signal; /* that was sent to the job; 0: it made no progress (--timeout) */
+            uint32_t reserved;
+        } ending;
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;
@@ -342,7 +349,8 @@ enum {
 
 enum {
     RECORD_COMM_NONBLOCKING = 1,
-    RECORD_COMM_DUPLICATE = 2 /* InitAll: comm.device is listed twice */
+    RECORD_COMM_DUPLICATE = 2, /* InitAll: comm.device is listed twice */
+    RECORD_COMM_ZERO_ID = 4    /* InitRank*: the unique id is all zeros */
 };
 
 /* op.flags */
@@ -353,7 +361,8 @@ enum {
        then. */
     RECORD_OP_NO_COUNT = 2,
     RECORD_OP_NO_ROOT = 4,
-    RECORD_OP_NO_BUFFERS = 8
+    RECORD_OP_NO_BUFFERS = 8,
+    RECORD_OP_NULL_COMM = 16 /* the communicator is NULL */
 };
 
 /* Which bytes a notice_hash is of, and when: on the operation's stream, just before or after it. */
@@ -371,11 +380,20 @@ enum {
 };
 #define RECORD_NO_VERSION UINT64_MAX
 
+/* notice_exception */
+enum exception_how {
+    EXCEPTION_UNCAUGHT, /* nobody caught it: Python prints it and shuts down */
+    EXCEPTION_HANDLED,  /* a communicator is ended in an `except` or `finally` block */
+    EXCEPTION_SHUTDOWN  /* a communicator is ended while Python shuts down: none is known */
+};
+
 enum said {
     SAID_WARNING,
     SAID_NOTE,
-    SAID_ERROR
-}; /* notice_said: how bad its sayer takes it to be */
+    SAID_ERROR,
+    SAID_TIMEOUT, /* an error, unless a finding says why */
+    SAID_STUCK    /* likewise, and all ranks were there */
+}; /* notice_said: how bad its sayer takes it to be. What to do may follow behind a newline. */
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */
 static inline uint64_t string_id(const char *text, uint64_t bytes)

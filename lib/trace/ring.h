@@ -122,6 +122,11 @@ struct ring_file {
     _Atomic uint32_t
         stacks_wanted; /* goes up when the collector asks where the threads stand; a futex */
     _Atomic uint32_t stacks_reported; /* the last request that was answered */
+    /* Files of older shims have 0 in both. */
+    uint64_t pid_namespace; /* inode of /proc/self/ns/pid, 0 if not known: what `pid` counts in */
+    uint32_t locked; /* 1: while the process runs it has a write lock (fcntl) on the first byte. The
+                        lock holds in all namespaces; a process that closes all its descriptors
+                        loses it, but keeps the file open by its mapping */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 

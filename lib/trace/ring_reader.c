@@ -31,7 +31,11 @@ struct ring_reader {
     int fd;
     struct ring_file *file;
     uint64_t mapped;
+    dev_t device;
+    ino_t inode;
     struct process_info process;
+    uint64_t pid_namespace;
+    bool locked;
     uint32_t record_version;
     uint32_t capacity[RING_KINDS];
     uint64_t segment_bytes,
@@ -139,6 +143,8 @@ static int check_header(struct ring_reader *reader, struct error *err)
         return error_set(err,
                          "ring file %s is damaged: its header has no room for %u payload hashes",
                          reader->path, reader->hash_entries);
+    reader->pid_namespace = file->pid_namespace;
+    reader->locked = file->locked == 1;
     reader->process = file->process;
     struct process_info *process = &reader->process;
     process->boot_id[sizeof process->boot_id - 1] = process->host[sizeof process->host - 1] = 0;
@@ -148,14 +154,20 @@ static int check_header(struct ring_reader *reader, struct error *err)
     return RING_READER_OPEN;
 }
 
-/* Maps as much as there is; the file grows as threads come. */
+/* What this process lacks may be there later; a file that can't be read is another matter. */
+static int refuse(const struct ring_reader *reader, const char *what, int number, struct error *err)
+{
+    error_set(err, "can't %s ring file %s: %s", what, reader->path, strerror(number));
+    return number == EMFILE || number == ENFILE || number == ENOMEM ? RING_READER_LATER : -1;
+}
+
+/* Maps as much as there is; the file grows as threads come. Returns 0, or what refuse() does. */
 static int map(struct ring_reader *reader, uint64_t bytes, struct error *err)
 {
     void *at = reader->file ? mremap(reader->file, reader->mapped, bytes, MREMAP_MAYMOVE)
                             : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, reader->fd, 0);
     if (at == MAP_FAILED)
-        return error_set(err, "can't map ring file %s (%" PRIu64 " bytes): %s", reader->path, bytes,
-                         strerror(errno));
+        return refuse(reader, "map", errno, err);
     reader->file = at;
     reader->mapped = bytes;
     return 0;
@@ -166,17 +178,42 @@ static int open_file(struct ring_reader *reader, struct error *err)
     struct stat status;
     reader->fd = open(reader->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (reader->fd < 0 || fstat(reader->fd, &status) < 0)
-        return error_set(err, "can't open ring file %s: %s", reader->path, strerror(errno));
+        return refuse(reader, "open", errno, err);
     if (!S_ISREG(status.st_mode))
         return error_set(err, "%s is not a ring file: it is no regular file", reader->path);
+    if (status.st_nlink > 1 || status.st_uid != geteuid())
+        return error_set(err, "%s is not a ring file: it has another owner or another name",
+                         reader->path);
+    reader->device = status.st_dev;
+    reader->inode = status.st_ino;
     if (status.st_size == 0)
         return RING_READER_NOT_READY;
     if ((uint64_t)status.st_size < sizeof(struct ring_file))
         return error_set(err, "ring file %s was cut off: %lld bytes, its header alone has %zu",
                          reader->path, (long long)status.st_size, sizeof(struct ring_file));
-    if (map(reader, (uint64_t)status.st_size, err) < 0)
-        return -1;
+    int mapped = map(reader, (uint64_t)status.st_size, err);
+    if (mapped)
+        return mapped;
     return guarded(reader, check_header, err);
+}
+
+/* The size of the file, which has grown. Returns 1, 0 if it can't be found out now, or -1 with err.
+ */
+static int find_size(struct ring_reader *reader, uint64_t *bytes, struct error *err)
+{
+    struct stat status;
+    int fd = reader->fd >= 0 ? reader->fd
+                             : open(reader->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool known = fd >= 0 && fstat(fd, &status) == 0;
+    int number = errno;
+    if (fd >= 0 && fd != reader->fd)
+        close(fd);
+    if (!known)
+        return refuse(reader, "read", number, err) == RING_READER_LATER ? 0 : -1;
+    if (status.st_dev != reader->device || status.st_ino != reader->inode)
+        return error_set(err, "ring file %s was replaced by another", reader->path);
+    *bytes = (uint64_t)status.st_size;
+    return 1;
 }
 
 static void install_handler(void)
@@ -232,6 +269,28 @@ const char *ring_reader_path(const struct ring_reader *reader)
     return reader->path;
 }
 
+uint64_t ring_reader_pid_namespace(const struct ring_reader *reader)
+{
+    return reader->pid_namespace;
+}
+
+bool ring_reader_locked(const struct ring_reader *reader)
+{
+    return reader->locked;
+}
+
+int ring_reader_descriptor(const struct ring_reader *reader)
+{
+    return reader->fd;
+}
+
+void ring_reader_release_descriptor(struct ring_reader *reader)
+{
+    if (reader->fd >= 0)
+        close(reader->fd);
+    reader->fd = -1;
+}
+
 static uint64_t serial_of(const struct ring_reader *reader, unsigned ring)
 {
     return record_at(reader, ring, reader->cursor[ring].position)->serial;
@@ -254,22 +313,24 @@ static void sift(struct ring_reader *reader, unsigned at)
     }
 }
 
+/* Only a file that has grown is asked for its size: one that was cut off shows when it is read. */
 static int look_at_segments(struct ring_reader *reader, struct error *err)
 {
-    struct stat status;
-    if (fstat(reader->fd, &status) < 0)
-        return error_set(err, "can't read ring file %s: %s", reader->path, strerror(errno));
     unsigned segments = atomic_load_explicit(&reader->file->segments, memory_order_acquire);
     uint64_t needed = reader->header_bytes + segments * reader->segment_bytes;
     if (segments > RING_SEGMENTS_MAX || segments * RING_KINDS < reader->rings)
         return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path,
                          segments);
-    if ((uint64_t)status.st_size < needed || (uint64_t)status.st_size < reader->mapped)
-        return error_set(err, "ring file %s was cut off: %lld bytes, %" PRIu64 " expected",
-                         reader->path, (long long)status.st_size,
-                         needed > reader->mapped ? needed : reader->mapped);
-    if (needed > reader->mapped && map(reader, (uint64_t)status.st_size, err) < 0)
-        return -1;
+    uint64_t bytes = needed;
+    int known = needed > reader->mapped ? find_size(reader, &bytes, err) : 1;
+    if (known <= 0)
+        return known;
+    if (bytes < needed)
+        return error_set(err, "ring file %s was cut off: %" PRIu64 " bytes, %" PRIu64 " expected",
+                         reader->path, bytes, needed);
+    int mapped = needed > reader->mapped ? map(reader, bytes, err) : 0;
+    if (mapped)
+        return mapped == RING_READER_LATER ? 0 : mapped;
     while (reader->rings < segments * RING_KINDS) {
         unsigned ring = reader->rings++;
         uint64_t tail = atomic_load_explicit(

@@ -18,16 +18,23 @@
 
 struct ring_reader;
 
-enum ring_reader_opened { RING_READER_OPEN = 0, RING_READER_NOT_READY = 1 };
+enum ring_reader_opened { RING_READER_OPEN = 0, RING_READER_NOT_READY = 1, RING_READER_LATER = 2 };
 
 /* Maps a ring file. Returns RING_READER_OPEN; RING_READER_NOT_READY if its producer has not
- * finished the header (it holds no record then); -1 with err if it is no ring file, damaged, or
- * can't be read. */
+ * finished the header (it holds no record then); RING_READER_LATER with err if this process has not
+ * enough descriptors or memory; -1 with err if it is no ring file, damaged, or can't be read. */
 int ring_reader_open(struct ring_reader **reader, const char *path, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 
 const struct process_info *ring_reader_process(const struct ring_reader *reader);
 const char *ring_reader_path(const struct ring_reader *reader);
+/* What the header says of the producer's life (ring.h): its PID namespace, and whether it has a
+ * lock on the file as long as it runs. */
+uint64_t ring_reader_pid_namespace(const struct ring_reader *reader);
+bool ring_reader_locked(const struct ring_reader *reader);
+/* The open file, for its locks; -1 once it was released: the mapping needs none. */
+int ring_reader_descriptor(const struct ring_reader *reader);
+void ring_reader_release_descriptor(struct ring_reader *reader);
 
 /* Begins a pass: sees how far the producer has got. patient: wait a little for a record whose
  * serial is missing between others (its thread is just writing it), instead of taking what comes

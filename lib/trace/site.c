@@ -186,3 +186,24 @@ char *frame_place(const struct frame *frame, int width, char *text, size_t bytes
     snprintf(text, bytes, "%s%s%s", rest == path ? "" : ".../", rest, line);
     return text;
 }
+
+/* Sources of packages: nobody fixes a program there. */
+static bool is_of_package(const char *file)
+{
+    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/torch/",
+                                        "/lib/python3"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strstr(file, parts[i]))
+            return true;
+    return *file == '<'; /* "<frozen runpy>" */
+}
+
+int site_user_frame(const struct frame *frames, int count)
+{
+    int found = -1;
+    for (int i = count - 1; i >= 0; i--)
+        if (*frames[i].file &&
+            (found < 0 || !is_of_package(frames[i].file) || is_of_package(frames[found].file)))
+            found = i;
+    return found;
+}

@@ -24,6 +24,10 @@ int site_own_frames(struct frame *frames, int count);
  * frames as trace_frames gives them: "cudaStreamSynchronize"; "" if none is known. Returns text. */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes);
 
+/* Which of these frames people look at: the innermost in a source of the program, else of a
+ * package; -1 if no source is known. */
+int site_user_frame(const struct frame *frames, int count);
+
 /* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */
 char *frame_function(const struct frame *frame, char *text, size_t bytes);
 /* "trainer/train.c:88", the path below the working directory or cut from the left to `width`

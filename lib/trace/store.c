@@ -43,6 +43,10 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
+    [STORE_ACTS_REMOVE] = "DELETE FROM finding_act WHERE finding = ?",
+    [STORE_CALLS_REMOVE] = "DELETE FROM finding_call WHERE finding = ?",
+    [STORE_ACT] = "INSERT INTO finding_act VALUES(?,?,?,?,?,?,?,?,?)",
+    [STORE_CALL] = "INSERT INTO finding_call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_MEMBER] =
         "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",
@@ -175,7 +179,8 @@ static int add_minors(struct store *store, struct error *err)
 {
     return execute(store, schema_state_sql, err) == 0 &&
                    execute(store, schema_python_sql, err) == 0 &&
-                   execute(store, schema_import_sql, err) == 0
+                   execute(store, schema_import_sql, err) == 0 &&
+                   execute(store, schema_finding_sql, err) == 0
                ? fill_names(store, err)
                : -1;
 }
@@ -256,6 +261,9 @@ int store_open(struct store **result, const char *path, struct error *err)
         goto out;
     }
     sqlite3_busy_timeout(store->db, BUSY_TIMEOUT_MS);
+    /* The file may be somebody's who wants us to run what it holds. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     if (check_schema(store, err) < 0)
         goto out;
     /* Where a write-ahead log can't be kept (network file systems) SQLite stays with its rollback

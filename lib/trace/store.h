@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/trace/call.h"
+#include "lib/trace/member_state.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 3 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 4 };
 
 struct store;
 
@@ -65,8 +67,23 @@ int store_position_get(struct store *store, int process, unsigned ring, uint64_t
 
 /* A finding, or its new state (same id); sides are replaced. Defined over plain values, since lib/
  * knows nothing of the analyzer. */
+struct store_call { /* a row of finding_call */
+    const char *role, *kind;
+    uint64_t comm, number;
+    struct called called;
+};
+enum { STORE_ACT_CALLS = 3 };
+struct store_act {   /* a row of finding_act */
+    const char *did; /* NULL: not known */
+    int32_t value, rank;
+    uint64_t number;
+    const char *name, *phase;
+    struct store_call call[STORE_ACT_CALLS];
+    int calls;
+};
 struct store_side {
-    const char *ranks, *call, *phase, *where;
+    const char *ranks, *call, *phase, *where; /* call and where: the acts in words */
+    struct store_act act, now;
     int process;
     uint64_t stack, where_stack, since_ns;
     bool stack_is_address, where_stack_is_address;
@@ -81,19 +98,10 @@ struct store_finding {
 };
 int store_finding(struct store *store, const struct store_finding *finding, struct error *err);
 
-/* A member of a communicator as it stands; replaces what was stored of it. "where", since_ns and
- * the stack are those of its process. */
-struct store_member {
-    uint64_t comm;
-    int rank, shown_rank, nranks, process, device;
-    uint64_t issued, started, done, p2p;
-    bool destroyed, ended;
-    const char *where, *phase, *last_call;
-    uint64_t stack;
-    bool stack_is_address;
-    uint64_t since_ns, updated_ns;
-};
-int store_member(struct store *store, const struct store_member *member, struct error *err);
+/* A member of a communicator as it is at updated_ns; replaces what was stored of it. Its place,
+ * since_ns and the stack are those of its process. */
+int store_member(struct store *store, const struct member_state *member, uint64_t updated_ns,
+                 struct error *err);
 
 /* A line of the tree of waits; `id` is its place in it. The first line (id 0) takes the place of
  * the whole tree before; NULL leaves an empty one. */

@@ -1,7 +1,8 @@
 /* store_member.c: the tables member_state and wait_state. */
 #include "lib/trace/store_internal.h"
 
-int store_member(struct store *store, const struct store_member *member, struct error *err)
+int store_member(struct store *store, const struct member_state *member, uint64_t updated_ns,
+                 struct error *err)
 {
     sqlite3_stmt *statement = store_prepare(store, STORE_MEMBER, err);
     if (!statement)
@@ -22,8 +23,7 @@ int store_member(struct store *store, const struct store_member *member, struct 
     };
     const char *const texts[] = {member->where, member->phase, member->last_call};
     const sqlite3_int64 last[] = {(sqlite3_int64)member->stack, member->stack_is_address,
-                                  (sqlite3_int64)member->since_ns,
-                                  (sqlite3_int64)member->updated_ns};
+                                  (sqlite3_int64)member->since_ns, (sqlite3_int64)updated_ns};
     int column = 1;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(statement, column++, numbers[i]);

@@ -1,5 +1,5 @@
-/* What notices and findings say, put together in tables of their own. Each piece is written as it
- * comes, so nothing is kept in memory that a killed collector could lose. */
+/* store_notice.c: what notices say, put together in tables of their own. Each piece is written as
+ * it comes, so nothing is kept in memory that a killed collector could lose. */
 #include <stdio.h>
 #include <string.h>
 
@@ -154,59 +154,4 @@ int store_symbol(struct store *store, int process, uint64_t address, const char 
     sqlite3_bind_text(statement, 5, file, -1, SQLITE_STATIC);
     sqlite3_bind_int(statement, 6, line);
     return store_run(store, statement, err);
-}
-
-static int store_side(struct store *store, uint32_t finding, int index,
-                      const struct store_side *side, struct error *err)
-{
-    sqlite3_stmt *statement = store_prepare(store, STORE_SIDE, err);
-    if (!statement)
-        return -1;
-    sqlite3_bind_int64(statement, 1, finding);
-    sqlite3_bind_int(statement, 2, index);
-    sqlite3_bind_text(statement, 3, side->ranks ? side->ranks : "", -1, SQLITE_STATIC);
-    sqlite3_bind_int(statement, 4, side->process);
-    sqlite3_bind_text(statement, 5, side->call ? side->call : "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 6, side->phase ? side->phase : "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 7, side->where ? side->where : "", -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 8, (sqlite3_int64)side->since_ns);
-    sqlite3_bind_int64(statement, 9, (sqlite3_int64)side->stack);
-    sqlite3_bind_int(statement, 10, side->stack_is_address);
-    sqlite3_bind_int64(statement, 11, (sqlite3_int64)side->where_stack);
-    sqlite3_bind_int(statement, 12, side->where_stack_is_address);
-    return store_run(store, statement, err);
-}
-
-int store_finding(struct store *store, const struct store_finding *finding, struct error *err)
-{
-    sqlite3_stmt *statement = store_prepare(store, STORE_FINDING, err);
-    if (!statement)
-        return -1;
-    const char *const texts[] = {finding->code, finding->severity, finding->certainty,
-                                 finding->state};
-    sqlite3_bind_int64(statement, 1, finding->id);
-    for (int i = 0; i < 4; i++)
-        sqlite3_bind_text(statement, 2 + i, texts[i], -1, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 6, (sqlite3_int64)finding->comm);
-    if (finding->has_number)
-        sqlite3_bind_int64(statement, 7, (sqlite3_int64)finding->number);
-    else
-        sqlite3_bind_null(statement, 7);
-    sqlite3_bind_int64(statement, 8, (sqlite3_int64)finding->first_ns);
-    sqlite3_bind_int64(statement, 9, (sqlite3_int64)finding->last_ns);
-    sqlite3_bind_int64(statement, 10, (sqlite3_int64)finding->times);
-    sqlite3_bind_int64(statement, 11, (sqlite3_int64)finding->fingerprint);
-    sqlite3_bind_text(statement, 12, finding->what ? finding->what : "", -1, SQLITE_STATIC);
-    sqlite3_bind_text(statement, 13, finding->todo ? finding->todo : "", -1, SQLITE_STATIC);
-    if (store_run(store, statement, err) < 0)
-        return -1;
-    if (!(statement = store_prepare(store, STORE_SIDES_REMOVE, err)))
-        return -1;
-    sqlite3_bind_int64(statement, 1, finding->id);
-    if (store_run(store, statement, err) < 0)
-        return -1;
-    for (int i = 0; i < finding->sides; i++)
-        if (store_side(store, finding->id, i, &finding->side[i], err) < 0)
-            return -1;
-    return 0;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/descriptors.h"
 #include "lib/trace/symbols.h"
 #include "lib/trace/trace_source.h"
 
@@ -74,15 +75,58 @@ static int is_database(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0;
 }
 
+static int is_recording(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int is_rings(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "rings", strlen("rings")) == 0;
+}
+
+/* The directory that the file `name` names holds a ring file. */
+static bool has_recordings(const char *directory, const char *name)
+{
+    char path[PATH_MAX], rings[PATH_MAX];
+    struct dirent **entries;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "re");
+    bool is_read = file && fgets(rings, sizeof rings, file);
+    if (file)
+        fclose(file);
+    if (!is_read)
+        return false;
+    rings[strcspn(rings, "\n")] = 0;
+    int count = scandir(rings, &entries, is_recording, NULL);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
+    return count > 0;
+}
+
 static int no_database(const char *directory, struct error *err)
 {
-    char rings[PATH_MAX];
-    snprintf(rings, sizeof rings, "%s/rings", directory);
-    if (access(rings, F_OK) == 0)
+    struct dirent **entries;
+    bool waiting = false;
+    int count = scandir(directory, &entries, is_rings, NULL);
+    for (int i = 0; i < count; i++) {
+        waiting = waiting || has_recordings(directory, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    if (waiting)
         return error_set(err,
                          "no trace database (*.db) in %s, but recordings are waiting: store them "
                          "with 'ddpcheck collect %s'",
                          directory, directory);
+    if (count > 0)
+        return error_set(err,
+                         "the last run recorded into %s made no NCCL call; to find out why: "
+                         "'ddpcheck doctor -- PROGRAM'",
+                         directory);
     return error_set(
         err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
         directory, directory);
@@ -108,6 +152,7 @@ static int add_directory(struct trace *trace, const char *path, struct error *er
 
 int trace_open(struct trace **result, const char *const *paths, int count, struct error *err)
 {
+    descriptors_raise();
     *result = NULL;
     struct trace *trace = calloc(1, sizeof *trace);
     if (!trace || !(trace->symbols = symbols_new())) {
@@ -215,6 +260,11 @@ const char *trace_database_path(const struct trace *trace, int database)
     return trace->sources[database].path;
 }
 
+int trace_database_minor(const struct trace *trace, int database)
+{
+    return trace->sources[database].minor;
+}
+
 int trace_process_of(const struct trace *trace, int database, int process)
 {
     const struct trace_source *source = &trace->sources[database];
@@ -237,6 +287,14 @@ bool trace_complete(struct trace *trace)
         if (!source_complete(&trace->sources[i]))
             return false;
     return true;
+}
+
+int trace_unrecorded(struct trace *trace)
+{
+    int count = 0;
+    for (int i = 0; i < trace->source_count; i++)
+        count += source_unrecorded(&trace->sources[i]);
+    return count;
 }
 
 uint64_t trace_hang_after_ns(struct trace *trace)

@@ -35,6 +35,10 @@ uint64_t trace_event_count(struct trace *trace); /* rows so far, for progress an
 /* True if the collector of every database ended in order (else the trace may go on, or was cut). */
 bool trace_complete(struct trace *trace);
 
+/* How many processes the collectors knew of and could not record (descriptors or memory ran out).
+ */
+int trace_unrecorded(struct trace *trace);
+
 /* The silence that the collectors took for a hang (--hang-after), the shortest of several; 0 if
  * they do not say: the analyzer's usual. A reader that takes the same finds the same. */
 uint64_t trace_hang_after_ns(struct trace *trace);
@@ -45,6 +49,8 @@ struct sqlite3;
 int trace_database_count(const struct trace *trace);
 struct sqlite3 *trace_database(const struct trace *trace, int database);
 const char *trace_database_path(const struct trace *trace, int database);
+/* The minor schema version of a database. */
+int trace_database_minor(const struct trace *trace, int database);
 int trace_process_of(const struct trace *trace, int database, int process);
 
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */

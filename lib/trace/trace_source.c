@@ -12,7 +12,7 @@
 
 #include "lib/trace/store_internal.h"
 
-enum { BUSY_TIMEOUT_MS = 5000 };
+enum { BUSY_TIMEOUT_MS = 5000, LENGTH_MAX = 64 << 20 /* of a text or a row */ };
 
 int source_failed(struct trace_source *source, const char *doing, struct error *err)
 {
@@ -84,6 +84,9 @@ static int open_with(struct trace_source *source, const char *parameters)
     if (code != SQLITE_OK)
         return code;
     sqlite3_busy_timeout(source->db, BUSY_TIMEOUT_MS);
+    /* The file may come from anybody. */
+    sqlite3_db_config(source->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_limit(source->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
     query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
     return code;
 }
@@ -107,6 +110,25 @@ static int64_t partial_page(struct trace_source *source)
                    status.st_size % page
                ? status.st_size
                : 0;
+}
+
+/* A view in place of a table could go on for ever, a table of a module do anything. */
+static int check_tables(struct trace_source *source, struct error *err)
+{
+    static const char sql[] =
+        "SELECT name FROM sqlite_master WHERE name IN ('meta', 'api', 'datatype', 'redop', "
+        "'process', 'event', 'string', 'stack', 'module', 'symbol', 'finding', 'finding_side', "
+        "'finding_act', 'finding_call', 'ring_position', 'python', 'imported', 'lack', "
+        "'member_state', 'wait_state', 'process_state', 'operation_block') "
+        "AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%' OR sql LIKE '%GENERATED%') LIMIT 1";
+    sqlite3_stmt *statement = NULL;
+    int result = 0;
+    if (sqlite3_prepare_v2(source->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        result = error_set(err, "%s is no trace as ddpcheck writes it: '%s' is not a plain table",
+                           source->path, (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return result;
 }
 
 /* Opens the file as it can be opened: usual; with no place for the log's index (read-only
@@ -133,8 +155,10 @@ static int open_database(struct trace_source *source, struct error *err)
     if (code == SQLITE_OK && !source->cut_at &&
         !has_log(source->path)) /* the log may hold what the file lacks */
         source->cut_at = partial_page(source);
+    if (!source->cut_at)
+        sqlite3_db_config(source->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (code == SQLITE_OK)
-        return 0;
+        return check_tables(source, err);
     int number = source->db ? sqlite3_system_errno(source->db) : ENOMEM;
     if ((code & 0xff) == SQLITE_CANTOPEN && number)
         return error_set(err, "can't read %s: %s", source->path, strerror(number));
@@ -158,6 +182,7 @@ static int check_version(struct trace_source *source, struct error *err)
                          ", this ddpcheck reads %d.x; use the ddpcheck that wrote it, "
                          "or a newer one",
                          source->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR);
+    source->minor = (int)(version % 1000);
     return 0;
 }
 
@@ -351,6 +376,15 @@ int source_fetch(struct trace_source *source, struct error *err)
     if (!source->damaged)
         source->limit = source->last;
     return result;
+}
+
+int source_unrecorded(struct trace_source *source)
+{
+    int code;
+    return (int)query_integer(
+        source->db,
+        "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'unrecorded'",
+        &code);
 }
 
 bool source_complete(struct trace_source *source)

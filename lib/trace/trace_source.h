@@ -18,6 +18,7 @@ struct trace_source {
     int64_t cut_at;      /* bytes that are left of a file that was cut off; 0 whole */
     int *processes;      /* the trace's number of each process of this database */
     int process_count;
+    int minor; /* of its schema */
     bool has_head, damaged;
     int head_process; /* the event to come: as the database numbers processes */
     struct record head;
@@ -37,6 +38,9 @@ int source_read_processes(struct trace_source *source,
 
 /* Reads the next event into head. Returns 1, 0 at the end, -1 with err. */
 int source_fetch(struct trace_source *source, struct error *err);
+
+/* How many processes its collector knew of and could not record. */
+int source_unrecorded(struct trace_source *source);
 
 /* True if its collector ended in order. */
 bool source_complete(struct trace_source *source);

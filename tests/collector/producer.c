@@ -1,11 +1,13 @@
 /* A process that records as libddpcheck.so does, through ring.h alone: no CUDA, no shim.
  *
  *     collector_producer RINGS JOURNAL THREADS RECORDS SEED [lossy] [exit=N] [slots] [pause=US]
+ * [closed]
  *
  * Each thread appends RECORDS records whose every field follows from (SEED, thread, index), so that
  * a reader can check them bit by bit, and after each append counts it in JOURNAL (one 64-bit number
  * per thread, mapped shared): what JOURNAL counts was in the ring when the process was killed.
- * Without `lossy` a full ring is waited for. */
+ * Without `lossy` a full ring is waited for. With `closed` it closes the ring file, and so loses
+ * its lock, but writes on. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -25,7 +27,7 @@ static struct ring_file *file;
 static _Atomic uint64_t *journal;
 static uint64_t seed, records;
 static long pause_us;
-static int lossy;
+static int lossy, ring_fd;
 
 static void die(const char *what)
 {
@@ -91,6 +93,11 @@ static void make_file(const char *rings, int threads)
                                           .start_ticks = ticks,
                                           .realtime_ns = clock_ns(CLOCK_REALTIME),
                                           .monotonic_ns = clock_ns(CLOCK_MONOTONIC)};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    struct stat namespace;
+    file->locked = fcntl(fd, F_SETLK, &lock) == 0;
+    file->pid_namespace = stat("/proc/self/ns/pid", &namespace) == 0 ? namespace.st_ino : 0;
+    ring_fd = fd;
     strcpy(file->process.boot_id, "test");
     strcpy(file->process.host, "testhost");
     strcpy(file->process.program, "collector_producer");
@@ -156,15 +163,16 @@ int main(int argc, char **argv)
 {
     if (argc < 6) {
         fprintf(stderr, "usage: collector_producer RINGS JOURNAL THREADS RECORDS SEED [lossy] "
-                        "[exit=N] [slots] [pause=US]\n");
+                        "[exit=N] [slots] [pause=US] [closed]\n");
         return 9;
     }
-    int threads = atoi(argv[3]), status = 0, slots = 0;
+    int threads = atoi(argv[3]), status = 0, slots = 0, closed = 0;
     records = strtoull(argv[4], NULL, 10);
     seed = strtoull(argv[5], NULL, 10);
     for (int i = 6; i < argc; i++) {
         lossy |= !strcmp(argv[i], "lossy");
         slots |= !strcmp(argv[i], "slots");
+        closed |= !strcmp(argv[i], "closed");
         sscanf(argv[i], "exit=%d", &status);
         sscanf(argv[i], "pause=%ld", &pause_us);
     }
@@ -175,6 +183,8 @@ int main(int argc, char **argv)
         atomic_store(&file->slot[0].done, 5);
         atomic_store(&file->slots, 1);
     }
+    if (closed)
+        close(ring_fd);
     pthread_t thread[THREADS_MAX];
     for (int i = 0; i < threads; i++)
         if (pthread_create(&thread[i], NULL, produce, (void *)(uintptr_t)i))

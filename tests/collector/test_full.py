@@ -2,12 +2,13 @@
 Needs a small tmpfs, so root; without it the test is skipped."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 
-from tool import Trace, stop, wait_until
+from tool import EVENT_QUERY, Trace, stop, wait_until
 
 
 def main():
@@ -60,10 +61,37 @@ def main():
             said = collector.stderr.read()
             assert before < 20000 and said.count("no space left") == 1 and "takes records again" in said, (before, said)
             assert trace.check_complete() == 32000
+        ends_while_full(mount)
+        ends_while_full(mount)
     finally:
         subprocess.run(["umount", "-l", mount])
         os.rmdir(mount)
     print("full twice: nothing lost")
+
+
+def ends_while_full(mount):
+    """A job that ends before there is room again: `ddpcheck run` does not wait for it, says what is stored and what is not,
+    and the next collector stores the rest."""
+    subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
+    with Trace(sys.argv[1], "ends", parent=mount) as trace:
+        os.makedirs(trace.rings(), mode=0o700, exist_ok=True)
+        journal = os.path.join(trace.folder, "journal-7")
+        run = subprocess.Popen([trace.tool, "run", "-o", trace.path, "--", trace.producer_program, trace.rings(), journal, "1", "3000", "7",
+                                "lossy", "pause=1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 30, "the first record")
+        subprocess.run(["mount", "-o", "remount,size=%dk" % (used(mount) + 128), mount], check=True)
+        said, _ = run.communicate(timeout=120)
+        assert run.returncode == 0, said
+        assert "was full: " in said and "processes of the job still run" not in said and "no NCCL call" not in said, said
+        stored, unstored = map(int, re.search(r"(\d+) records are stored, (\d+) are not", said).groups())
+        assert stored > 0 and unstored > 0, said
+        assert trace.query("SELECT count(*) FROM event")[0][0] == stored, said
+        subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
+        done = trace.collect()
+        assert done.returncode == 0, done.stderr
+        indexes = [row[0] for row in trace.query("SELECT w1 FROM event WHERE api = ? ORDER BY seq", EVENT_QUERY)]
+        assert len(indexes) > stored and indexes == sorted(set(indexes)), (stored, unstored, len(indexes))
+        assert trace.query("SELECT value FROM meta WHERE key = 'ended'"), done.stderr
 
 
 def used(mount):

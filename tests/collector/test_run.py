@@ -29,6 +29,8 @@ def command_line():
         (["collect", "--dameon", "x"], 2, "", "did you mean --daemon?"), (["collect", "a", "b"], 2, "", "only one DIR is possible"),
         (["run", "--emulate", "x", "--", "ls"], 2, "", "needs a number"), (["run", "--on-finding=stop", "ls"], 2, "", "is one of warn|abort"),
         (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "missing PROGRAM"), (["run", "--help"], 0, "--error-exitcode N", ""),
+        (["version"], 0, "ddpcheck ", ""), (["help", "run"], 0, "--error-exitcode N", ""), (["help"], 0, "Usage: ddpcheck", ""),
+        (["help", "reprot"], 2, "", "did you mean 'report'?"), (["run"], 2, "", "try 'ddpcheck run -- ./train'"),
         (["run", "-z", "ls"], 2, "", "no option -z"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
         (["collect", "/proc/self/nothing"], 2, "", "can't make the trace directory"),
     ]
@@ -50,6 +52,16 @@ def command_line():
         sqlite3.connect(path).executescript("PRAGMA application_id = 0x44445043; PRAGMA user_version = 2000")
         done = call("collect", folder)
         check("newer", done.returncode == 2 and "trace schema 2.0" in done.stderr, done)
+
+
+def no_nccl_call():
+    """The trace of a program that never called NCCL: the same answer from every reader, and it leads on."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = call("run", "-o", folder, "--", "true")
+        check("true", done.returncode == 0 and "no NCCL call" in done.stderr, done)
+        for reader in (["report"], ["tui", "--once"], ["stacks"]):
+            done = call(*reader, folder)
+            check(reader, done.returncode == 2 and "made no NCCL call" in done.stderr and "doctor" in done.stderr, done)
 
 
 def doctor():
@@ -133,6 +145,7 @@ def main():
     if not os.path.exists(SHIM):
         print("command line and doctor ok; 'run' needs libddpcheck.so, which was not built")
         return
+    no_nccl_call()
     with tempfile.TemporaryDirectory() as folder:
         for part in (statuses, signals, timeout_ends_all, terminal):
             part(folder)

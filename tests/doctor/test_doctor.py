@@ -147,6 +147,8 @@ def python(at):
     check("no packages", doctor(torchrun, "train.py"), "Python's NCCL", "warn", "no nvidia-nccl package", "preload")
     packages = "env/lib/python3.11/site-packages/"
     at.build(packages + "nvidia/nccl/lib/libnccl.so.2", DEFINES, "-shared", "-fPIC")
+    at.build(packages + "torch/lib/libtorch_cpu.so", NOTHING, "-shared", "-fPIC")
+    check("CPU build", doctor(torchrun), "Python's PyTorch", "warn", "without CUDA: its jobs use gloo", "preload", "pip install torch")
     torch = packages + "torch/lib/libtorch_cuda.so"
     at.build(torch, "int ncclAllReduce(void); int all(void); int all(void) { return ncclAllReduce(); }", "-shared", "-fPIC")
     lines = doctor(torchrun, "train.py")
@@ -165,13 +167,24 @@ def environment(at):
     check("profiler", doctor(program, environment={"NSYS_PROFILING_SESSION_ID": "7"}), "CUPTI", "ok", "both work")
 
 
+def versions(at):
+    program, emulated = at.build("versions", NOTHING), {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "ddpcheck", "emu")}
+    if not os.path.exists(os.path.join(emulated["LD_LIBRARY_PATH"], "libcuda.so.1")):
+        return
+    check("driver as new", doctor(program, environment=emulated), "CUDA runtime", "ok", "13.0")
+    check("old driver", doctor(program, environment={**emulated, "DDPCHECK_EMU_DRIVER_VERSION": "12080"}), "CUDA runtime", "warn",
+          "newer than the driver (12.8): its calls fail with error 35", todo="newer driver")
+
+
 def shown(at):
     done = subprocess.run([TOOL, "doctor", "--", at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and "It will work: ddpcheck run --plugin -- " in done.stdout and "\033" not in done.stdout, done
+    gpu = "ok    CUDA driver" in done.stdout
+    command = "It will work: ddpcheck run --plugin -- " if gpu else "on 4 emulated ones: ddpcheck run --emulate 4 --plugin -- "
+    assert done.returncode == 0 and command in done.stdout and "\033" not in done.stdout, done
 
 
 with tempfile.TemporaryDirectory(prefix="ddpcheck-doctor-") as top:
-    for case in (nccl, reached, cuda, started, python, environment, shown):
+    for case in (nccl, reached, cuda, started, python, environment, versions, shown):
         case(Folder(top))
 if failures:
     sys.exit("%d failed" % failures)

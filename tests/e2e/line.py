@@ -21,6 +21,7 @@ class Line:
         self.tool = os.path.join(self.build, "bin", "ddpcheck")
         self.shim = os.path.join(self.build, "lib", "libddpcheck.so")
         self.emu = os.path.join(self.build, "lib", "ddpcheck", "emu")
+        self.redirect = os.path.join(self.emu, "libddpcheck_emu_redirect.so")   # LD_AUDIT: before what programs bring along
         self.trainer = os.path.join(self.build, "bin", "ddptrain")
         self.devices = devices
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-" + name + "-")
@@ -49,7 +50,8 @@ class Line:
         """What a user sets who preloads the shim by hand."""
         paths = [self.emu] + ([os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else [])
         return {**os.environ, "LD_PRELOAD": self.shim, "DDPCHECK_DIR": self.trace,
-                "LD_LIBRARY_PATH": ":".join(paths), "DDPCHECK_EMU_DEVICES": str(self.devices), **more}
+                "LD_LIBRARY_PATH": ":".join(paths), "LD_AUDIT": self.redirect,
+                "DDPCHECK_EMU_DEVICES": str(self.devices), **more}
 
     def start_bare(self, program, **more):
         return subprocess.Popen(program, cwd=self.folder, env=self.bare_environment(**more), stdin=subprocess.DEVNULL,

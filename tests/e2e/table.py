@@ -96,8 +96,8 @@ def watched(build, name):
 
 
 def first_finding(text):
-    """The report's finding, without what stands below it."""
-    return text.split("\n  To do:")[0].strip("\n")
+    """The report's first finding, without what stands below it."""
+    return re.split(r"\n(?=\S|  (?:\S+: )?(?:possible )?(?:error|warning|note) DC)", text.strip("\n"))[0].strip("\n")
 
 
 def faults_of_trainer(build):

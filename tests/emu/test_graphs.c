@@ -147,6 +147,34 @@ static void waiting_breaks_a_capture(void **state)
     OK(cudaStreamDestroy(stream));
 }
 
+/* What may not be called beside a capture in global mode breaks it, from any thread whose mode is
+ * global; in the relaxed mode nothing is forbidden. */
+static void queries_break_global_captures(void **state)
+{
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    cudaStream_t stream;
+    cudaEvent_t event;
+    cudaGraph_t graph;
+    void *memory;
+
+    (void)state;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaEventCreate(&event));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    OK(cudaThreadExchangeStreamCaptureMode(&mode));
+    OK(cudaEventQuery(event));
+    OK(cudaMalloc(&memory, 10));
+    OK(cudaThreadExchangeStreamCaptureMode(&mode));
+    OK(cudaLaunchHostFunc(stream, count_up, NULL));
+    EXPECT(cudaEventQuery(event), cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaLaunchHostFunc(stream, count_up, NULL), cudaErrorStreamCaptureInvalidated);
+    EXPECT(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+    OK(cudaEventQuery(event));
+    OK(cudaFree(memory));
+    OK(cudaEventDestroy(event));
+    OK(cudaStreamDestroy(stream));
+}
+
 static void branches_must_join(void **state)
 {
     cudaStream_t stream, side;
@@ -227,6 +255,7 @@ int main(void)
         cmocka_unit_test_setup(branches_run_side_by_side, reset_devices),
         cmocka_unit_test_setup(launches_are_ordered_with_the_stream, reset_devices),
         cmocka_unit_test_setup(waiting_breaks_a_capture, reset_devices),
+        cmocka_unit_test_setup(queries_break_global_captures, reset_devices),
         cmocka_unit_test_setup(branches_must_join, reset_devices),
         cmocka_unit_test_setup(nodes_are_added_by_hand, reset_devices),
     };

@@ -1,5 +1,6 @@
 /* fork and exit, with streams that hang. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,8 +110,22 @@ static void reset_lets_go_of_a_hung_stream(void **state)
     gate_open(&never);
 }
 
-int main(void)
+/* With DDPCHECK_EMU_DRIVER_VERSION=12080: every call but those that find it out fails. */
+static int fails_as_insufficient(void)
 {
+    void *memory;
+    int driver = 0, runtime = 0;
+    bool told = !cudaDriverGetVersion(&driver) && !cudaRuntimeGetVersion(&runtime);
+
+    return told && driver == 12080 && runtime >= 13000 &&
+           cudaMalloc(&memory, 1) == cudaErrorInsufficientDriver &&
+           cudaGetLastError() == cudaErrorInsufficientDriver;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "old-driver"))
+        return !fails_as_insufficient();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fresh_process_may_use_cuda), /* first: nothing has used CUDA here yet */
         cmocka_unit_test(devices_are_the_same_in_every_process),

@@ -1,5 +1,9 @@
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "support.h"
 
@@ -87,6 +91,44 @@ static void pointers_tell_what_they_are(void **state)
     OK(cudaFree(device));
     OK(cudaFree(managed));
     OK(cudaFreeHost(pinned));
+    free(own);
+}
+
+static int register_mapping(int file)
+{
+    void *mapping = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    int error;
+
+    assert_ptr_not_equal(mapping, MAP_FAILED);
+    error = cudaHostRegister(mapping, 4096, cudaHostRegisterDefault);
+    if (!error)
+        OK(cudaHostUnregister(mapping));
+    munmap(mapping, 4096);
+    return error;
+}
+
+/* A driver pins whole pages, each once, and no pages of files on disk. */
+static void what_can_be_registered(void **state)
+{
+    char *own = aligned_alloc(4096, 8192), path[] = "/var/tmp/ddpcheck-emu-XXXXXX";
+    int file = mkstemp(path), shared = memfd_create("shared", MFD_CLOEXEC);
+    struct statfs system;
+
+    (void)state;
+    OK(cudaHostRegister(own, 100, cudaHostRegisterDefault));
+    EXPECT(cudaHostRegister(own + 200, 100, cudaHostRegisterDefault),
+           cudaErrorHostMemoryAlreadyRegistered);
+    OK(cudaHostRegister(own + 4096, 100, cudaHostRegisterDefault));
+    OK(cudaHostUnregister(own));
+    OK(cudaHostUnregister(own + 4096));
+    assert_true(file >= 0 && shared >= 0 && !unlink(path));
+    assert_true(!ftruncate(file, 4096) && !ftruncate(shared, 4096) && !fstatfs(file, &system));
+    assert_int_equal(register_mapping(shared), cudaSuccess);
+    if (system.f_type != TMPFS_MAGIC)
+        assert_int_equal(register_mapping(file), cudaErrorInvalidValue);
+    cudaGetLastError();
+    close(file);
+    close(shared);
     free(own);
 }
 
@@ -186,6 +228,7 @@ int main(void)
         cmocka_unit_test_setup(allocations_are_apart, reset_devices),
         cmocka_unit_test_setup(memory_ends, reset_devices),
         cmocka_unit_test_setup(pointers_tell_what_they_are, reset_devices),
+        cmocka_unit_test_setup(what_can_be_registered, reset_devices),
         cmocka_unit_test_setup(use_after_free_is_illegal_and_sticky, reset_devices),
         cmocka_unit_test_setup(free_waits_for_the_device, reset_devices),
         cmocka_unit_test_setup(stream_ordered_allocation, reset_devices),

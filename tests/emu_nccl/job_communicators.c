@@ -270,6 +270,9 @@ static void registration(struct rank *me)
     ncclWindow_t window;
     int host;
 
+    buffer = &host;
+    NCCL(ncclMemAlloc(&buffer, 0));
+    CHECK_EQUAL(buffer == NULL, 1);
     NCCL(ncclMemAlloc(&buffer, 1 << 16));
     NCCL(ncclCommRegister(me->comm, buffer, 1 << 16, &handle));
     NCCL(ncclCommWindowRegister(me->comm, buffer, 1 << 16, &window, NCCL_WIN_COLL_SYMMETRIC));

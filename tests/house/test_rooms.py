@@ -19,6 +19,7 @@ TARGETS = {
 # A part of the shim keeps its state in one struct, so that the child of a fork forgets it as one. What there is beside it:
 OTHER_VARIABLES = {
     "shim/shim": {"thread_self", "problems_printed"},       # a thread's; not printed again in a forked child
+    "shim/environment": {"first_environment"},              # the process's
     "stacks/stacks": {"unwinder"}, "stacks/frames": {"find_entry", "description"},      # the library's; of one call
     "plugin/nvtx": {"depth"}, "plugin/profiler_versions": {"ncclProfiler_v%d" % version for version in range(1, 6)},
 }

@@ -1,5 +1,6 @@
 """Imports files with the built ddpcheck and reads what its report says."""
 
+import datetime
 import json
 import os
 import shutil
@@ -20,8 +21,17 @@ class Result:
         return {finding["code"]: [side["ranks"] for side in finding["sides"]]
                 for finding in self.findings if finding["state"] == "open"}
 
+    def severity(self, code):
+        return next(finding["severity"] for finding in self.findings if finding["code"] == code)
+
     def what(self, code):
         return next(finding["what"] for finding in self.findings if finding["code"] == code)
+
+    def seconds(self, code):
+        """From the finding's first time to its last."""
+        first, last = next((finding["first"], finding["last"]) for finding in self.findings if finding["code"] == code)
+        begin, end = (datetime.datetime.fromisoformat(time[:26]) for time in (first, last))
+        return round((end - begin).total_seconds(), 1)
 
 
 class Importer(unittest.TestCase):

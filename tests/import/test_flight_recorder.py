@@ -444,5 +444,67 @@ class Damage(Dumps):
             self.assertIn(words, done.stderr)
 
 
+class SeveralNodes(Dumps):
+    def faulty(self):
+        jobs = {rank: rows() for rank in range(RANKS)}
+        jobs[2][5] = flight.entry(5, "all_reduce", sizes=[[999]])
+        return {rank: flight.pickle(flight.dump(entries, ranks=RANKS)) for rank, entries in jobs.items()}
+
+    def test_names_by_node(self):
+        """Nodes put their names before the rank, or have a directory each: it is one job all the same."""
+        for names in ("nccl_trace_rank_container-node%02d_%d", "host%d.pci3_rank_%d", "node%d/comm_lib_trace_rank_%d"):
+            with self.subTest(names):
+                folder = names[:4]
+                for rank, content in self.faulty().items():
+                    self.write(folder + "/" + names % (rank // 2, rank), content)
+                result = self.importing(os.path.join(self.folder, folder))
+                self.assertEqual((result.status, result.codes()), (0, {"DC102": ["0-1,3", "2"]}), result.err)
+
+    def test_a_set_without_the_culprit(self):
+        """The others wait, in what, and for whom."""
+        for rank in (0, 1, 3):
+            entries = rows() + [flight.entry(OPERATIONS, "all_reduce", state="started")]
+            self.write("dumps/rank_%d" % rank, flight.pickle(flight.dump(entries, ranks=RANKS)))
+        result = self.importing(os.path.join(self.folder, "dumps"))
+        self.assertEqual((result.codes(), result.severity("DC902")), ({"DC902": ["2"]}, "error"))
+        self.assertIn("nothing of 2: what they did is not checked; all ranks that have a file wait in "
+                      "ncclAllReduce(count=1024, float32) #9", result.what("DC902"))
+
+    def test_an_empty_dump_is_said_to_be_empty(self):
+        for rank in range(2):
+            self.write("dumps/rank_%d" % rank, flight.pickle(flight.dump([])))
+        result = self.importing(os.path.join(self.folder, "dumps"))
+        self.assertEqual(result.status, 2)
+        self.assertIn("it holds no operation: Flight Recorder was off", result.err)
+
+    def test_backend_xccl(self):
+        jobs = {rank: [{**row, "profiling_name": "xccl:all_reduce"} for row in rows()] for rank in range(RANKS)}
+        jobs[1][4]["input_sizes"] = [[7]]
+        for rank, entries in jobs.items():
+            self.write("xpu/rank_%d" % rank, flight.pickle(flight.dump(entries, ranks=RANKS)))
+        self.assertEqual(self.importing(os.path.join(self.folder, "xpu")).codes(), {"DC102": ["0,2-3", "1"]})
+
+
+class Coalesced(Dumps):
+    def of(self, calls):
+        """calls(rank): the rows of one coalesced operation, before the row that closes it."""
+        def change(jobs):
+            for rank, entries in jobs.items():
+                made = calls(rank)
+                entries[:] = entries[:2] + [{**row, "collective_seq_id": 3} for row in made]
+                entries += [flight.entry(2 + len(made), "coalesced", seq=3, sizes=[], types=[])]
+        return self.codes_of(change)
+
+    def test_other_sizes(self):
+        result = self.of(lambda rank: [flight.entry(2, "all_reduce"), flight.entry(3, "all_reduce", sizes=[[210 if rank == 1 else 200]])])
+        self.assertEqual(result.codes(), {"DC102": ["0,2-3", "1"]})
+
+    def test_all_reduce_coalesced(self):
+        def change(jobs):
+            for rank, entries in jobs.items():
+                entries[5] = flight.entry(5, "allreduce_coalesced", sizes=[[8], [210 if rank == 1 else 200]], types=["Float", "Float"])
+        self.assertEqual(self.codes_of(change).codes(), {"DC102": ["0,2-3", "1"]})
+
+
 if __name__ == "__main__":
     main()

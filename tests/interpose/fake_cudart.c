@@ -124,12 +124,12 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
-/* Kernels of the tests: two pointers, a number, a struct of two words. */
+/* Kernels of the tests: two pointers, a number, a struct of two words, one of a word, a number. */
 CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
-    static const size_t offsets[] = {0, 8, 16, 24}, sizes[] = {8, 8, 4, 16};
+    static const size_t offsets[] = {0, 8, 16, 24, 40, 48}, sizes[] = {8, 8, 4, 16, 8, 8};
     (void)function;
-    if (index >= 4)
+    if (index >= 6)
         return CUDA_ERROR_INVALID_VALUE;
     *offset = offsets[index];
     *bytes = sizes[index];
@@ -176,6 +176,8 @@ CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t v
     (void)stream, (void)flags;
     if (getenv("FAKE_NO_WRITES"))
         return CUDA_ERROR_NOT_SUPPORTED;
+    if (getenv("FAKE_FAILING_WRITES"))
+        return CUDA_ERROR_INVALID_VALUE;
     *(volatile uint64_t *)address = value;
     return CUDA_SUCCESS;
 }

@@ -129,6 +129,18 @@ static void nonblocking(void)
     EXPECT(!ncclAllReduce(memory, memory, 1, ncclFloat32, ncclSum, comm, stream));
 }
 
+static void nonblocking_abort(void)
+{
+    nonblocking();
+    EXPECT(!ncclCommAbort(comm));
+}
+
+static void nonblocking_destroy(void)
+{
+    nonblocking();
+    EXPECT(!ncclCommDestroy(comm));
+}
+
 static void runtime(void)
 {
     begin(2, 0);
@@ -138,12 +150,16 @@ static void runtime(void)
     } pair = {memory + 4, 77};
     float *to = memory + 8;
     int number = 3;
-    void *arguments[] = {&memory, &to, &number, &pair};
+    struct capture {
+        float *from;
+    } capture = {memory + 12};
+    unsigned long address = (unsigned long)(memory + 2); /* but a number by its type */
+    void *arguments[] = {&memory, &to, &number, &pair, &capture, &address};
     /* The fake runtime takes the function for its own name. */
-    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){4, 2, 1}, (dim3){32, 1, 1}, arguments, 0,
-                             stream));
-    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair", (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0,
-                             stream));
+    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair7Capturem", (dim3){4, 2, 1}, (dim3){32, 1, 1},
+                             arguments, 0, stream));
+    EXPECT(!cudaLaunchKernel("_Z3addPKfPfi4Pair7Capturem", (dim3){1, 1, 1}, (dim3){1, 1, 1},
+                             arguments, 0, stream));
     EXPECT(!cudaLaunchKernel("extern_c", (dim3){1, 1, 1}, (dim3){1, 1, 1}, arguments, 0, stream));
     cudaEvent_t event;
     EXPECT(!cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -266,6 +282,8 @@ static const struct {
     {"children", children},
     {"reuse", reuse},
     {"nonblocking", nonblocking},
+    {"nonblocking_abort", nonblocking_abort},
+    {"nonblocking_destroy", nonblocking_destroy},
     {"runtime", runtime},
     {"threads", threads},
     {"many_threads", many_threads},

@@ -1,6 +1,7 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as
  * frameworks find it, work on streams that are older than the shim, memory that NCCL uses and
- * memory that it does not. job_capture graph|driver|before|host|shapes|selection|blocking|nodes */
+ * memory that it does not. job_capture
+ * graph|driver|before|host|shapes|selection|blocking|nodes|queries */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -179,6 +180,31 @@ static void run_host(void)
     end();
 }
 
+/* Work is under way while a stream is captured in the mode that forbids queries to all threads; the
+ * second capture is begun past the shim. */
+static void run_queries(void)
+{
+    void *runtime = dlopen("libcudart.so.13", RTLD_LAZY);
+    __typeof__(&cudaStreamBeginCapture) begin_unseen =
+        (__typeof__(begin_unseen))dlvsym(runtime, "cudaStreamBeginCapture", "libcudart.so.13");
+    __typeof__(&cudaStreamBeginCapture) begin_ways[] = {cudaStreamBeginCapture, begin_unseen};
+    cudaStream_t captured;
+    ncclResult_t state;
+    begin();
+    TRY(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+    for (int i = 0; i < 2; i++) {
+        cudaGraph_t graph;
+        all_reduce(stream);
+        TRY(begin_ways[i](captured, cudaStreamCaptureModeGlobal));
+        TRY(cudaMemsetAsync(to, 0, BYTES, captured));
+        TRY(ncclCommGetAsyncError(comm, &state));
+        TRY(cudaStreamEndCapture(captured, &graph));
+        TRY(cudaGraphDestroy(graph));
+    }
+    all_reduce(stream);
+    end();
+}
+
 static void run_before(void)
 {
     cudaStream_t blocking;
@@ -282,7 +308,7 @@ int main(int argc, char **argv)
     } modes[] = {
         {"graph", run_graph},       {"driver", run_driver}, {"host", run_host},
         {"before", run_before},     {"shapes", run_shapes}, {"selection", run_selection},
-        {"blocking", run_blocking}, {"nodes", run_nodes},
+        {"blocking", run_blocking}, {"nodes", run_nodes},   {"queries", run_queries},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

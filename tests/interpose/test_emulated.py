@@ -110,6 +110,17 @@ def test_hashes_find_no_room():
             assert 1500 < made <= 2048 and lost > 500, "%d hashes made, %d lost" % (made, lost)
 
 
+def test_many_devices_with_much_memory():
+    program = ("import ctypes; cuda = ctypes.CDLL('libcudart.so.13'); count = ctypes.c_int(); free, total = ctypes.c_size_t(), "
+               "ctypes.c_size_t(); cuda.cudaGetDeviceCount(ctypes.byref(count)); status = cuda.cudaSetDevice(count.value - 1); "
+               "cuda.cudaMemGetInfo(ctypes.byref(free), ctypes.byref(total)); print(status, count.value, total.value >> 30)")
+    for size, gigabytes in (("3g", 3), ("16384M", 16), ("", 8), ("12X", 8)):
+        with Run(sys.executable, "-c", program, preload=False, LD_LIBRARY_PATH=EMULATOR, DDPCHECK_EMU_DEVICES="256",
+                 DDPCHECK_EMU_MEMORY=size) as run:
+            equal((run.status, run.out), (0, "0 256 %d\n" % gigabytes), size)
+            equal(run.err.count("is not a size"), int(size == "12X"), run.err)
+
+
 def test_a_killed_job_leaves_its_records():
     with watch("true") as run:
         process = subprocess.Popen([RANKS], env=run.environment, start_new_session=True,
@@ -198,6 +209,14 @@ def test_host_functions():
     assert threads.isdisjoint({of(records, "cudaLaunchHostFunc")[0]["thread"]}), "on another thread"
 
 
+def test_captures_are_not_broken_by_queries():
+    """A driver without stream writes: events are queried instead, but never in a way that a capture forbids."""
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "queries", DDPCHECK_EMU_STREAM_WRITES="0").ok() as run:
+        records = run.records()
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(3, 3)], "progress")
+        equal(len(of(records, "notice_blind")), 1, "that events are queried is recorded, once")
+
+
 def test_shapes():
     records = capture("shapes")
     box = of(records, "cudaMalloc3D")[0]
@@ -248,7 +267,8 @@ def test_selection_keeps_order():
 
 if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
-                 test_driver, test_what_was_there_before, test_host_functions, test_shapes, test_nodes_added_by_hand, test_selection,
+                 test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries, test_shapes,
+                 test_nodes_added_by_hand, test_selection,
                  test_selection_keeps_order):
         test()
         print("passed", test.__name__)

@@ -123,16 +123,16 @@ def test_runtime():
         records = run.records()
         base = of(records, "cudaMalloc")[0]["memory.pointer"]
         launches = of(records, "cudaLaunchKernel")
-        name = signed(fnv(b"_Z3addPKfPfi4Pair"))
+        name = signed(fnv(b"_Z3addPKfPfi4Pair7Capturem"))
         equal([(r["launch.function"], r["launch.grid"], r["launch.block"]) for r in launches[:2]], [(name, 8, 32), (name, 1, 1)],
               "launches")
         for launch in launches[:2]:
-            equal((launch["launch.count"], launch["launch.written"], launch["launch.inferred"]), (3, 0b110, 0b100), "pointers")
-            equal([launch["launch.pointer[%d]" % i] - base for i in range(3)], [0, 32, 16], "pointers")
-        equal((launches[2]["launch.count"], launches[2]["launch.written"], launches[2]["launch.inferred"]), (3, 0b111, 0b100),
+            equal((launch["launch.count"], launch["launch.written"], launch["launch.inferred"]), (4, 0b1110, 0b1100), "pointers")
+            equal([launch["launch.pointer[%d]" % i] - base for i in range(4)], [0, 32, 16, 48], "pointers")
+        equal((launches[2]["launch.count"], launches[2]["launch.written"], launches[2]["launch.inferred"]), (5, 0b11111, 0b100),
               "a name that says nothing: everything may be written")
         strings = [r["text"] for r in of(records, "notice_string") if r["string.id"] == name]
-        equal(strings, ["_Z3addPKfPfi4Pair"], "name, told once")
+        equal(strings, ["_Z3addPKfPfi4Pair7Capturem"], "name, told once")
         event = of(records, "cudaEventCreateWithFlags")[0]["event.event"]
         stream = of(records, "cudaStreamCreate")[0]["stream"]
         equal([(r["event.event"], r["stream"]) for r in of(records, "cudaEventRecord") + of(records, "cudaStreamWaitEvent")],
@@ -159,6 +159,18 @@ def test_next_is_relative_to_the_caller():
     program = os.path.join(PROGRAMS, "interpose_next")
     with Run(program, preload=False).ok(), Run(program).ok() as run:
         equal(run.files(), [], "ring files")
+
+
+def test_each_library_calls_its_own_runtime_and_nccl():
+    """12 and 13 with the shim as without it, whichever comes first, also where nothing is recorded."""
+    program, folder = os.path.join(PROGRAMS, "interpose_versions"), os.path.join(PROGRAMS, "versions")
+    for order in ((12, 13), (13, 12)):
+        expected = "".join("%d %d %d %d %d\n" % ((number,) * 5) for number in order)
+        users = [os.path.join(folder, "libuser%d.so" % number) for number in order]
+        for options in ({"preload": False}, {"DDPCHECK_DISABLE": "1"}, {}):
+            with Run(program, *users, LD_LIBRARY_PATH=folder, **options) as run:
+                equal((run.status, run.out), (0, expected), "calls of libraries linked with %s and %s, %s" % (*order, options))
+                equal("a second NCCL" in run.err, not options, "the second NCCL is announced: " + run.err)
 
 
 def test_threads_reuse_segments():
@@ -236,6 +248,28 @@ def test_events_where_writes_are_refused():
     with Run(JOB, "collectives", FAKE_NO_WRITES="1").ok() as run:
         slots = of(run.records(), "slot")
         equal([(r["started"], r["done"]) for r in slots], [(13, 13)], "progress by events")
+
+
+def blind_texts(records):
+    return ["".join(r["text"] for r in of(records, "notice_string") if r["string.id"] == blind["range.text"])
+            for blind in of(records, "notice_blind")]
+
+
+def test_lost_progress_is_recorded():
+    for setting, slots, words in (("FAKE_NO_WRITES", [(13, 13)], "events are queried in later calls"),
+                                  ("FAKE_FAILING_WRITES", [(0, 0)], "the driver refused to enqueue a write")):
+        with Run(JOB, "collectives", **{setting: "1"}).ok() as run:
+            records = run.records()
+            equal([(r["started"], r["done"]) for r in of(records, "slot")], slots, setting)
+            texts = blind_texts(records)
+            assert len(texts) == 1 and words in texts[0], "%s: %s" % (setting, texts)
+
+
+def test_abort_writes_no_progress():
+    """A write could block behind what is stuck; ncclCommDestroy may write."""
+    for job, done in (("nonblocking_abort", 0), ("nonblocking_destroy", 1)):
+        with Run(JOB, job).ok() as run:
+            equal([(r["started"], r["done"]) for r in of(run.records(), "slot")], [(1, done)], job)
 
 
 def test_stacks():

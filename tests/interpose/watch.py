@@ -24,8 +24,9 @@ class Run:
     def __init__(self, *program, preload=True, timeout=300, cwd=None, trace=True, **environment):
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-interpose-")
         self.trace = os.path.join(self.folder, "trace")
+        # The TSan preset's GLIBC_TUNABLES reserve room that small stacks have not.
         clean = {name: value for name, value in os.environ.items()
-                 if name not in LAUNCHER and not name.startswith("DDPCHECK")}
+                 if name not in LAUNCHER and name != "GLIBC_TUNABLES" and not name.startswith("DDPCHECK")}
         self.environment = {**clean, "LD_LIBRARY_PATH": FAKE, "DDPCHECK_COLLECT": "0", "DDPCHECK_STACKS": "0",
                             **({"LD_PRELOAD": SHIM} if preload else {}), **({"DDPCHECK_DIR": self.trace} if trace else {}),
                             **environment}

@@ -25,7 +25,7 @@ def check_file(path, own=()):
     """No symbol above the baseline, no library but the C library's and `own`, no path of the build machine."""
     symbols = output("objdump", "-T", path)
     versions = {tuple(int(part) for part in version.split(".")) for version in re.findall(r"\(GLIBC_([0-9.]+)\)", symbols)}
-    assert versions, path
+    assert versions or own, path        # lists of functions over the emulator need nothing of the C library
     newer = [line for line in symbols.splitlines() for found in re.findall(r"\(GLIBC_([0-9.]+)\)", line)
              if tuple(int(part) for part in found.split(".")) > GLIBC]
     assert not newer, "%s: above glibc 2.28:\n%s" % (path, "\n".join(newer))

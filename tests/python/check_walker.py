@@ -166,6 +166,61 @@ def other_threads():
     thread.join()
 
 
+def handled():
+    """The exception of the thread, or None: its type, and the frames of its traceback, innermost first."""
+    text = ctypes.create_string_buffer(65536)
+    WALKER.walker_handled.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int]
+    if WALKER.walker_handled(this_thread(), text, len(text)) < 0:
+        return None
+    lines = text.value.decode("utf-8").splitlines()
+    return lines[0], [tuple(line.split("\t")) for line in lines[1:]]
+
+
+class Broken(ValueError):
+    pass
+
+
+def fail(depth):
+    if depth:
+        fail(depth - 1)
+    raise Broken("a sample")
+
+
+def said(error):
+    """What Python says of it."""
+    entry, frames = error.__traceback__, []
+    while entry:
+        frames.insert(0, (entry.tb_frame.f_code.co_filename, str(entry.tb_lineno), name_of(entry.tb_frame.f_code)))
+        entry = entry.tb_next
+    return type(error).__name__, frames[:4]
+
+
+def in_generator():
+    yield handled()
+
+
+def exceptions():
+    assert handled() is None, handled()
+    for depth in 0, 1, 5:
+        try:
+            fail(depth)
+        except Broken as error:
+            assert handled() == said(error), (handled(), said(error))
+            assert next(in_generator()) == said(error)
+        assert handled() is None, handled()
+        try:
+            try:
+                fail(depth)
+            finally:
+                of_finally = handled()
+        except Broken as error:
+            kind, frames = said(error)
+            assert of_finally[0] == kind and of_finally[1][0] == frames[0], (of_finally, frames)
+    text = ctypes.create_string_buffer(4096)
+    for address in 0, 1, 4096, 1 << 40, (1 << 63) - 8, id(text), id(str):
+        WALKER.walker_handled(address, text, len(text))
+
+
 def nonsense():
     """Addresses of anything but frames and code give nothing, and no crash."""
     text = ctypes.create_string_buffer(65536)
@@ -191,6 +246,7 @@ def keys():
 start()
 stacks()
 other_threads()
+exceptions()
 nonsense()
 apart = keys()
 print("%s: stacks, %d instructions' lines, %d code objects at used addresses" %

@@ -33,6 +33,6 @@ def run(python, what, ranks=4, options=(), environment=None, timeout=300):
     with Line(sys.argv[1], devices=ranks, name="python") as line:
         status, _, err = line.run([python, JOB, what, str(ranks)], ["--hang-after", "1", *options], timeout, environment)
         _, findings, lines = line.report()
-        _, text, _ = line.call([line.tool, "report", line.trace])
+        _, text, _ = line.call([line.tool, "report", "--verbose", line.trace])
         stacks = [one for one in lines if one["schema"] == "ddpcheck.stack/1"]
         return status, err, findings, stacks, text

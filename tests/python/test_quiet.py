@@ -54,7 +54,10 @@ def check_native(line):
 def ready(rings, processes):
     with open(rings, encoding="utf-8") as file:
         folder = file.read().rstrip("\n")
-    return os.path.isdir(folder) and len([name for name in os.listdir(folder) if name.endswith(".ring")]) >= processes
+    if not os.path.isdir(folder):
+        return False
+    sizes = [os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder) if name.endswith(".ring")]
+    return len(sizes) >= processes and all(sizes)       # a file that is being made is empty
 
 
 def main():

@@ -38,7 +38,7 @@ class Schema(unittest.TestCase):
     def test_on_a_trace_made_by_hand(self):
         self.tool.make("missing")
         # The generator has no kernels, memory or analyzer.
-        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding", "member_state", "v_thread_stack", "FROM python", "v_hash", "v_not_checked"])
+        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding", "finding_act", "member_state", "v_thread_stack", "FROM python", "v_hash", "v_not_checked"])
 
     def test_on_a_real_trace(self):
         trainer = os.path.join(os.path.dirname(self.tool.program), "ddptrain")

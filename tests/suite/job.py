@@ -14,7 +14,7 @@ import time
 
 GRACE_S = 0.8           # a second, wrong finding has this long to show after the first, while the job hangs
 DEADLINE_S = 120        # for a program that neither ends nor is diagnosed
-TOLD = re.compile(r"ddpcheck: (DC\d{3}) (error|warning|note): ")
+TOLD = re.compile(r"ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning|note) (DC\d{3}): ")
 
 
 def nanoseconds(moment):

@@ -8,11 +8,9 @@
 struct suite_minimal {
     const char *code;  /* "DC301" */
     const char *name;  /* "hazard/early_clear" */
-    const char *about; /* what is wrong, in sentences, as one paragraph */
-    const char *fault; /* the program as it is with the fault, without its header comment; C, lines
-                          ended by \n */
-    const char *twin;  /* the program as it is with the mend */
-    const char *mend;  /* only the lines that the mend puts in; "" where it only takes lines out */
+    const char *fault; /* the program with the fault, complete: a comment that says what is wrong
+                          and how to build it, then C; lines ended by \n */
+    const char *twin;  /* the same program, correct */
 };
 
 /* In order of code, ended by a NULL code. */

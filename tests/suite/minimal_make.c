@@ -1,5 +1,6 @@
-/* minimal_make.c: writes minimal.c, see minimal.h.  minimal_make MINIMAL.C FOLDER
- * CATEGORY/NAME.c...
+/* minimal_make.c: writes minimal.c, see minimal.h, and the programs as files.
+ *
+ *     minimal_make MINIMAL.C PROGRAMS_FOLDER CASES_FOLDER CATEGORY/NAME.c...
  *
  * Runs at build time and where nothing but a C compiler is, so it knows of the preprocessor only
  * what cases use: #ifdef TWIN, #ifndef TWIN, #else, #endif, not nested. */
@@ -60,35 +61,19 @@ static bool read_header(struct minimal *minimal)
     return is_minimal;
 }
 
-static void print_bytes(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (text[i] == '\n')
-            fputs("\\n", stdout);
-        else if (text[i] == '"' || text[i] == '\\')
-            printf("\\%c", text[i]);
-        else
-            putchar(text[i]);
-}
-
 /* The header's sentences: its lines until the first "key: value". */
-static void print_about(const struct minimal *minimal)
+static void write_about(const struct minimal *minimal, FILE *out)
 {
     FILE *file = open_source(minimal->path);
     char line[LINE_BYTES];
     bool first = true;
 
-    fputs("     \"", stdout);
     while (fgets(line, sizeof line, file) && !strstr(line, "* expect: ")) {
         const char *text = line + strspn(line, " /*");
-        size_t length = strcspn(text, "\n");
 
-        if (!first)
-            putchar(' ');
-        print_bytes(text, length);
+        fprintf(out, "%s%.*s", first ? "" : "\n * ", (int)strcspn(text, "\n"), text);
         first = false;
     }
-    fputs("\",\n", stdout);
     fclose(file);
 }
 
@@ -115,39 +100,99 @@ static bool take_directive(const char *path, const char *line, enum part *part)
 }
 
 /* One line of the program; the runner's marks are not for readers. */
-static void print_line(const char *line)
+static void write_line(const char *line, FILE *out)
 {
     const char *mark = strstr(line, "/* here */");
     size_t length = mark ? (size_t)(mark - line) : strcspn(line, "\n");
 
     while (length > 0 && line[length - 1] == ' ')
         length--;
-    fputs("\n     \"", stdout);
-    print_bytes(line, length);
-    fputs("\\n\"", stdout);
+    fprintf(out, "%.*s\n", (int)length, line);
 }
 
-/* The lines of `wanted` and, if `whole`, those of both parts. */
-static void print_program(const struct minimal *minimal, enum part wanted, bool whole)
+/* The lines of `wanted` and those of both parts, without the header. */
+static void write_lines(const struct minimal *minimal, enum part wanted, FILE *out)
 {
     FILE *file = open_source(minimal->path);
     char line[LINE_BYTES];
     enum part part = BOTH;
     bool in_header = true;
 
-    fputs("     \"\"", stdout);
     while (fgets(line, sizeof line, file)) {
-        if (in_header) {
+        if (in_header)
             in_header = !ends_header(line);
-            continue;
-        }
-        if (!take_directive(minimal->path, line, &part) &&
-            (part == wanted || (whole && part == BOTH)))
-            print_line(line);
+        else if (!take_directive(minimal->path, line, &part) && (part == wanted || part == BOTH))
+            write_line(line, out);
     }
     fclose(file);
     if (part != BOTH)
         fail(minimal->path, "an #ifdef without #endif");
+}
+
+static bool needs_kernels(const struct minimal *minimal)
+{
+    FILE *file = open_source(minimal->path);
+    char line[LINE_BYTES];
+    bool found = false;
+
+    while (!found && fgets(line, sizeof line, file))
+        found = !strncmp(line, "#include \"kernels/", 18);
+    fclose(file);
+    return found;
+}
+
+/* One of the two programs, as it is printed and installed; to be freed. */
+static char *program_text(const struct minimal *minimal, enum part wanted)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (!out)
+        fail(minimal->path, "memory is short");
+    if (wanted == IN_TWIN)
+        fprintf(out, "/* %s_correct.c: %s.c without its fault.", minimal->code, minimal->code);
+    else {
+        fprintf(out, "/* %s.c: ", minimal->code);
+        write_about(minimal, out);
+    }
+    if (needs_kernels(minimal))
+        fputs("\n *\n * It is built with ddpcheck, whose kernels it launches. */\n", out);
+    else
+        fprintf(
+            out,
+            "\n *\n * In share/ddpcheck/examples: nvcc -I. %s%s.c tests/suite/suite.c -lnccl */\n",
+            minimal->code, wanted == IN_TWIN ? "_correct" : "");
+    write_lines(minimal, wanted, out);
+    if (fclose(out) != 0)
+        fail(minimal->path, "memory is short");
+    return text;
+}
+
+static void write_file(const char *folder, const struct minimal *minimal, enum part wanted,
+                       const char *text)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s%s.c", folder, minimal->code,
+             wanted == IN_TWIN ? "_correct" : "");
+    FILE *file = fopen(path, "w");
+    if (!file || fputs(text, file) == EOF || fclose(file) != 0)
+        fail(path, "can't be written");
+}
+
+/* The text as a C string, a literal for each line. */
+static void print_literal(const char *text)
+{
+    fputs("     \"", stdout);
+    for (; *text; text++) {
+        if (*text == '\n')
+            fputs(text[1] ? "\\n\"\n     \"" : "\\n", stdout);
+        else if (*text == '"' || *text == '\\')
+            printf("\\%c", *text);
+        else
+            putchar(*text);
+    }
+    puts("\",");
 }
 
 static int by_code(const void *a, const void *b)
@@ -155,17 +200,19 @@ static int by_code(const void *a, const void *b)
     return strcmp(((const struct minimal *)a)->code, ((const struct minimal *)b)->code);
 }
 
-static void print_minimal(const struct minimal *minimal)
+static void print_minimal(const char *folder, const struct minimal *minimal)
 {
     printf("    {\"%s\", \"%.*s\",\n", minimal->code, (int)(strlen(minimal->name) - strlen(".c")),
            minimal->name);
-    print_about(minimal);
-    print_program(minimal, IN_FAULT, true);
-    puts(",");
-    print_program(minimal, IN_TWIN, true);
-    puts(",");
-    print_program(minimal, IN_TWIN, false);
-    puts("},");
+    const enum part parts[] = {IN_FAULT, IN_TWIN};
+    for (int i = 0; i < 2; i++) {
+        char *text = program_text(minimal, parts[i]);
+        print_literal(text);
+        if (!needs_kernels(minimal))
+            write_file(folder, minimal, parts[i], text);
+        free(text);
+    }
+    puts("    },");
 }
 
 int main(int argc, char **argv)
@@ -173,12 +220,12 @@ int main(int argc, char **argv)
     static struct minimal minimal[CASES_MAX];
     int count = 0;
 
-    if (argc < 3 || !freopen(argv[1], "w", stdout))
+    if (argc < 4 || !freopen(argv[1], "w", stdout))
         fail(argc > 1 ? argv[1] : "?", "can't be written");
-    for (int i = 3; i < argc && count < CASES_MAX; i++) {
+    for (int i = 4; i < argc && count < CASES_MAX; i++) {
         char path[4096];
 
-        snprintf(path, sizeof path, "%s/%s", argv[2], argv[i]);
+        snprintf(path, sizeof path, "%s/%s", argv[3], argv[i]);
         minimal[count].name = argv[i];
         minimal[count].path = strdup(path);
         if (!minimal[count].path)
@@ -192,7 +239,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++) {
         if (i > 0 && !strcmp(minimal[i].code, minimal[i - 1].code))
             fail(minimal[i].path, "another case is minimal for its code already");
-        print_minimal(&minimal[i]);
+        print_minimal(argv[2], &minimal[i]);
     }
     puts(
         "    {.code = NULL},\n};\n\n"

@@ -2,7 +2,7 @@
 
 torchrun --nproc_per_node N job.py CASE: on NCCL where there is a GPU, a real one or emulated (ranks share it where there
 are fewer), else on gloo. The last rank is the odd one. scenarios.md's rows stand beside the cases; `-twin` is the same
-done right. The models multiply and add element by element: no cuBLAS, which the emulated GPU has not."""
+done right. The models multiply and add element by element, which is fast to start. train.py has larger programs."""
 
 import datetime
 import os
@@ -134,6 +134,26 @@ def skip():
     dist.all_gather([torch.empty(4, device=DEVICE) for _ in range(dist.get_world_size())], torch.ones(4, device=DEVICE))
 
 
+def divide(wait):
+    """An average by hand: the sum of all ranks, then a division by their number."""
+    total = torch.ones(1 << 16, device=DEVICE)
+    work = dist.all_reduce(total, async_op=True)
+    if wait:
+        work.wait()
+    total.div_(dist.get_world_size())
+    work.wait()
+
+
+@case
+def divided_too_early():
+    divide(False)
+
+
+@case
+def divided_too_early_twin():
+    divide(True)
+
+
 @case
 def shape():
     train(wrap(Halves()))
@@ -225,6 +245,47 @@ def oom_skip():                 # row 19
 @case
 def oom_skip_twin():
     train_with_little_memory(True)
+
+
+def train_and_fail():
+    train(wrap(Halves()))
+    if is_odd():
+        raise ValueError("a sample is broken")
+    dist.barrier()
+
+
+@case
+def raised():
+    train_and_fail()
+
+
+@case
+def raised_in_try():
+    try:
+        train_and_fail()
+    finally:
+        dist.destroy_process_group()
+
+
+@case
+def raised_then_exit():
+    """As torch.multiprocessing.spawn's children do."""
+    try:
+        train_and_fail()
+    except ValueError:
+        sys.exit(1)
+
+
+@case
+def returned_early():
+    train(wrap(Halves()))
+    if is_odd():
+        sys.exit(0)
+    dist.barrier()
+
+
+# These end as Python ends: the cases above are about nothing else.
+ENDINGS = ("raised", "raised-in-try", "raised-then-exit", "returned-early")
 
 
 @case

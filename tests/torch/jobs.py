@@ -29,12 +29,6 @@ def python():
     return os.path.join(torch_folder(), "bin", "python3")
 
 
-def emulated(emu):
-    """What makes PyTorch use the emulated CUDA: its libraries name their own folders first (RPATH), but what is preloaded
-    under the same name comes before those."""
-    return ":".join(os.path.join(emu, name) for name in ("libcudart.so.12", "libcuda.so.1", "libnccl.so.2"))
-
-
 class Server:
     """server.py under a bare LD_PRELOAD, as a context manager."""
 
@@ -42,10 +36,9 @@ class Server:
         self.line, self.ranks = line, ranks
 
     def __enter__(self):
-        preload = self.line.shim + ":" + emulated(self.line.emu)
         self.process = subprocess.Popen(
             [python(), os.path.join(HERE, "server.py")], cwd=self.line.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env=self.line.bare_environment(LD_PRELOAD=preload, OMP_NUM_THREADS="1", DDPCHECK_EMU_DEVICES=str(self.ranks)))
+            text=True, env=self.line.bare_environment(OMP_NUM_THREADS="1", DDPCHECK_EMU_DEVICES=str(self.ranks)))
         return self
 
     def __exit__(self, *_):

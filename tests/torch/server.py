@@ -4,6 +4,7 @@ server.py: reads lines of JSON {"case", "ranks", "environment", "folder"} and st
 whose id it prints; what the ranks print goes to FOLDER/output.log, and their exit statuses, when all have ended, to
 FOLDER/statuses. A launcher that ends the others when one rank fails would hide who waited: this one does not."""
 
+import functools
 import json
 import os
 import socket
@@ -18,6 +19,9 @@ def rank_main(order, rank, port):
     os.environ.update(order["environment"], RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"]),
                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     sys.argv = ["job.py", order["case"]]
+    if order["case"] in job.ENDINGS:
+        job.main()
+        return
     try:
         job.main()
         sys.stdout.flush()
@@ -28,7 +32,7 @@ def rank_main(order, rank, port):
 
 
 def launch(order):
-    """In a process of its own."""
+    """In a process of its own. Returns in each rank, with what it is to run."""
     os.setpgid(0, 0)
     log = os.open(os.path.join(order["folder"], "output.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
@@ -40,7 +44,7 @@ def launch(order):
     for rank in range(order["ranks"]):
         child = os.fork()
         if child == 0:
-            rank_main(order, rank, port)
+            return functools.partial(rank_main, order, rank, port)
         ranks[child] = rank
     statuses = [0] * order["ranks"]
     for _ in ranks:
@@ -51,6 +55,7 @@ def launch(order):
         json.dump(statuses, file)
     os.rename(path + ".made", path)
     time.sleep(3600)            # a leader that is gone could be another's process group by now
+    os._exit(1)
 
 
 def main():
@@ -58,12 +63,11 @@ def main():
         order = json.loads(line)
         leader = os.fork()
         if leader == 0:
-            try:
-                launch(order)
-            finally:
-                os._exit(1)
+            return launch(order)
         print(leader, flush=True)
+    return lambda: None
 
 
 if __name__ == "__main__":
-    main()
+    run_rank = main()
+    run_rank()      # as a script runs: an exception ends the interpreter in Python's own way

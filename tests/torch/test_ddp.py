@@ -22,6 +22,7 @@ CASES = {
     "comm-order": ("DC202", "2", "hang"),
     "unused-params": ("DC205", "2", "hang"),
     "oom-skip": ("DC201", "2", "hang"),
+    "divided-too-early": ("DC301", "0-2", "ends"),
     "inplace-activation": (None, None, "fails"),
 }
 

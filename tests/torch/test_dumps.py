@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from jobs import HERE, Line, emulated, python
+from jobs import HERE, Line, python
 
 # case: (code, what torchfrtrace says of it).
 CASES = {
@@ -22,9 +22,9 @@ BACKENDS = {"nccl": ["clean", "skip", "size", "dtype", "behind", "behind.json"],
 
 
 def make(line, backend, cases):
-    preload = {"LD_PRELOAD": emulated(line.emu), "LD_LIBRARY_PATH": line.emu, "DDPCHECK_EMU_DEVICES": "3"} if backend == "nccl" else {}
+    emulation = {"LD_AUDIT": line.redirect, "DDPCHECK_EMU_DEVICES": "3"} if backend == "nccl" else {}
     command = [python(), os.path.join(HERE, "dumps.py"), os.path.join(line.folder, backend), backend, *cases]
-    status, _, err = line.call(command, 400, preload)
+    status, _, err = line.call(command, 400, emulation)
     assert status == 0, err
     later = time.time() + 30            # a watchdog writes them when its timeout is over: until then nothing happened
     for folder, _, names in os.walk(os.path.join(line.folder, backend)):

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "analyzer/analyzer.h"
+#include "lib/finding/finding_store.h"
 #include "lib/trace/store.h"
 #include "lib/trace/trace.h"
-
-enum { RANKS_BYTES = 256 };
 
 static _Noreturn void die(const struct error *err)
 {
@@ -18,69 +17,14 @@ static _Noreturn void die(const struct error *err)
 static void add_finding(void *context, const struct finding *finding)
 {
     struct error err = {""};
-    struct store_side side[FINDING_SIDES_MAX];
-    char ranks[FINDING_SIDES_MAX][RANKS_BYTES];
-    for (int i = 0; i < finding->sides; i++) {
-        const struct finding_side *from = &finding->side[i];
-        side[i] = (struct store_side){
-            .ranks = rankset_text(&from->ranks, ranks[i], sizeof ranks[i]),
-            .call = from->call,
-            .phase = from->phase,
-            .where = from->where,
-            .process = from->process,
-            .stack = from->stack,
-            .where_stack = from->where_stack,
-            .since_ns = from->since_ns,
-            .stack_is_address = from->stack_is_address,
-            .where_stack_is_address = from->where_stack_is_address,
-        };
-    }
-    const struct store_finding stored = {
-        .id = finding->id,
-        .code = finding->code,
-        .severity = severity_name(finding->severity),
-        .certainty = certainty_name(finding->certainty),
-        .state = finding->state == FINDING_OPEN ? "open" : "resolved",
-        .what = finding->what,
-        .todo = finding->todo,
-        .comm = finding->comm,
-        .number = finding->number,
-        .first_ns = finding->first_ns,
-        .last_ns = finding->last_ns,
-        .times = finding->times,
-        .fingerprint = finding->fingerprint,
-        .has_number = finding->has_number,
-        .side = side,
-        .sides = finding->sides,
-    };
-    if (store_finding(context, &stored, &err))
+    if (finding_store(context, finding, &err))
         die(&err);
 }
 
-static void add_member(void *context, const struct member_view *view)
+static void add_member(void *context, const struct member_state *member)
 {
     struct error err = {""};
-    const struct store_member member = {
-        .comm = view->comm,
-        .rank = view->rank,
-        .shown_rank = view->shown_rank,
-        .nranks = view->nranks,
-        .process = view->process,
-        .device = view->device,
-        .issued = view->issued,
-        .started = view->started,
-        .done = view->done,
-        .p2p = view->calls_p2p,
-        .destroyed = view->destroyed,
-        .ended = view->ended,
-        .where = view->where,
-        .phase = view->phase,
-        .last_call = view->last_call,
-        .stack = view->where_stack,
-        .stack_is_address = view->where_stack_is_address,
-        .since_ns = view->where_since_ns,
-    };
-    if (store_member(context, &member, &err))
+    if (store_member(context, member, 0, &err))
         die(&err);
 }
 

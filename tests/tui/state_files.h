@@ -59,7 +59,7 @@ static inline void state_call(struct store *store, int process, int rank, uint64
 static inline void state_member(struct store *store, int process, int rank, int nranks,
                                 uint64_t issued, uint64_t started, uint64_t done)
 {
-    const struct store_member member = {
+    const struct member_state member = {
         .comm = state_comm,
         .rank = rank,
         .shown_rank = rank,
@@ -74,7 +74,7 @@ static inline void state_member(struct store *store, int process, int rank, int 
         .last_call = "AllReduce",
         .since_ns = state_epoch_ns,
     };
-    assert_int_equal(store_member(store, &member, NULL), 0);
+    assert_int_equal(store_member(store, &member, 0, NULL), 0);
 }
 
 static inline void state_finding(struct store *store, uint32_t id, const char *code,

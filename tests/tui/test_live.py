@@ -43,6 +43,13 @@ class Live(unittest.TestCase):
         self.assertEqual(len(re.findall(r" alive ", terminal.wait("alive"))), 4)
         terminal.keys("Enter")
         terminal.wait("Last on each stream|wait_for_stream|communicator")
+        terminal.keys("6")
+        terminal.wait(r"(?m)^ *3 .*!!!!!!")                      # the rank that never called it
+        for key in "?", "F1":
+            terminal.keys(key)
+            self.stays(terminal, "┌ help|Enter Esc")
+            terminal.keys("Escape")
+            terminal.wait("(?s)^((?!Enter Esc).)*$")
         for key, shown in ("3", "Broadcast"), ("6", "running"), ("7", "in flight"), ("5", "wait"):
             terminal.keys(key)
             terminal.wait(shown)
@@ -53,6 +60,14 @@ class Live(unittest.TestCase):
             terminal.keys("-l", "\033[M%c%c%c" % (32 + button, 32 + 10, 32 + 9))
             time.sleep(0.1)
         self.goes_on(terminal, re.search(r"since ([0-9.]+) s", terminal.settled("since")).group(1))
+
+    def stays(self, terminal, pattern):
+        """What is shown over a view stays while the view is drawn anew, several times a second."""
+        terminal.wait(pattern)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            self.assertRegex(terminal.text(), pattern)
+            time.sleep(0.1)
 
     def goes_on(self, terminal, seconds):
         """The time since the hang began becomes longer than it was, with no key pressed."""
@@ -76,7 +91,7 @@ class Live(unittest.TestCase):
                 job.wait(30)
                 terminal.wait(r" finished ", 30)
                 terminal.keys("4")
-                self.assertIn("Terminated", terminal.wait("Terminated"))
+                self.assertIn("SIGTERM", terminal.wait("SIGTERM"))
         finally:
             os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None
 

@@ -5,6 +5,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "import"))
@@ -54,6 +56,26 @@ class Ras(unittest.TestCase):
             terminal.wait("status=0")
         server.close()
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("ddpcheck-ras")], [], "nothing is left behind")
+
+    def test_trickle(self):
+        """A server that sends a byte now and then is given up."""
+        listener = socket.create_server(("127.0.0.1", 0))
+
+        def trickle():
+            client, _ = listener.accept()
+            with client:
+                try:
+                    while True:
+                        client.sendall(b"x")
+                        time.sleep(0.5)
+                except OSError:
+                    pass
+        threading.Thread(target=trickle, daemon=True).start()
+        began = time.monotonic()
+        done = self.once("--ras", "127.0.0.1:%d" % listener.getsockname()[1])
+        listener.close()
+        self.assertIn("given up", done.stdout + done.stderr)
+        self.assertLess(time.monotonic() - began, 60)
 
     def test_once(self):
         server = RasServer(job([7, 7, 6, 7]))

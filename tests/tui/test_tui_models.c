@@ -356,6 +356,35 @@ static void bars_begin_and_end_with_the_operation(void **state)
     source_close_all(&source);
 }
 
+/* An hour into a hang no row of the last 10 s is about it: the members' states are. */
+static void a_hang_is_drawn_however_long_it_lasts(void **state)
+{
+    const uint64_t hour = 3600000000000;
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    struct query query = {.view = VIEW_TIMELINE, .ascii = true, .width = 30};
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    state_member(store, 0, 0, 2, 2, 2, 1);
+    state_member(store, 1, 1, 2, 1, 1, 1);
+    state_call(store, 0, 0, 0, 8, 1000);
+    progress(store, 1, 1, 2000);
+    state_call(store, 1, 1, 0, 8, 1000);
+    state_end(store);
+    state_open(&source, &folder);
+    source.now_ns = state_epoch_ns + hour;
+    state_load(&source, &query, &rows);
+    assert_int_equal(rows.count, 2);
+    assert_string_equal(state_cell(&rows, 0, 1), "####################");
+    assert_string_equal(state_cell(&rows, 1, 1), "!!!!!!!!!!!!!!!!!!!!");
+    rows_free(&rows);
+    query = (struct query){.view = VIEW_TIMELINE, .ascii = true, .width = 30, .begin_ns = 1};
+    state_load(&source, &query, &rows); /* key 0: all of it */
+    assert_true(query.end_ns - query.begin_ns >= hour - 1000000);
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
 static void memory_in_flight_comes_first(void **state)
 {
     const char *folder = *state;
@@ -461,6 +490,7 @@ int main(void)
         ON_SCRATCH(findings_are_ordered_over_hosts),
         ON_SCRATCH(waits_are_a_tree),
         ON_SCRATCH(bars_begin_and_end_with_the_operation),
+        ON_SCRATCH(a_hang_is_drawn_however_long_it_lasts),
         ON_SCRATCH(memory_in_flight_comes_first),
         ON_SCRATCH(memory_of_a_root_is_that_of_all_ranks),
         ON_SCRATCH(a_stream_says_what_it_waits_for),

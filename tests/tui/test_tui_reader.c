@@ -223,8 +223,8 @@ static void the_next_communicator_is_one_step_away(void **state)
     struct bench bench;
     struct query query = ranks;
     struct store *store = one_rank(scratch_path(state, "a.db"), 0);
-    struct store_member other = {.comm = 2, .nranks = 2, .where = "", .phase = "", .last_call = ""};
-    store_member(store, &other, NULL);
+    struct member_state other = {.comm = 2, .nranks = 2, .where = "", .phase = "", .last_call = ""};
+    store_member(store, &other, 0, NULL);
     assert_int_equal(store_commit(store, NULL), 0);
     start(&bench, &folder);
     query.view = VIEW_SEQUENCE;
@@ -236,7 +236,7 @@ static void the_next_communicator_is_one_step_away(void **state)
     for (uint64_t issued = 2; issued < 4; issued++) {
         assert_int_equal(store_begin(store, NULL), 0);
         other.issued = issued;
-        store_member(store, &other, NULL);
+        store_member(store, &other, 0, NULL);
         assert_int_equal(store_commit(store, NULL), 0);
         until(&bench, is_sequence);
         assert_int_equal(bench.picture.query.comm, 2);

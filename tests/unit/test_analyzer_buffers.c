@@ -100,6 +100,22 @@ static void wait_for_reduction(struct job *job)
     event_wait(job, 1, REDUCED, COMPUTE);
 }
 
+/* cudaFree returns when all streams of the device are done: the reduction reads what was filled. */
+static void filled_before_free(void **state)
+{
+    (void)state;
+    for (int freed = 0; freed < 2; freed++) {
+        struct job *job = hazard_job_new(true);
+        memory_call(job, API_cudaMalloc, 0, BASE, BYTES);
+        memory_call(job, API_cudaMalloc, 0, BASE + 16 * BYTES, BYTES);
+        memset_async(job, 1, COMPUTE, BASE, BYTES);
+        if (freed)
+            free_enter_leave(job, API_cudaFree, BASE + 16 * BYTES);
+        reduce(job, COMMUNICATION, BASE, BASE);
+        expect_code(job, freed ? NULL : "DC303", CERTAIN, 1);
+    }
+}
+
 static void freed_in_use(void **state)
 {
     (void)state;
@@ -274,9 +290,10 @@ static void unwritten_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_of_one_call),        cmocka_unit_test(freed_in_use),
-        cmocka_unit_test(recycled_by_a_pool),         cmocka_unit_test(outside_of_its_life),
-        cmocka_unit_test(free_that_is_recorded_late), cmocka_unit_test(unwritten_memory),
+        cmocka_unit_test(buffers_of_one_call), cmocka_unit_test(filled_before_free),
+        cmocka_unit_test(freed_in_use),        cmocka_unit_test(recycled_by_a_pool),
+        cmocka_unit_test(outside_of_its_life), cmocka_unit_test(free_that_is_recorded_late),
+        cmocka_unit_test(unwritten_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

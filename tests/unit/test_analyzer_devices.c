@@ -156,6 +156,31 @@ static void lost_records_weaken(void **state)
     job_free(job);
 }
 
+/* Sixteen ranks that lose records are one finding, with the ranks in ranges. */
+static void losses_are_one_finding(void **state)
+{
+    (void)state;
+    struct job *job = job_new(JOB_RANKS_MAX);
+    job_init(job, WORLD, 0, JOB_RANKS_MAX - 1);
+    for (uint64_t times = 1; times < 4; times++)
+        for (int rank = 0; rank < JOB_RANKS_MAX; rank++) {
+            struct record lost = {.api = API_notice_lost};
+            lost.lost.control = rank < 12 ? times : 0;
+            lost.lost.bulk = 10 * times;
+            job_record(job, rank, lost);
+        }
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 1);
+    assert_string_equal(verdict.found[0].code, "DC901");
+    assert_int_equal(verdict.found[0].sides, 2);
+    assert_string_equal(verdict.found[0].ranks[0], "0-11");
+    assert_string_equal(verdict.found[0].ranks[1], "12-15");
+    assert_non_null(strstr(verdict.found[0].what,
+                           "of ranks 0-15 (most of rank 0) 516 records were lost (36 of"));
+    job_free(job);
+}
+
 /* A rank without a trace is a note, and holds nobody up. */
 static void unseen_rank_is_a_note(void **state)
 {
@@ -183,7 +208,9 @@ static void every_check_explains_itself(void **state)
         assert_true(check->code > before);
         assert_true(*check->title && *check->text);
         assert_true(check->family == FAMILY_TRACE ||
-                    (*check->example && *check->fix_c && *check->fix_torch));
+                    (*check->example && *check->fix_c && *check->fix_torch && *check->source));
+        for (const struct cause *cause = check->causes; cause && cause->what; cause++)
+            assert_true(*cause->what && *cause->look);
         assert_int_equal(code_find(code), check->code);
         assert_ptr_equal(check_find(code), check);
         before = check->code;
@@ -231,6 +258,7 @@ int main(void)
         cmocka_unit_test(operation_past_the_end),
         cmocka_unit_test(kernel_with_far_pointer),
         cmocka_unit_test(lost_records_weaken),
+        cmocka_unit_test(losses_are_one_finding),
         cmocka_unit_test(unseen_rank_is_a_note),
         cmocka_unit_test(every_check_explains_itself),
         cmocka_unit_test(lacks_name_the_checks_that_need_them),

@@ -206,9 +206,9 @@ static void ended_rank_is_named_once(void **state)
         const char *said;
     } cases[] = {
         {END_EXIT, 1, false, "exited with status 1"},
-        {END_SIGNAL, SIGSEGV, false, "was killed by signal 11"},
+        {END_SIGNAL, SIGSEGV, false, "was killed by SIGSEGV"},
         {END_SIGNAL, SIGKILL, true, "ran out of memory"},
-        {END_SIGNAL, SIGKILL, false, "was killed by signal 9"},
+        {END_SIGNAL, SIGKILL, false, "was killed by SIGKILL"},
         {END_UNKNOWN, 0, false, "how it ended is not known"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -240,6 +240,38 @@ static void gang_ended_at_once_is_one_finding(void **state)
     struct verdict verdict;
     assert_string_equal(expect_in(job, &verdict, "DC205")->ranks[1], "2");
     job_free(job);
+}
+
+/* mpirun ends the others as soon as one has left, with whatever status: they are no cause, although
+ * they were in the operation when they ended. */
+static void terminated_after_another_left_is_no_cause(void **state)
+{
+    (void)state;
+    for (int status = 0; status < 2; status++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2) {
+                ALL_REDUCE(job, rank, WORLD, 16);
+                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+            }
+        end(job, 2, END_EXIT, status, false);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, END_SIGNAL, SIGTERM, false);
+        ticks(job, 2000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, status ? "DC205" : "DC206");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->call[1], status ? "exited with status 1" : "exited with status 0");
+        job_free(job);
+    }
 }
 
 static void job_killed_as_a_whole_is_none(void **state)
@@ -479,6 +511,7 @@ int main(void)
         cmocka_unit_test(waits_follow_events),
         cmocka_unit_test(ended_rank_is_named_once),
         cmocka_unit_test(gang_ended_at_once_is_one_finding),
+        cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(rank_that_never_comes),

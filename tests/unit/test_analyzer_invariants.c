@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analyzer/match/window.h"
 #include "analyzer/hazard/flight.h"
 #include "analyzer/hazard/intervals.h"
 #include "analyzer/model/memory.h"
@@ -90,6 +91,32 @@ static void allocate_among_overlapping(void)
     memory_notice(&process, &record);
 }
 
+/* As in window.c, up to its bounds. */
+struct window_bounds {
+    struct slot *slot;
+    uint32_t capacity;
+    uint64_t base, end;
+};
+
+static void find_in_window_beyond_its_slots(void)
+{
+    struct comm comm = {.nranks = 2};
+    struct process process = {0};
+    struct member member = {.comm = &comm, .process = &process};
+    struct member *members[] = {&member};
+    struct window_answer answer;
+    comm.member = members;
+    comm.members = 1;
+    for (uint64_t number = 0; number < 4; number++)
+        window_pass(&comm, &member, number, &(struct signature){.api = API_ncclAllReduce},
+                    &(struct site){.process = &process}, &answer);
+    struct window_bounds *bounds = (struct window_bounds *)comm.window;
+    if (!window_slot(&comm, 3) || bounds->end != 4)
+        _exit(2); /* the bounds are elsewhere */
+    bounds->end = bounds->base + bounds->capacity + 1;
+    window_slot(&comm, 3);
+}
+
 /* Only a build with invariants looks at them. */
 static void expect_abort(void **state)
 {
@@ -112,7 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BREAKS(raise_unsorted_clock),       BREAKS(merge_unsorted_clock),
         BREAKS(add_to_broken_heap),         BREAKS(release_twice),
-        BREAKS(allocate_among_overlapping),
+        BREAKS(allocate_among_overlapping), BREAKS(find_in_window_beyond_its_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

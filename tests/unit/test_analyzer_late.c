@@ -31,10 +31,9 @@ static void take(void *context, const struct finding *finding)
     strncpy(notes->what, finding->what, sizeof notes->what - 1);
 }
 
-static void analyze(struct job *job, struct notes *notes)
+static struct analyzer *job_analyzer(struct job *job, const struct analyzer_options *options)
 {
-    const struct analyzer_options options = {.on_finding = take, .context = notes};
-    struct analyzer *analyzer = analyzer_new(&options);
+    struct analyzer *analyzer = analyzer_new(options);
     for (int i = 0; i < RANKS; i++) {
         struct process_info info = {
             .pid = 1000 + i, .rank = i, .world_size = RANKS, .host = "a", .boot_id = "b"};
@@ -44,6 +43,13 @@ static void analyze(struct job *job, struct notes *notes)
     int rank;
     for (size_t i = 0; job_event(job, i, &rank, &record); i++)
         assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
+    return analyzer;
+}
+
+static void analyze(struct job *job, struct notes *notes)
+{
+    const struct analyzer_options options = {.on_finding = take, .context = notes};
+    struct analyzer *analyzer = job_analyzer(job, &options);
     assert_int_equal(analyzer_finish(analyzer), 0);
     analyzer_free(analyzer);
 }
@@ -236,15 +242,104 @@ static void last_to_leave(void **state)
     }
 }
 
+/* The job is ended while three ranks wait for the fourth: said before (by `ddpcheck run`) or not,
+ * the ends being signals or, where the program handles them, exit statuses. */
+static void ended_while_waiting(void **state)
+{
+    (void)state;
+    static const struct {
+        bool said, by_signal;
+        uint64_t waited_ms;
+        const char *code;
+    } cases[] = {
+        {true, true, 3000, "DC201"},   {true, false, 3000, "DC201"}, {false, true, 3000, "DC201"},
+        {false, false, 3000, "DC205"}, {true, true, 500, NULL},      {false, true, 500, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job *job = job_new(RANKS);
+        struct verdict verdict;
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS - 1; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 8);
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        ticks(job, cases[i].waited_ms);
+        if (cases[i].said)
+            job_record(job, 0, (struct record){.api = API_notice_ending});
+        for (int rank = RANKS - 1; rank >= 0; rank--)
+            end(job, rank, cases[i].by_signal ? END_SIGNAL : END_EXIT, cases[i].by_signal ? 15 : 1,
+                false);
+        const struct found *found = expect_in(job, &verdict, cases[i].code);
+        if (found && !strcmp(found->code, "DC201")) {
+            assert_int_equal(found->certainty, POSSIBLE);
+            assert_string_equal(found->ranks[0], "0-2");
+            assert_string_equal(found->ranks[1], "3");
+        }
+        job_free(job);
+    }
+}
+
+/* Every rank has called it and waits, and nothing happens any more. */
+static void all_wait_and_nothing_happens(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 100, .stream = GRADIENTS);
+        wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
+    }
+    ticks(job, 12000);
+    const struct found *found = expect(job, "DC211");
+    assert_int_equal(found->certainty, POSSIBLE);
+    assert_string_equal(found->ranks[0], "0-3");
+    assert_non_null(strstr(found->what, "which every rank has called, does not end"));
+    job_free(job);
+}
+
+static void count_findings(void *context, const struct finding *finding)
+{
+    struct notes *notes = context;
+    notes->count++;
+    notes->finding = *finding;
+}
+
+/* Rank 0 waits for a message from rank 1, which has made more calls than the message's number: the
+ * finding is reported once and not withdrawn while the message is awaited. */
+static void awaited_message_is_reported_once(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 8);
+        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    issue(job, 0, (struct call){.api = API_ncclRecv, .comm = WORLD, .count = 4, .root = 1});
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 15000);
+    struct notes notes = {0};
+    const struct analyzer_options options = {.on_finding = count_findings, .context = &notes};
+    struct analyzer *analyzer = job_analyzer(job, &options);
+    assert_int_equal(notes.count, 1);
+    assert_string_equal(notes.finding.code, "DC201");
+    assert_int_equal(notes.finding.state, FINDING_OPEN);
+    analyzer_free(analyzer);
+    job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(awaited_message_is_reported_once),
+        cmocka_unit_test(all_wait_and_nothing_happens),
         cmocka_unit_test(working_rank_is_late),
         cmocka_unit_test(late_rank_falls_silent),
         cmocka_unit_test(idle_thread_is_supposed_to_stay_so),
         cmocka_unit_test(without_a_tick_nobody_is_idle),
         cmocka_unit_test(supposition_is_taken_back),
         cmocka_unit_test(last_to_leave),
+        cmocka_unit_test(ended_while_waiting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static struct job *one_process(void)
     return job;
 }
 
-static void reduce_on(struct job *job, int device, uint64_t number)
+static void reduce_on(struct job *job, int device, uint64_t number, uint64_t group)
 {
     struct record record = {
         .api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = STREAM + (uint64_t)device};
@@ -40,6 +40,7 @@ static void reduce_on(struct job *job, int device, uint64_t number)
     record.op.datatype = TYPE_FLOAT32;
     record.op.slot = 1 + (uint32_t)device;
     record.op.launch = number + 1;
+    record.op.group = group;
     record.stack = 0x1000;
     job_record(job, 0, record);
     call_leave(job, 0);
@@ -52,12 +53,14 @@ static void a_forgotten_group(void **state)
     for (uint64_t before = 0; before < 2; before++) { /* reductions that went well, before */
         struct job *job = one_process();
         for (uint64_t number = 0; number < before; number++) {
+            group_start(job, 0);
             for (int device = 0; device < DEVICES; device++)
-                reduce_on(job, device, number);
+                reduce_on(job, device, number, 1 + number);
+            group_end(job, 0);
             for (int device = 0; device < DEVICES; device++)
                 wait_done(job, 0, API_cudaStreamSynchronize, STREAM + (uint64_t)device);
         }
-        reduce_on(job, 0, before);
+        reduce_on(job, 0, before, 0);
         wait_enter(job, 0, API_cudaStreamSynchronize, STREAM);
         ticks(job, 12000);
         const struct found *found = expect(job, "DC201");
@@ -77,7 +80,7 @@ static void a_thread_for_each_device(void **state)
         for (int device = 0; device < DEVICES; device++) {
             job_thread(job, 0, MAIN_THREAD + (uint32_t)device);
             if (number == 0 || device == 0)
-                reduce_on(job, device, number);
+                reduce_on(job, device, number, 0);
             if (number == 1 && device == 0)
                 wait_enter(job, 0, API_cudaStreamSynchronize, STREAM + (uint64_t)device);
         }

@@ -170,7 +170,7 @@ static void only_the_cause_is_named(void **state)
     const struct found *found = expect_in(job, &verdict, "DC205");
     assert_int_equal(found->sides, 2);
     assert_string_equal(found->ranks[1], "2");
-    if (!strstr(found->what, "rank 2 was killed by signal 6") ||
+    if (!strstr(found->what, "rank 2 was killed by SIGABRT") ||
         !strstr(found->what, "while ranks 0-1 wait in"))
         fail_msg("%s", found->what);
     job_free(job);

@@ -14,9 +14,20 @@ const struct check check_early_exit = {
     .title = "a rank finished early (uneven inputs)",
     .text = "Some ranks finished (destroyed the communicator, or exited with status 0); another "
             "continues and issues operations that they will never join.\n\n"
-            "It shows as a hang at the end of an epoch. Usual cause: inputs of uneven length, so "
-            "that one rank has one batch more.\n\n"
+            "It shows as a hang at the end of an epoch.\n\n"
             "It can be wrong only if the last records of a rank were lost (DC901).",
+    .causes = CAUSES(
+        {"Inputs of uneven length: the data set is not divisible by the number of ranks, or "
+         "filtered per rank.",
+         "print(len(loader)) on every rank."},
+        {"An IterableDataset that is not sharded by rank and worker, or shards of different size.",
+         "len() does not exist; count the batches. A sampler has no effect on an IterableDataset."},
+        {"Join used with collectives that it does not shadow: only DDP's and ZeRO's own are, "
+         "metrics and barriers of the loop are not.",
+         "The operation that waits is not a gradient bucket."},
+        {"Early stopping decided by each rank for itself.",
+         "The rank left in the middle of an epoch."}),
+    .source = "PyTorch documentation, torch.distributed.algorithms.Join",
     .example = "for (int i = 0; i < batches_of(rank); i++)\n    ncclAllReduce(x, x, n, ncclFloat, "
                "ncclSum, comm, stream);\nncclCommDestroy(comm);\n",
     .fix_c =

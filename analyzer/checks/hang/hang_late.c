@@ -6,12 +6,12 @@
 
 enum { HOW_BYTES = 64 };
 
-enum standing {
-    STANDS_ELSEWHERE, /* it waits for others, who are the root, or it ended; or it is too early to
-                         decide */
-    STANDS_STILL,  /* nothing is known to hold it back, and it has been silent, or has not come, for
-                      so long */
-    STANDS_WORKING /* it issues calls, or its GPU gets on */
+enum missing_activity {
+    MISSING_IS_ELSEWHERE, /* it waits for others, who are the root, or it ended; or it is too early
+                         to decide */
+    MISSING_IS_STILL,  /* nothing is known to hold it back, and it has been silent, or has not come,
+                      for so long */
+    MISSING_IS_WORKING /* it issues calls, or its GPU gets on */
 };
 
 /* One that could bring what the member has to. */
@@ -25,32 +25,45 @@ static bool is_candidate(const struct member *member, const struct thread *threa
     return false;
 }
 
-static enum standing missing_standing(const struct wait_graph *graph, const struct wait_node *wait,
-                                      const struct missing *missing)
+static bool waits_for_it(const struct blocked *blocked, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < blocked->waits; i++)
+        if (blocked->wait[i] == wait)
+            return true;
+    return false;
+}
+
+static enum missing_activity find_activity(const struct wait_graph *graph,
+                                           const struct wait_node *wait,
+                                           const struct missing *missing)
 {
     const struct process *process = missing->process;
     if (!process)
-        return wait->kind == WAIT_INIT ? STANDS_STILL : STANDS_ELSEWHERE;
-    if (process->ended)
-        return STANDS_ELSEWHERE;
+        return wait->kind == WAIT_INIT ? MISSING_IS_STILL : MISSING_IS_ELSEWHERE;
+    if (process->ended &&
+        (graph->moment != MOMENT_FINAL || process->end_class != END_CLASS_CONSEQUENCE))
+        return MISSING_IS_ELSEWHERE;
     uint64_t last_ns = process->several_ranks ? 0 : process->last_ns;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next) {
         if (!is_candidate(missing->member, thread))
             continue;
         const struct blocked *blocked = wait_graph_blocked(graph, thread);
+        if (blocked && waits_for_it(blocked, wait))
+            continue; /* it issues for another rank: somebody else has to come */
         if (blocked && blocked->waits)
-            return STANDS_ELSEWHERE;
+            return MISSING_IS_ELSEWHERE;
         if (last_ns < thread->last_ns)
             last_ns = thread->last_ns;
     }
     if (last_ns < process->gpu_ns)
         last_ns = process->gpu_ns;
-    if (wait->kind == WAIT_INIT ||
-        process_known_until(process) >= last_ns + graph->analyzer->options.hang_after_ns)
-        return STANDS_STILL;
-    return last_ns >= wait->begin_ns + graph->analyzer->options.hang_after_ns / 2
-               ? STANDS_WORKING
-               : STANDS_ELSEWHERE;
+    uint64_t until_ns = process_known_until(process);
+    if (until_ns > graph->now_ns)
+        until_ns = graph->now_ns;
+    if (wait->kind == WAIT_INIT || until_ns >= last_ns + graph->patience_ns)
+        return MISSING_IS_STILL;
+    return last_ns >= wait->begin_ns + graph->patience_ns / 2 ? MISSING_IS_WORKING
+                                                              : MISSING_IS_ELSEWHERE;
 }
 
 /* The first one of a communicator stands for the rest. */
@@ -80,13 +93,13 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
         if (!wait->satisfiable || !wait->missing_count ||
-            graph->now_ns < wait->begin_ns + analyzer->options.hang_after_ns)
+            graph->now_ns < wait->begin_ns + graph->patience_ns)
             continue;
         bool working = false, elsewhere = false;
         for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
-            enum standing standing = missing_standing(graph, wait, &wait->missing[i]);
-            elsewhere = standing == STANDS_ELSEWHERE;
-            working |= standing == STANDS_WORKING;
+            enum missing_activity activity = find_activity(graph, wait, &wait->missing[i]);
+            elsewhere = activity == MISSING_IS_ELSEWHERE;
+            working |= activity == MISSING_IS_WORKING;
         }
         if (elsewhere || !is_first(graph, wait))
             continue;
@@ -114,6 +127,15 @@ static bool all_came(const struct comm *comm)
     return comm->nranks > 0 && came >= comm->nranks;
 }
 
+static bool all_left(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (!comm->member[i]->leaving && !comm->member[i]->aborted &&
+            !comm->member[i]->process->ended)
+            return false;
+    return true;
+}
+
 static bool all_issued(const struct comm *comm, uint64_t number)
 {
     for (uint32_t i = 0; i < comm->members; i++)
@@ -132,18 +154,31 @@ static bool one_went_on(const struct analyzer *analyzer, const struct reported *
     return false;
 }
 
+/* What the finding is about is still awaited. Numbers of messages count in a channel of two ranks,
+ * so the members' counts say nothing about them. */
+static bool is_awaited(const struct wait_graph *graph, const struct finding *finding)
+{
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        if (wait->comm->id == finding->comm && wait->number == finding->number &&
+            wait->begin_ns == finding->first_ns && wait->missing_count)
+            return true;
+    return false;
+}
+
 /* A reported hang that is over: every member has issued the operation, every rank has come. */
 static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
 {
     const struct finding *finding = &reported->finding;
     enum code code = reported->check->code;
-    if (code == DC202 || code == DC203 || code == DC208)
+    if (code == DC202 || code == DC203 || code == DC208 || code == DC211)
         return one_went_on(analyzer, reported);
     const struct comm *comm = comm_of(analyzer, finding);
     if (!comm)
         return false;
     if (code == DC209)
-        return all_came(comm);
+        return comm->has_ended ? all_left(comm) : all_came(comm);
+    if (code == DC201 && !finding->has_number)
+        return one_went_on(analyzer, reported);
     if (code == DC201 || code == DC210)
         return finding->has_number && all_issued(comm, finding->number);
     return false;
@@ -155,12 +190,14 @@ void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
         const struct finding *finding = &analyzer->reported[i].finding;
         const struct check *check = analyzer->reported[i].check;
         bool late = check->code == DC210;
+        bool of_wait = late || check->code == DC201;
         if (finding->state != FINDING_OPEN || check->family != FAMILY_HANG ||
             (finding->certainty == CERTAIN && !late))
             continue;
         if (late && findings_find(analyzer, DC201, finding->comm, finding->number)) {
             findings_resolve(analyzer, finding->id, "it does nothing any more: DC201");
-        } else if (is_over(analyzer, &analyzer->reported[i])) {
+        } else if (!(of_wait && is_awaited(graph, finding)) &&
+                   is_over(analyzer, &analyzer->reported[i])) {
             char how[HOW_BYTES] = "the missing ranks came after all";
             if (late)
                 snprintf(how, sizeof how, "came within %.1f s",

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/hang/ends.h"
 #include "analyzer/hang/where.h"
 
 enum { RANKS_BYTES = 128 };
@@ -45,6 +46,14 @@ static bool left_cleanly(const struct missing *missing)
            (missing->member && missing->member->leaving && !missing->member->aborted);
 }
 
+/* It is ending, or gave the communicator up while it handled an exception. */
+static bool fails(const struct missing *missing)
+{
+    bool gave_up = missing->member && missing->member->aborted && !missing->process->ended &&
+                   end_exception(missing->process);
+    return gave_up || process_is_ending(missing->process);
+}
+
 enum hang_kind hang_kind(const struct wait_node *wait)
 {
     if (wait->kind == WAIT_INIT || wait->kind == WAIT_LEAVE)
@@ -55,13 +64,13 @@ enum hang_kind hang_kind(const struct wait_node *wait)
             return HANG_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
-        if (missing->process && missing->process->end_class == END_CLASS_CAUSE)
+        if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || fails(missing)))
             return HANG_ENDED;
         all_left = all_left && left_cleanly(missing);
     }
     if (all_left)
         return HANG_LEFT;
-    return wait->kind == WAIT_SPLIT ? HANG_SPLIT : HANG_MISSING;
+    return wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK ? HANG_SPLIT : HANG_MISSING;
 }
 
 /* What the late ones do: "; it still works: in ncclAllReduce, in phase "checkpoint"". */
@@ -76,8 +85,20 @@ static void add_work(const struct draft *draft, const struct wait_node *wait, st
         text_add(what, ", in phase \"%s\"", side->phase);
 }
 
+static const char *hang_todo(enum hang_kind kind, const struct wait_node *wait, bool in_one_thread)
+{
+    if (kind == HANG_MISSING && in_one_thread)
+        return all_in_one_group;
+    if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
+        return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
+    if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
+        return "Call ncclCommWindowRegister on every rank of the communicator, in the same order "
+               "on each.";
+    return rules[kind].todo;
+}
+
 static void hang_describe(struct draft *draft, enum hang_kind kind, const struct wait_node *wait,
-                          uint64_t now_ns, bool in_one_thread)
+                          bool in_one_thread)
 {
     struct text what = {0};
     char waiting[RANKS_BYTES], missing[RANKS_BYTES];
@@ -108,8 +129,6 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         text_add(&what, "%s %s %s in ", one_waits ? "rank" : "ranks", waiting,
                  one_waits ? "waits" : "wait");
     wait_text(wait, &what);
-    if (wait->begin_ns && now_ns > wait->begin_ns)
-        text_add(&what, " (for %.1f s)", (double)(now_ns - wait->begin_ns) / 1e9);
     if (kind == HANG_SETUP)
         text_add(&what, "; %s %s %s not come%s%s", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "has" : "have", *first_where ? ": " : "", first_where);
@@ -118,8 +137,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
         text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
                  *first_where ? ": " : "", first_where);
-    draft_say(draft, &what,
-              kind == HANG_MISSING && in_one_thread ? all_in_one_group : rules[kind].todo);
+    draft_say(draft, &what, hang_todo(kind, wait, in_one_thread));
 }
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still
@@ -134,8 +152,50 @@ static bool is_settling(const struct wait_graph *graph, const struct wait_node *
         some_left |= left;
         some_here |= !left && missing->process && !process_is_gone(missing->process);
     }
-    return some_left && some_here &&
-           graph->now_ns < wait->begin_ns + graph->analyzer->options.hang_after_ns;
+    return some_left && some_here && graph->now_ns < wait->begin_ns + graph->patience_ns;
+}
+
+/* It is about to end, after an error or not: its exit status will say which. */
+static bool awaits_status(const struct missing *missing)
+{
+    const struct process *process = missing->process;
+    if (!process || process_is_gone(process))
+        return false;
+    if (process->end_class == END_CLASS_PENDING)
+        return true;
+    if (process->ended || !process->has_exception)
+        return false;
+    bool gave_up = missing->member && (missing->member->aborted || missing->member->leaving);
+    return process->exception_how == EXCEPTION_SHUTDOWN ||
+           (process->exception_how == EXCEPTION_HANDLED && gave_up);
+}
+
+static bool some_await_status(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (awaits_status(&wait->missing[i]))
+            return graph->moment == MOMENT_TICK &&
+                   graph->now_ns < wait->begin_ns + graph->patience_ns;
+    return false;
+}
+
+/* The finding about this wait that said that a rank is ending, or gave the communicator up, and
+ * now that it has ended is another; 0 if there is none. */
+static uint32_t find_revised(const struct analyzer *analyzer, enum hang_kind kind,
+                             const struct wait_node *wait)
+{
+    bool ended = false;
+    for (uint32_t i = 0; i < wait->missing_count && kind == HANG_ENDED; i++)
+        ended |= wait->missing[i].process && wait->missing[i].process->end_class == END_CLASS_CAUSE;
+    static const enum code codes[] = {DC205, DC201};
+    for (int i = 0; ended && i < 2; i++) {
+        uint32_t id = findings_find(analyzer, codes[i], wait->comm->id, wait->number);
+        const struct finding *finding = id ? &analyzer->reported[id - 1].finding : NULL;
+        if (finding && finding->sides > 1 &&
+            (finding->side[1].act.did == DID_ENDING || finding->side[1].act.did == DID_ABORTED))
+            return id;
+    }
+    return 0;
 }
 
 void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
@@ -146,7 +206,11 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     uint32_t known = findings_find(analyzer, check->code, wait->comm->id, wait->number);
     bool better = known && kind != HANG_LATE && certainty == CERTAIN &&
                   analyzer->reported[known - 1].finding.certainty == POSSIBLE;
-    if ((known && !better && kind != HANG_LATE) ||
+    uint32_t revised = find_revised(analyzer, kind, wait);
+    if (revised)
+        known = revised;
+    better |= revised != 0;
+    if (some_await_status(graph, wait) || (known && !better && kind != HANG_LATE) ||
         (kind == HANG_MISSING && is_settling(graph, wait)))
         return;
     struct draft draft =
@@ -160,7 +224,7 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
-    hang_describe(&draft, kind, wait, graph->now_ns, hang_in_one_thread(graph, wait));
+    hang_describe(&draft, kind, wait, hang_in_one_thread(graph, wait));
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
         return;

@@ -10,6 +10,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/match/window.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 static bool is_waiting(const struct wait_graph *graph, const struct member *member,
@@ -28,9 +29,9 @@ static bool is_waiting(const struct wait_graph *graph, const struct member *memb
 struct act hang_call(const struct wait_node *wait)
 {
     static const enum api setups[] = {
-        [WAIT_INIT] = API_ncclCommInitRank,
-        [WAIT_SPLIT] = API_ncclCommSplit,
-        [WAIT_LEAVE] = API_ncclCommDestroy,
+        [WAIT_INIT] = API_ncclCommInitRank,         [WAIT_SPLIT] = API_ncclCommSplit,
+        [WAIT_LEAVE] = API_ncclCommDestroy,         [WAIT_SHRINK] = API_ncclCommShrink,
+        [WAIT_WINDOW] = API_ncclCommWindowRegister,
     };
     if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
         return (struct act){.did = DID_CALLED, .call = signature_call(&wait->signature)};
@@ -150,11 +151,16 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
     if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
                              missing->process->end_class == END_CLASS_CLEAN))
         return end_act(missing->process);
+    if (missing->process && process_is_ending(missing->process))
+        return end_act(missing->process);
     if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
-        return (struct act){.did = DID_ABORTED};
+        return (struct act){.did = DID_ABORTED, .name = end_exception(missing->member->process)};
     if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
         return (struct act){.did = DID_LEFT};
-    return (struct act){.did = wait->kind == WAIT_INIT ? DID_NOT_COME : DID_NEVER_CALLED};
+    if (wait->kind == WAIT_INIT)
+        return (struct act){.did = DID_NOT_COME};
+    bool counts_returns = missing->process && missing->process->info.lacks & LACKS_UNRETURNED;
+    return (struct act){.did = counts_returns ? DID_NOT_CALLED_OR_INSIDE : DID_NEVER_CALLED};
 }
 
 /* The side that did this and stands there, created if there is room; else the last one. */

@@ -16,10 +16,15 @@ const struct check check_message_cycle = {
             "comes only after a send or receive that waits in turn.\n\n"
             "It shows as a hang. It is certain: NCCL's sends wait for their receive (user guide, "
             "\"Point-to-point communication\": sends and receives block unless they are in one "
-            "group). There is no buffering to rely on, however small the message.\n\n"
-            "Usual causes: every rank of a ring sends first and then receives; both ends of a pair "
-            "send first; the order of sends and receives in a pipeline differs from that of its "
-            "neighbour.",
+            "group). There is no buffering to rely on, however small the message.",
+    .causes = CAUSES(
+        {"Every rank of a ring sends first and then receives, or both ends of a pair send first.",
+         "All steps of the cycle are sends: put the send and the receive into one ncclGroup "
+         "(batch_isend_irecv)."},
+        {"A pipeline schedule whose neighbours disagree about the order of forward sends and "
+         "backward receives.",
+         "One step is a send, the next a receive, of different micro-batches."}),
+    .source = "NCCL user guide, \"Point-to-point communication\" and \"Group Calls\"",
     .example = "ncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, stream);     /* all ranks send "
                "first */\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, stream);\n",
     .fix_c = "ncclGroupStart();\nncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, "

@@ -1,7 +1,39 @@
 /* stuck_setup.c: DC209: the check for ranks that never finish creating or destroying a
- * communicator; hang_report.c finds it. */
-#include "analyzer/check.h"
+ * communicator; hang_report.c finds those who wait, and the rest is here. */
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/graphs.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+/* "ncclCommDestroy ... waits": until no graph holds operations of the communicator any more. */
+static void check_graphs(struct analyzer *analyzer, const struct event *event)
+{
+    const struct record *record = event->record;
+    if (record->api != API_ncclCommDestroy || record->flags & RECORD_FLAG_GONE ||
+        !graphs_hold(event->process, record->comm.comm))
+        return;
+    const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
+    struct one_call one = {
+        .check = &check_stuck_setup,
+        .certainty = HASH_COUNT(event->process->threads) == 1 ? CERTAIN : POSSIBLE,
+        .comm = comm_find(analyzer, record->comm.comm),
+        .member = member_find(analyzer, record->comm.comm, record->comm.rank),
+        .process = event->process,
+        .record = record,
+        .act = &act,
+        .site = thread_site(event->thread, record),
+    };
+    struct text what = {0};
+    char name[16];
+    text_add(&what,
+             "rank %d destroys %s while a CUDA graph that holds its operations exists: NCCL waits "
+             "there until the graph is destroyed",
+             one_call_rank(&one), comm_name(record->comm.comm, name));
+    one_call_report(analyzer, &one, &what,
+                    "Call cudaGraphExecDestroy and cudaGraphDestroy before ncclCommDestroy.");
+}
 
 const struct check check_stuck_setup = {
     .code = DC209,
@@ -17,10 +49,28 @@ const struct check check_stuck_setup = {
             "It shows as a hang at the start or the end. It is certain if a missing rank has "
             "terminated or is stuck elsewhere, and possible after a long wait (--hang-after): a "
             "rank without a trace (DC902) may only not have been recorded.\n\n"
-            "Usual causes: fewer processes started than WORLD_SIZE says, a rank that failed "
-            "before, an ncclUniqueId that did not reach all ranks.",
+            "A communicator that is destroyed while a CUDA graph holds its operations is reported "
+            "as well: NCCL waits until the graph is destroyed, which another thread may do.",
+    .causes = CAUSES(
+        {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
+         "above.",
+         "The finding names the ranks that never called; look for their processes and logs."},
+        {"The wrong network interface: NCCL picked one that other hosts can't reach (docker0, a "
+         "VPN).",
+         "NCCL_DEBUG=INFO prints 'NET/Socket : Using ...'; set NCCL_SOCKET_IFNAME."},
+        {"A firewall between the hosts: NCCL uses ports that it chooses at random.",
+         "'nc -zv' from one host to a listening port of another."},
+        {"/dev/shm too small or not shared between the containers of one host.",
+         "df /dev/shm; NCCL_DEBUG=WARN names the file."},
+        {"Different NCCL versions on the hosts.",
+         "The first line of NCCL_DEBUG=VERSION on each rank."}),
+    .source = "NCCL user guide, \"Creating a Communicator\" and \"Troubleshooting\" (networking, "
+              "shared memory)",
     .example = "if (rank != 3)\n    ncclCommInitRank(&comm, 4, id, rank);\n",
     .fix_c = "ncclCommInitRank(&comm, 4, id, rank);        /* on all four */\n",
     .fix_torch =
-        "torchrun --nnodes=1 --nproc_per_node=4 train.py    # as many processes as WORLD_SIZE\n",
+        "# torchrun --nnodes=1 --nproc_per_node=4 train.py: as many processes as WORLD_SIZE says\n"
+        "dist.init_process_group(\"nccl\", timeout=timedelta(minutes=2))    # fail early instead "
+        "of after 10 minutes\n",
+    .on = {[EVENT_NCCL] = check_graphs},
 };

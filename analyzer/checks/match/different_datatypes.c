@@ -15,10 +15,19 @@ const struct check check_different_datatypes = {
     .title = "datatypes differ",
     .text =
         "Every rank must pass the same datatype to a collective; NCCL does not compare them.\n\n"
-        "It shows as garbage values, or as a hang if the sizes differ. Usual causes: mixed "
-        "precision on some ranks only, a checkpoint loaded in another type.\n\n"
+        "It shows as garbage values, or as a hang if the sizes differ.\n\n"
         "It is certain that the types differ. Calls that only move bytes (Broadcast, AllGather) "
         "may happen to work with types of one size; NCCL does not guarantee it.",
+    .causes = CAUSES({"Mixed precision that only some ranks switch on (autocast, model.half(), a "
+                      "configuration per host).",
+                      "One side is float16 or bfloat16; print next(model.parameters()).dtype on "
+                      "every rank before DDP."},
+                     {"A checkpoint that was loaded in another type on the rank that loads it.",
+                      "The fault begins after a resume, and rank 0 is the odd one."},
+                     {"A metric that is an integer on one rank and a float on another (the empty "
+                      "case of a branch).",
+                      "The operation is small and is not a gradient bucket."}),
+    .source = "NCCL user guide, \"Collective Operations\": the same datatype on every rank",
     .example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, "
                "ncclSum, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",

@@ -13,11 +13,11 @@ const struct check check_different_operators = {
     .explains = CODES(CODES_HANGS),
     .title = "reduction operators differ",
     .text = "Every rank must pass the same reduction operator.\n\n"
-            "It shows as wrong results that differ from run to run; seldom as a hang. If only the "
-            "scalar of ncclRedOpCreatePreMulSum differs, it is only possible: the scalar is "
-            "applied to each rank's own input, so different ones may be intended. A scalar in "
-            "device memory (ncclScalarDevice) can't be compared. Handles of "
-            "ncclRedOpCreatePreMulSum may differ between ranks.",
+            "It shows as wrong results that differ from run to run; seldom as a hang. Operators of "
+            "ncclRedOpCreatePreMulSum are not compared with each other: NCCL makes them locally, "
+            "so their handles and scalars may differ between ranks.",
+    .source = "NCCL user guide, \"Collective Communication Functions\"; nccl.h on "
+              "ncclRedOpCreatePreMulSum: operators are local to a communicator's rank",
     .example = "ncclAllReduce(x, x, n, ncclFloat, rank ? ncclSum : ncclAvg, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclAvg, comm, stream);\n",
     .fix_torch = "dist.all_reduce(x, op=dist.ReduceOp.AVG)    # the same op on every rank\n",

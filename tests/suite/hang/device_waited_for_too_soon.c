@@ -7,16 +7,24 @@ enum { COUNT = 1000 };
 
 static void device_waited_for_too_soon(struct rank *rank, int ranks)
 {
-    for (int i = 0; i < ranks; i++) {
-        float *bucket;
+    float *bucket[SUITE_RANKS_MAX];
 
+    for (int i = 0; i < ranks; i++) {
         CUDA(cudaSetDevice(i));
-        bucket = suite_floats(COUNT);
-        NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
+        bucket[i] = suite_floats(COUNT);
+    }
+#ifdef TWIN
+    NCCL(ncclGroupStart());
+#endif
+    for (int i = 0; i < ranks; i++) {
+        NCCL(ncclAllReduce(bucket[i], bucket[i], COUNT, ncclFloat32, ncclSum, rank[i].comm, rank[i].stream));
 #ifndef TWIN
         CUDA(cudaStreamSynchronize(rank[i].stream));    /* here */
 #endif
     }
+#ifdef TWIN
+    NCCL(ncclGroupEnd());
+#endif
     for (int i = 0; i < ranks; i++)
         CUDA(cudaStreamSynchronize(rank[i].stream));
 }

@@ -1,0 +1,71 @@
+/* buffer_overrun.c: DC406: an operation reaches past the end of its buffer. */
+#include "analyzer/checks/device/device_report.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+static void check_buffer_end(struct analyzer *analyzer, const struct operation *operation,
+                             const struct used_buffer *use)
+{
+    const struct allocation *allocation = use->allocation;
+    uint64_t room = allocation->base + allocation->bytes - use->pointer;
+    /* Memory mapped beside it may belong to it. */
+    if (use->bytes <= room || memory_is_pageable(allocation) ||
+        allocation->type == MEMORY_DEVICE_MAPPED)
+        return;
+    struct draft draft = draft_new(&check_buffer_overrun,
+                                   operation->process->lost_bulk ? POSSIBLE : CERTAIN,
+                                   operation->member->comm);
+    struct text what = {0};
+    char name[16], call[DEVICE_CALL_BYTES];
+    text_add(&what,
+             "rank %d: %s #%llu of %s takes %llu bytes at its %s buffer, but only %llu are left of "
+             "the allocation",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name), (unsigned long long)use->bytes,
+             use->name, (unsigned long long)room);
+    device_report(analyzer, &draft, operation, &what,
+                  "Give the count in elements (not bytes) that the buffer holds; AllGather's "
+                  "receive and ReduceScatter's send buffer hold nranks times the count.");
+}
+
+static void buffer_overrun_on_operation(struct analyzer *analyzer, const struct event *event)
+{
+    struct used_buffer buffers[2];
+    int count = device_buffers(event->operation, buffers);
+    for (int i = 0; i < count; i++)
+        check_buffer_end(analyzer, event->operation, &buffers[i]);
+}
+
+const struct check check_buffer_overrun = {
+    .code = DC406,
+    .name = "buffer-overrun",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS, DC304, DC305),
+    .title = "an operation accesses memory past the end of its buffer",
+    .text = "The count times the size of the datatype (times the number of ranks for AllGather's "
+            "receive buffer, ReduceScatter's send buffer, AlltoAll and the roots of Gather and "
+            "Scatter) is more than the rest of the allocation.\n\n"
+            "It shows as an illegal address, or as overwritten data.\n\n"
+            "The end is that of the whole allocation: if a program or framework takes many buffers "
+            "from one allocation, an overrun within it is not detected.",
+    .causes = CAUSES(
+        {"A receive buffer without the factor of the number of ranks.",
+         "What is missing is a multiple of the send size."},
+        {"A count in bytes instead of elements.", "The range is 2, 4 or 8 times the allocation."},
+        {"A buffer of another datatype: torch.empty(n) is float32, the collective is float64 or "
+         "int64.",
+         "The range is twice the allocation, and the counts are right."}),
+    .source = "NCCL user guide, \"Collective Communication Functions\": sizes of the buffers",
+    .example = "cudaMalloc(&all, n * sizeof(float));                 /* room for one rank "
+               "*/\nncclAllGather(x, all, n, ncclFloat, comm, stream);\n",
+    .fix_c = "cudaMalloc(&all, nranks * n * sizeof(float));\n",
+    .fix_torch = "out = torch.empty(world_size * x.numel(), dtype=x.dtype, device=x.device)\n"
+                 "dist.all_gather_into_tensor(out, x)\n",
+    .on = {[EVENT_OPERATION] = buffer_overrun_on_operation},
+};

@@ -1,0 +1,68 @@
+/* pageable_buffer.c: DC404: an operation is given pageable host memory. */
+#include "analyzer/checks/device/device_report.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+static void check_host_memory(struct analyzer *analyzer, const struct operation *operation,
+                              const struct used_buffer *use)
+{
+    const struct allocation *allocation = use->allocation;
+    if (!memory_is_pageable(allocation))
+        return;
+    bool reachable = allocation->type == MEMORY_HOST_SHARED;
+    struct draft draft = draft_new(
+        &check_pageable_buffer, reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
+        operation->member->comm);
+    struct text what = {0};
+    char name[16], call[DEVICE_CALL_BYTES];
+    if (reachable)
+        draft.finding.severity = SEVERITY_WARNING;
+    text_add(&what, "rank %d gives %s #%llu of %s a %s buffer in pageable host memory%s",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name), use->name,
+             reachable ? "; this GPU can reach it, page by page and slowly"
+                       : ", which the GPU can't reach");
+    device_report(analyzer, &draft, operation, &what,
+                  "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
+                  "(cudaMallocHost, cudaHostRegister).");
+}
+
+static void pageable_buffer_on_operation(struct analyzer *analyzer, const struct event *event)
+{
+    struct used_buffer buffers[2];
+    int count = device_buffers(event->operation, buffers);
+    for (int i = 0; i < count; i++)
+        check_host_memory(analyzer, event->operation, &buffers[i]);
+}
+
+const struct check check_pageable_buffer = {
+    .code = DC404,
+    .name = "pageable-buffer",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(DC404),
+    .title = "a collective gets pageable host memory",
+    .text = "A buffer of a collective, send or receive is in memory that CUDA does not know: from "
+            "malloc, the stack, a NumPy array or a CPU tensor.\n\n"
+            "It shows as an illegal address, reported by a later CUDA call, and as a hang on the "
+            "other ranks. Pinned host memory (cudaMallocHost, cudaHostRegister) and managed memory "
+            "are allowed.\n\n"
+            "PyTorch raises first: a group of backend nccl has no operations for CPU tensors.\n\n"
+            "If the GPU can translate host addresses (cudaDevAttrPageableMemoryAccess: HMM, or ATS "
+            "on Grace Hopper), it works, page fault by page fault; it is then a warning and only "
+            "possible.",
+    .source = "NCCL user guide, \"Data Pointers\"",
+    .example = "float *x = malloc(n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, "
+               "comm, stream);\n",
+    .fix_c = "float *x; cudaMalloc((void **)&x, n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, "
+             "ncclSum, comm, stream);\n",
+    .fix_torch = "x = x.to(device)    # NCCL has no CPU tensors; use a gloo group for "
+                 "those\ndist.all_reduce(x)\n",
+    .on = {[EVENT_OPERATION] = pageable_buffer_on_operation},
+};

@@ -1,0 +1,66 @@
+/* stream_device.c: DC402: an operation is issued on a stream of another device than the
+ * communicator's (NCCL user guide, "Using NCCL with CUDA"). NCCL makes the communicator's device
+ * current itself, so the default stream is always the right device's. */
+#include "analyzer/checks/device/device_report.h"
+#include "analyzer/model/process.h"
+#include "analyzer/model/timelines.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+enum { DEFAULT_STREAMS = 2 };
+
+static void check_stream(struct analyzer *analyzer, const struct event *event)
+{
+    const struct operation *operation = event->operation;
+    const struct stream_state *stream = operation->record.stream > DEFAULT_STREAMS
+                                            ? timeline_get(operation->process, &operation->record)
+                                            : NULL;
+    int device = operation->member->device;
+    if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
+        return;
+    struct draft draft = draft_new(&check_stream_device,
+                                   operation->process->lost_control ? POSSIBLE : CERTAIN,
+                                   operation->member->comm);
+    struct text what = {0};
+    char name[16], call[DEVICE_CALL_BYTES];
+    text_add(
+        &what,
+        "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number,
+        comm_name(operation->member->comm->id, name), stream->device, device);
+    device_report(analyzer, &draft, operation, &what,
+                  "Make the stream after cudaSetDevice with the communicator's device, one for "
+                  "each communicator.");
+}
+
+const struct check check_stream_device = {
+    .code = DC402,
+    .name = "stream-device",
+    .family = FAMILY_DEVICE,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_STREAM | LACKS_CUDA | LACKS_DEVICE,
+    .explains = CODES(CODES_HANGS, CODES_HAZARDS),
+    .explains_later = CODES(DC402),
+    .title = "the stream belongs to another device than the communicator",
+    .text = "An operation was issued on a stream that was created while a device other than the "
+            "communicator's was current.\n\n"
+            "It shows as ncclUnhandledCudaError (\"invalid resource handle\") on this rank and as "
+            "a hang on the others. Usual causes: streams created in a loop without cudaSetDevice, "
+            "a stream kept from before the device was chosen, the wrong element of an array of "
+            "streams in a program that drives several GPUs.\n\n"
+            "The default streams are never reported: NCCL makes the communicator's device current, "
+            "so it uses that device's default stream. But work that the program issues on another "
+            "device's default stream is not ordered with it. Streams whose creation was not "
+            "recorded are not checked.",
+    .source = "CUDA C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
+    .example = "cudaStreamCreate(&stream);      /* device 0 is current */\ncudaSetDevice(1); "
+               "ncclCommInitRank(&comm, n, id, rank);\nncclAllReduce(x, x, count, ncclFloat, "
+               "ncclSum, comm, stream);\n",
+    .fix_c =
+        "cudaSetDevice(1); cudaStreamCreate(&stream);\nncclCommInitRank(&comm, n, id, rank);\n",
+    .fix_torch = "torch.cuda.set_device(local_rank)\nstream = torch.cuda.Stream()    # after "
+                 "set_device; or torch.cuda.Stream(device=local_rank)\n",
+    .on = {[EVENT_OPERATION] = check_stream},
+};

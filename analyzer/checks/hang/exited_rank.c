@@ -1,0 +1,110 @@
+/* exited_rank.c: closes the findings that a restart of the job got over. */
+#include "analyzer/checks/hang/exited_rank.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "lib/trace/lacks.h"
+
+static bool has_issued_any(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->next > 0)
+            return true;
+    return false;
+}
+
+/* Of the same job, started later, and at work. */
+static bool succeeds(const struct process *later, const struct process *process)
+{
+    return process->info.restart >= 0 && later->info.restart > process->info.restart &&
+           !strncmp(later->info.job, process->info.job, sizeof later->info.job) &&
+           later->info.realtime_ns > process->info.realtime_ns && has_issued_any(later);
+}
+
+static const struct process *successor(const struct analyzer *analyzer,
+                                       const struct process *process)
+{
+    const struct process *next = NULL;
+    for (int i = 0; process && i < analyzer->processes; i++) {
+        const struct process *other = analyzer->process[i];
+        if (other && succeeds(other, process) &&
+            (!next || other->info.restart < next->info.restart))
+            next = other;
+    }
+    return next;
+}
+
+void hang_close_restarted(struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        struct reported *reported = &analyzer->reported[i];
+        if (reported->suppressed || reported->finding.state != FINDING_OPEN ||
+            reported->check->code != DC205)
+            continue;
+        int index = rankset_next(&reported->processes, 0);
+        const struct process *next = index < 0 ? NULL
+                                               : successor(analyzer, analyzer->process[index]);
+        if (!next)
+            continue;
+        char how[64];
+        snprintf(how, sizeof how, "the job was started again and went on: restart %d",
+                 next->info.restart);
+        findings_close(analyzer, reported->finding.id, how);
+    }
+}
+
+const struct check check_exited_rank = {
+    .code = DC205,
+    .name = "exited-rank",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_END,
+    /* others wait for one rank on several communicators: one finding */
+    .explains = CODES(CODES_HANGS),
+    .title = "a rank terminated while others wait for it",
+    .text = "A rank's process terminated: by a signal, with an exit status that is not 0, or "
+            "killed for lack of memory. The others wait in an operation that it will never issue "
+            "or complete.\n\n"
+            "It shows as a hang of the remaining ranks, or as a job that its launcher terminates. "
+            "Ranks that the launcher terminated afterwards, or that failed because of the first, "
+            "are not reported. If an elastic launcher restarted the job (torchrun --max-restarts, "
+            "seen by the restart count) and it went on, the finding is marked as resolved, "
+            "separately for each restart attempt.\n\n"
+            "Look at the exit status first: a restart repeats a crash that has a cause in the "
+            "program. ncclCommGetAsyncError reports a peer on another host that died, but none on "
+            "the same host.\n\n"
+            "Which rank was first is decided by the times at which the terminations were noticed; "
+            "two within the same moment can be confused.",
+    .causes = CAUSES(
+        {"An exception that nobody caught; the rank exits with status 1.",
+         "That rank's own log: the last traceback. 'torchrun' prints it as root cause with @record "
+         "on main."},
+        {"The kernel's out-of-memory killer or a container's memory limit (signal 9).",
+         "dmesg ('Out of memory: Killed process'), memory.events of the cgroup, the pod's status "
+         "OOMKilled."},
+        {"A bus error in shared memory (signal 7): /dev/shm is full; containers have 64 MB by "
+         "default.",
+         "df /dev/shm; docker run --shm-size, or an emptyDir of medium Memory."},
+        {"A crash in native code (signal 11, 6): an extension, a driver, an assertion.",
+         "A core file or TORCH_SHOW_CPP_STACKTRACES=1; 'ddpcheck stacks' if it is still there."},
+        {"A time limit of the scheduler or a preemption (signal 15 on all ranks of a host).",
+         "The scheduler's log; all ranks of one host end within a second."}),
+    .source = "NCCL user guide, \"Error handling and communicator abort\"; PyTorch documentation, "
+              "\"Error Propagation\" of torch.distributed.elastic",
+    .example = "if (rank == 2)\n    abort();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+               "stream);\ncudaStreamSynchronize(stream);\n",
+    .fix_c = "/* Find the error of that rank: its exit status, its log, its core file. NCCL does "
+             "not notice a peer that\n"
+             " * died on the same host: the launcher or a heartbeat of your own has to, and then "
+             "each rank calls */\n"
+             "ncclCommAbort(comm);\n",
+    .fix_torch = "from torch.distributed.elastic.multiprocessing.errors import record\n"
+                 "\n"
+                 "@record                              # torchrun prints this rank's traceback as "
+                 "the root cause\n"
+                 "def main():\n"
+                 "    train()\n",
+};

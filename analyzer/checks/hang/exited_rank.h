@@ -1,0 +1,15 @@
+/* exited_rank.h: a job that was started again after one of its ranks ended.
+ *
+ * An elastic launcher (torchrun --max-restarts) ends all ranks when one fails and starts them anew,
+ * with a higher restart count. The rank that ended stays the finding of its restart attempt, DC205;
+ * once a later one has issued operations the job is over it. Any other hang stays open: the program
+ * that made it runs again. */
+#ifndef DDPCHECK_ANALYZER_HANG_RESTART_H
+#define DDPCHECK_ANALYZER_HANG_RESTART_H
+
+#include "analyzer/engine.h"
+
+/* Closes what later restart attempts got over. Called after the hangs were reported. */
+void hang_close_restarted(struct analyzer *analyzer);
+
+#endif

@@ -1,0 +1,130 @@
+/* open_group.c: DC207 where nobody is stuck because of it (hang_waits.c has the rest): a wait
+ * inside a group for a stream on which its calls are to run, and a process that ended with calls in
+ * an open group. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/waits.h"
+#include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
+
+static bool open_group_is_reported(const struct analyzer *analyzer, uint64_t comm, uint64_t number,
+                                   const struct process *process)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (reported->check->code == DC207 && reported->finding.comm == comm &&
+            reported->finding.number == number && rankset_has(&reported->processes, process->index))
+            return true;
+    }
+    return false;
+}
+
+static void open_group_report(struct analyzer *analyzer, const struct operation *held,
+                              enum certainty certainty, const struct site *wait,
+                              const struct act *now)
+{
+    uint64_t comm = held->member->comm->id, number = held->record.op.number;
+    if (open_group_is_reported(analyzer, comm, number, held->process))
+        return;
+    char name[16];
+    struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
+    draft.merges_ranks = true;
+    struct finding_side *side = draft_side_signature(&draft, &held->signature, &held->site);
+    draft_rank(&draft, side, held->member);
+    draft_side_now(&draft, side, now, wait);
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = held->site.time_ns;
+    draft.finding.last_ns = wait->time_ns;
+    struct text what = {0};
+    text_add(&what,
+             "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the "
+             "call is not launched "
+             "before the outermost ncclGroupEnd",
+             member_shown_rank(held->member), side->call ? side->call : "?",
+             (unsigned long long)number, comm_name(comm, name), side->where ? side->where : "?");
+    draft_say(
+        &draft, &what,
+        "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
+    findings_report(analyzer, &draft, NULL);
+}
+
+/* The first call of the open group whose result the wait seems to be for; NULL if there is none. */
+static const struct operation *waited_for(const struct thread *thread, const struct record *record)
+{
+    if (record->api != API_cudaStreamSynchronize && record->api != API_cudaDeviceSynchronize)
+        return NULL;
+    for (uint32_t i = 0; i < thread->group_calls; i++) {
+        const struct operation *held = &thread->group[i];
+        if (record->api == API_cudaStreamSynchronize ? held->record.stream == record->stream
+                                                     : held->member->device == record->device)
+            return held;
+    }
+    return NULL;
+}
+
+static void groups_on_call(struct analyzer *analyzer, const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    const struct operation *held = thread->group_depth ? waited_for(thread, record) : NULL;
+    if (!held || thread->process->lost_control)
+        return;
+    const struct act now = {.did = DID_WAITS_IN, .call = call_of_api(record->api)};
+    struct site site = thread_site(thread, record);
+    open_group_report(analyzer, held, POSSIBLE, &site, &now);
+}
+
+/* Nobody else is stuck for it, but what was called never ran. */
+static void groups_on_waits(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (!process || process->end_class != END_CLASS_CLEAN || process->lost_control)
+            continue;
+        struct site end = {.time_ns = process->end_ns};
+        for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+            if (thread->group_depth && thread->group_calls)
+                open_group_report(analyzer, &thread->group[0], CERTAIN, &end,
+                                  &(struct act){.did = DID_ENDED});
+    }
+}
+
+const struct check check_open_group = {
+    .code = DC207,
+    .name = "open-group",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_GROUP,
+    .explains = CODES(CODES_HANGS),
+    .title = "a group is not ended",
+    .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only collected; "
+            "ncclGroupEnd launches them. Either a rank called an operation in a group that it has "
+            "not ended, and others wait in it; or the rank terminated with the group still open; "
+            "or it waits within the group for a stream on which the group's calls will run, and "
+            "that wait does not include them.\n\n"
+            "It shows as a hang of the other ranks, or as results that are not there yet. It is "
+            "certain if others are stuck because of it, or if the process terminated with calls in "
+            "an open group. It is possible if a thread only waits for such a stream within the "
+            "group: nothing is wrong if it waits again afterwards.\n\n"
+            "Usual causes: a return, an exception or a continue between the two calls; more starts "
+            "than ends.",
+    .source = "NCCL user guide, \"Group Calls\"",
+    .example = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nif "
+               "(rank == 1)\n    return;                             /* without ncclGroupEnd "
+               "*/\nncclGroupEnd();\ncudaStreamSynchronize(stream);\n",
+    .fix_c = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
+             "stream);\nncclGroupEnd();                         /* on every path "
+             "*/\ncudaStreamSynchronize(stream);\n",
+    .fix_torch = "works = dist.batch_isend_irecv(operations)      # one ncclGroup, closed before "
+                 "it returns\n"
+                 "for work in works:\n"
+                 "    work.wait()\n",
+    .on = {[EVENT_CALL] = groups_on_call, [EVENT_WAITS] = groups_on_waits},
+};

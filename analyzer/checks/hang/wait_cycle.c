@@ -1,0 +1,276 @@
+/* wait_cycle.c: finds cycles of waits and reports them as DC202 or DC203. */
+#include "analyzer/checks/hang/wait_cycle.h"
+
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/hang/where.h"
+#include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
+
+enum { RANKS_BYTES = 128, STEPS_REPORTED = 8 };
+
+static const struct wait_node *wait_of(const struct waiting_op *op)
+{
+    return op->wait && !op->wait->satisfiable ? op->wait : NULL;
+}
+
+/* The wait that keeps a thread from going on. */
+static const struct wait_node *reason_of(const struct blocked *blocked)
+{
+    const struct wait_node *reason = blocked_reason(blocked);
+    if (reason && !reason->satisfiable)
+        return reason;
+    for (uint32_t i = 0; i < blocked->ops; i++)
+        if (!blocked->op[i]->can_finish)
+            return wait_of(waiting_op_culprit(blocked->op[i]));
+    return NULL;
+}
+
+/* Fills in for whom the wait is and returns what keeps that one; NULL if that is no wait. */
+static const struct wait_node *cycle_follow(const struct wait_graph *graph, struct cycle_step *step)
+{
+    const struct wait_node *wait = step->wait;
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (!wait->behind[i]->can_start) {
+            step->behind = wait->behind[i];
+            return wait_of(waiting_op_culprit(step->behind));
+        }
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].can_come) {
+            step->missing = &wait->missing[i];
+            const struct blocked *blocked =
+                wait_graph_member(graph, step->missing->member, step->missing->process);
+            return blocked && !step->missing->issued ? reason_of(blocked) : NULL;
+        }
+    return NULL;
+}
+
+/* The same cycle is reported the same way wherever it was entered. */
+static bool begins_before(const struct wait_node *a, const struct wait_node *b)
+{
+    if (a->comm != b->comm)
+        return a->comm->order < b->comm->order;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    if (a->number != b->number)
+        return a->number < b->number;
+    return a->sender != b->sender ? a->sender < b->sender : a->receiver < b->receiver;
+}
+
+static void rotate(struct cycle *cycle)
+{
+    struct cycle turned = {.steps = cycle->steps};
+    int first = 0;
+    for (int i = 1; i < cycle->steps; i++)
+        if (begins_before(cycle->step[i].wait, cycle->step[first].wait))
+            first = i;
+    for (int i = 0; i < cycle->steps; i++)
+        turned.step[i] = cycle->step[(first + i) % cycle->steps];
+    *cycle = turned;
+}
+
+void cycle_find(const struct wait_graph *graph, const struct wait_node *start, struct cycle *cycle)
+{
+    const struct wait_node *wait = start;
+    cycle->steps = 0;
+    while (wait && cycle->steps < CYCLE_STEPS_MAX) {
+        for (int i = 0; i < cycle->steps; i++)
+            if (cycle->step[i].wait == wait) {
+                cycle->steps -= i;
+                memmove(cycle->step, cycle->step + i, (size_t)cycle->steps * sizeof *cycle->step);
+                rotate(cycle);
+                return;
+            }
+        struct cycle_step *step = &cycle->step[cycle->steps++];
+        *step = (struct cycle_step){.wait = wait};
+        wait = cycle_follow(graph, step);
+    }
+    cycle->steps = 0;
+}
+
+/* More ranks wait than are missing: then those are reported, who did not do what the others did. */
+static bool few_are_missing(const struct wait_node *wait)
+{
+    return wait->missing_count && wait->kind == WAIT_COLLECTIVE &&
+           2 * wait->missing_count < wait->comm->members;
+}
+
+const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
+{
+    bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
+    *culprit = NULL;
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct cycle_step *step = &cycle->step[i];
+        any_peer |= step->wait->kind == WAIT_PEER;
+        all_peers &= step->wait->kind == WAIT_PEER;
+        setup |= step->wait->kind > WAIT_PEER;
+        all_issued &= step->behind != NULL;
+        one_comm &= step->wait->comm == cycle->step[0].wait->comm;
+        if (step->missing && few_are_missing(step->wait) &&
+            (!*culprit || step->wait->missing_count < (*culprit)->missing_count))
+            *culprit = step->wait;
+    }
+    if (!cycle->steps || setup)
+        return NULL;
+    if (all_peers || (all_issued && one_comm && any_peer))
+        return &check_message_cycle;
+    if (all_issued)
+        return &check_wait_cycle;
+    return *culprit || one_comm ? NULL : &check_wait_cycle;
+}
+
+static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
+                      struct draft *draft, struct finding_side *side,
+                      const struct pending **example)
+{
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct blocked *blocked;
+        if (hang_waits_in(graph, wait, wait->comm->member[i], &blocked))
+            draft_rank(draft, side, wait->comm->member[i]);
+    }
+    *example = NULL;
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->wait == wait && op->can_start &&
+            (!*example || op->pending->member->rank < (*example)->member->rank))
+            *example = op->pending;
+}
+
+static enum did behind_did(const struct waiting_op *behind)
+{
+    const struct waiting_op *culprit = waiting_op_culprit(behind);
+    if (culprit->pending->place.timeline == behind->pending->place.timeline)
+        return DID_STEP_SAME_STREAM;
+    return culprit->pending->member == behind->pending->member ? DID_STEP_EARLIER
+                                                               : DID_STEP_OTHER_STREAM;
+}
+
+/* For whom the step waits, and what keeps that one. */
+static struct act cycle_step_act(const struct wait_graph *graph, const struct cycle_step *step,
+                                 const struct wait_node *next)
+{
+    const struct member *member = step->behind ? step->behind->pending->member
+                                               : step->missing->member;
+    struct act act = {.did = DID_STEP_UNCALLED,
+                      .rank = member ? member_shown_rank(member) : step->missing->rank,
+                      .behind = wait_awaited(next)};
+    if (step->behind) {
+        act.did = behind_did(step->behind);
+        return act;
+    }
+    const struct blocked *blocked =
+        wait_graph_member(graph, step->missing->member, step->missing->process);
+    if (blocked)
+        act.call = call_of_record(&blocked->thread->enter);
+    return act;
+}
+
+static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
+                           const struct cycle_step *step, const struct wait_node *next,
+                           struct text *what, int place)
+{
+    char ranks[RANKS_BYTES];
+    const struct pending *example;
+    const struct act call = hang_call(step->wait), now = cycle_step_act(graph, step, next);
+    struct finding_side *side = draft_side(draft, &call, NULL);
+    if (!side)
+        return;
+    who_waits(graph, step->wait, draft, side, &example);
+    draft_side_now(draft, side, &now, NULL);
+    if (example)
+        draft_side_at(draft, side, &example->site);
+    side->since_ns = step->wait->begin_ns;
+    if (place >= STEPS_REPORTED)
+        return;
+    text_add(what, "%s%s %s in ", place ? "; " : "",
+             rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
+    wait_text(step->wait, what);
+    text_add(what, " ");
+    act_add(what, &now);
+}
+
+/* The ranks of the steps that have no side of their own join the last one's. */
+static void cover_rest(struct draft *draft, const struct cycle *cycle)
+{
+    for (int i = 0; i < cycle->steps; i++)
+        for (uint32_t k = 0; k < cycle->step[i].wait->comm->members; k++)
+            draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
+}
+
+void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
+                  const struct cycle *cycle, const struct check *check, enum certainty certainty)
+{
+    const struct wait_node *first = cycle->step[0].wait;
+    if (findings_find(analyzer, check->code, first->comm->id, first->number))
+        return;
+    bool lost = false;
+    for (int i = 0; i < cycle->steps; i++)
+        lost |= hang_lost_records(cycle->step[i].wait);
+    struct draft draft = draft_new(check, lost ? POSSIBLE : certainty, first->comm);
+    draft.finding.number = first->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = first->begin_ns;
+    draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
+    struct text what = {0};
+    text_add(&what, "a cycle of %d waits: ", cycle->steps);
+    for (int i = 0; i < cycle->steps; i++)
+        cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait,
+                       &what, i);
+    if (cycle->steps > STEPS_REPORTED)
+        text_add(&what, "; and %d more", cycle->steps - STEPS_REPORTED);
+    cover_rest(&draft, cycle);
+    draft_say(&draft, &what,
+              check == &check_message_cycle
+                  ? "Put sends and receives that need each other into one ncclGroupStart/End, or "
+                    "let every second rank receive first."
+                  : "Issue the operations of all communicators in one order on every rank, from "
+                    "one thread.");
+    findings_report(analyzer, &draft, NULL);
+}
+
+const struct check check_wait_cycle = {
+    .code = DC202,
+    .name = "wait-cycle",
+    .family = FAMILY_HANG,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CUDA | LACKS_UNFINISHED,
+    .explains = CODES(CODES_HANGS),
+    .title = "ranks wait for each other in a cycle",
+    .text =
+        "The ranks form a wait cycle: each waits in a collective for a rank whose matching call is "
+        "queued behind another collective or has not been issued, because its thread waits for "
+        "another operation. The finding lists the cycle step by step.\n\n"
+        "It shows as a hang. It is certain: what precedes an operation was ordered before it by "
+        "its stream, by events, by the default stream, or because a communicator's operations run "
+        "one after the other on any stream. Only aborting the communicators ends the hang.\n\n"
+        "NCCL's user guide, \"Using multiple NCCL communicators concurrently\", requires one order "
+        "on all ranks; streams of their own do not lift that rule.\n\n"
+        "Kernels of two communicators on independent streams of one GPU can also block each other, "
+        "if the GPU can't run both at once: DC204 reports these.",
+    .causes =
+        CAUSES({"Groups that overlap (data, tensor and pipeline parallel; FSDP with tensor "
+                "parallel) whose collectives are issued in an order that depends on the rank.",
+                "The cycle goes through two communicators and each rank's two source lines: make "
+                "them the same order everywhere."},
+               {"Two threads that each issue on a communicator of their own, for example a "
+                "prefetching thread beside backward.",
+                "The two calls of one rank have different threads."},
+               {"Host waits (`.item()`, synchronize, work.wait() on a CPU thread) between the two "
+                "operations on some ranks.",
+                "A step of the cycle is a host wait rather than a stream."},
+               {"One order on the host, but CUDA_DEVICE_MAX_CONNECTIONS=1 or a stream shared by "
+                "both groups puts unrelated work between them.",
+                "The steps name one stream for operations of both communicators."}),
+    .source = "NCCL user guide, \"Using multiple NCCL communicators concurrently\"",
+    .example =
+        "if (rank % 2) {         /* both on one stream */\n    ncclAllReduce(b, b, n, ncclFloat, "
+        "ncclSum, second, stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, "
+        "stream);\n} else {\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n    "
+        "ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, stream);\n}\n",
+    .fix_c = "ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);       /* in one order on "
+             "all ranks */\nncclAllReduce(b, b, n, ncclFloat, ncclSum, second, stream);\n",
+    .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
+                 "thread\ndist.all_reduce(b, group=second)\n",
+};

@@ -1,0 +1,89 @@
+/* concurrent_operations.c: DC305: two operations that may run at the same time use overlapping
+ * memory, and one writes.
+ *
+ * Operations on different streams run side by side unless something orders them. Calls of one
+ * communicator in one ncclGroup are "performed within a single NCCL launch" (NCCL user guide,
+ * "Aggregated Operations"), sends and receives of a group "progress at the same time": their order
+ * in the group orders nothing. */
+#include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
+
+/* A message of one element is a handshake where another is received into the same place: neither
+ * value can be relied on, so nothing is lost. PyTorch's pipelining connects a stage's neighbours
+ * so. */
+static bool is_handshake(const struct flight *flight)
+{
+    return flight->record.api == API_ncclRecv && flight->record.op.count == 1;
+}
+
+static bool operations_apply(const struct conflict *conflict)
+{
+    const struct flight *a = conflict->earlier, *b = conflict->later;
+    return a->kind == FLIGHT_OPERATION && b->kind == FLIGHT_OPERATION &&
+           !(is_handshake(a) && is_handshake(b));
+}
+
+static enum certainty operations_certainty(const struct conflict *conflict)
+{
+    (void)conflict;
+    return CERTAIN;
+}
+
+static void operations_describe(const struct conflict *conflict, struct text *what)
+{
+    const struct flight *a = conflict->earlier, *b = conflict->later;
+    bool one_group = a->member == b->member && a->record.op.group &&
+                     a->record.op.group == b->record.op.group;
+    flight_text(conflict->process, b, what);
+    text_add(what, " %s memory that ", conflict->after.writes ? "writes" : "reads");
+    flight_text(conflict->process, a, what);
+    text_add(what, " %s, and %s", conflict->before.writes ? "writes" : "reads",
+             one_group ? "both are in one ncclGroup, whose operations run at the same time"
+                       : "nothing orders the two, which may run at the same time");
+}
+
+const struct hazard_rule hazard_operations = {
+    &check_concurrent_operations,
+    operations_apply,
+    operations_certainty,
+    operations_describe,
+    "Give each operation memory of its own, or order them: issue them on one stream and not in one "
+    "group, or let the second stream wait for an event behind the first operation.",
+};
+
+const struct check check_concurrent_operations = {
+    .code = DC305,
+    .name = "concurrent-operations",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "two operations that may run at the same time use the same memory",
+    .text = "Two collectives, sends or receives use overlapping memory, at least one of them "
+            "writes it, and nothing orders the two: they are on different streams with no event "
+            "between them, or in one ncclGroup of one communicator, whose operations are one "
+            "launch and run concurrently.\n\n"
+            "It sometimes shows as parts of the buffer that are summed twice or not at all. Usual "
+            "causes: two process groups with their own streams that reduce the same tensor one "
+            "after the other without waiting; a ring of sends and receives in one group that "
+            "receives into what it still sends; buckets whose offsets overlap.\n\n"
+            "It is certain: the ranges are exact. Two receives of one element into one place are "
+            "left out: they are a handshake, whose value nobody uses.\n\n"
+            "CUDA defines what orders work: one stream, events, the legacy default stream, waits "
+            "of the host (of any of its threads). That the work happened to be done is not an "
+            "order. It can be wrong if calls that ddpcheck does not see create the order. It is "
+            "not reported for work around waits for events whose record was not seen, around the "
+            "default stream while there are unknown streams, and after records of the process were "
+            "lost (DC901). --certain hides the possible ones.",
+    .source = "NCCL user guide, \"CUDA Stream Semantics\" and \"Group Calls\"",
+    .example = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
+               "first);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);       /* "
+               "while part is still being written */\n",
+    .fix_c = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
+             "first);\ncudaEventRecord(scattered, first);\ncudaStreamWaitEvent(second, scattered, "
+             "0);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);\n",
+    .fix_torch = "dist.reduce_scatter_tensor(part, total, group=nodes, "
+                 "async_op=True).wait()\ndist.all_reduce(part, group=rails)\n",
+};

@@ -1,0 +1,108 @@
+/* different_results.c: DC308: ranks that must hold the same bytes after a collective do not.
+ * Compares hashes that the GPU made on the operation's stream. */
+#include <stdio.h>
+
+#include "analyzer/findings.h"
+#include "analyzer/loop/payloads.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
+
+static void note_times(struct draft *draft, const struct payload_cell *cell)
+{
+    if (!draft->finding.first_ns || cell->site.time_ns < draft->finding.first_ns)
+        draft->finding.first_ns = cell->site.time_ns;
+    if (cell->site.time_ns > draft->finding.last_ns)
+        draft->finding.last_ns = cell->site.time_ns;
+}
+
+/* One side for each group of ranks that hold the same. */
+static void payload_add_sides(struct draft *draft, const struct payload *payload,
+                              const struct payload_group *groups, int count)
+{
+    for (int i = 0; i < count; i++)
+        draft_side_signature(draft, &payload->signature, &payload->cell[groups[i].first].site);
+    for (uint32_t rank = 0; rank < payload->cells; rank++) {
+        const struct payload_cell *cell = &payload->cell[rank];
+        int group = payload_group_of(cell, HASH_RECV_AFTER, groups, count);
+        if (group < 0)
+            continue;
+        draft_rank(draft, &draft->finding.side[group], cell->member);
+        note_times(draft, cell);
+    }
+}
+
+static void check_alike(struct analyzer *analyzer, const struct event *event)
+{
+    const struct payload *payload = event->payload;
+    struct payload_group groups[PAYLOAD_GROUPS_MAX];
+    if (payload->key.kind != PAYLOAD_COLLECTIVE || payload->mixed ||
+        !kind_has(payload->signature.api, KIND_ALIKE))
+        return;
+    int count = payload_groups(payload, HASH_RECV_AFTER, groups);
+    if (count < 2)
+        return;
+    struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
+    struct text what = {0};
+    char call[CALL_BYTES], name[16], ranks[RANKS_BYTES];
+    payload_add_sides(&draft, payload, groups, count);
+    draft.finding.number = payload->number;
+    draft.finding.has_number = true;
+    text_add(&what, "after %s #%llu of %s ", signature_text(&payload->signature, call, sizeof call),
+             (unsigned long long)payload->number, comm_name(payload->comm->id, name));
+    for (int i = 0; i < count; i++) {
+        const struct rankset *set = &draft.finding.side[i].ranks;
+        bool one = rankset_count(set) == 1;
+        text_add(&what, "%s%s %s %s", i ? (i + 1 < count ? ", " : " and ") : "",
+                 one ? "rank" : "ranks", rankset_text(set, ranks, sizeof ranks),
+                 i     ? "others"
+                 : one ? "holds some bytes"
+                       : "hold the same bytes");
+    }
+    draft_say(&draft, &what,
+              "Look for what writes the buffer of the rank that differs while the operation runs "
+              "or just after it, on another "
+              "stream: make it wait for the operation.");
+    findings_report(analyzer, &draft, NULL);
+}
+
+const struct check check_different_results = {
+    .code = DC308,
+    .name = "different-results",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
+    .explains_later = CODES(DC308, DC503),
+    .title = "ranks have different data after a collective",
+    .text = "After an AllReduce, an AllGather or a Broadcast all ranks must have the same bytes, "
+            "and here they do not: something wrote to the buffer on some rank while the operation "
+            "ran, or right after it, or a rank's memory or link is faulty. Needs payload hashes "
+            "(ddpcheck run --hash): a kernel on the operation's stream hashes the receive buffer "
+            "as soon as the operation is done.\n\n"
+            "At first nothing is visible; from then on the ranks train different models.\n\n"
+            "NCCL gives every rank the same bits: each part of an AllReduce is reduced on one "
+            "rank, or in one order, and forwarded unchanged, with NVLink SHARP too (its "
+            "maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497: results may differ from "
+            "call to call, never between ranks of one call). So it is certain: a write that is "
+            "correctly ordered behind the operation's stream comes after the hash. Calls that "
+            "differ between ranks (DC101 to DC105) are not compared.",
+    .causes = CAUSES(
+        {"A bucket that is clipped, zeroed or filled again on another stream while it is reduced.",
+         "DC301 or DC309 beside it; otherwise a write through a pointer that ddpcheck can't see."},
+        {"A buffer that is freed and reused too early.", "DC306 beside it."},
+        {"Faulty memory or a faulty link.", "Always the same rank, no other finding: nvidia-smi -q "
+                                            "-d ECC, dcgmi diag -r 3, the switch's counters."}),
+    .source = "NCCL's maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497",
+    .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+               "communication);\nzero<<<grid, block, 0, compute>>>(gradients, n);     /* rank 1: "
+               "while the AllReduce runs */\n",
+    .fix_c =
+        "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
+        "communication);\ncudaEventRecord(reduced, communication);\ncudaStreamWaitEvent(compute, "
+        "reduced, 0);\nzero<<<grid, block, 0, compute>>>(gradients, n);\n",
+    .fix_torch = "work = dist.all_reduce(gradients, async_op=True)\nwork.wait()                    "
+                 " # before gradients.zero_()\n",
+    .on = {[EVENT_PAYLOAD] = check_alike},
+};

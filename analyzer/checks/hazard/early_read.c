@@ -1,0 +1,83 @@
+/* early_read.c: DC302: what an operation writes is read before the operation is done.
+ *
+ * A call of NCCL returns when the operation is on its stream (NCCL user guide, "CUDA Stream
+ * Semantics"): the result is there for work on that stream, and for others only after they waited
+ * for it. */
+#include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
+
+static bool read_applies(const struct conflict *conflict)
+{
+    return conflict->earlier->kind == FLIGHT_OPERATION && conflict->before.writes &&
+           conflict->later->kind != FLIGHT_OPERATION && !conflict->after.writes;
+}
+
+/* A kernel need not read through each pointer that it is given. */
+static enum certainty read_certainty(const struct conflict *conflict)
+{
+    return conflict->after.sureness == SURE ? CERTAIN : POSSIBLE;
+}
+
+static void read_describe(const struct conflict *conflict, struct text *what)
+{
+    flight_text(conflict->process, conflict->later, what);
+    text_add(what, " %s the result of ",
+             read_certainty(conflict) == CERTAIN ? "reads" : "may read");
+    flight_text(conflict->process, conflict->earlier, what);
+    text_add(what, ", and nothing orders it after that operation, which may not be done");
+}
+
+const struct hazard_rule hazard_read = {
+    &check_early_read,
+    read_applies,
+    read_certainty,
+    read_describe,
+    "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
+    "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
+};
+
+const struct check check_early_read = {
+    .code = DC302,
+    .name = "early-read",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308),
+    .explains_later = CODES(DC503),
+    .title = "the result of an operation is read before it is done",
+    .text = "A copy or a kernel reads memory that a collective or receive issued earlier writes, "
+            "and nothing orders it after that operation: it is on another stream, or it is a copy "
+            "to the host by the default stream, and has not waited.\n\n"
+            "It sometimes shows as values from before the reduction, or from the middle of it: "
+            "losses or norms that differ between ranks, or a gradient that is only this rank's. "
+            "ddpcheck finds it even if it went well this time.\n\n"
+            "It is certain for copies. It is possible for kernels: a kernel with a const pointer "
+            "need not read there in this launch.\n\n"
+            "CUDA defines what orders work: one stream, events, the legacy default stream, waits "
+            "of the host (of any of its threads). That the work happened to be done is not an "
+            "order. It can be wrong if calls that ddpcheck does not see create the order. It is "
+            "not reported for work around waits for events whose record was not seen, around the "
+            "default stream while there are unknown streams, and after records of the process were "
+            "lost (DC901). --certain hides the possible ones.",
+    .causes =
+        CAUSES({"async_op=True without wait() before the result is used (loss.item(), a norm, a "
+                "copy to the host).",
+                "The line that reads follows that of the collective in the same function."},
+               {"A stream created with cudaStreamNonBlocking, and a cudaMemcpy or the default "
+                "stream that reads the result.",
+                "The reader is the default stream: it does not wait for non-blocking streams."},
+               {"An event recorded before the operation.",
+                "The reading stream waits for an event, and the finding is there all the same."}),
+    .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL user guide, "
+              "\"CUDA Stream Semantics\"",
+    .example = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "
+               "communication);\ncudaMemcpyAsync(&shown, loss, sizeof shown, "
+               "cudaMemcpyDeviceToHost, compute);      /* may be this rank's own */\n",
+    .fix_c = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "
+             "communication);\ncudaEventRecord(reduced, "
+             "communication);\ncudaStreamWaitEvent(compute, reduced, 0);\ncudaMemcpyAsync(&shown, "
+             "loss, sizeof shown, cudaMemcpyDeviceToHost, compute);\n",
+    .fix_torch = "work = dist.all_reduce(loss, async_op=True)\nwork.wait()                     # "
+                 "before loss.item()\n",
+};

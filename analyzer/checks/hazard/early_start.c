@@ -1,0 +1,97 @@
+/* early_start.c: DC303: an operation takes a buffer before earlier work on it is done: what fills
+ * its send buffer, or what still reads or writes where it receives.
+ *
+ * NCCL orders an operation after what is on the same stream and nothing else (NCCL user guide,
+ * "CUDA Stream Semantics"). */
+#include "analyzer/hazard/hazards.h"
+#include "lib/trace/lacks.h"
+
+static bool fill_applies(const struct conflict *conflict)
+{
+    return conflict->earlier->kind != FLIGHT_OPERATION && conflict->later->kind == FLIGHT_OPERATION;
+}
+
+/* Of a kernel's pointer that is not const it is assumed that the kernel writes: certain where it
+ * can only be so, or where reading is as wrong. One that is const need not be read through. */
+static enum certainty fill_certainty(const struct conflict *conflict)
+{
+    if (conflict->before.sureness != ASSUMED)
+        return conflict->before.sureness == SURE ? CERTAIN : POSSIBLE;
+    if (!conflict->before.writes)
+        return POSSIBLE;
+    return conflict->after.writes || conflict->before.sole ? CERTAIN : POSSIBLE;
+}
+
+static void fill_describe(const struct conflict *conflict, struct text *what)
+{
+    flight_text(conflict->process, conflict->later, what);
+    text_add(what, " %s the buffer that ", conflict->after.writes ? "writes" : "reads");
+    flight_text(conflict->process, conflict->earlier, what);
+    text_add(what, " %s%s, and nothing orders it after that, which may not be done",
+             fill_certainty(conflict) == CERTAIN ? "" : "may ",
+             conflict->before.writes ? fill_certainty(conflict) == CERTAIN ? "writes" : "write"
+             : fill_certainty(conflict) == CERTAIN ? "reads"
+                                                   : "read");
+}
+
+const struct hazard_rule hazard_fill = {
+    &check_early_start,
+    fill_applies,
+    fill_certainty,
+    fill_describe,
+    "Let the operation's stream wait for the earlier work first (record an event behind it and "
+    "cudaStreamWaitEvent on the operation's stream), or issue both on one stream.",
+};
+
+const struct check check_early_start = {
+    .code = DC303,
+    .name = "early-start",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "an operation uses a buffer before earlier work on it is done",
+    .text =
+        "A collective, send or receive uses memory that a kernel, copy or memset issued earlier "
+        "still fills, or, if it receives, still reads or writes; and nothing orders the operation "
+        "after that work: NCCL orders an operation only after the work on its own stream.\n\n"
+        "It sometimes shows as sums that lack a part, or contain values of the previous iteration; "
+        "after an AllReduce they are the same on all ranks, so comparing ranks shows nothing. "
+        "ddpcheck finds it even if it went well this time.\n\n"
+        "It is certain for copies and memsets, for a kernel that writes where the operation writes "
+        "as well (in place), and for one with a single pointer that is not const. It is possible "
+        "for a kernel with several of these, which may write only through the others, for one "
+        "whose pointer is const and that may be reading what the operation overwrites, and for "
+        "pointers found inside of structures passed by value. ddpcheck sees only the addresses "
+        "passed to a kernel, not how far it goes from there.\n\n"
+        "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
+        "the host (of any of its threads). That the work happened to be done is not an order. It "
+        "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "
+        "work around waits for events whose record was not seen, around the default stream while "
+        "there are unknown streams, and after records of the process were lost (DC901). --certain "
+        "hides the possible ones.",
+    .causes = CAUSES(
+        {"A communication stream that does not wait for the stream that computed the gradients.",
+         "The fill is a kernel or copy on another stream: wait_stream before the collective."},
+        {"cudaMemset or an asynchronous copy before an operation on a stream created with "
+         "cudaStreamNonBlocking.",
+         "The fill is on the default stream."},
+        {"A tensor that was allocated and filled on the current stream, then reduced within `with "
+         "torch.cuda.stream(...)`.",
+         "The fill's line is just before the with block."}),
+    .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; CUDA Runtime "
+              "API, \"API synchronization behavior\" (memset)",
+    .example =
+        "backward<<<grid, block, 0, compute>>>(gradients);\nncclAllReduce(gradients, gradients, n, "
+        "ncclFloat, ncclAvg, comm, communication);       /* waits for nothing */\n",
+    .fix_c = "backward<<<grid, block, 0, compute>>>(gradients);\ncudaEventRecord(filled, "
+             "compute);\ncudaStreamWaitEvent(communication, filled, 0);\nncclAllReduce(gradients, "
+             "gradients, n, ncclFloat, ncclAvg, comm, communication);\n",
+    .fix_torch = "communication.wait_stream(torch.cuda.current_stream())\n"
+                 "with torch.cuda.stream(communication):\n"
+                 "    dist.all_reduce(gradients)\n"
+                 "torch.cuda.current_stream().wait_stream(communication)    # before gradients are "
+                 "used again\n",
+};

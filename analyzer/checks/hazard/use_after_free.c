@@ -1,0 +1,287 @@
+/* use_after_free.c: DC306: what an operation uses is given back while it may still run, or was
+ * given back before.
+ *
+ * Rules: cudaFreeAsync, "the allocation must not be accessed after stream execution reaches the
+ * free"; cudaFree, "will not perform any implicit synchronization when the pointer was allocated
+ * with cudaMallocAsync" (CUDA runtime API; of other memory it waits for the device); memory of
+ * cudaMallocAsync "can be accessed in stream order" behind its allocation only (programming guide,
+ * "Stream Ordered Memory Allocator"). ncclMemFree unmaps without waiting. Legal are
+ * cudaStreamDestroy and cudaEventDestroy while work is under way, which ends first, and
+ * ncclCommFinalize and ncclCommDestroy, which complete what was issued; a graph must not be
+ * launched after that (NCCL user guide, "Using NCCL with CUDA Graphs"). */
+#include "analyzer/hazard/accesses.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/dead_streams.h"
+#include "analyzer/model/freed.h"
+#include "analyzer/model/graphs.h"
+#include "analyzer/hazard/hazards.h"
+#include "analyzer/model/memory.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256 };
+
+/* Two calls and what is between them. */
+struct ending {
+    struct process *process;
+    const struct member *member;
+    const struct record *later, *earlier; /* earlier: NULL, not known */
+    struct site later_site, earlier_site;
+    enum certainty certainty;
+};
+
+static void freed_add_side(struct draft *draft, const struct ending *ending,
+                           const struct record *record, const struct site *site)
+{
+    draft_rank(draft, draft_side_record(draft, record, site), ending->member);
+}
+
+/* Takes `what`, which goes on after "rank 3: ". */
+static void freed_report(struct analyzer *analyzer, const struct ending *ending,
+                         const struct record *operation, struct text *what, const char *todo)
+{
+    struct hazard_key key = {
+        .comm = ending->member->comm->id,
+        .rank = ending->member->rank,
+        .certainty = ending->certainty,
+        .place = {hazard_place_of(ending->later)},
+    };
+    if (ending->earlier)
+        key.place[1] = hazard_place_of(ending->earlier);
+    bool is_left_out = analyzer->options.no_inferred && ending->certainty == POSSIBLE;
+    struct draft *draft =
+        is_left_out ? NULL : hazards_found(ending->process, &key, ending->later_site.time_ns);
+    if (!draft) {
+        text_free(what);
+        return;
+    }
+    *draft = draft_new(&check_use_after_free, ending->certainty, ending->member->comm);
+    draft->merges_sides = true;
+    freed_add_side(draft, ending, ending->later, &ending->later_site);
+    if (ending->earlier)
+        freed_add_side(draft, ending, ending->earlier, &ending->earlier_site);
+    draft->finding.number = operation->op.number;
+    draft->finding.has_number = !(operation->flags & RECORD_FLAG_CAPTURE);
+    draft->finding.first_ns = draft->finding.last_ns = ending->later_site.time_ns;
+    draft_say(draft, what, todo);
+}
+
+/* Memory is freed while an operation may use it. */
+static void freed_in_flight(struct analyzer *analyzer, struct thread *thread,
+                            const struct record *record, uint64_t begin, uint64_t end,
+                            const struct stream_state *stream, enum certainty certainty)
+{
+    const struct flight *flight = hazards_in_flight(thread->process, begin, end, stream);
+    if (!flight)
+        return;
+    struct ending ending = {
+        thread->process, flight->member, record, &flight->record, thread_site(thread, record),
+        flight->site,    certainty,
+    };
+    char freeing[CALL_BYTES];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s frees memory that ", member_shown_rank(flight->member),
+             record_text(record, freeing, sizeof freeing));
+    flight_text(thread->process, flight, &what);
+    text_add(&what, " uses, and nothing orders it after that operation, which may still run");
+    freed_report(analyzer, &ending, &flight->record, &what,
+                 "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
+                 "for it, other calls after the host waited.");
+}
+
+/* An operation is given memory that was freed before, or that its stream can't use yet. */
+static void freed_check_use(struct analyzer *analyzer, const struct operation *operation,
+                            const struct use *use)
+{
+    struct process *process = operation->process;
+    const struct allocation *allocation = memory_find(process, use->stretch.begin);
+    const struct freed *freed =
+        allocation ? NULL : freed_find(process, use->stretch.begin, use->stretch.end);
+    bool early = allocation && allocation->stream_ordered && allocation->birth.position &&
+                 order_before(process, &allocation->birth, operation->stream) == ORDER_NONE;
+    if (!freed && !early)
+        return;
+    struct record earlier = {.api = freed ? freed->api : API_cudaMallocAsync};
+    const struct site *site = freed ? &freed->site : &allocation->site;
+    earlier.stack = site->stack;
+    struct ending ending = {
+        process, operation->member, &operation->record, &earlier, operation->site, *site, CERTAIN,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s #%llu of %s is given memory that ",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name));
+    if (freed)
+        text_add(&what, "%s freed before", api_name(freed->api));
+    else
+        text_add(&what,
+                 "was allocated on another stream, and nothing orders it after the allocation");
+    freed_report(analyzer, &ending, &operation->record, &what,
+                 freed ? "Keep the memory until the last operation on it is over."
+                       : "Let the operation's stream wait for an event recorded behind "
+                         "cudaMallocAsync, or allocate on its own stream.");
+}
+
+static void freed_check_stream(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct site *destroyed = dead_streams_find(operation->process, operation->record.stream);
+    if (!destroyed)
+        return;
+    struct record earlier = {.api = API_cudaStreamDestroy, .stack = destroyed->stack};
+    struct ending ending = {
+        operation->process, operation->member, &operation->record, &earlier, operation->site,
+        *destroyed,         CERTAIN,
+    };
+    char call[CALL_BYTES], name[16];
+    struct text what = {0};
+    text_add(&what, "rank %d: %s #%llu of %s is issued on a stream that was destroyed before",
+             member_shown_rank(operation->member),
+             record_text(&operation->record, call, sizeof call),
+             (unsigned long long)operation->record.op.number,
+             comm_name(operation->member->comm->id, name));
+    freed_report(analyzer, &ending, &operation->record, &what,
+                 "Destroy the stream after the last operation on it was issued.");
+}
+
+static void freed_on_operation(struct analyzer *analyzer, const struct event *event)
+{
+    const struct operation *operation = event->operation;
+    struct use use[USES_MAX];
+    if (operation->record.flags & (RECORD_FLAG_REPLAY | RECORD_FLAG_CAPTURE) ||
+        !operation->stream || hazards_are_off(operation->process->hazards))
+        return;
+    freed_check_stream(analyzer, operation);
+
+    uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
+    for (uint32_t i = 0; i < uses; i++)
+        freed_check_use(analyzer, operation, &use[i]);
+}
+
+static void memory_freed(struct analyzer *analyzer, struct thread *thread,
+                         const struct record *record)
+{
+    struct process *process = thread->process;
+    uint64_t pointer = record->memory.pointer;
+    const struct allocation *allocation = memory_find(process, pointer);
+    const struct freed *freed = allocation ? NULL : freed_find(process, pointer, pointer + 1);
+    uint64_t bytes = 1;
+    if (allocation && allocation->base == pointer)
+        bytes = allocation->bytes;
+    else if (freed && freed->base == pointer)
+        bytes = freed->bytes;
+    bool is_on_stream = record->api == API_cudaFreeAsync;
+    if (!pointer || record->result != 0 || record->flags & RECORD_FLAG_CAPTURE ||
+        (is_on_stream && !thread->work.stream))
+        return;
+    enum certainty certainty = record->api == API_cudaHostUnregister ? POSSIBLE : CERTAIN;
+    freed_in_flight(analyzer, thread, record, pointer, pointer + bytes,
+                    is_on_stream ? thread->work.stream : NULL, certainty);
+    hazards_forget_memory(process, pointer, pointer + bytes);
+}
+
+/* cudaFree of memory that it does not wait for. */
+static void freed_without_waiting(struct analyzer *analyzer, struct thread *thread,
+                                  const struct record *record)
+{
+    const struct allocation *allocation = memory_find(thread->process, record->wait.dst);
+    if (!allocation || !allocation->stream_ordered || allocation->base != record->wait.dst)
+        return;
+    uint64_t begin = allocation->base, end = begin + allocation->bytes;
+    freed_in_flight(analyzer, thread, record, begin, end, NULL, CERTAIN);
+    hazards_forget_memory(thread->process, begin, end);
+}
+
+static void graph_launched_late(struct analyzer *analyzer, struct thread *thread,
+                                const struct record *record)
+{
+    const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
+    for (uint32_t i = 1; content && i <= content->ranges.used; i++) {
+        const struct flight *flight = content->ranges.node[i].flight;
+        if (!flight || !flight->member || !flight->member->destroyed)
+            continue;
+        struct ending ending = {
+            thread->process, flight->member, record, &flight->record, thread_site(thread, record),
+            flight->site,    CERTAIN,
+        };
+        struct text what = {0};
+        text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
+        flight_text(thread->process, flight, &what);
+        text_add(&what, ", whose communicator was destroyed before");
+        freed_report(analyzer, &ending, &flight->record, &what,
+                     "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+        return;
+    }
+}
+
+static void freed_on_call(struct analyzer *analyzer, const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    if (hazards_are_off(thread->process->hazards))
+        return;
+    switch (record->api) {
+    case API_cudaFreeAsync:
+    case API_ncclMemFree:
+    case API_cudaHostUnregister:
+        memory_freed(analyzer, thread, record);
+        return;
+    case API_cudaFree:
+        freed_without_waiting(analyzer, thread, record);
+        return;
+    case API_cudaGraphLaunch:
+        graph_launched_late(analyzer, thread, record);
+        return;
+    default:
+        return;
+    }
+}
+
+const struct check check_use_after_free = {
+    .code = DC306,
+    .name = "use-after-free",
+    .family = FAMILY_HAZARD,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_PROCESS,
+    .needs = LACKS_ADDRESSES | LACKS_CUDA,
+    .explains = CODES(CODES_HANGS, DC404, DC308, DC309),
+    .explains_later = CODES(DC503),
+    .title = "memory, a stream or a communicator is freed while an operation uses it, or was freed "
+             "before",
+    .text =
+        "Memory, a stream or a communicator is freed while an operation may still use it, or an "
+        "operation uses what was freed before: cudaFreeAsync on a stream that does not wait for "
+        "the operation; ncclMemFree, or cudaFree of memory from cudaMallocAsync (which does not "
+        "wait), while the host has not waited; an operation on memory that was freed; on memory of "
+        "cudaMallocAsync on another stream that does not wait for the allocation; on a stream that "
+        "was destroyed; a graph launched after a communicator that it uses was destroyed.\n\n"
+        "It shows as values of another tensor in the result, as an illegal address, or not at all "
+        "until the allocator reuses the memory at the wrong moment.\n\n"
+        "These are not reported: cudaFree of memory of cudaMalloc waits for the device, "
+        "cudaStreamDestroy and cudaEventDestroy let pending work finish, ncclCommFinalize and "
+        "ncclCommDestroy complete what was issued. It is certain, except for cudaHostUnregister. "
+        "It can be wrong if memory was allocated again by calls that ddpcheck does not see.\n\n"
+        "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
+        "the host (of any of its threads). That the work happened to be done is not an order. It "
+        "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "
+        "work around waits for events whose record was not seen, around the default stream while "
+        "there are unknown streams, and after records of the process were lost (DC901). --certain "
+        "hides the possible ones.",
+    .causes = CAUSES(
+        {"A tensor used on a side stream is freed by its last reference: record_stream is missing.",
+         "The free is the allocator's or a cudaFreeAsync on the stream that allocated it."},
+        {"Destroying a stream or a communicator in the middle of an error path.",
+         "The line of the free is in cleanup code."}),
+    .source = "CUDA Runtime API, cudaFree, cudaFreeAsync and \"Stream Ordered Memory Allocator\"; "
+              "PyTorch documentation, torch.Tensor.record_stream",
+    .example = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
+               "communication);\ncudaFreeAsync(bucket, compute);      /* compute does not wait for "
+               "communication */\n",
+    .fix_c = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
+             "communication);\ncudaFreeAsync(bucket, communication);\n",
+    .fix_torch = "bucket.record_stream(communication)       # before the last reference goes\n",
+    .on = {[EVENT_OPERATION] = freed_on_operation, [EVENT_CALL] = freed_on_call},
+};

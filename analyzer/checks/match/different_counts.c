@@ -1,0 +1,184 @@
+/* different_counts.c: DC102 where a rank's count is 0 and its peers' is not. Whether that is a
+ * fault shows only when the rank makes another call in its place, or can't make it any more: a rank
+ * may call with 0 what the others do not call. */
+#include "analyzer/checks/match/different_counts.h"
+
+#include <stdio.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/match/empties.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "analyzer/hang/waits.h"
+#include "lib/trace/lacks.h"
+
+enum { RANKS_BYTES = 128 };
+
+/* Those who made the call of the variant did not all make an empty one before it, as part of the
+ * same sequence. */
+static bool peers_have_none(const struct comm *comm, uint64_t number, const struct variant *peers,
+                            const struct member *member)
+{
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *peer = comm->member[i];
+        bool among = peer->next > number &&
+                     (!rankset_count(&peers->ranks) || rankset_has(&peers->ranks, peer->rank));
+        if (peer != member && among && !empties_find(peer, number, &peers->signature))
+            return true;
+    }
+    return false;
+}
+
+/* The member called it with 0 where the peers gave elements. */
+static const struct empty_call *empty_of(const struct comm *comm, uint64_t number,
+                                         const struct variant *peers, const struct member *member)
+{
+    const struct empty_call *empty = empties_find(member, number, &peers->signature);
+    return empty && peers_have_none(comm, number, peers, member) ? empty : NULL;
+}
+
+static void add_peers(struct draft *draft, const struct comm *comm, uint64_t number,
+                      const struct variant *peers)
+{
+    struct finding_side *side = draft_side_signature(draft, &peers->signature, &peers->site);
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *peer = comm->member[i];
+        if (peer->next > number &&
+            (!rankset_count(&peers->ranks) || rankset_has(&peers->ranks, peer->rank)) &&
+            !empties_find(peer, number, &peers->signature))
+            draft_rank(draft, side, peer);
+    }
+}
+
+static void add_empty(struct draft *draft, const struct comm *comm, uint64_t number,
+                      const struct variant *peers)
+{
+    struct finding_side *side = NULL;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct empty_call *empty = empty_of(comm, number, peers, comm->member[i]);
+        if (empty && !side)
+            side = draft_side_signature(draft, &empty->signature, &empty->site);
+        if (!empty || !side)
+            continue;
+        draft_rank(draft, side, comm->member[i]);
+        if (empty->site.time_ns > draft->finding.last_ns)
+            draft->finding.last_ns = empty->site.time_ns;
+    }
+}
+
+bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
+                  const struct variant *peers, uint32_t *finding)
+{
+    bool any = false, lost = false;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        any = any ||
+              (comm->member[i]->next >= number && empty_of(comm, number, peers, comm->member[i]));
+        lost = lost || comm->member[i]->process->lost_control;
+    }
+    if (!any)
+        return false;
+    struct draft draft = draft_new(&check_different_counts, lost ? POSSIBLE : CERTAIN, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = peers->site.time_ns;
+    add_peers(&draft, comm, number, peers);
+    add_empty(&draft, comm, number, peers);
+    draft_cover_comm(&draft, comm);
+    for (int i = 0; i < draft.finding.sides; i++)
+        text_add(&what, "%srank%s %s: %s", i ? ", " : "",
+                 rankset_count(&draft.finding.side[i].ranks) == 1 ? "" : "s",
+                 rankset_text(&draft.finding.side[i].ranks, ranks, sizeof ranks),
+                 draft.finding.side[i].call ? draft.finding.side[i].call : "?");
+    text_add(&what,
+             " as operation #%llu of %s: NCCL drops a call of no elements, so that the rank's next "
+             "call, if any, takes its place",
+             (unsigned long long)number, comm_name(comm->id, name));
+    draft_say(&draft, &what,
+              "Use the same count on every rank: reduce zeros where there is nothing to give, or "
+              "leave the call out on every rank.");
+    uint32_t replaced = *finding;
+    if (!replaced && findings_find(analyzer, DC102, comm->id, number)) {
+        draft_drop(&draft);
+        return true;
+    }
+    if (replaced)
+        findings_replace(analyzer, replaced, &draft);
+    else
+        findings_report(analyzer, &draft, finding);
+    return true;
+}
+
+/* The member issues nothing more on the communicator, or is stuck somewhere. */
+static bool will_not_come(const struct wait_graph *graph, const struct member *member)
+{
+    if (member->leaving || process_is_gone(member->process))
+        return true;
+    const struct blocked *blocked = wait_graph_member(graph, member, member->process);
+    return blocked && blocked->waits && !blocked->can_go_on;
+}
+
+/* Members that stopped after an empty call whose peers wait for elements. */
+static void empty_on_waits(struct analyzer *analyzer, const struct event *event)
+{
+    struct wait_graph *graph = event->graph;
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        for (uint32_t i = 0; comm->has_empties && i < comm->members; i++) {
+            const struct member *member = comm->member[i];
+            struct slot *slot = window_slot(comm, member->next);
+            uint32_t finding = 0;
+            if (!slot || slot->variants != 1 ||
+                !empty_of(comm, member->next, &slot->first, member) ||
+                !will_not_come(graph, member))
+                continue;
+            empty_report(analyzer, comm, member->next, &slot->first, &finding);
+        }
+    }
+}
+
+const struct check check_different_counts = {
+    .code = DC102,
+    .name = "different-counts",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_COUNT | LACKS_CALLS,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_DIVERGED),
+    .title = "element counts differ",
+    .text = "Every rank must pass the same count to a collective: the send count to AllGather, the "
+            "receive count to ReduceScatter, the count per peer to AlltoAll, Gather and Scatter. A "
+            "count of 0 on some ranks only is the same fault: NCCL drops such a call, and the "
+            "rank's next one takes its place.\n\n"
+            "It shows as a hang, as wrong results, or as an access past the end of the smaller "
+            "buffer.\n\n"
+            "It can be wrong only if records were lost (DC901); it is then only possible.",
+    .causes = CAUSES({"A gather or reduction of variable length: texts, detections or the last "
+                      "batch, passed without padding.",
+                      "The counts differ in every step, or only in the last one of an epoch."},
+                     {"Models or configurations that differ: vocabulary size, number of classes, a "
+                      "layer that only some ranks have.",
+                      "The counts differ from the first step on; compare model.numel() and the "
+                      "configuration of the ranks."},
+                     {"Another position in the sequence of calls: a call before this one is "
+                      "missing on one side, so that different calls meet.",
+                      "The other rank's count is that of the next or the previous operation: look "
+                      "for a skipped call (DC101, DC201)."},
+                     {"A count in bytes on one rank and in elements on another.",
+                      "One count is the other times the size of the datatype."}),
+    .source = "NCCL user guide, \"Collective Operations\": the same count on every rank; "
+              "\"Collective Communication Functions\" for what the count means in each call",
+    .example = "size_t n = batch_of(rank);       /* the last batch is smaller on one rank "
+               "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "size_t n = batch_max;            /* pad to one size */\nncclAllReduce(x, x, n, "
+             "ncclFloat, ncclSum, comm, stream);\n",
+    .fix_torch = "sizes = torch.zeros(dist.get_world_size(), dtype=torch.int64, device=x.device)\n"
+                 "sizes[dist.get_rank()] = x.shape[0]\n"
+                 "dist.all_reduce(sizes)                              # agree on the sizes first\n"
+                 "padded = x.new_zeros(int(sizes.max()), *x.shape[1:])\n"
+                 "padded[: x.shape[0]] = x\n"
+                 "gathered = [torch.empty_like(padded) for _ in sizes]\n"
+                 "dist.all_gather(gathered, padded)\n",
+    .on = {[EVENT_WAITS] = empty_on_waits},
+};

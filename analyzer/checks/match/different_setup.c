@@ -1,0 +1,368 @@
+/* different_setup.c: DC109: ranks set a communicator up differently, as soon as the second of them
+ * calls. A split that leaves someone waiting is found among the waits (hang_waits.c).
+ *
+ * Ranks may differ in their ncclConfig_t (blocking or not), colours and keys of a split: nothing is
+ * wrong with that. Sources: NCCL user guide, "Creating a communicator" (nranks, ranks, one unique
+ * id for one communicator), "Creating a communicator with options", "Shrinking a communicator" (the
+ * same list on every rank that stays); nccl.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/states.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "analyzer/match/window.h"
+#include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
+
+enum { RANKS_BYTES = 128 };
+
+/* What the members of a communicator gave when they set it up. */
+struct setup_claims {
+    struct slot *claims; /* members by the nranks they gave; NULL while they agree */
+    uint32_t finding;    /* about these */
+    uint32_t unique_ids; /* given to ncclCommInitRankScalable by the first that came; 0 not known */
+    struct site unique_ids_site;
+    int unique_ids_rank;
+    struct { /* the newest ncclCommShrink of it */
+        bool seen;
+        uint32_t ordinal;
+        uint64_t excluded, count;
+        struct site site;
+        const struct member *member;
+    } shrink;
+};
+
+static struct setup_claims *claims_of(struct analyzer *analyzer, struct comm *comm)
+{
+    return state_get(analyzer, &check_different_setup, OWNER_COMM, &comm->states);
+}
+
+static void setup_claims_end(void *state)
+{
+    struct setup_claims *given = state;
+    if (given->claims)
+        slot_clear(given->claims);
+    free(given->claims);
+}
+
+static int begin_claims(struct setup_claims *given, const struct comm *comm,
+                        const struct member *newcomer)
+{
+    given->claims = calloc(1, sizeof *given->claims);
+    if (!given->claims)
+        return -1;
+    given->claims->variants = 1;
+    given->claims->first.signature.count = (uint64_t)comm->nranks;
+    int failed = 0;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i] != newcomer && comm->member[i]->arrivals) {
+            failed |= rankset_add(&given->claims->first.ranks, comm->member[i]->rank);
+            given->claims->first.site = comm->member[i]->arrival;
+        }
+    return failed;
+}
+
+static int add_claim(struct setup_claims *given, const struct member *member, int nranks)
+{
+    struct slot *claims = given->claims;
+    for (uint32_t i = 0; i < claims->variants; i++)
+        if (slot_variant(claims, i)->signature.count == (uint64_t)nranks)
+            return rankset_add(&slot_variant(claims, i)->ranks, member->rank);
+    struct variant *more = realloc(claims->more, claims->variants * sizeof *more);
+    if (!more)
+        return -1;
+    claims->more = more;
+    more[claims->variants - 1] = (struct variant){.site = member->arrival};
+    more[claims->variants - 1].signature.count = (uint64_t)nranks;
+    claims->variants++;
+    return rankset_add(&more[claims->variants - 2].ranks, member->rank);
+}
+
+static void report_claims(struct analyzer *analyzer, const struct comm *comm,
+                          struct setup_claims *given)
+{
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
+    struct text what = {0};
+    char ranks[RANKS_BYTES], name[16];
+    for (uint32_t i = 0; i < given->claims->variants; i++) {
+        const struct variant *variant = slot_variant(given->claims, i);
+        text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "",
+                 rankset_count(&variant->ranks) == 1 ? "rank" : "ranks",
+                 rankset_text(&variant->ranks, ranks, sizeof ranks),
+                 rankset_count(&variant->ranks) == 1 ? "makes" : "make", comm_name(comm->id, name),
+                 (unsigned long long)variant->signature.count);
+        const struct act act = {.did = DID_INIT_SIZE,
+                                .call = call_of_api(API_ncclCommInitRank),
+                                .number = variant->signature.count};
+        struct finding_side *side = draft_side(&draft, &act, &variant->site);
+        for (uint32_t k = 0; side && k < comm->members; k++)
+            if (rankset_has(&variant->ranks, comm->member[k]->rank))
+                draft_rank(&draft, side, comm->member[k]);
+        if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
+            draft.finding.first_ns = variant->site.time_ns;
+        if (variant->site.time_ns > draft.finding.last_ns)
+            draft.finding.last_ns = variant->site.time_ns;
+    }
+    text_add(&what, ": the number of ranks must be the same");
+    draft_cover_comm(&draft, comm);
+    draft_say(
+        &draft, &what,
+        "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).");
+    if (given->finding) {
+        findings_replace(analyzer, given->finding, &draft);
+    } else {
+        findings_report(analyzer, &draft, &given->finding);
+    }
+}
+
+static void report_one(struct analyzer *analyzer, const struct member *member, enum did did,
+                       const struct site *second, struct text *what, const char *todo)
+{
+    const struct act act = {.did = did, .call = call_of_api(API_ncclCommInitRank)};
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
+    struct finding_side *side = draft_side(&draft, &act, &member->arrival);
+    draft_rank(&draft, side, member);
+    draft_cover_comm(&draft, member->comm);
+    draft.finding.first_ns = draft.finding.last_ns = second->time_ns;
+    if (second->process != member->process || second->stack != member->arrival.stack) {
+        struct finding_side *other = draft_side(&draft, &act, second);
+        int shown = second->process->info.rank;
+        if (rankset_add(&other->ranks,
+                        shown >= 0 && !second->process->several_ranks ? shown : member->rank))
+            draft.failed = true;
+        draft_cover(&draft, second->process);
+    }
+    draft_say(&draft, what, todo);
+    findings_report(analyzer, &draft, NULL);
+}
+
+/* A side for each of two callers that gave different things. */
+static void report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
+                       int first_rank, const struct act *first_act, const struct site *second,
+                       int second_rank, const struct act *second_act, struct text *what,
+                       const char *todo)
+{
+    struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
+    struct finding_side *side = draft_side(&draft, first_act, first),
+                        *other = draft_side(&draft, second_act, second);
+    if (rankset_add(&side->ranks, first_rank) || rankset_add(&other->ranks, second_rank))
+        draft.failed = true;
+    draft_cover(&draft, first->process);
+    draft_cover(&draft, second->process);
+    draft.finding.first_ns = first->time_ns < second->time_ns ? first->time_ns : second->time_ns;
+    draft.finding.last_ns = first->time_ns < second->time_ns ? second->time_ns : first->time_ns;
+    draft_say(&draft, what, todo);
+    findings_report(analyzer, &draft, NULL);
+}
+
+/* All ranks must give ncclCommInitRankScalable the same list of ids. */
+static void check_unique_ids(struct analyzer *analyzer, struct process *process,
+                             const struct record *record, struct member *member,
+                             const struct site *site)
+{
+    struct comm *comm = member->comm;
+    uint32_t ids = record->comm.ordinal;
+    struct setup_claims *given = claims_of(analyzer, comm);
+    (void)process;
+    if (!given || !ids || ids == given->unique_ids || findings_find(analyzer, DC109, comm->id, 0))
+        return;
+    if (!given->unique_ids) {
+        given->unique_ids = ids;
+        given->unique_ids_site = *site;
+        given->unique_ids_rank = member_shown_rank(member);
+        return;
+    }
+    struct text what = {0};
+    char name[16];
+    struct act first = {.did = DID_INIT_IDS,
+                        .call = call_of_api(API_ncclCommInitRankScalable),
+                        .number = given->unique_ids};
+    struct act second = first;
+    second.number = ids;
+    text_add(&what,
+             "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
+             given->unique_ids_rank, comm_name(comm->id, name), given->unique_ids,
+             member_shown_rank(member), ids);
+    report_two(analyzer, comm, &given->unique_ids_site, given->unique_ids_rank, &first, site,
+               member_shown_rank(member), &second, &what,
+               "Send the whole list of unique ids, and their number, to every rank.");
+}
+
+/* The communicator of this unique id exists, or did: NCCL's bootstrap answers for an id only once.
+ */
+static void report_reuse(struct analyzer *analyzer, const struct member *member,
+                         const struct record *record, const struct site *site)
+{
+    const struct act act = {.did = DID_INIT_USED_ID, .call = call_of_api(API_ncclCommInitRank)};
+    struct one_call one = {
+        .check = &check_different_setup,
+        .certainty = CERTAIN,
+        .comm = member->comm,
+        .member = member,
+        .process = site->process,
+        .record = record,
+        .act = &act,
+        .site = *site,
+    };
+    struct text what = {0};
+    char name[16];
+    text_add(&what,
+             "rank %d makes a communicator from the unique id of %s, which %s: an id is good for "
+             "one communicator",
+             one_call_rank(&one), comm_name(member->comm->id, name),
+             member->destroyed ? "it made before" : "exists already");
+    one_call_report(analyzer, &one, &what,
+                    "Call ncclGetUniqueId once for each communicator and send the new id to "
+                    "all ranks; or use ncclCommSplit.");
+}
+
+/* The ranks that stay must leave out the same ones. */
+static void check_shrink(struct analyzer *analyzer, struct process *process,
+                         const struct record *record)
+{
+    struct comm *parent = comm_find(analyzer, record->comm.parent);
+    const struct member *member = parent ? member_find(analyzer, parent->id, record->comm.rank)
+                                         : NULL;
+    struct setup_claims *given = parent ? claims_of(analyzer, parent) : NULL;
+    if (!member || !given || !record->comm.bytes)
+        return;
+    struct site site = {
+        .process = process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .time_ns = record_realtime(process, record),
+    };
+    if (!given->shrink.seen || record->comm.ordinal > given->shrink.ordinal) {
+        given->shrink.seen = true;
+        given->shrink.ordinal = record->comm.ordinal;
+        given->shrink.excluded = record->comm.pointer;
+        given->shrink.count = record->comm.bytes;
+        given->shrink.site = site;
+        given->shrink.member = member;
+        return;
+    }
+    if (record->comm.ordinal != given->shrink.ordinal ||
+        record->comm.pointer == given->shrink.excluded ||
+        findings_find(analyzer, DC109, parent->id, 0))
+        return;
+    struct text what = {0};
+    char name[16];
+    int first = member_shown_rank(given->shrink.member), second = member_shown_rank(member);
+    text_add(&what,
+             "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
+             first, second, comm_name(parent->id, name), (unsigned long long)given->shrink.count,
+             (unsigned long long)record->comm.bytes);
+    const struct act shrinks = {.did = DID_CALLED_FUNCTION,
+                                .call = call_of_api(API_ncclCommShrink)},
+                     others = {.did = DID_SHRINK_OTHERS, .call = shrinks.call};
+    report_two(analyzer, parent, &given->shrink.site, first, &shrinks, &site, second, &others,
+               &what,
+               "Agree on the ranks that failed before ncclCommShrink: give every rank that "
+               "stays the same list.");
+}
+
+static void check_init(struct analyzer *analyzer, struct process *process,
+                       const struct record *record, struct member *member)
+{
+    struct comm *comm = member->comm;
+    char name[16];
+    struct text what = {0};
+    struct site site = {
+        .process = process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .time_ns = record_realtime(process, record),
+    };
+    struct setup_claims *given = claims_of(analyzer, comm);
+    if (!given)
+        return;
+    comm_name(comm->id, name);
+    if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !given->claims &&
+        begin_claims(given, comm, member)) {
+        analyzer->failed = true;
+        return;
+    }
+    if (given->claims && member->arrivals == 1) {
+        if (add_claim(given, member, record->comm.nranks))
+            analyzer->failed = true;
+        report_claims(analyzer, comm, given);
+    }
+    if (given->claims)
+        return; /* which rank is out of range depends on whom one believes */
+    if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
+        text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
+                 record->comm.nranks - 1);
+        report_one(analyzer, member, DID_INIT_BAD_RANK, &member->arrival, &what,
+                   "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
+        return;
+    }
+    if (record->api == API_ncclCommInitRankScalable)
+        check_unique_ids(analyzer, process, record, member, &site);
+    if (member->arrivals > 1 && (member->exists || member->destroyed)) {
+        report_reuse(analyzer, member, record, &site);
+        return;
+    }
+    if (member->arrivals > 1) {
+        text_add(&what, "rank %d of %s is given to two callers: process %d and process %d on %s",
+                 member->rank, name, (int)member->arrival.process->info.pid, (int)process->info.pid,
+                 process->info.host);
+        report_one(
+            analyzer, member, DID_INIT_TAKEN_RANK, &site, &what,
+            "Give each process a rank of its own (check RANK and the launcher's arguments).");
+        return;
+    }
+}
+
+static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
+{
+    const struct record *record = event->record;
+    if (record->phase != RECORD_ENTER)
+        return;
+    if (record->api == API_ncclCommShrink) {
+        check_shrink(analyzer, event->process, record);
+    } else if (event->member && record->api != API_ncclCommSplit)
+        check_init(analyzer, event->process, record, event->member);
+}
+
+const struct check check_different_setup = {
+    .code = DC109,
+    .name = "different-setup",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_START | LACKS_SETUP,
+    .explains = CODES(CODES_HANGS, DC405, DC111),
+    .title = "ranks create a communicator with different arguments",
+    .text =
+        "Ranks that share an ncclUniqueId disagree: different world sizes, the same rank twice, or "
+        "a rank out of range. Or some members of a communicator did not call ncclCommSplit while "
+        "others wait in it; a unique id was used for a second communicator; ncclCommShrink was "
+        "given different ranks to leave out, or ncclCommInitRankScalable different numbers of "
+        "unique ids.\n\n"
+        "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there.\n\n"
+        "If ranks wait in a split, it is certain only if the missing rank is itself stuck or gone; "
+        "after a long silence it is possible.",
+    .causes = CAUSES(
+        {"torch.distributed.new_group called by its members only, or in another order on some "
+         "ranks: every rank must call it, with the same lists in the same order.",
+         "A rank that is not a member waits elsewhere; or two sides create groups of different "
+         "ranks."},
+        {"WORLD_SIZE, RANK or MASTER_ADDR not set for each process, or left over from another job.",
+         "The sides differ in the number of ranks, or two processes have the same rank; 'ddpcheck "
+         "doctor' shows the variables."},
+        {"Jobs that share a rendezvous address or id.",
+         "More processes than ranks use one ncclUniqueId."}),
+    .source = "NCCL user guide, \"Creating a Communicator\"; PyTorch documentation, "
+              "torch.distributed.new_group: all processes of the default group must call it",
+    .example = "ncclCommInitRank(&comm, rank == 3 ? 5 : 4, id, rank);\n",
+    .fix_c = "ncclCommInitRank(&comm, nranks, id, rank);       /* nranks and rank from one source "
+             "*/\nncclCommSplit(comm, mine ? 0 : NCCL_SPLIT_NOCOLOR, rank, &part, NULL);   /* on "
+             "every rank */\n",
+    .fix_torch = "group = dist.new_group([0, 1])    # every rank calls it, also ranks 2 and 3\n",
+    .on = {[EVENT_SETUP] = setup_on_setup},
+    .state_bytes = {[OWNER_COMM] = sizeof(struct setup_claims)},
+    .state_end = {[OWNER_COMM] = setup_claims_end},
+};

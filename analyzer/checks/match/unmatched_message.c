@@ -1,0 +1,258 @@
+/* unmatched_message.c: DC108: sends and receives that nothing meets: the peer left without its
+ * part, the peer is no rank, or a message to itself has not both its ends in one group.
+ *
+ * NCCL user guide, "Point-to-point communication": any communication needs a send on one rank and
+ * the corresponding receive on the other. A message of no elements is no exception: NCCL uses it to
+ * synchronise (its enqueue.cc: "zero size send/recv are syncs"), though a send of nothing may
+ * happen to pass unmet. A rank's message to itself must have both its ends in one group: NCCL
+ * refuses it otherwise ("Trying to send to self without a matching recv").
+ *
+ * Whose call is late rather than missing is for the hang checks (hang_waits.c). */
+#include <stdio.h>
+
+#include "analyzer/checks/match/invalid_call.h"
+#include "analyzer/match/channel.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/hang/ends.h"
+#include "analyzer/match/one_call.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256 };
+
+/* How the peer left, if it is sure that it issues nothing more; NULL otherwise. */
+static bool has_left(const struct member *peer, struct act *how)
+{
+    bool ended = peer->process->end_class == END_CLASS_CLEAN;
+    *how = ended ? end_act(peer->process) : (struct act){.did = DID_LEFT};
+    return ended ||
+           (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE);
+}
+
+static void add_waiter(struct draft *draft, const struct channel_waiting *waiting,
+                       const struct member *waiter)
+{
+    struct finding_side *side =
+        draft_side_signature(draft, &waiting->first->signature, &waiting->first->site);
+    draft_rank(draft, side, waiter);
+}
+
+static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
+                     const struct member *peer, int waiter, const struct act *how)
+{
+    const struct act act = {.did = waiting->receives ? DID_NEVER_SENT : DID_NEVER_RECEIVED,
+                            .rank = waiter};
+    const struct site site = {.process = peer->process};
+    struct finding_side *side = draft_side(draft, &act, &site);
+    draft_rank(draft, side, peer);
+    draft_side_now(draft, side, how, NULL);
+}
+
+static void report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
+                           const struct member *waiter, const struct member *peer,
+                           const struct act *how)
+{
+    bool may_pass = waiting->is_empty && !waiting->receives;
+    struct draft draft =
+        draft_new(&check_unmatched_message, may_pass ? POSSIBLE : CERTAIN, waiter->comm);
+    struct text what = {0};
+    char name[16];
+    int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
+    if (may_pass)
+        draft.finding.severity = SEVERITY_WARNING;
+    draft.finding.number = waiting->first->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = waiting->first->site.time_ns;
+    draft.finding.times = waiting->count;
+    add_waiter(&draft, waiting, waiter);
+    add_peer(&draft, waiting, peer, shown, how);
+    text_add(&what, "rank %d %s %llu %s %s rank %d on %s (%s #%llu)", shown,
+             waiting->receives ? "receives" : "sends",
+             (unsigned long long)waiting->first->signature.count,
+             datatype_name(waiting->first->signature.datatype), waiting->receives ? "from" : "to",
+             peer_shown, comm_name(waiter->comm->id, name), waiting->receives ? "receive" : "send",
+             (unsigned long long)waiting->first->number);
+    if (waiting->count > 1)
+        text_add(&what, " and %u more", waiting->count - 1);
+    text_add(&what, ", but rank %d never %s: it ", peer_shown,
+             waiting->receives ? "sent it" : "received it");
+    act_add(&what, how);
+    draft_say(&draft, &what,
+              "Let each send meet a receive of the peer: count them on both sides, the last "
+              "micro-batch and empty messages included.");
+    findings_report(analyzer, &draft, NULL);
+}
+
+static void unmatched_check(struct analyzer *analyzer, const struct channel_waiting *waiting)
+{
+    const struct comm *comm = comm_find(analyzer, waiting->comm);
+    if (!comm || !comm->has_ended || *waiting->reported)
+        return;
+    const struct member *waiter =
+        member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
+    const struct member *peer =
+        member_find(analyzer, comm->id, waiting->receives ? waiting->sender : waiting->receiver);
+    struct act how;
+    if (!peer || !has_left(peer, &how) || !waiter || waiter->aborted ||
+        waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost_control ||
+        peer->process->lost_control)
+        return;
+    *waiting->reported = true;
+    report_waiting(analyzer, waiting, waiter, peer, &how);
+}
+
+static void unmatched_on_waits(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+
+    channels_visit_waiting(analyzer, unmatched_check);
+}
+
+static void report_call(struct analyzer *analyzer, const struct operation *operation, enum did did,
+                        const char *why, const char *todo)
+{
+    const struct act act = {.did = did, .call = call_of_api(operation->record.api)};
+    struct one_call one = {
+        .check = &check_unmatched_message,
+        .certainty = CERTAIN,
+        .comm = operation->member->comm,
+        .member = operation->member,
+        .process = operation->process,
+        .record = &operation->record,
+        .act = did == DID_CALLED ? NULL : &act,
+        .site = operation->site,
+    };
+    struct text what = {0};
+    char call[CALL_BYTES], name[16];
+    text_add(&what, "rank %d calls %s on %s: %s", one_call_rank(&one),
+             record_text(&operation->record, call, sizeof call),
+             comm_name(operation->member->comm->id, name), why);
+    one_call_report(analyzer, &one, &what, todo);
+}
+
+/* A peer that is no rank, and a message to itself outside of any group. */
+static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    if (api_class_of(record->api) != CLASS_P2P || record->flags & RECORD_FLAG_GONE ||
+        !record->op.comm)
+        return;
+    struct operation operation = {
+        .process = thread->process,
+        .thread = thread,
+        .record = *record,
+        .site = thread_site(thread, record),
+        .member = member_find(analyzer, record->op.comm, record->op.rank),
+    };
+    if (!operation.member || operation.member->process != thread->process)
+        return;
+    int nranks = operation.member->comm->nranks, peer = record->op.root;
+    bool out_of_range = peer < 0 || (nranks > 0 && peer >= nranks),
+         alone = peer == record->op.rank && !record->op.group;
+    if (!out_of_range && !alone)
+        return;
+    invalid_note_call(analyzer, thread, record);
+    char why[96];
+    if (alone) {
+        report_call(analyzer, &operation,
+                    record->api == API_ncclRecv ? DID_CALLED_FROM_ITSELF : DID_CALLED_TO_ITSELF,
+                    "a message to itself needs its send and its receive in one group",
+                    "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
+                    "or copy with cudaMemcpyAsync.");
+        return;
+    }
+    snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer,
+             nranks - 1);
+    report_call(analyzer, &operation, DID_CALLED, why,
+                "Give the peer as a rank in this communicator, not in the whole job; the "
+                "first and the last rank of a chain have one neighbour.");
+}
+
+static bool unmatched_is_to_itself(const struct operation *call, const struct member *member)
+{
+    return api_class_of(call->record.api) == CLASS_P2P && call->member == member &&
+           call->record.op.root == call->record.op.rank;
+}
+
+/* Messages of a member to itself: as many sends as receives. */
+static void check_itself(struct analyzer *analyzer, const struct operation *calls, uint32_t count,
+                         uint32_t first)
+{
+    const struct member *member = calls[first].member;
+    const struct operation *last[2] = {NULL, NULL};
+    int balance = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!unmatched_is_to_itself(&calls[i], member))
+            continue;
+        if (i < first)
+            return; /* counted from there */
+        bool receives = calls[i].record.api == API_ncclRecv;
+        balance += receives ? -1 : 1;
+        last[receives] = &calls[i];
+    }
+    if (!balance)
+        return;
+    invalid_note_group(analyzer, calls[first].thread);
+    static const char todo[] =
+        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.";
+    if (balance > 0)
+        report_call(analyzer, last[0], DID_CALLED_TO_ITSELF,
+                    "it sends to itself, and its group has no receive for it", todo);
+    else
+        report_call(analyzer, last[1], DID_CALLED_FROM_ITSELF,
+                    "it receives from itself, and its group has no send for it", todo);
+}
+
+static void unmatched_on_group(struct analyzer *analyzer, const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct operation *calls = event->operation;
+    uint32_t count = event->count;
+    for (uint32_t i = 0; i < count && !thread->process->lost_control; i++)
+        if (unmatched_is_to_itself(&calls[i], calls[i].member))
+            check_itself(analyzer, calls, count, i);
+}
+
+const struct check check_unmatched_message = {
+    .code = DC108,
+    .name = "unmatched-message",
+    .family = FAMILY_MATCH,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_CALLS | LACKS_P2P,
+    .explains = CODES(CODES_HANGS, DC111),
+    .explains_later = CODES(DC108),
+    .title = "a send or receive is never matched",
+    .text = "A send needs a receive on the peer, and a receive a send, each pair in order. Here "
+            "the peer destroyed the communicator or terminated without its part; or the peer is "
+            "not a rank of the communicator; or a rank sends to itself without having the receive "
+            "in the same ncclGroup, which NCCL refuses.\n\n"
+            "It shows as a receive that waits forever; as a send that waits forever, or succeeds "
+            "by luck while it fits NCCL's buffers (and then meets the next receive, which gets the "
+            "wrong data); or as ncclInvalidUsage.\n\n"
+            "Messages of no elements count as well: NCCL uses them to synchronise. If only such "
+            "sends are left over, it is only possible, because they may have no effect. It is not "
+            "reported if a call of the pair was captured into a graph (replays are not seen), if "
+            "records were lost, or if one of the two ranks crashed or aborted the communicator: "
+            "that is the fault then. A peer that is only late is not DC108 but DC201 or DC203.",
+    .causes = CAUSES(
+        {"The last micro-batch of a pipeline, or a warm-up or cool-down phase that is one step too "
+         "long on one stage.",
+         "The number of sends and receives between the pair differs by one."},
+        {"An all-to-all made of sends and receives that skips empty messages on one side only.",
+         "The lonely message has few elements or none."},
+        {"A neighbour computed past the end of the chain.",
+         "The peer is rank -1, or is not a rank of the communicator."}),
+    .source = "NCCL user guide, \"Point-to-point communication\"",
+    .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "
+               "receives */\n",
+    .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nif (rank == 1) "
+             "ncclRecv(x, n, ncclFloat, 0, comm, stream);\n",
+    .fix_torch = "if rank + 1 < world_size: dist.send(x, dst=rank + 1)    # the last stage has no "
+                 "successor\nif rank > 0: dist.recv(y, src=rank - 1)\n",
+    .on = {[EVENT_NCCL] = unmatched_on_nccl,
+           [EVENT_GROUP] = unmatched_on_group,
+           [EVENT_WAITS] = unmatched_on_waits},
+};

@@ -1,0 +1,178 @@
+/* lost_records.c: DC901: records that processes could not pass on; one finding for all of them. */
+#include "analyzer/states.h"
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+
+/* What was lost when it was last reported. */
+struct reported_losses {
+    uint64_t total;
+    int processes;
+    uint32_t finding; /* its id, 0 none */
+};
+
+struct losses {
+    uint64_t control, bulk, hashes;
+    int processes;
+    const struct process *worst;
+};
+
+static uint64_t all_lost(const struct process *process)
+{
+    return process->lost_control + process->lost_bulk + process->lost_hashes;
+}
+
+static struct losses add_losses(const struct analyzer *analyzer)
+{
+    struct losses losses = {0};
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (!process || !all_lost(process))
+            continue;
+        losses.control += process->lost_control;
+        losses.bulk += process->lost_bulk;
+        losses.hashes += process->lost_hashes;
+        losses.processes++;
+        if (!losses.worst || all_lost(process) > all_lost(losses.worst))
+            losses.worst = process;
+    }
+    return losses;
+}
+
+static int rank_of_loser(const struct process *process)
+{
+    int rank = process_shown_rank(process);
+    return rank >= 0 ? rank : process->index;
+}
+
+static enum did kind_of_loss(const struct process *process)
+{
+    enum did lost_bulk = process->lost_bulk ? DID_LOST_BULK : DID_LOST_HASHES;
+    return process->lost_control ? DID_LOST_CONTROL : lost_bulk;
+}
+
+/* A side for each kind: the ranks whose worst loss that is. */
+static void add_loss_sides(const struct analyzer *analyzer, struct draft *draft)
+{
+    static const enum did kinds[] = {DID_LOST_CONTROL, DID_LOST_BULK, DID_LOST_HASHES};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const struct act act = {.did = kinds[k]};
+        struct finding_side *side = NULL;
+        for (int i = 0; i < analyzer->processes; i++) {
+            const struct process *process = analyzer->process[i];
+            if (!process || !all_lost(process) || kind_of_loss(process) != kinds[k])
+                continue;
+            if (!side && !(side = draft_side(draft, &act, NULL)))
+                return;
+            if (side->process < 0)
+                side->process = process->index;
+            if (rankset_add(&side->ranks, rank_of_loser(process)))
+                draft->failed = true;
+            if (draft->finding.last_ns < process->last_ns)
+                draft->finding.last_ns = process->last_ns;
+        }
+    }
+    draft->finding.first_ns = draft->finding.last_ns;
+}
+
+static void add_losers(const struct draft *draft, const struct losses *losses, struct text *what)
+{
+    struct rankset all = {0};
+    char ranks[256];
+    if (losses->processes == 1) {
+        text_add(what, "of rank %d (process %d) ", rank_of_loser(losses->worst),
+                 (int)losses->worst->info.pid);
+        return;
+    }
+    for (int i = 0; i < draft->finding.sides; i++)
+        for (int rank = -1; (rank = rankset_next(&draft->finding.side[i].ranks, rank + 1)) >= 0;)
+            what->failed |= rankset_add(&all, rank) != 0;
+    text_add(what, "of ranks %s (most of rank %d) ", rankset_text(&all, ranks, sizeof ranks),
+             rank_of_loser(losses->worst));
+    rankset_free(&all);
+}
+
+static void describe_losses(struct draft *draft, const struct losses *losses)
+{
+    struct text what = {0};
+    add_losers(draft, losses, &what);
+    if (losses->control + losses->bulk) {
+        text_add(&what,
+                 "%llu records were lost (%llu of collectives, waits and communicators, %llu of "
+                 "CUDA calls)",
+                 (unsigned long long)(losses->control + losses->bulk),
+                 (unsigned long long)losses->control, (unsigned long long)losses->bulk);
+        text_add(&what,
+                 losses->control
+                     ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
+                       "are only possible, and may be missed"
+                     : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
+                       "are only possible or silent, and waits through events may be missed");
+    }
+    if (losses->hashes)
+        text_add(&what,
+                 "%s%llu payload hashes were not made (the collector was behind, or the driver "
+                 "refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
+                 losses->control + losses->bulk ? "; " : "", (unsigned long long)losses->hashes);
+    draft_say(draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
+}
+
+static void report_losses(struct analyzer *analyzer, struct reported_losses *reported)
+{
+    const struct losses losses = add_losses(analyzer);
+    struct draft draft = draft_new(&check_lost_records, CERTAIN, NULL);
+    /* Bulk records only weaken the checks of memory and streams. */
+    draft.finding.severity = losses.control ? SEVERITY_WARNING : SEVERITY_NOTE;
+    add_loss_sides(analyzer, &draft);
+    describe_losses(&draft, &losses);
+    reported->total = losses.control + losses.bulk + losses.hashes;
+    reported->processes = losses.processes;
+    if (reported->finding)
+        findings_replace(analyzer, reported->finding, &draft);
+    else
+        findings_report(analyzer, &draft, &reported->finding);
+}
+
+/* The counts only grow; they are reported again at each doubling, and where another rank or kind
+ * comes. */
+static void losses_on_lost(struct analyzer *analyzer, const struct event *event)
+{
+    struct reported_losses *reported =
+        state_get(analyzer, &check_lost_records, OWNER_JOB, &analyzer->states);
+    const struct losses losses = add_losses(analyzer);
+    (void)event;
+    if (!reported)
+        return;
+    const struct finding *known =
+        reported->finding ? &analyzer->reported[reported->finding - 1].finding : NULL;
+    bool is_worse = known && losses.control && known->severity != SEVERITY_WARNING;
+    if (!known || is_worse || losses.processes != reported->processes ||
+        losses.control + losses.bulk + losses.hashes >= 2 * reported->total)
+        report_losses(analyzer, reported);
+}
+
+static void losses_on_finish(struct analyzer *analyzer, const struct event *event)
+{
+    struct reported_losses *reported =
+        state_get(analyzer, &check_lost_records, OWNER_JOB, &analyzer->states);
+    const struct losses losses = add_losses(analyzer);
+    (void)event;
+    if (reported && reported->finding &&
+        reported->total != losses.control + losses.bulk + losses.hashes)
+        report_losses(analyzer, reported);
+}
+
+const struct check check_lost_records = {
+    .code = DC901,
+    .name = "lost-records",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_PROCESS,
+    .title = "records were lost",
+    .text =
+        "The ring through which a process passes its records was full, so the newest were dropped; "
+        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first.\n\n"
+        "Findings that depend on the lost records are only possible, and some faults may be "
+        "missed.",
+    .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
+};

@@ -1,0 +1,107 @@
+/* missing_trace.c: DC902: ranks of which the trace contains nothing. */
+#include "analyzer/findings.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+
+enum { CALL_BYTES = 256 };
+
+static const char watch_todo[] =
+    "Give the report the databases of all hosts; see that every rank ran under ddpcheck.";
+static const char import_todo[] =
+    "Import the files of all ranks and nodes at once. If a rank left none, look at its own output: "
+    "it may have ended, or be the one that hangs elsewhere.";
+
+/* Of a communicator that was never made the rest of the ranks need not exist. */
+static bool was_made(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->exists || comm->member[i]->has_last)
+            return true;
+    return false;
+}
+
+/* The ranks of the communicator were imported, not watched. */
+static bool is_imported(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (!comm->member[i]->process->info.lacks)
+            return false;
+    return comm->members > 0;
+}
+
+/* A member whose dump shows that it is in an operation that had not finished. */
+static bool is_unfinished(const struct member *member)
+{
+    return !(member->process->info.lacks & LACKS_STATE) && member->has_progress &&
+           member->has_last && member->done < member->next;
+}
+
+/* Dumps of a hang without the culprit's: all others wait in an operation, which one or more of the
+ * ranks without a file may not have called. */
+static bool describe_waiting(const struct comm *comm, struct text *what)
+{
+    const struct member *first = NULL;
+    char call[CALL_BYTES];
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        if (!is_unfinished(member))
+            return false;
+        if (!first || member->done < first->done)
+            first = member;
+    }
+    if (!first || !is_imported(comm))
+        return false;
+    text_add(what, "; all ranks that have a file wait");
+    if (first->next == first->done + 1)
+        text_add(what, " in %s #%llu", signature_text(&first->last, call, sizeof call),
+                 (unsigned long long)first->done);
+    text_add(what, ", which is not finished, as for a rank that does not come");
+    return true;
+}
+
+static void missing_on_finish(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks || !was_made(comm))
+            continue;
+        struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
+        struct text what = {0};
+        char name[16], ranks[128];
+        struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
+        uint32_t next = 0;
+        for (int rank = 0; rank < comm->nranks; rank++) {
+            while (next < comm->members && comm->member[next]->rank < rank)
+                next++;
+            bool seen = next < comm->members && comm->member[next]->rank == rank;
+            if (!seen && rankset_add(&side->ranks, rank))
+                draft.failed = true;
+        }
+        draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
+        text_add(&what,
+                 "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
+                 comm_name(comm->id, name), comm->nranks,
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
+        if (describe_waiting(comm, &what)) {
+            draft.finding.severity = SEVERITY_ERROR;
+            draft.finding.certainty = POSSIBLE;
+        }
+        draft_say(&draft, &what, is_imported(comm) ? import_todo : watch_todo);
+        findings_report(analyzer, &draft, NULL);
+    }
+}
+
+const struct check check_missing_trace = {
+    .code = DC902,
+    .name = "missing-trace",
+    .family = FAMILY_TRACE,
+    .severity = SEVERITY_NOTE,
+    .scope = SCOPE_JOB,
+    .title = "ranks without a trace",
+    .text = "This trace contains nothing about some ranks of a communicator: they ran on another "
+            "host, without ddpcheck, or before it began.\n\n"
+            "Their calls are not compared, and no rank is reported as missing because of them. If "
+            "imported dumps show that all other ranks wait in an operation, this is an error: the "
+            "rank without a dump is likely to be the one that they wait for.",
+    .on = {[EVENT_FINISH] = missing_on_finish},
+};

@@ -1,0 +1,73 @@
+/* model_order.c: DC507: two models share a communicator, and ranks reduce them in another order. */
+#include <inttypes.h>
+
+#include "analyzer/checks/training/loop_report.h"
+#include "analyzer/match/window.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+static struct act describe_model(const struct loop_divergence *loop_divergence,
+                                 const struct arrival *arrival)
+{
+    (void)loop_divergence;
+    const char *phase = site_phase(&arrival->site);
+    return (struct act){.did = *phase ? DID_IN_MODEL : DID_IN_OTHER_MODEL, .phase = phase};
+}
+
+static void say_model(struct draft *draft, const struct loop_divergence *loop_divergence,
+                      const struct comm *comm)
+{
+    char ranks[LOOP_RANKS_BYTES], name[16];
+    struct text what = {0};
+    for (int i = 0; i < loop_divergence->sides; i++)
+        text_add(&what, "%s%s %s in %s", i ? ", " : "",
+                 draft_ranks_text(draft, i, ranks, sizeof ranks),
+                 rankset_count(&draft->finding.side[i].ranks) == 1 ? "is" : "are",
+                 site_phase(&loop_divergence_example(loop_divergence, i)->site));
+    text_add(&what,
+             " at operation #%" PRIu64
+             " of %s: two models share the communicator, and their reductions come in "
+             "another order",
+             loop_divergence->number, comm_name(comm->id, name));
+    draft_say(draft, &what,
+              "Reduce the models in one order on every rank; a communicator for each would need "
+              "the same order (DC204).");
+}
+
+const struct loop_divergence_rule model_order_rule = {&check_model_order, describe_model,
+                                                      say_model};
+
+const struct check check_model_order = {
+    .code = DC507,
+    .name = "model-order",
+    .family = FAMILY_TRAINING,
+    .severity = SEVERITY_ERROR,
+    .scope = SCOPE_JOB,
+    .explains = CODES(CODES_HANGS),
+    .explains_later = CODES(CODES_WHY),
+    .title = "two models share a communicator and reduce in different orders",
+    .text = "The reductions of two models go through one communicator. Its operations are one "
+            "sequence, so the ranks must interleave the two models in the same order. Here one "
+            "rank reduces the first model where another is at the second: at its reduction or, if "
+            "the calls do not match, at the Broadcast of its buffers.\n\n"
+            "It shows as a hang or wrong results if the sizes differ; if they are equal, the two "
+            "models get each other's gradients without any error. Usual causes: two "
+            "DistributedDataParallel modules with the default process group and backward passes "
+            "whose order depends on the rank, or two threads.\n\n"
+            "The models come from the names of NVTX ranges (\"generator backward\", "
+            "\"discriminator reduce\"). It is reported when both sides have reached the other's "
+            "model as well, in the same iteration. It is certain if the calls themselves do not "
+            "match, otherwise possible: the names could be wrong.",
+    .source = "PyTorch documentation, \"Distributed Data Parallel\", Internal Design; NCCL user "
+              "guide, \"Using multiple NCCL communicators concurrently\"",
+    .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "
+               "discriminator : generator, comm);\n",
+    .fix_c = "reduce(generator, comm);         /* in one order on every rank: */\n"
+             "reduce(discriminator, comm);     /* a communicator each would need that as well "
+             "(DC204) */\n",
+    .fix_torch =
+        "generator_loss.backward()           # in one order on every rank, from one thread;\n"
+        "discriminator_loss.backward()       # a process group each does not make another order "
+        "legal\n",
+};

@@ -1,0 +1,165 @@
+/* report_trace_text.c: prints what a report does not show, and what its trace is worth. */
+#include <inttypes.h>
+
+#include "cmd/report/not_checked.h"
+#include "cmd/report/report_print.h"
+
+enum { RANKS_BYTES = 256 };
+
+/* "2 findings suppressed (ci.supp:3, ci.supp:7)." */
+static void print_suppressed(const struct report *report, struct page *page)
+{
+    const struct suppressions *file = &report->choice->suppressions;
+    page_format(page, STYLE_PLAIN, "%d %s suppressed", report->choice->suppressed,
+                plural(report->choice->suppressed, "finding", "findings"));
+    bool any = false;
+    for (int i = 0; i < file->count; i++) {
+        if (!file->entry[i].used)
+            continue;
+        page_format(page, STYLE_PLAIN, "%s%s:%d", any ? ", " : " (", file->path,
+                    file->entry[i].line);
+        any = true;
+    }
+    page_text(page, STYLE_PLAIN, ").");
+    page_line(page);
+}
+
+static void print_unused(const struct suppressions *file, struct page *page)
+{
+    for (int i = 0; i < file->count; i++) {
+        if (file->entry[i].used)
+            continue;
+        page_column(page, 2);
+        page_format(page, STYLE_WARNING, "%s:%d suppresses nothing: %s", file->path,
+                    file->entry[i].line, file->entry[i].text);
+        page_line(page);
+    }
+}
+
+/* The findings that the user chose to hide. */
+static void print_hidden(const struct report *report, struct page *page)
+{
+    const struct choice *choice = report->choice;
+    if (!choice->suppressions.count && !choice->options.baseline)
+        return;
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "Hidden");
+    page_line(page);
+    page->indent = 4;
+    page_column(page, 2);
+    if (choice->suppressions.count)
+        print_suppressed(report, page);
+    print_unused(&choice->suppressions, page);
+    if (choice->options.baseline) {
+        int gone = choice_gone(choice);
+        page_column(page, 2);
+        page_format(page, STYLE_PLAIN, "%d %s in the baseline %s", choice->known_again,
+                    plural(choice->known_again, "finding is", "findings are"),
+                    choice->options.baseline);
+        if (gone)
+            page_format(page, STYLE_GOOD, "; %d of it %s not there any more", gone,
+                        plural(gone, "is", "are"));
+        page_text(page, STYLE_PLAIN, ".");
+        page_line(page);
+    }
+    page_gap(page);
+}
+
+/* What the source of imported ranks can't show is not fine: it is not known. */
+static void print_not_checked_text(const struct report *report, struct page *page)
+{
+    struct not_checked *list;
+    char text[2 * RANKS_BYTES];
+    int count = not_checked_find(report->trace, &list);
+    if (count <= 0)
+        return;
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "Not checked");
+    page_line(page);
+    for (int i = 0; i < count; i++) {
+        page->indent = 6;
+        page_column(page, 2);
+        page_format(page, STYLE_STRONG, "%s", list[i].lack->codes);
+        page_format(page, STYLE_PLAIN, ": %s", not_checked_text(&list[i], text, sizeof text));
+        page_line(page);
+    }
+    not_checked_free(list, count);
+    page_gap(page);
+}
+
+static void print_source(const struct report_source *source, bool damaged, struct page *page)
+{
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path,
+                source->processes, plural(source->processes, "process", "processes"),
+                *source->hosts ? " on " : "", source->hosts, source->events);
+    if (source->unrecorded)
+        page_format(page, STYLE_WARNING,
+                    " without %d %s that could not be recorded: the collector had too few file "
+                    "descriptors or too little memory (ulimit -n)",
+                    source->unrecorded, plural(source->unrecorded, "process", "processes"));
+    else if (source->complete)
+        page_words(page, STYLE_PLAIN, " complete");
+    else if (damaged)
+        page_words(page, STYLE_WARNING, " damaged");
+    else if (source->collecting)
+        page_words(page, STYLE_STRONG, " still being written");
+    else
+        page_words(page, STYLE_WARNING,
+                   " without its end: the collector was stopped; 'ddpcheck collect' on that "
+                   "directory, on that host, stores what the job's processes recorded since");
+    page_line(page);
+}
+
+static void print_lost(const struct report *report, struct page *page)
+{
+    struct rankset ranks = {0};
+    char text[RANKS_BYTES];
+    for (int i = 0; i < trace_process_count(report->trace); i++)
+        if (report->lost[i] && trace_process(report->trace, i)->rank >= 0)
+            rankset_add(&ranks, trace_process(report->trace, i)->rank);
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_WARNING, "%" PRIu64 " %s lost", report->lost_total,
+                plural(report->lost_total, "record was", "records were"));
+    if (rankset_count(&ranks))
+        page_format(page, STYLE_PLAIN, " by %s %s", rankset_count(&ranks) == 1 ? "rank" : "ranks",
+                    rankset_text(&ranks, text, sizeof text));
+    page_text(page, STYLE_PLAIN, ".");
+    page_line(page);
+    rankset_free(&ranks);
+}
+
+void report_print_trace(const struct report *report, struct page *page)
+{
+    page->indent = 0;
+    page_words(page, STYLE_STRONG, "The trace");
+    page_line(page);
+    for (int i = 0; i < report->sources; i++)
+        print_source(&report->source[i], report->damage.text[0], page);
+    if (report->lost_total)
+        print_lost(report, page);
+    page->indent = 4;
+    if (report->unseen) {
+        page_column(page, 2);
+        page_format(
+            page, STYLE_WARNING, "%d %s no trace.", report->unseen,
+            plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
+        page_line(page);
+    }
+    if (report->skipped) {
+        page_column(page, 2);
+        page_format(page, STYLE_WARNING,
+                    "%" PRIu64 " %s no sense and %s left out: the trace is damaged.",
+                    report->skipped, plural(report->skipped, "record made", "records made"),
+                    plural(report->skipped, "was", "were"));
+        page_line(page);
+    }
+}
+
+void report_print_unshown(const struct report *report, struct page *page)
+{
+    print_hidden(report, page);
+    print_not_checked_text(report, page);
+}

@@ -1,0 +1,48 @@
+/* run.h: one run of a program under ddpcheck. */
+#ifndef DDPCHECK_CMD_RUN_H
+#define DDPCHECK_CMD_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cmd/job.h"
+#include "cmd/options/choice.h"
+
+enum { ON_FINDING_WARN, ON_FINDING_ABORT };
+enum { NO_STATUS = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
+
+struct watched_run {
+    long emulate, error_exitcode;
+    const char *directory_name, *emulate_memory;
+    double timeout, hang_after;
+    int on_finding, stacks, cuda;
+    struct choice_options choice;
+    bool quiet, hash, plugin, group;
+    bool tui;
+    int ready_fd; /* closed once the collector is ready; -1 none */
+    char **argv;
+
+    char directory[PATH_MAX];
+    struct run_job job;
+    pid_t collector;
+    int collector_status, collector_starts;
+    int socket; /* to the collector; -1 none */
+    char line[LINE_BYTES];
+    size_t line_bytes;
+    bool ready, judged, timed_out,
+        shared; /* shared: another `ddpcheck run` or shim collects into this directory */
+    uint64_t last_activity_ns, ending_since_ns;
+    uint64_t judging_since_ns; /* the collector judges what waits before the job is ended; 0 not */
+    int held_signal;           /* that the job gets then; 0: --timeout */
+    bool killed;
+    bool saw_end, said_report;
+    int states; /* of members, that were said */
+    int ranks, communicators, errors, warnings;
+};
+
+/* Runs it to its end. Returns the exit status of ddpcheck. */
+int run_program(struct watched_run *run, char **argv);
+
+#endif

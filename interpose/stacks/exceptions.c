@@ -1,0 +1,128 @@
+/* exceptions.c: records the Python exceptions that end a program. See exceptions.h. */
+#include "interpose/stacks/exceptions.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interpose/real/resolve.h"
+#include "interpose/ring/attach.h"
+#include "interpose/ring/emit.h"
+#include "interpose/stacks/python.h"
+#include "lib/python/python_exception.h"
+
+enum { TYPE_BYTES = 128, VALUE_OF_EVENT = 2 };
+
+typedef int audit_function(const char *event, void *arguments, void *context);
+
+static struct {
+    bool hooked; /* the interpreter keeps the hook in a child of a fork */
+    _Atomic bool uncaught_recorded, shutdown_recorded;
+    _Atomic uint64_t handled_recorded; /* the exception that was recorded last */
+    int (*add_hook)(audit_function *hook, void *context);
+    void *(*tuple_item)(void *tuple, intptr_t index);
+    int (*is_shutting_down)(void);
+} exceptions;
+
+/* `exception` 0: not known. */
+static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum exception_how how)
+{
+    struct python_frame frames[PYTHON_STACK_FRAMES];
+    char type[TYPE_BYTES];
+    struct record record = {.range = {.id = how}};
+    const struct python_memory *memory = python_memory();
+    uint32_t bytes = exception ? python_exception_type(exception, type, sizeof type) : 0;
+    if (bytes)
+        record.range.text = emit_string(thread, type, bytes);
+    if (bytes)
+        record.stack = python_stack_of_frames(
+            thread, frames,
+            python_exception_frames(memory, exception, frames, PYTHON_STACK_FRAMES));
+    return emit_notice(thread, &record, API_notice_exception);
+}
+
+/* The thread has the GIL, so that nobody changes the exception. */
+static void record_uncaught(uint64_t exception)
+{
+    struct shim_thread *thread = &thread_self;
+    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || !python_memory())
+        return;
+    thread->inside = 1;
+    int error = errno;
+    if ((thread->attached || attach_thread(thread)) &&
+        emit_exception(thread, exception, EXCEPTION_UNCAUGHT))
+        atomic_store(&exceptions.uncaught_recorded, true);
+    errno = error;
+    thread->inside = 0;
+}
+
+/* The event's arguments: hook, type, exception, traceback. */
+static int see_audit_event(const char *event, void *arguments, void *context)
+{
+    (void)context;
+    if (!strcmp(event, "sys.excepthook") && arguments)
+        record_uncaught((uintptr_t)exceptions.tuple_item(arguments, VALUE_OF_EVENT));
+    return 0;
+}
+
+/* In Python's main thread, which has the GIL then: hooks may be added by such a thread alone. */
+static int add_audit_hook(void *unused)
+{
+    (void)unused;
+    exceptions.add_hook(see_audit_event, NULL);
+    return 0;
+}
+
+bool exceptions_start(void)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    if (!python_memory() || !find || exceptions.hooked)
+        return true;
+    int (*call_later)(int (*function)(void *), void *argument);
+    *(void **)&call_later = find(RTLD_DEFAULT, "Py_AddPendingCall");
+    *(void **)&exceptions.add_hook = find(RTLD_DEFAULT, "PySys_AddAuditHook");
+    *(void **)&exceptions.tuple_item = find(RTLD_DEFAULT, "PyTuple_GetItem");
+    *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (!exceptions.is_shutting_down)
+        *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "_Py_IsFinalizing");
+    if (call_later && exceptions.add_hook && exceptions.tuple_item)
+        exceptions.hooked = call_later(add_audit_hook, NULL) == 0;
+    return true;
+}
+
+/* Of the calling thread, else of the main thread, which waits for the calling one if that is of
+ * PyTorch. */
+static uint64_t find_handled(const struct shim_thread *thread)
+{
+    enum { THREADS_SEARCHED = 64 };
+    struct python_thread states[THREADS_SEARCHED];
+    uint32_t count = python_threads(states, THREADS_SEARCHED);
+    const uint32_t ids[] = {thread->id, (uint32_t)getpid()};
+    for (int i = 0; i < 2; i++)
+        for (uint32_t k = 0; k < count; k++)
+            if (states[k].id == ids[i])
+                return python_exception_handled(python_memory(), states[k].state);
+    return 0;
+}
+
+void exceptions_record(struct shim_thread *thread)
+{
+    if (!python_memory() || atomic_load(&exceptions.uncaught_recorded))
+        return;
+    if (exceptions.is_shutting_down && exceptions.is_shutting_down()) {
+        if (!atomic_exchange(&exceptions.shutdown_recorded, true))
+            emit_exception(thread, 0, EXCEPTION_SHUTDOWN);
+        return;
+    }
+    uint64_t handled = find_handled(thread);
+    if (handled && atomic_exchange(&exceptions.handled_recorded, handled) != handled)
+        emit_exception(thread, handled, EXCEPTION_HANDLED);
+}
+
+void exceptions_forked(void)
+{
+    atomic_store(&exceptions.uncaught_recorded, false);
+    atomic_store(&exceptions.shutdown_recorded, false);
+    atomic_store(&exceptions.handled_recorded, 0);
+}

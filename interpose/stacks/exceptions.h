@@ -1,0 +1,23 @@
+/* exceptions.h: records the Python exceptions that end a program: their type, and where they were
+ * raised.
+ *
+ * An uncaught exception is announced by Python's audit event sys.excepthook, before Python shuts
+ * down; one that a `finally` block interrupts is found when the program ends a communicator. */
+#ifndef DDPCHECK_EXCEPTIONS_H
+#define DDPCHECK_EXCEPTIONS_H
+
+#include <stdbool.h>
+
+#include "interpose/shim/thread.h"
+
+/* After python_start. Returns true. */
+bool exceptions_start(void);
+
+/* A communicator is about to be ended: records the exception that is being handled, or that Python
+ * shuts down. */
+void exceptions_record(struct shim_thread *thread);
+
+/* In the child of a fork. */
+void exceptions_forked(void);
+
+#endif

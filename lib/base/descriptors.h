@@ -1,0 +1,9 @@
+/* descriptors.h: as many open files as this process may have. */
+#ifndef DDPCHECK_DESCRIPTORS_H
+#define DDPCHECK_DESCRIPTORS_H
+
+/* Raises the soft limit of open files to the hard one: the soft one is low for the sake of programs
+ * that use select(). */
+void descriptors_raise(void);
+
+#endif

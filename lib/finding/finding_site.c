@@ -1,0 +1,30 @@
+/* finding_site.c: where in the program's sources a finding is, and how long its ranks have waited.
+ */
+#include "lib/finding/finding_site.h"
+
+#include <string.h>
+
+char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
+                       size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    *text = '\0';
+    for (int i = 0; i < finding->sides && !*text; i++) {
+        const struct finding_side *side = &finding->side[i];
+        int count = site_frames(trace, side->process, side->stack, side->stack_is_address, frame);
+        int found = site_user_frame(frame, count);
+        if (found >= 0)
+            frame_place(&frame[found], width, text, bytes);
+    }
+    return text;
+}
+
+uint64_t finding_wait_ns(const struct finding *finding, uint64_t now_ns)
+{
+    uint64_t since_ns = 0;
+    for (int i = 0; i < finding->sides; i++)
+        if (finding->side[i].since_ns && (!since_ns || finding->side[i].since_ns < since_ns))
+            since_ns = finding->side[i].since_ns;
+    bool is_hang = !strncmp(finding->code, "DC2", 3);
+    return is_hang && since_ns && since_ns < now_ns ? now_ns - since_ns : 0;
+}

@@ -1,0 +1,16 @@
+/* finding_site.h: where in the program's sources a finding is. */
+#ifndef DDPCHECK_FINDING_SITE_H
+#define DDPCHECK_FINDING_SITE_H
+
+#include "lib/finding/finding.h"
+#include "lib/trace/site.h"
+
+/* The user's line of the first side that has one: "trainer/train.c:176", cut from the left to
+ * `width` columns; "" if none is known. `process` numbers of the finding are those of the trace.
+ * Returns text. */
+char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
+                       size_t bytes);
+/* How long the ranks of a hang have waited at `now_ns`; 0 if it is no wait, or not known. */
+uint64_t finding_wait_ns(const struct finding *finding, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,108 @@
+/* finding_store.c: between findings and the rows that the database keeps of them. */
+#include "lib/finding/finding_store.h"
+
+#include <string.h>
+
+enum { RANKS_BYTES = 512 };
+
+static void add_row_call(struct store_act *row, const struct store_call *call)
+{
+    if (call->called.api || awaited_of_key(call->kind) != AWAITED_NOTHING)
+        row->call[row->calls++] = *call;
+}
+
+static struct store_call awaited_row(const char *role, const struct awaited *awaited)
+{
+    return (struct store_call){.role = role,
+                               .kind = awaited_key(awaited->kind),
+                               .comm = awaited->comm,
+                               .number = awaited->number,
+                               .called = awaited->call};
+}
+
+/* DID_OTHER without a name: nothing is known. */
+static struct store_act act_row(const struct act *act)
+{
+    bool is_known = act->did != DID_OTHER || act->name;
+    struct store_act row = {.did = is_known ? did_key(act->did) : NULL,
+                            .value = act->value,
+                            .rank = act->rank,
+                            .number = act->number,
+                            .name = act->name,
+                            .phase = act->phase};
+    const struct store_call calls[STORE_ACT_CALLS] = {
+        {.role = "call", .kind = awaited_key(AWAITED_NOTHING), .called = act->call},
+        awaited_row("wait", &act->wait),
+        awaited_row("behind", &act->behind),
+    };
+    for (int i = 0; i < STORE_ACT_CALLS; i++)
+        add_row_call(&row, &calls[i]);
+    return row;
+}
+
+struct act act_of_row(const struct store_act *row)
+{
+    enum did did = did_of_key(row->did);
+    if (did == DID_COUNT)
+        return (struct act){.did = DID_OTHER};
+    struct act act = {.did = did, .value = row->value, .rank = row->rank, .number = row->number};
+    act.name = *row->name ? row->name : NULL;
+    act.phase = *row->phase ? row->phase : NULL;
+    return act;
+}
+
+void act_take_call(struct act *act, const struct store_call *call)
+{
+    const struct awaited awaited = {.kind = awaited_of_key(call->kind),
+                                    .call = call->called,
+                                    .comm = call->comm,
+                                    .number = call->number};
+    if (!strcmp(call->role, "call"))
+        act->call = call->called;
+    else if (!strcmp(call->role, "wait"))
+        act->wait = awaited;
+    else if (!strcmp(call->role, "behind"))
+        act->behind = awaited;
+}
+
+int finding_store(struct store *store, const struct finding *finding, struct error *err)
+{
+    struct store_side side[FINDING_SIDES_MAX];
+    char ranks[FINDING_SIDES_MAX][RANKS_BYTES];
+    for (int i = 0; i < finding->sides; i++) {
+        const struct finding_side *from = &finding->side[i];
+        side[i] = (struct store_side){
+            .ranks = rankset_text(&from->ranks, ranks[i], sizeof ranks[i]),
+            .call = from->call,
+            .phase = from->phase,
+            .where = from->where,
+            .act = act_row(&from->act),
+            .now = act_row(&from->now),
+            .process = from->process,
+            .stack = from->stack,
+            .stack_is_address = from->stack_is_address,
+            .where_stack = from->where_stack,
+            .where_stack_is_address = from->where_stack_is_address,
+            .since_ns = from->since_ns,
+        };
+    }
+    const struct store_finding stored = {
+        .id = finding->id,
+        .code = finding->code,
+        .severity = severity_name(finding->severity),
+        .certainty = certainty_name(finding->certainty),
+        .state = finding->state == FINDING_RESOLVED ? "resolved" : "open",
+        .what = finding->what,
+        .todo = finding->todo,
+        .comm = finding->comm,
+        .number = finding->number,
+        .has_number = finding->has_number,
+        .first_ns = finding->first_ns,
+        .last_ns = finding->last_ns,
+        .times = finding->times,
+        .fingerprint = finding->fingerprint,
+        .side = side,
+        .sides = finding->sides,
+    };
+    return store_finding(store, &stored, err);
+}

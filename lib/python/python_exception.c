@@ -1,0 +1,108 @@
+/* python_exception.c: exceptions and their tracebacks, read from memory. See python_exception.h. */
+#include "lib/python/python_exception.h"
+
+#include <string.h>
+
+#include "lib/python/peek.h"
+
+/* Offsets that are the same from 3.8 on, and those that 3.11 changed, where an item of the stack of
+ * handled exceptions became one object and frames lost theirs. */
+enum {
+    ITEMS_MAX = 256, /* generators and coroutines have an item each */
+    ENTRIES_MAX = 4096,
+    OBJECT_TYPE = 8,
+    TYPE_NAME = 24,
+    TYPE_FLAGS = 168,
+    TYPE_IS_EXCEPTION = 1 << 30, /* Py_TPFLAGS_BASE_EXC_SUBCLASS */
+    TRACEBACK_NEXT = 16,
+    TRACEBACK_FRAME = 24,
+    TRACEBACK_INSTRUCTION = 32,
+    FRAME_OBJECT_FRAME = 24 /* from 3.11 on */
+};
+
+static bool read_word(uint64_t address, uint64_t *word)
+{
+    return address % sizeof *word == 0 && python_read(false, address, word, sizeof *word);
+}
+
+static bool is_exception(uint64_t object)
+{
+    uint64_t type, flags;
+    return object && read_word(object + OBJECT_TYPE, &type) &&
+           read_word(type + TYPE_FLAGS, &flags) && flags & TYPE_IS_EXCEPTION;
+}
+
+static bool has_items(const struct python_memory *memory)
+{
+    return memory->layout.minor >= 11;
+}
+
+uint64_t python_exception_handled(const struct python_memory *memory, uint64_t thread_state)
+{
+    bool one_object = has_items(memory);
+    uint64_t item, value_at = one_object ? 0 : 8;
+    uint64_t previous_at = one_object ? 8 : 24;
+    if (memory->layout.handled == PYTHON_NONE ||
+        !read_word(thread_state + memory->layout.handled, &item))
+        return 0;
+    for (int i = 0; item && i < ITEMS_MAX; i++) {
+        uint64_t exception;
+        if (!read_word(item + value_at, &exception))
+            return 0;
+        if (is_exception(exception))
+            return exception;
+        if (!read_word(item + previous_at, &item))
+            return 0;
+    }
+    return 0;
+}
+
+uint32_t python_exception_type(uint64_t exception, char *name, uint32_t max)
+{
+    uint64_t type, text;
+    uint32_t bytes = 0;
+    if (!is_exception(exception) || !read_word(exception + OBJECT_TYPE, &type) ||
+        !read_word(type + TYPE_NAME, &text))
+        return 0;
+    while (bytes < max && python_read(false, text + bytes, name + bytes, 1) && name[bytes])
+        bytes++;
+    /* Types of C are named with their module. */
+    const char *dot = memrchr(name, '.', bytes);
+    if (dot) {
+        bytes -= (uint32_t)(dot + 1 - name);
+        memmove(name, dot + 1, bytes);
+    }
+    return bytes;
+}
+
+static bool read_entry(const struct python_memory *memory, uint64_t entry,
+                       struct python_frame *frame)
+{
+    uint64_t holder;
+    return read_word(entry + TRACEBACK_FRAME, &holder) &&
+           (!has_items(memory) || read_word(holder + FRAME_OBJECT_FRAME, &holder)) &&
+           read_word(holder + memory->layout.code, &frame->code) &&
+           python_read(false, entry + TRACEBACK_INSTRUCTION, &frame->instruction,
+                       sizeof frame->instruction);
+}
+
+uint32_t python_exception_frames(const struct python_memory *memory, uint64_t exception,
+                                 struct python_frame *frames, uint32_t max)
+{
+    uint64_t entry = 0;
+    uint32_t count = 0;
+    if (!read_word(exception + (has_items(memory) ? 40 : 32), &entry))
+        return 0;
+    for (int i = 0; entry && i < ENTRIES_MAX; i++) { /* the outermost comes first */
+        struct python_frame frame;
+        if (!read_entry(memory, entry, &frame))
+            break;
+        frame.code &= ~7ull; /* 3.14 tags the reference */
+        count = count < max ? count + 1 : max;
+        memmove(frames + 1, frames, (count - 1) * sizeof *frames);
+        frames[0] = frame;
+        if (!read_word(entry + TRACEBACK_NEXT, &entry))
+            break;
+    }
+    return count;
+}

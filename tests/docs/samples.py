@@ -1,0 +1,149 @@
+"""Runs every Python sample of the pages as one rank of a job: samples.py (RANK, WORLD_SIZE, ... in the environment).
+
+A sample is a fragment, as people copy it: the names that it leaves to its program come from `common` and from its row of
+PREPARE. A sample without a row fails the test, so that none goes unrun."""
+
+import glob
+import os
+import re
+import sys
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "torch"))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import job  # noqa: E402
+
+# What a page's sample needs beside `common`: lines that run before it. "not run: WHY"; "cpu:" for one that reads what it
+# computes, since PyTorch's kernels compute nothing on the emulated GPU.
+PREPARE = {
+    "DC101": "", "DC103": "", "DC104": "", "DC105": "", "DC202": "", "DC204": "", "DC302": "loss = torch.ones(1, device=device)", "DC303": "", "DC308": "",
+    "DC301": "limit = 1.0",
+    "DC309": "", "DC310": "", "DC403": "", "DC404": "", "DC406": "", "DC503": "cpu:overflow = False", "DC505": "loss = criterion\nmicro_batches = [(x, y)] * 2",
+    "DC102": "cpu:x = torch.ones(4 + rank, 4)",
+    "DC106": "tensors = {'b': b, 'a': a}",
+    "DC107": "if rank == 1:\n    shape = torch.empty(2, dtype=torch.int64, device=device)\n    dist.recv(shape, src=0)\n"
+             "    dist.recv(x, src=0)\n    raise SampleDone",
+    "DC108": "y = torch.empty_like(x)",
+    "DC109": "",
+    "DC110": "build_model, config = lambda config: Scale(4).to(device), None",
+    "DC111": "dist = Recorded()",
+    "DC201": "def save():\n    pass",
+    "DC203": "right = left = 1 - rank",
+    "DC205": "def train():\n    pass",
+    "DC206": "cpu:loader = [x] * (2 + rank)",
+    "DC207": "operations = [dist.P2POp(dist.isend, x, 1 - rank), dist.P2POp(dist.irecv, y, 1 - rank)]",
+    "DC208": "work = dist.all_reduce(x, async_op=True)",
+    "DC209": "dist = Recorded()",
+    "DC210": "dist = Recorded()",
+    "DC211": "dist = Recorded()",
+    "DC304": "whole, group = torch.ones(8, device=device), None",
+    "DC305": "total, part = torch.ones(8, device=device), torch.ones(4, device=device)\nnodes, rails = first, second",
+    "DC306": "bucket = torch.ones(4, device=device)",
+    "DC307": "",
+    "DC401": "local_rank = rank",
+    "DC402": "local_rank = rank",
+    "DC405": "",
+    "DC407": "class my_extension:\n    scale = staticmethod(lambda x: x.mul_(2))",
+    "DC501": "dataset, epochs = torch.utils.data.TensorDataset(torch.ones(4, 4)), 2",
+    "DC502": "cpu:",
+    "DC504": "cpu:loss = criterion(model(x), y)",
+    "DC506": "loss = criterion(model(x), y)",
+    "DC507": "generator_loss, discriminator_loss = (criterion(model(x), y) for _ in range(2))",
+    "DC601": "step = 100\ndef save_samples():\n    pass",
+    "DC602": "model = Scale(4).to(device)",
+    "DC603": "model, DistributedDataParallel = Scale(4).to(device), DDP",
+    "hashing": "",
+    "launchers": "not run: it needs Ray",
+    "nvtx": "cpu:loader, z = [(x, y)] * 2, x\ngenerator = model",
+}
+
+
+class SampleDone(Exception):
+    """A rank has played its part."""
+
+
+class Recorded:
+    """torch.distributed, for samples that set up or end what this job still uses: takes their calls and makes none."""
+
+    def __getattr__(self, name):
+        return lambda *arguments, **options: None
+
+
+def samples():
+    """(page, line, text) of each Python sample, in order."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True)):
+        with open(path) as page:
+            text = page.read()
+        for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
+            yield os.path.basename(path)[:-3], text.count("\n", 0, match.start()) + 1, match.group(1)
+
+
+def common(groups, device):
+    """The names that a training program has."""
+    import contextlib
+    from datetime import timedelta
+    from torch.distributed.algorithms import Join
+    from torch.nn.parallel import DistributedDataParallel as DDP
+    from torch.utils.data import DataLoader
+    from torch.utils.data.distributed import DistributedSampler
+
+    names = {name: torch.ones(4, 4, device=device) for name in ("x", "y", "a", "b", "out")}
+    model = DDP(job.Scale(4).to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gradients = torch.ones(64, device=device)
+    names.update(
+        torch=torch, dist=dist, os=os, contextlib=contextlib, timedelta=timedelta, Join=Join, DDP=DDP, DataLoader=DataLoader,
+        DistributedSampler=DistributedSampler, Scale=job.Scale, SampleDone=SampleDone, Recorded=Recorded, device=device,
+        rank=dist.get_rank(), world_size=dist.get_world_size(), first=groups[0], second=groups[1], model=model,
+        optimizer=optimizer, criterion=lambda out, wanted: (out - wanted).square().mean(), gradients=gradients,
+        communication=torch.cuda.Stream(), scaler=torch.amp.GradScaler("cuda"))
+    names["data"] = torch.utils.data.TensorDataset(torch.ones(4, 4))
+    names["sampler"] = DistributedSampler(names["data"])
+    return names
+
+
+def run(page, line, text, groups):
+    prepare = PREPARE[page]
+    if prepare.startswith("not run"):
+        return prepare
+    on_host = prepare.startswith("cpu:")
+    names = common(groups, torch.device("cpu") if on_host else torch.device("cuda", torch.cuda.current_device()))
+    try:
+        exec(prepare.removeprefix("cpu:"), names)
+        exec(compile("\n" * line + text, page + ".md", "exec"), names)
+        if page == "hashing":
+            names["announce_parameters"](names["model"])
+    except SampleDone:
+        pass
+    torch.cuda.synchronize()
+    return "ran"
+
+
+def main():
+    rank = int(os.environ["RANK"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("cpu:gloo,cuda:nccl")
+    groups = dist.new_group(), dist.new_group()
+    failed, wanted = 0, sys.argv[1:]
+    for page, line, text in samples():
+        if wanted and page not in wanted:
+            continue
+        try:
+            outcome = run(page, line, text, groups)
+        except BaseException:
+            failed += 1
+            outcome = "failed\n" + traceback.format_exc()
+        if rank == 0 or outcome.startswith("failed"):
+            print("rank %d %s.md:%d: %s" % (rank, page, line, outcome), flush=True)
+        if outcome.startswith("failed"):
+            os._exit(1)         # the other rank may wait for what this one has not called
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""Logs as people have them: a file per rank, a pipe, the first line of interest late in the file."""
+
+import gzip
+import os
+import subprocess
+
+from importer import Importer, main
+
+
+def timed_out(rank, op="ALLREDUCE", count=4096, seq=808, enqueued=811, completed=807, out=None):
+    head = "[rank%d]:[E626 06:24:44.903881%03d ProcessGroupNCCL.cpp:616] " % (rank, rank)
+    return [head + "[Rank %d] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=%d, OpType=%s, NumelIn=%d, NumelOut=%d, "
+            "Timeout(ms)=600000) ran for 600020 milliseconds before timing out." % (rank, seq, op, count, out or count),
+            head + "[PG ID 0 PG GUID 0(default_pg) Rank %d] Exception (either an error or timeout) detected by watchdog at work: %d, "
+            "last enqueued NCCL work: %d, last completed NCCL work: %d." % (rank, seq, enqueued, completed)]
+
+
+class OneFileEach(Importer):
+    def importing_each(self, ranks, name="job.%d.log"):
+        paths = [self.write(name % rank, lines) for rank, lines in ranks.items()]
+        return self.importing(*paths)
+
+    def test_another_operation(self):
+        """What one file shows, several show: whose lines come first does not matter."""
+        for other in range(4):
+            lines = {rank: timed_out(rank, op="BROADCAST" if rank == other else "ALLREDUCE") for rank in range(4)}
+            whole = self.importing(self.write("whole.log", sum(lines.values(), []))).codes()
+            self.assertEqual(list(whole), ["DC101"])
+            self.assertEqual(self.importing_each(lines).codes(), whole)
+
+    def test_another_count(self):
+        for other in range(4):
+            lines = {rank: timed_out(rank, count=64 if rank == other else 4096) for rank in range(4)}
+            self.assertEqual(list(self.importing_each(lines).codes()), ["DC102"])
+
+    def test_nccls_lines_before_commids(self):
+        """The largest communicator of all files is that of all ranks."""
+        def line(rank, message):
+            return "gpu1:%d:%d [%d] NCCL INFO %s" % (100 + rank, 100 + rank, rank, message)
+
+        def lines(rank):
+            pointer = "0x55f0%x00" % rank
+            return [line(rank, "comm %s rank %d nranks 2 cudaDev %d busId %x000 - Init COMPLETE" % (pointer, rank, rank, rank)),
+                    line(rank, "AllReduce: opCount 0 sendbuff 0x7f0 recvbuff 0x7f0 count %d datatype 7 op 0 root 0 comm %s [nranks=2] "
+                         "stream 0x550" % (8 + rank, pointer))]
+        result = self.importing_each({rank: lines(rank) for rank in range(2)})
+        self.assertEqual((result.status, list(result.codes())), (0, ["DC102"]), result.err)
+
+
+class Watchdog(Importer):
+    """A watchdog that ended the job is a finding, whatever else is known."""
+
+    def of(self, *ranks, **what):
+        return self.importing(self.write("job.log", sum((timed_out(rank, **what) for rank in ranks), [])))
+
+    def test_silent_ranks(self):
+        gather = {"op": "_ALLGATHER_BASE", "count": 100, "out": 400}
+        result = self.of(0, 1, 3, **gather)
+        self.assertEqual(result.codes(), {"DC904": ["0-1,3"], "DC902": ["2"]})
+        self.assertIn("ranks 0-1,3 waited in _ALLGATHER_BASE (SeqNum=808, 100 elements) of process group 0(default_pg) for 600 s; "
+                      "of rank 2 of its 4 ranks nothing is heard", result.what("DC904"))
+        self.assertEqual(result.severity("DC904"), "error")
+
+    def test_all_are_there(self):
+        result = self.of(0, 1, 2, 3, op="_REDUCE_SCATTER_BASE", count=400, out=100)
+        self.assertEqual(result.codes(), {"DC211": ["0-3"]})
+        self.assertIn("all 4 ranks called", result.what("DC211"))
+
+    def test_a_size_is_never_guessed(self):
+        result = self.of(0, 1, 2)
+        self.assertEqual(result.codes(), {"DC904": ["0-2"]})
+        self.assertIn("how many ranks it has is not in the log", result.what("DC904"))
+
+    def test_operations_without_a_kind(self):
+        for op in "SEND", "RECV", "COALESCED", "UNKNOWN", "ALLTOALL", "ALLTOALL_BASE", "GATHER", "SCATTER", "BARRIER":
+            self.assertIn("waited in %s (SeqNum=808" % op, self.of(0, 1, op=op).what("DC904"))
+
+    def test_several_groups_of_one_name_are_not_compared(self):
+        """Ranks 0 and 4 are both rank 0 of their own process group 5."""
+        lines = [line.replace("PG ID 0 PG GUID 0(default_pg)", "PG 5").replace("Rank 4]", "Rank 0]")
+                 for rank in (0, 4) for line in timed_out(rank, seq=8 + rank, enqueued=20 * (rank + 1))]
+        result = self.importing(self.write("job.log", lines))
+        self.assertEqual(list(result.codes()), ["DC904"])
+        self.assertIn("several groups have this name", result.what("DC904"))
+
+    def test_lines_without_a_group(self):
+        """Other numbers may be other groups; the same number is the same work as that of a named one."""
+        lines = [timed_out(rank, seq=seq)[0] for rank, seq in ((0, 96120), (7, 64088))]
+        self.assertEqual(list(self.importing(self.write("job.log", lines)).codes()), ["DC904"])
+        lines = timed_out(0, op="BROADCAST") + timed_out(1)[:1] + timed_out(2)
+        self.assertEqual(self.importing(self.write("job.log", lines)).codes(), {"DC101": ["1-2", "0"]})
+        lines = timed_out(0) + timed_out(1)[:1] + timed_out(2)
+        self.assertEqual(self.importing(self.write("job.log", lines)).codes(), {"DC904": ["0-2"]})
+
+    def test_missing_ranks_may_be_inside_the_call(self):
+        lines = timed_out(0) + timed_out(1) + [timed_out(2, seq=-1, enqueued=807)[1].replace("detected by watchdog at work: -1, ", "")]
+        result = self.importing(self.write("job.log", lines))
+        self.assertEqual(result.codes(), {"DC201": ["0-1", "2"]})
+        self.assertIn("rank 2 has not called it, or has not come back from it", result.what("DC201"))
+
+
+class Inputs(Importer):
+    lines = sum((timed_out(rank, op="BROADCAST" if rank == 3 else "ALLREDUCE") for rank in range(4)), [])
+
+    def test_hours_of_training_first(self):
+        """The first line of interest may come behind any amount of other text."""
+        path = self.write("long.log", ["step %d: loss 0.3" % step for step in range(400_000)] + self.lines)
+        self.assertEqual(list(self.importing(path).codes()), ["DC101"])
+
+    def test_pipes(self):
+        text = "".join(line + "\n" for line in self.lines).encode()
+        for name, content in ("plain", text), ("packed", gzip.compress(text)):
+            database = os.path.join(self.folder, name + ".db")
+            done = subprocess.run([os.path.join(main.build, "bin", "ddpcheck"), "import", "-o", database, "-"], input=content,
+                                  capture_output=True, timeout=100, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertIn('"DC101"', self.ddpcheck("report", "--json", database).stdout)
+        fifo = os.path.join(self.folder, "job.pipe")
+        os.mkfifo(fifo)
+        with subprocess.Popen(["sh", "-c", 'cat "$0" >"$1"', self.write("job.log", self.lines), fifo]) as writer:
+            self.assertEqual(list(self.importing(fifo).codes()), ["DC101"])
+            self.assertEqual(writer.wait(100), 0)
+
+    def test_a_pipe_in_a_directory_is_not_opened(self):
+        self.write("logs/job.log", self.lines)
+        os.mkfifo(os.path.join(self.folder, "logs", "left.pipe"))
+        result = self.importing(os.path.join(self.folder, "logs"))
+        self.assertEqual((result.status, list(result.codes())), (0, ["DC101"]))
+
+    def test_a_tail(self):
+        """tail -c cuts the first line."""
+        text = "\n".join(["x" * 50] + self.lines) + "\n"
+        self.assertEqual(list(self.importing(self.write("tail.log", text[20:])).codes()), ["DC101"])
+
+
+if __name__ == "__main__":
+    main()

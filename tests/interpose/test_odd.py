@@ -1,0 +1,84 @@
+"""Programs that treat their process in odd ways (job_odd.c): each runs as without the shim, and its calls are recorded or the
+shim says why not.
+
+test_odd.py BUILD FAKE-LIBRARIES [TEST..]"""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from watch import PROGRAMS, Run, equal, of
+
+ODD = os.path.join(PROGRAMS, "interpose_odd")
+# Recorded, without a word.
+QUIET = ("clears_environment", "replaces_environment", "own_environment", "no_arguments", "closed_streams", "closes_all",
+         "small_stack", "counts_children", "blocks_signals", "few_files", "undumpable", "lost_directory", "cancels_thread")
+# Not recorded, which is said in one line.
+REFUSED = {"no_files": "can't", "small_files": "can't"}
+COUNTS = {"closes_all": [2, 1], "cancels_thread": [2]}
+
+
+def counts(run):
+    return [record["op.count"] for record in of(run.records(), "ncclAllReduce", "ENTER")]
+
+
+def collector_in(folder):
+    """A collector that only leaves a trace of having been started."""
+    path = os.path.join(folder, "collector")
+    with open(path, "w", encoding="ascii") as file:
+        file.write('#!/bin/sh\necho "$@" > %s/started\n' % folder)
+    os.chmod(path, 0o755)
+    return path
+
+
+def test_quiet_programs():
+    for name in QUIET:
+        with tempfile.TemporaryDirectory() as folder:
+            started = name != "lost_directory"      # where the shell that stands for the collector would complain
+            run = Run(ODD, name, DDPCHECK_COLLECT=str(int(started)), DDPCHECK_COLLECTOR=collector_in(folder))
+            with run:
+                # The program has closed its stdout.
+                equal((run.status, run.out, run.err), (0, "" if name == "closed_streams" else "ok\n", ""), name)
+                equal(counts(run), COUNTS.get(name, [1]), name + ": operations")
+                equal(os.path.exists(os.path.join(folder, "started")), started, name + ": the collector was started")
+
+
+def test_refused_programs():
+    for name, words in REFUSED.items():
+        with Run(ODD, name) as run:
+            equal((run.status, run.out), (0, "ok\n"), name)
+            assert run.err.startswith("ddpcheck: ") and words in run.err and run.err.count("\n") == 1, (name, run.err)
+
+
+def test_nobody_reads_the_message():
+    """The shim has something to say (no collector) and stderr is a closed or a full pipe."""
+    for name in ("broken_pipe", "full_pipe"):
+        with Run(ODD, name, DDPCHECK_COLLECT="1", DDPCHECK_COLLECTOR="/nonexistent", timeout=60) as run:
+            run.ok()
+            equal(counts(run), [1], name)
+
+
+def test_limits():
+    for name in ("small_memory", "no_processes"):
+        with Run(ODD, name) as run:
+            equal((run.status, run.out), (0, "ok\n"), name)
+
+
+def main():
+    wanted = sys.argv[3:]
+    failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("test_") or (wanted and name not in wanted):
+            continue
+        try:
+            test()
+            print("passed", name)
+        except (AssertionError, subprocess.SubprocessError) as error:
+            failed += 1
+            print("FAILED %s: %s: %s" % (name, type(error).__name__, error))
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A rank of PyTorch that ends while the others wait: by an exception, also with destroy_process_group() in a `finally` block,
+by sys.exit(), or by returning early.
+
+test_exceptions.py BUILD. Its interpreter shuts down as Python's does, which aborts the communicator and takes a while:
+neither is what went wrong."""
+
+import os
+import sys
+
+from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for
+
+RANKS = 2
+
+# case: (code, what the odd rank did at last, the place that is named or None)
+CASES = {
+    "raised": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
+    "raised-in-try": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
+    "raised-then-exit": ("DC205", "exited with status 1", None),
+    "returned-early": ("DC206", "exited with status 0", None),
+}
+
+
+def check(server, line, case):
+    code, did, place = CASES[case]
+    folder = os.path.join(line.folder, case)
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start(case, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="60")
+
+    def last():
+        """What the live finding says of the odd rank, once the rank has ended."""
+        said = line.query("SELECT call FROM finding_side WHERE ranks = ?", str(RANKS - 1)) if line.live_findings() else []
+        return said if [did] == [text for text, in said] else None
+
+    try:
+        assert wait_for(last, 120), "%s: live: %s\n%s" % (case, line.live_findings(), output(folder))
+    finally:
+        end_group(leader)
+        line.wait_collector()
+    findings = [finding for finding in line.report()[1] if finding["severity"] != "note"]
+    assert [finding["code"] for finding in findings] == [code], "%s: %s" % (case, findings)
+    side = next(side for side in findings[0]["sides"] if side["ranks"] == str(RANKS - 1))
+    assert side["call"] == did, "%s: %s" % (case, side)
+    assert place is None or place in str(side), "%s: %s" % (case, side)
+    print("%s: %s, rank %s %s" % (case, code, side["ranks"], side["call"]), flush=True)
+
+
+def main():
+    torch_folder()
+    with Line(sys.argv[1], devices=RANKS, name="exceptions") as line, Server(line, RANKS) as server:
+        for case in sys.argv[2:] or CASES:
+            check(server, line, case)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Correct PyTorch programs on emulated GPUs, started as a user starts them: they run to their end, and nothing is reported.
+
+test_train.py BUILD [PROGRAM...]. DDP, FSDP2, tensor, sequence and pipeline parallelism, checkpoints, on 2 and on 4 ranks."""
+
+import os
+import sys
+
+from jobs import HERE, Line, torch_folder
+
+QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "GLOG_minloglevel": "2"}
+
+
+def check(build, ranks, programs):
+    torchrun = os.path.join(torch_folder(), "bin", "torchrun")
+    with Line(build, devices=ranks, name="train") as line:
+        status, out, err = line.run(
+            [torchrun, "--standalone", "--nproc_per_node", str(ranks), os.path.join(HERE, "train.py"), *programs],
+            (), 600, {**QUIET, "TMPDIR": line.folder})
+        assert status == 0, (status, out, err)
+        ours = [text for text in err.splitlines() if text.startswith("ddpcheck")]
+        assert len(ours) <= 3, "%d lines of ours on stderr:\n%s" % (len(ours), "\n".join(ours))
+        assert "computes no numbers for this program" in ours[0] and "no finding" in ours[-1], ours
+        findings = [(one["code"], one["severity"]) for one in line.report()[1]]
+        assert findings == [], (findings, err)
+        print("%d ranks: %d programs, no finding" % (ranks, out.count("done:")), flush=True)
+
+
+def main():
+    for ranks in (2, 4):
+        check(sys.argv[1], ranks, sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

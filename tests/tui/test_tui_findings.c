@@ -1,0 +1,116 @@
+/* Findings of the database: shown by their fields; those of older databases by their words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "lib/finding/finding_store.h"
+#include "tests/tui/state_files.h"
+#include "tui/findings.h"
+
+/* Every field that the words of an act can name. */
+static struct act act_with_all_fields(enum did did)
+{
+    const struct called call = {.api = API_ncclBroadcast,
+                                .arguments = ARGUMENT_COUNT | ARGUMENT_DATATYPE | ARGUMENT_ROOT,
+                                .datatype = TYPE_FLOAT16,
+                                .peer = 3,
+                                .count = UINT64_C(1) << 63};
+    return (struct act){
+        .did = did,
+        .call = call,
+        .value = -9,
+        .rank = 7,
+        .number = UINT64_MAX,
+        .wait = {.kind = AWAITED_SETUP, .comm = state_comm, .number = 1},
+        .behind = {.kind = AWAITED_OPERATION, .call = call, .comm = UINT64_MAX, .number = 12},
+        .name = "conv",
+        .phase = "backward",
+    };
+}
+
+static void store_acts(const char *path, enum did did)
+{
+    struct store *store = state_begin(path, "a", 0, 1);
+    struct finding finding = {.id = 1, .code = "DC201", .what = "what", .todo = "todo", .sides = 2};
+    for (int i = 0; i < 2; i++)
+        finding.side[i] = (struct finding_side){
+            .process = -1, .call = "stored call", .where = "stored where", .phase = ""};
+    finding.side[0].act = act_with_all_fields(did);
+    finding.side[1].now = act_with_all_fields(did);
+    assert_int_equal(finding_store(store, &finding, NULL), 0);
+    assert_int_equal(finding_store(store, &finding, NULL), 0); /* in place of itself */
+    state_call(store, 0, 0, 0, 1, 1);
+    state_end(store);
+}
+
+static void expect_words(const char *folder, const char *call, const char *where)
+{
+    struct source source;
+    struct findings findings;
+    state_open(&source, &folder);
+    assert_int_equal(tui_findings_load(&findings, &source, NULL), 0);
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.finding->sides, 2);
+    assert_string_equal(findings.finding->side[0].call, call);
+    assert_string_equal(findings.finding->side[0].where, "stored where");
+    assert_string_equal(findings.finding->side[1].call, "stored call");
+    assert_string_equal(findings.finding->side[1].where, where);
+    tui_findings_free(&findings);
+    source_close_all(&source);
+}
+
+static void a_stored_finding_is_shown_by_its_fields(void **state)
+{
+    const char *folder = *state;
+    for (enum did did = DID_OTHER; did < DID_COUNT; did++) {
+        const char *path = scratch_path(state, "a.db");
+        const struct act act = act_with_all_fields(did);
+        char *words = act_words(&act);
+        struct source source;
+        struct findings findings;
+        store_acts(path, did);
+        state_open(&source, &folder);
+        assert_int_equal(tui_findings_load(&findings, &source, NULL), 0);
+        assert_true(act_equal(&findings.finding->side[0].act, &act));
+        assert_true(act_equal(&findings.finding->side[1].now, &act));
+        tui_findings_free(&findings);
+        source_close_all(&source);
+        expect_words(folder, words, words);
+        free(words);
+        assert_int_equal(unlink(scratch_path(state, "a.db")), 0);
+    }
+}
+
+static void change_database(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void a_finding_without_fields_is_shown_by_its_words(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    store_acts(path, DID_EXITED);
+    change_database(path, "UPDATE finding_act SET did = 'something of a newer version'");
+    expect_words(*state, "stored call", "stored where");
+    change_database(path, "DROP TABLE finding_act; DROP TABLE finding_call; "
+                          "PRAGMA user_version = 1003");
+    expect_words(*state, "stored call", "stored where");
+}
+
+#define ON_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ON_SCRATCH(a_stored_finding_is_shown_by_its_fields),
+        ON_SCRATCH(a_finding_without_fields_is_shown_by_its_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
