@@ -63,6 +63,15 @@ static inline void gate_open(void *arg)
     pthread_mutex_unlock(&gate->lock);
 }
 
+/* Waits until a stream stands at the gate. */
+static inline void gate_await(struct gate *gate)
+{
+    pthread_mutex_lock(&gate->lock);
+    while (!gate->reached)
+        pthread_cond_wait(&gate->changed, &gate->lock);
+    pthread_mutex_unlock(&gate->lock);
+}
+
 static inline bool gate_is_open(struct gate *gate)
 {
     bool open;
