@@ -7,12 +7,21 @@
 #include "analyzer/analyzer.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
+#include "lib/trace/site.h"
 #include "tui/findings.h"
 #include "tui/members.h"
+#include "tui/operations.h"
 #include "tui/view.h"
 #include "tui/width.h"
 
-enum { LINES_MOST = 3 };
+enum {
+    LINES_BRIEF = 3,
+    LINES_LEAST = 6,
+    LINES_MOST = 16,
+    LINES_FIX = 4,
+    AROUND = 4,
+    SIDES_SHOWN = 3
+};
 
 /* When the ranks that wait began to: the earliest of the sides. */
 static uint64_t since(const struct tui_finding *finding)
@@ -40,22 +49,45 @@ static bool is_hang(const struct tui_finding *finding)
     return check && check->family == FAMILY_HANG;
 }
 
-static void say_finding(const struct source *source, const struct findings *findings,
-                        struct text *text)
+/* The user's line of a side: "trainer/train.c:42", with the function where `function` is not NULL;
+ * "" if none is known. Returns text. */
+static char *side_line(struct source *source, const struct tui_side *side, int width, bool now,
+                       char *text, size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char place[sizeof frame->file], function[sizeof frame->function + 8];
+    uint64_t stack = now ? side->where_stack : side->stack;
+    bool is_address = now ? side->where_stack_is_address : side->stack_is_address;
+    int count = site_frames(source->trace, side->process, stack, is_address, frame);
+    int found = site_user_frame(frame, count);
+    *text = '\0';
+    if (found < 0)
+        return text;
+    frame_place(&frame[found], width, place, sizeof place);
+    frame_function(&frame[found], function, sizeof function);
+    snprintf(text, bytes, now ? "%s, in %s" : "%s", place, function);
+    return text;
+}
+
+/* "train.c:176: error DC201 and 2 more, since 12 s". */
+static void say_headline(struct source *source, const struct findings *findings, int width,
+                         struct text *text)
 {
     const struct tui_finding *worst = &findings->finding[0];
-    char duration[64];
+    char duration[64], place[256] = "";
     uint64_t since_ns = since(worst);
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
     bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
-    text_add(text, "%s%s %s", !strcmp(worst->certainty, "possible") ? "possible " : "",
-             worst->severity, worst->code);
+    for (int i = 0; i < worst->sides && !*place; i++)
+        side_line(source, &worst->side[i], width / 2, false, place, sizeof place);
+    text_add(text, "%s%s%s%s %s", place, *place ? ": " : "",
+             !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity,
+             worst->code);
     if (others > 0)
         text_add(text, " and %d more", others);
     if (lasts)
         text_add(text, source->live ? ", since %s" : ", for %s until the end",
                  moment_duration(source->now_ns - since_ns, duration, sizeof duration));
-    text_add(text, ": %s", worst->what);
 }
 
 /* "No finding; 8 ranks on 2 communicators, 1 behind." */
@@ -77,47 +109,123 @@ static int say_state(struct source *source, struct text *text, struct error *err
     return 0;
 }
 
-/* The text if it takes no more than LINES_MOST lines, else as much as fits, with "..." at its end.
- * The rest is in the finding itself. The caller's; NULL when memory is short. */
-static char *cut_to(const char *text, int width)
+static int lines_of(const char *text, int width)
 {
-    const char *next = text, *begin = text;
-    size_t bytes = 0;
-    for (int line = 0; line < LINES_MOST && *next; line++) {
-        begin = next;
-        bytes = width_wrap(begin, width > 1 ? width : 1, &next);
-    }
-    if (!*next)
-        return strdup(text);
-    size_t fits = width_fit(begin, width - 3);
-    char *cut = NULL;
-    if (asprintf(&cut, "%.*s...", (int)((size_t)(begin - text) + (bytes < fits ? bytes : fits)),
-                 text) < 0)
-        return NULL;
-    return cut;
+    int lines = 0;
+    for (; *text; lines++)
+        width_wrap(text, width, &text);
+    return lines;
 }
 
-int model_diagnosis(struct source *source, struct rows *rows, int width, struct error *err)
+/* Adds the text, cut to `most` lines with "..." at its end where it is longer. */
+static void add_lines(struct rows *rows, enum tone tone, const char *text, int width, int most)
+{
+    const char *next = text, *begin = text;
+    char *cut = NULL;
+    size_t bytes = 0;
+    for (int line = 0; line < most && *next; line++) {
+        begin = next;
+        bytes = width_wrap(begin, width, &next);
+    }
+    if (!*next) {
+        rows_paragraph(rows, tone, width, text);
+        return;
+    }
+    size_t fits = width_fit(begin, width - 3);
+    size_t kept = (size_t)(begin - text) + (bytes < fits ? bytes : fits);
+    if (asprintf(&cut, "%.*s...", (int)kept, text) < 0) {
+        rows->failed = true;
+        return;
+    }
+    rows_paragraph(rows, tone, width, cut);
+    free(cut);
+}
+
+/* "rank 3 is at train.c:42, in wait_for_losses()", for sides that are elsewhere than the headline
+ * says. */
+static void add_side_lines(struct source *source, const struct tui_finding *finding, int width,
+                           struct rows *rows)
+{
+    for (int i = 1; i < finding->sides && i < SIDES_SHOWN; i++) {
+        const struct tui_side *side = &finding->side[i];
+        char place[512];
+        side_line(source, side, width / 2, true, place, sizeof place);
+        bool one = !strpbrk(side->ranks, "-,");
+        if (*place && side->where_stack)
+            rows_line(rows, TONE_PLAIN, "%s %s %s at %s", one ? "rank" : "ranks", side->ranks,
+                      one ? "is" : "are", place);
+    }
+}
+
+/* The four answers of the first screen: the user's line, which rank did what, where the others are,
+ * and what to do. Of a text that is too long for the screen the end of the middle is left out. */
+static void add_answers(struct source *source, const struct tui_finding *finding, const char *head,
+                        const struct query *query, struct rows *rows)
+{
+    int width = query->width > AROUND ? query->width : AROUND;
+    int most = rows_clamp(query->height / 2, rows_clamp(query->height - AROUND, 1, LINES_LEAST),
+                          LINES_MOST);
+    struct rows sides = {0};
+    struct text text = {0};
+    text_add(&text, "Fix: %s", finding->todo);
+    char *fix = text_take(&text);
+    int fix_most = rows_clamp(most / 3, 1, LINES_FIX);
+    int fix_lines = fix ? rows_clamp(lines_of(fix, width), 1, fix_most) : 0;
+    int left = most - lines_of(head, width) - fix_lines;
+    add_side_lines(source, finding, width, &sides);
+    char *what = strdup(finding->what);
+    if (what && lines_of(what, width) > left)
+        operation_shorten(what);
+    int what_lines = what ? lines_of(what, width) : 0;
+    bool both = what_lines + sides.lines <= left;
+    add_lines(rows, finding_tone(finding), head, width, most);
+    add_lines(rows, finding_tone(finding), what ? what : "", width,
+              rows_clamp(left, 1, LINES_MOST));
+    for (int i = 0; both && i < sides.lines; i++)
+        rows_line(rows, sides.line[i].tone, "%s", sides.line[i].text);
+    if (fix && *finding->todo)
+        add_lines(rows, TONE_GOOD, fix, width, fix_most);
+    rows->failed |= !fix || !what;
+    free(fix);
+    free(what);
+    rows_free(&sides);
+}
+
+/* The headline and as much of the rest as there is room for above other views. */
+static void add_brief(const struct tui_finding *finding, const char *head, int width,
+                      struct rows *rows)
+{
+    struct text text = {0};
+    text_add(&text, "%s: %s", head, finding->what);
+    char *said = text_take(&text);
+    if (said)
+        add_lines(rows, finding_tone(finding), said, width, LINES_BRIEF);
+    rows->failed |= !said;
+    free(said);
+}
+
+int model_diagnosis(struct source *source, const struct query *query, struct rows *rows,
+                    struct error *err)
 {
     struct findings findings;
     struct text text = {0};
+    int width = query->width > AROUND ? query->width : AROUND, result = 0;
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    bool serious = findings.count && strcmp(findings.finding[0].state, "resolved") &&
-                   strcmp(findings.finding[0].severity, "note");
-    enum tone tone = serious ? finding_tone(&findings.finding[0]) : TONE_GOOD;
-    int result = 0;
+    const struct tui_finding *worst = findings.count ? &findings.finding[0] : NULL;
+    bool serious = worst && strcmp(worst->state, "resolved") && strcmp(worst->severity, "note");
     if (serious)
-        say_finding(source, &findings, &text);
+        say_headline(source, &findings, width, &text);
     else
         result = say_state(source, &text, err);
-    tui_findings_free(&findings);
     char *said = text_take(&text);
-    if (said && result == 0) {
-        char *cut = cut_to(said, width);
-        rows_paragraph(rows, tone, width, cut ? cut : said);
-        free(cut);
-    }
+    if (said && result == 0 && !serious)
+        rows_paragraph(rows, TONE_GOOD, width, said);
+    else if (said && result == 0 && query->view == VIEW_NOW)
+        add_answers(source, worst, said, query, rows);
+    else if (said && result == 0)
+        add_brief(worst, said, width, rows);
     free(said);
+    tui_findings_free(&findings);
     return result;
 }

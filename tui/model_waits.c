@@ -48,12 +48,14 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
                     moment_duration(source->now_ns - since_ns, duration, sizeof duration));
-        if (wide && process >= 0 &&
-            site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7),
-                        cursor_number(&row, 8), frame) > 0)
+        int frames = wide ? site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7),
+                                        cursor_number(&row, 8), frame)
+                          : 0;
+        int shown = site_shown_frame(frame, frames);
+        if (shown >= 0)
             row_set(line, CELL_SITE, TONE_FAINT, "%s %s",
-                    frame_function(frame, function, sizeof function),
-                    frame_place(frame, 40, place, sizeof place));
+                    frame_function(&frame[shown], function, sizeof function),
+                    frame_place(&frame[shown], 40, place, sizeof place));
         if (line && process >= 0)
             line->target = (struct target){.view = VIEW_RANK, .process = process};
     }

@@ -51,7 +51,7 @@ int picture_make(struct source *source, const struct query *query, struct pictur
         snprintf(picture->path, sizeof picture->path, "%s", trace_database_path(source->trace, 0));
     else
         snprintf(picture->path, sizeof picture->path, "%d databases", databases);
-    if (model_diagnosis(source, &picture->diagnosis, query->width, err) == 0 &&
+    if (model_diagnosis(source, query, &picture->diagnosis, err) == 0 &&
         views[query->view].load(source, &picture->query, &picture->rows, err) == 0)
         return 0;
     rows_free(&picture->diagnosis);

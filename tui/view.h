@@ -78,8 +78,9 @@ int model_rank_streams(struct source *source, const struct query *query,
 /* Adds the threads' stacks of query->process that were taken while the job hung. */
 view_load model_rank_stacks;
 
-/* model_diagnosis.c: the line in words that stands above everything: the worst finding, or how the
- * job goes. */
-int model_diagnosis(struct source *source, struct rows *rows, int width, struct error *err);
+/* model_diagnosis.c: what stands above every view: the worst finding, or how the job goes. Over the
+ * first view it is complete: the user's line, which rank did what, and the fix. */
+int model_diagnosis(struct source *source, const struct query *query, struct rows *rows,
+                    struct error *err);
 
 #endif

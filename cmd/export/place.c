@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/path.h"
+
 int place_check_prefix(const char *src_prefix, struct error *err)
 {
     for (const char *item = src_prefix; item && *item;) {
@@ -48,39 +50,12 @@ static bool map_prefix(const char *src_prefix, const char *file, char path[PATH_
     return false;
 }
 
-/* Takes "." and "x/.." out, as compilers leave them in paths. Links are not looked at: the file may
- * lie elsewhere. */
-static void normalize(char *path)
-{
-    char *end = path; /* of what is kept */
-    char *least = path + (*path == '/');
-    for (const char *part = path; *part;) {
-        size_t length = strcspn(part, "/");
-        bool up = length == 2 && !strncmp(part, "..", 2);
-        char *last = end;
-        while (last > least && last[-1] == '/')
-            last--;
-        while (last > least && last[-1] != '/')
-            last--;
-        if (up && last < end && strncmp(last, "../", 3)) {
-            end = last;
-        } else if (length != 1 || *part != '.') {
-            memmove(end, part, length);
-            end += length;
-            if (part[length])
-                *end++ = '/';
-        }
-        part += length + (part[length] == '/');
-    }
-    *end = '\0';
-}
-
 char *place_path(const struct export *export, const char *file, char path[PATH_MAX])
 {
     char here[PATH_MAX];
     char plain[PATH_MAX];
     snprintf(plain, sizeof plain, "%s", file);
-    normalize(plain);
+    path_normalize(plain);
     if (map_prefix(export->src_prefix, plain, path))
         return path;
     const char *rest = getcwd(here, sizeof here) ? below(plain, here, strlen(here)) : NULL;

@@ -86,10 +86,13 @@ static char *member_site(struct report *report, const struct member_state *view)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file], *site;
-    if (site_frames(report->trace, view->process, view->stack, view->stack_is_address, frame) == 0)
+    int count =
+        site_frames(report->trace, view->process, view->stack, view->stack_is_address, frame);
+    int shown = site_shown_frame(frame, count);
+    if (shown < 0)
         return strdup("");
-    frame_function(frame, function, sizeof function);
-    frame_place(frame, 60, place, sizeof place);
+    frame_function(&frame[shown], function, sizeof function);
+    frame_place(&frame[shown], 60, place, sizeof place);
     return asprintf(&site, "%s%s%s", function, *place ? " " : "", place) < 0 ? NULL : site;
 }
 

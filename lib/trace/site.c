@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/path.h"
 #include "lib/trace/names.h"
 
 /* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as
@@ -177,7 +178,10 @@ char *frame_place(const struct frame *frame, int width, char *text, size_t bytes
         return text;
     if (frame->line > 0)
         snprintf(line, sizeof line, ":%d", frame->line);
-    const char *path = below_here(frame->file);
+    char plain[sizeof frame->file];
+    snprintf(plain, sizeof plain, "%s", frame->file);
+    path_normalize(plain);
+    const char *path = below_here(plain);
     /* Whole directories go first: what is left is still a path that an editor finds. */
     const char *rest = path;
     int spare = width - (int)strlen(line);
@@ -198,6 +202,29 @@ static bool is_of_package(const char *file)
     return *file == '<'; /* "<frozen runpy>" */
 }
 
+/* Named after what it communicates or waits for, as functions that only wrap such a call are. */
+static bool is_named_as_wrapper(const char *function)
+{
+    static const char *const words[] = {"barrier", "allreduce", "all_reduce", "broadcast",  "bcast",
+                                        "gather",  "scatter",   "alltoall",   "all_to_all", "send",
+                                        "recv",    "receive",   "nccl",       "wait",       "sync"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasestr(function, words[i]))
+            return true;
+    return false;
+}
+
+/* The first frame beyond the file of frames[inner] that has a source of the program; -1 if there is
+ * none. */
+static int caller_in_other_file(const struct frame *frames, int count, int inner)
+{
+    for (int i = inner + 1; i < count; i++)
+        if (*frames[i].file && !is_of_package(frames[i].file) &&
+            strcmp(frames[i].file, frames[inner].file) != 0)
+            return strcmp(frames[i].function, "main") ? i : -1;
+    return -1;
+}
+
 int site_user_frame(const struct frame *frames, int count)
 {
     int found = -1;
@@ -205,5 +232,15 @@ int site_user_frame(const struct frame *frames, int count)
         if (*frames[i].file &&
             (found < 0 || !is_of_package(frames[i].file) || is_of_package(frames[found].file)))
             found = i;
+    if (found >= 0 && is_named_as_wrapper(frames[found].function)) {
+        int caller = caller_in_other_file(frames, count, found);
+        return caller >= 0 ? caller : found;
+    }
     return found;
+}
+
+int site_shown_frame(const struct frame *frames, int count)
+{
+    int found = site_user_frame(frames, count);
+    return found >= 0 || count == 0 ? found : 0;
 }

@@ -104,12 +104,60 @@ static void test_own_copy_of_a_name(void **state)
     assert_left(frames, 2, "step <module>");
 }
 
+static struct frame source(const char *function, const char *file)
+{
+    struct frame frame = native(function, "/opt/train");
+    frame.line = 7;
+    snprintf(frame.file, sizeof frame.file, "%s", file);
+    return frame;
+}
+
+/* What is shown of a stack is the line that a person would change: not the function that wraps the
+ * call for the whole program. */
+static void test_user_frame(void **state)
+{
+    (void)state;
+    const struct frame wrapped[] = {source("communicator_barrier", "/s/communicator.c"),
+                                    source("meet_in_barrier", "/s/train.c"),
+                                    source("train_one_rank", "/s/main.c")};
+    const struct frame one_file[] = {source("all_reduce_losses", "/s/train.c"),
+                                     source("step", "/s/train.c"), source("main", "/s/train.c")};
+    const struct frame own_code[] = {source("loss_read", "/s/loss.c"),
+                                     source("step", "/s/train.c")};
+    const struct frame below_main[] = {source("send_token", "/s/ring.c"),
+                                       source("main", "/s/main.c")};
+    const struct frame python_package[] = {
+        python("all_reduce", "/v/site-packages/apex/parallel.py"),
+        python("sync_loss", "/me/dist_utils.py"), python("epoch", "/me/train.py")};
+    const struct frame nameless[] = {native("f", "/opt/train"), native("g", "/opt/train")};
+    assert_int_equal(site_user_frame(wrapped, 3), 1);
+    assert_int_equal(site_user_frame(one_file, 3), 0);
+    assert_int_equal(site_user_frame(own_code, 2), 0);
+    assert_int_equal(site_user_frame(below_main, 2), 0);
+    assert_int_equal(site_user_frame(python_package, 3), 2);
+    assert_int_equal(site_user_frame(nameless, 2), -1);
+    assert_int_equal(site_shown_frame(nameless, 2), 0);
+    assert_int_equal(site_shown_frame(nameless, 0), -1);
+}
+
+static void test_place_of_a_build_folder(void **state)
+{
+    (void)state;
+    char place[256];
+    struct frame frame = source("step", "/s/build/dev/../../trainer/./train.c");
+    assert_string_equal(frame_place(&frame, 60, place, sizeof place), "/s/trainer/train.c:7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_program_of_c),
+        cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework),
         cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
