@@ -15,6 +15,7 @@
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
+#include "lib/finding/fault.h"
 #include "lib/finding/finding_site.h"
 
 static const uint64_t second_ns = 1000000000;
@@ -104,6 +105,7 @@ void collector_forget_notified(struct collector *collector)
 struct same_fault {
     const struct collector *collector;
     const struct finding *finding;
+    struct fault fault;
     bool is_known;
 };
 
@@ -114,16 +116,21 @@ static void find_same_fault(void *context, const struct finding *other)
     int id = (int)other->id;
     bool same_certainty = same->finding->certainty == POSSIBLE ||
                           rankset_has(&collector->notified_certain, id);
-    same->is_known |= other->id != same->finding->id &&
-                      other->fingerprint == same->finding->fingerprint && same_certainty &&
-                      rankset_has(&collector->notified, id) &&
-                      !rankset_has(&collector->withdrawn, id);
+    if (same->is_known || other->id == same->finding->id || !same_certainty ||
+        strcmp(other->code, same->finding->code) != 0 || !rankset_has(&collector->notified, id) ||
+        rankset_has(&collector->withdrawn, id))
+        return;
+    struct fault fault = fault_of(symbolizer_trace(collector->symbolizer), other);
+    fault.certainty = same->fault.certainty; /* compared above */
+    same->is_known = fault_is_same(&fault, &same->fault);
 }
 
-/* The same fault on another communicator was reported and stands. */
+/* Another finding of the same fault was reported and stands. */
 static bool is_known_fault(struct collector *collector, const struct finding *finding)
 {
-    struct same_fault same = {.collector = collector, .finding = finding};
+    struct same_fault same = {.collector = collector,
+                              .finding = finding,
+                              .fault = fault_of(symbolizer_trace(collector->symbolizer), finding)};
     analyzer_visit_findings(collector->analyzer, find_same_fault, &same);
     return same.is_known;
 }

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_BITS = 20 };   /* findings of one database */
+#include "lib/trace/site.h"
+
+enum { ID_BITS = 20 }; /* findings of one database */
+enum { LINE_WIDTH = 256 };
 enum { SINCE_ACTS = 4 }; /* the minor schema version that has finding_act */
 
 static void side_free(struct tui_side *side)
@@ -18,19 +21,23 @@ static void side_free(struct tui_side *side)
     act_free(&side->now);
 }
 
+static void finding_clear(struct tui_finding *finding)
+{
+    for (int k = 0; k < finding->sides; k++)
+        side_free(&finding->side[k]);
+    free(finding->code);
+    free(finding->severity);
+    free(finding->certainty);
+    free(finding->state);
+    free(finding->what);
+    free(finding->todo);
+    rankset_free(&finding->more);
+}
+
 void tui_findings_free(struct findings *findings)
 {
-    for (int i = 0; i < findings->count; i++) {
-        struct tui_finding *finding = &findings->finding[i];
-        for (int k = 0; k < finding->sides; k++)
-            side_free(&finding->side[k]);
-        free(finding->code);
-        free(finding->severity);
-        free(finding->certainty);
-        free(finding->state);
-        free(finding->what);
-        free(finding->todo);
-    }
+    for (int i = 0; i < findings->count; i++)
+        finding_clear(&findings->finding[i]);
     free(findings->finding);
     *findings = (struct findings){0};
 }
@@ -74,6 +81,7 @@ static void take_finding(struct findings *findings, const struct cursor *row)
         .times = (uint64_t)cursor_number(row, 9),
         .what = strdup(cursor_text(row, 10)),
         .todo = strdup(cursor_text(row, 11)),
+        .fingerprint = (uint64_t)cursor_number(row, 12),
     };
 }
 
@@ -225,12 +233,71 @@ static int load_acts(struct findings *findings, struct source *source, struct er
     return 0;
 }
 
+/* The user's line of the first side that has one; "" if none is known. Returns text. */
+static char *line_of(struct source *source, const struct tui_finding *finding, char *text,
+                     size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    *text = '\0';
+    for (int i = 0; i < finding->sides && !*text; i++) {
+        const struct tui_side *side = &finding->side[i];
+        int found = site_user_frame(frame, site_frames(source->trace, side->process, side->stack,
+                                                       side->stack_is_address, frame));
+        if (found >= 0)
+            frame_place(&frame[found], LINE_WIDTH, text, bytes);
+    }
+    return text;
+}
+
+/* As fault_is_same (lib/finding/fault.h). */
+static bool is_one_fault(struct source *source, const struct tui_finding *a,
+                         const struct tui_finding *b)
+{
+    char line[LINE_WIDTH], other[LINE_WIDTH];
+    if (strcmp(a->code, b->code) || strcmp(a->certainty, b->certainty) ||
+        strcmp(a->state, b->state))
+        return false;
+    if (a->fingerprint == b->fingerprint)
+        return true;
+    return *line_of(source, a, line, sizeof line) &&
+           !strcmp(line, line_of(source, b, other, sizeof other));
+}
+
+static void unite(struct tui_finding *kept, const struct tui_finding *other)
+{
+    kept->others++;
+    kept->times += other->times;
+    if (other->last_ns > kept->last_ns)
+        kept->last_ns = other->last_ns;
+    for (int i = 0; i < other->sides; i++)
+        rankset_parse(&kept->more, other->side[i].ranks);
+}
+
+/* One fault is one finding: the first of it, which is the worst, stays in the list. */
+static void merge_faults(struct findings *findings, struct source *source)
+{
+    int kept = 0;
+    for (int i = 0; i < findings->count; i++) {
+        struct tui_finding finding = findings->finding[i];
+        int same = 0;
+        while (same < kept && !is_one_fault(source, &findings->finding[same], &finding))
+            same++;
+        if (same == kept) {
+            findings->finding[kept++] = finding;
+            continue;
+        }
+        unite(&findings->finding[same], &finding);
+        finding_clear(&finding);
+    }
+    findings->count = kept;
+}
+
 int tui_findings_load(struct findings *findings, struct source *source, struct error *err)
 {
     *findings = (struct findings){0};
     if (each(findings, source,
              "SELECT id, code, severity, certainty, state, comm, number, first_ns, last_ns, times, "
-             "what, todo "
+             "what, todo, fingerprint "
              "FROM finding ORDER BY id",
              0, take_finding, err) < 0 ||
         each(findings, source,
@@ -245,6 +312,7 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
     }
     if (findings->count)
         qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
+    merge_faults(findings, source);
     return 0;
 }
 
@@ -271,6 +339,7 @@ char *finding_ranks(const struct tui_finding *finding, char *text, size_t bytes)
     struct rankset all = {0};
     for (int i = 0; i < finding->sides; i++)
         rankset_parse(&all, finding->side[i].ranks);
+    rankset_unite(&all, &finding->more);
     rankset_text(&all, text, bytes);
     rankset_free(&all);
     return text;

@@ -1,4 +1,5 @@
-/* findings.h: the findings of all databases (tables finding and finding_side). */
+/* findings.h: the findings of all databases (tables finding and finding_side), one for each
+ * fault. */
 #ifndef DDPCHECK_TUI_FINDINGS_H
 #define DDPCHECK_TUI_FINDINGS_H
 
@@ -23,6 +24,9 @@ struct tui_finding {
     char *code, *severity, *certainty, *state, *what, *todo;
     uint64_t comm, number, first_ns, last_ns, times;
     bool has_number;
+    uint64_t fingerprint;
+    int others;          /* findings of the same fault, which are not in the list */
+    struct rankset more; /* their ranks */
     struct tui_side side[TUI_SIDES_MAX];
     int sides;
 };
@@ -42,7 +46,7 @@ const struct tui_finding *tui_findings_get(const struct findings *findings, uint
 int findings_worst_comm(struct source *source, uint64_t *comm, struct error *err);
 
 enum tone finding_tone(const struct tui_finding *finding);
-/* All ranks of all sides: "0-2,5". Returns text. */
+/* All ranks of all sides, and of the other findings of the fault: "0-2,5". Returns text. */
 char *finding_ranks(const struct tui_finding *finding, char *text, size_t bytes);
 
 #endif

@@ -194,7 +194,7 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
 int model_finding(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
-    char times[128] = "", clock[64], last[64];
+    char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
@@ -205,6 +205,10 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
                   !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
                   finding->code, check ? check->title : "a check of another version");
         rows_paragraph(rows, TONE_PLAIN, query->width, finding->what);
+        if (finding->others)
+            rows_line(rows, TONE_PLAIN, "the same fault: %d more finding%s, of ranks %s",
+                      finding->others, finding->others == 1 ? "" : "s",
+                      rankset_text(&finding->more, ranks, sizeof ranks));
         if (finding->times > 1)
             snprintf(times, sizeof times, "seen %llu times, from %s to %s",
                      (unsigned long long)finding->times,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "cmd/report/report_faults.h"
 #include "lib/base/moment.h"
 
 enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
@@ -79,9 +80,10 @@ static void note_code(struct findings_writer *writer, const char *code)
         writer->code[writer->codes++] = code;
 }
 
-static void put_html_finding(void *context, const struct finding *finding)
+static void put_html_fault(struct findings_writer *writer, const struct report_fault *fault)
 {
-    struct findings_writer *writer = context;
+    const struct finding *finding = fault->finding;
+    char others[RANKS_BYTES + 128];
     const struct html *html = writer->html;
     const struct check *check = check_find(finding->code);
     FILE *out = html->out;
@@ -98,7 +100,13 @@ static void put_html_finding(void *context, const struct finding *finding)
     html_text(html, check ? check->title : "");
     fputs("</h3><p class=what>", out);
     put_sentence(html, finding->what);
-    fputs("</p><ul class=sides>", out);
+    fputs("</p>", out);
+    if (*report_fault_others(fault, others, sizeof others)) {
+        fputs("<p class=others>", out);
+        html_text(html, others);
+        fputs("</p>", out);
+    }
+    fputs("<ul class=sides>", out);
     for (int i = 0; i < finding->sides; i++)
         put_html_side(html, &finding->side[i]);
     fputs("</ul>", out);
@@ -164,11 +172,20 @@ static void put_code(const struct html *html, const char *code)
     fputs("</details>\n", html->out);
 }
 
+static void put_faults(struct findings_writer *writer, enum finding_state state)
+{
+    struct report_faults faults;
+    report_faults_find(&faults, writer->html->export->report, state, true);
+    for (int i = 0; i < faults.count; i++)
+        put_html_fault(writer, &faults.fault[i]);
+    report_faults_free(&faults);
+}
+
 void html_findings(const struct html *html)
 {
     struct findings_writer writer = {.html = html};
     fputs("<section id=findings><h2>Findings</h2>\n", html->out);
-    report_visit_findings(html->export->report, FINDING_OPEN, put_html_finding, &writer);
+    put_faults(&writer, FINDING_OPEN);
     if (writer.number == 0)
         fprintf(html->out, "<p class=none>No findings%s.</p>",
                 html->export->not_checked_count
@@ -180,7 +197,7 @@ void html_findings(const struct html *html)
     writer.number = 0;
     if (html->export->report->resolved) {
         fputs("<details class=resolved><summary>The job got over these</summary>", html->out);
-        report_visit_findings(html->export->report, FINDING_RESOLVED, put_html_finding, &writer);
+        put_faults(&writer, FINDING_RESOLVED);
         fputs("</details>", html->out);
     }
     for (int i = 0; i < writer.codes; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/moment.h"
+#include "cmd/report/report_faults.h"
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
@@ -280,59 +281,33 @@ static void print_headline(const struct text_writer *writer, const struct findin
     page_gap(page);
 }
 
-/* Findings of one fault on several communicators: the first that is visited, and the others. */
-struct same_faults {
-    const struct finding *finding, *first;
-    struct rankset ranks; /* of the others */
-    int others;
-};
-
-static bool is_same_fault(const struct finding *a, const struct finding *b)
+static void print_others(const struct text_writer *writer, const struct report_fault *fault)
 {
-    return a->fingerprint == b->fingerprint && a->certainty == b->certainty && a->comm != b->comm &&
-           !strcmp(a->code, b->code);
-}
-
-static void visit_same_fault(void *context, const struct finding *finding)
-{
-    struct same_faults *same = context;
-    if (finding != same->finding && !is_same_fault(finding, same->finding))
-        return;
-    if (!same->first)
-        same->first = finding;
-    if (finding == same->finding)
-        return;
-    same->others++;
-    for (int i = 0; i < finding->sides; i++)
-        rankset_unite(&same->ranks, &finding->side[i].ranks);
-}
-
-static void print_same_faults(const struct text_writer *writer, const struct same_faults *same)
-{
-    char ranks[RANKS_BYTES];
-    if (!same->others)
+    char others[RANKS_BYTES * 2];
+    if (!*report_fault_others(fault, others, sizeof others))
         return;
     writer->page->indent = 2;
     page_column(writer->page, 2);
-    page_format(writer->page, STYLE_STRONG, "The same on %d more %s, of ranks %s.", same->others,
-                plural((uint64_t)same->others, "communicator", "communicators"),
-                rankset_text(&same->ranks, ranks, sizeof ranks));
+    page_words(writer->page, STYLE_STRONG, others);
     page_gap(writer->page);
 }
 
-static void print_finding_text(void *context, const struct finding *finding)
+/* One fault is one finding; --verbose shows all that are of it. */
+static void print_faults(struct text_writer *writer)
 {
-    struct text_writer *writer = context;
-    struct same_faults same = {.finding = finding};
-    report_visit_findings(writer->report, FINDING_OPEN, visit_same_fault, &same);
-    if (same.first == finding) {
+    struct report_faults faults;
+    report_faults_find(&faults, writer->report, FINDING_OPEN, !writer->verbose);
+    for (int i = 0; i < faults.count; i++) {
+        const struct finding *finding = faults.fault[i].finding;
         writer->value_column = value_column(finding);
         print_headline(writer, finding);
-        print_same_faults(writer, &same);
+        print_others(writer, &faults.fault[i]);
         print_fix(writer, finding);
         print_finding_sides(writer, finding);
     }
-    rankset_free(&same.ranks);
+    if (faults.failed)
+        page_words(writer->page, STYLE_WARNING, "Memory was short: not all findings are shown.");
+    report_faults_free(&faults);
 }
 
 static void print_resolved(void *context, const struct finding *finding)
@@ -351,7 +326,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks,
 {
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
     print_head_text(report, page);
-    report_visit_findings(report, FINDING_OPEN, print_finding_text, &writer);
+    print_faults(&writer);
     if (report->resolved) {
         page->indent = 0;
         page_words(page, STYLE_STRONG, "The job got over");

@@ -34,7 +34,7 @@ class Ras(unittest.TestCase):
             self.assertIn("RAS at " + server.address, terminal.wait(r"(?s)comm ae94 +#5.*0-3"))
             server.state = job([9, 9, 9, 8])
             terminal.wait(r"3 +#8 +-1")
-            text = terminal.wait(r"DC201.*ranks 0-2 wait in", 60)
+            text = terminal.wait(r"(?s)DC201.*ranks 0-2 wait in", 60)
             self.assertIn("ncclAllReduce #9 of comm ae94", " ".join(text.split()))
             self.assertIn("live", text)
             terminal.keys("2", "Enter")

@@ -104,6 +104,33 @@ static void a_finding_without_fields_is_shown_by_its_words(void **state)
     expect_words(*state, "stored call", "stored where");
 }
 
+/* Of one fault on several communicators the list has one finding, with the ranks of all. */
+static void findings_of_one_fault_are_one_row(void **state)
+{
+    const char *path = scratch_path(state, "a.db"), *folder = *state;
+    struct source source;
+    struct findings findings;
+    char ranks[64];
+    store_acts(path, DID_EXITED);
+    change_database(
+        path,
+        "UPDATE finding SET fingerprint = 7; UPDATE finding_side SET ranks = '0-7';"
+        "INSERT INTO finding SELECT 2, code, severity, certainty, state, 99, number, first_ns,"
+        " last_ns, 3, 7, what, todo FROM finding WHERE id = 1;"
+        "INSERT INTO finding SELECT 3, code, severity, 'possible', state, 98, number, first_ns,"
+        " last_ns, 1, 7, what, todo FROM finding WHERE id = 1;"
+        "INSERT INTO finding_side SELECT 2, side, '8-15', process, call, phase, \"where\","
+        " since_ns, stack, stack_is_address, where_stack, where_stack_is_address"
+        " FROM finding_side WHERE finding = 1");
+    state_open(&source, &folder);
+    assert_int_equal(tui_findings_load(&findings, &source, NULL), 0);
+    assert_int_equal(findings.count, 2); /* the possible one says something else */
+    assert_int_equal(findings.finding[0].others, 1);
+    assert_string_equal(finding_ranks(&findings.finding[0], ranks, sizeof ranks), "0-15");
+    tui_findings_free(&findings);
+    source_close_all(&source);
+}
+
 #define ON_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
 int main(void)
@@ -111,6 +138,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SCRATCH(a_stored_finding_is_shown_by_its_fields),
         ON_SCRATCH(a_finding_without_fields_is_shown_by_its_words),
+        ON_SCRATCH(findings_of_one_fault_are_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
