@@ -105,7 +105,7 @@ void collector_forget_notified(struct collector *collector)
 struct same_fault {
     const struct collector *collector;
     const struct finding *finding;
-    struct fault fault;
+    struct fault_key fault;
     bool is_known;
 };
 
@@ -120,7 +120,7 @@ static void find_same_fault(void *context, const struct finding *other)
         strcmp(other->code, same->finding->code) != 0 || !rankset_has(&collector->notified, id) ||
         rankset_has(&collector->withdrawn, id))
         return;
-    struct fault fault = fault_of(symbolizer_trace(collector->symbolizer), other);
+    struct fault_key fault = fault_of(symbolizer_trace(collector->symbolizer), other);
     fault.certainty = same->fault.certainty; /* compared above */
     same->is_known = fault_is_same(&fault, &same->fault);
 }

@@ -263,7 +263,7 @@ static bool is_one_fault(struct source *source, const struct tui_finding *a,
            !strcmp(line, line_of(source, b, other, sizeof other));
 }
 
-static void unite(struct tui_finding *kept, const struct tui_finding *other)
+static void unite_fault(struct tui_finding *kept, const struct tui_finding *other)
 {
     kept->others++;
     kept->times += other->times;
@@ -286,7 +286,7 @@ static void merge_faults(struct findings *findings, struct source *source)
             findings->finding[kept++] = finding;
             continue;
         }
-        unite(&findings->finding[same], &finding);
+        unite_fault(&findings->finding[same], &finding);
         finding_clear(&finding);
     }
     findings->count = kept;

@@ -51,8 +51,8 @@ static bool is_hang(const struct tui_finding *finding)
 
 /* The user's line of a side: "trainer/train.c:42", with the function where `function` is not NULL;
  * "" if none is known. Returns text. */
-static char *side_line(struct source *source, const struct tui_side *side, int width, bool now,
-                       char *text, size_t bytes)
+static char *side_user_line(struct source *source, const struct tui_side *side, int width, bool now,
+                            char *text, size_t bytes)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char place[sizeof frame->file], function[sizeof frame->function + 8];
@@ -79,7 +79,7 @@ static void say_headline(struct source *source, const struct findings *findings,
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
     bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
     for (int i = 0; i < worst->sides && !*place; i++)
-        side_line(source, &worst->side[i], width / 2, false, place, sizeof place);
+        side_user_line(source, &worst->side[i], width / 2, false, place, sizeof place);
     text_add(text, "%s%s%s%s %s", place, *place ? ": " : "",
              !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity,
              worst->code);
@@ -149,7 +149,7 @@ static void add_side_lines(struct source *source, const struct tui_finding *find
     for (int i = 1; i < finding->sides && i < SIDES_SHOWN; i++) {
         const struct tui_side *side = &finding->side[i];
         char place[512];
-        side_line(source, side, width / 2, true, place, sizeof place);
+        side_user_line(source, side, width / 2, true, place, sizeof place);
         bool one = !strpbrk(side->ranks, "-,");
         if (*place && side->where_stack)
             rows_line(rows, TONE_PLAIN, "%s %s %s at %s", one ? "rank" : "ranks", side->ranks,

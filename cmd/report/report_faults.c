@@ -6,13 +6,14 @@
 
 enum { FAULT_RANKS_BYTES = 256 };
 
-struct gathered {
+struct gathered_faults {
     struct report_faults *faults;
     struct report *report;
     bool merge;
 };
 
-static struct report_fault *find_fault(const struct report_faults *faults, const struct fault *key)
+static struct report_fault *find_fault(const struct report_faults *faults,
+                                       const struct fault_key *key)
 {
     for (int i = 0; i < faults->count; i++)
         if (fault_is_same(&faults->fault[i].key, key))
@@ -31,9 +32,9 @@ static void add_to_fault(struct report_fault *fault, const struct finding *findi
 
 static void gather_fault(void *context, const struct finding *finding)
 {
-    struct gathered *gathered = context;
+    struct gathered_faults *gathered = context;
     struct report_faults *faults = gathered->faults;
-    struct fault key = fault_of(gathered->report->trace, finding);
+    struct fault_key key = fault_of(gathered->report->trace, finding);
     struct report_fault *known = gathered->merge ? find_fault(faults, &key) : NULL;
     if (known) {
         add_to_fault(known, finding);
@@ -53,7 +54,7 @@ static void gather_fault(void *context, const struct finding *finding)
 void report_faults_find(struct report_faults *faults, struct report *report,
                         enum finding_state state, bool merge)
 {
-    struct gathered gathered = {faults, report, merge};
+    struct gathered_faults gathered = {faults, report, merge};
     *faults = (struct report_faults){0};
     report_visit_findings(report, state, gather_fault, &gathered);
 }
@@ -75,8 +76,7 @@ char *report_fault_others(const struct report_fault *fault, char *text, size_t b
         snprintf(text, bytes, "The same on %d more %s, of ranks %s.", fault->comms,
                  plural((uint64_t)fault->comms, "communicator", "communicators"), ranks);
     else if (fault->others)
-        snprintf(text, bytes,
-                 "%d more %s at the same line, of ranks %s; --verbose shows each.", fault->others,
-                 plural((uint64_t)fault->others, "finding", "findings"), ranks);
+        snprintf(text, bytes, "%d more %s at the same line, of ranks %s; --verbose shows each.",
+                 fault->others, plural((uint64_t)fault->others, "finding", "findings"), ranks);
     return text;
 }

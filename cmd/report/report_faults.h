@@ -7,11 +7,11 @@
 
 struct report_fault {
     const struct finding *finding; /* the first of them: the one that is shown; the report's */
-    struct fault key;
-    int others;                /* how many more findings */
+    struct fault_key key;
+    int others;           /* how many more findings */
     int comms;            /* on how many more communicators */
     uint64_t last_comm;   /* of the last that was added */
-    struct rankset ranks;      /* of the others */
+    struct rankset ranks; /* of the others */
 };
 
 struct report_faults {

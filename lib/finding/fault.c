@@ -5,9 +5,9 @@
 
 #include "lib/finding/finding_site.h"
 
-struct fault fault_of(struct trace *trace, const struct finding *finding)
+struct fault_key fault_of(struct trace *trace, const struct finding *finding)
 {
-    struct fault fault = {
+    struct fault_key fault = {
         .code = finding->code,
         .certainty = finding->certainty,
         .fingerprint = finding->fingerprint,
@@ -17,7 +17,7 @@ struct fault fault_of(struct trace *trace, const struct finding *finding)
     return fault;
 }
 
-bool fault_is_same(const struct fault *a, const struct fault *b)
+bool fault_is_same(const struct fault_key *a, const struct fault_key *b)
 {
     if (strcmp(a->code, b->code) != 0 || a->certainty != b->certainty)
         return false;

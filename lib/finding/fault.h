@@ -8,7 +8,7 @@
 
 enum { FAULT_LOCATION = 256 };
 
-struct fault {
+struct fault_key {
     const char *code; /* of the finding: valid as long as it is */
     enum certainty certainty;
     uint64_t fingerprint;
@@ -16,8 +16,8 @@ struct fault {
 };
 
 /* `trace` may be NULL: no line is known. */
-struct fault fault_of(struct trace *trace, const struct finding *finding);
+struct fault_key fault_of(struct trace *trace, const struct finding *finding);
 /* They did the same (their fingerprints are equal), or it is the same line. */
-bool fault_is_same(const struct fault *a, const struct fault *b);
+bool fault_is_same(const struct fault_key *a, const struct fault_key *b);
 
 #endif
