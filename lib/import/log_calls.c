@@ -78,7 +78,8 @@ int log_calls_operation(struct log_job *job, struct log_process *process,
     if (!comm) { /* made before the log begins, or without the lines of subsystem INIT */
         struct log_event init = *event;
         init.comm_id = 0;
-        init.rank = process->hint;
+        if (init.device < 0)
+            init.device = line->device;
         comm = event->nranks > 0 ? log_comm_new(job, process, &init) : NULL;
         if (!comm) {
             job->strangers++;

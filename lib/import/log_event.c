@@ -107,6 +107,7 @@ static const struct field {
     FIELD("comm", FIELD_HEX, comm),
     FIELD("stream", FIELD_HEX, stream),
     FIELD("rank", FIELD_INT, rank),
+    FIELD("globalrank", FIELD_INT, rank), /* RCCL: the rank in the communicator all the same */
     FIELD("nranks", FIELD_INT, nranks),
     FIELD("nRanks", FIELD_INT, nranks),
     FIELD("cudaDev", FIELD_INT, device),

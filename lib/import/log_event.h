@@ -37,7 +37,7 @@ struct log_event {
     uint64_t bus;              /* PCI bus id */
     int datatype, redop, root; /* NCCL's own numbers; -1 not reported */
     int rank, nranks, device, ordinal, color,
-        key; /* -1 not reported; ordinal: splitCount or childCount */
+        key; /* -1 not reported; ordinal: splitCount or childCount; rank of an operation: RCCL's */
 };
 
 /* What the message of an INFO or TRACE line says. text[bytes] need not be readable. */

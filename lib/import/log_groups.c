@@ -7,11 +7,14 @@
 #include "lib/base/rankset.h"
 #include "lib/base/text.h"
 #include "lib/import/log_messages.h"
+#include "lib/import/log_stack.h"
 #include "lib/import/log_watched.h"
 
 enum {
     RANKS_BYTES = 256,
     GROUP_BYTES = 96,
+    PLACE_BYTES = 320,
+    PLACES_MAX = 3,          /* shown: one, and ranks that are elsewhere */
     TIMEOUT_LEAST_MS = 11000 /* a report that follows a timeout, of which no length is known */
 };
 
@@ -128,9 +131,10 @@ static int64_t find_issued(const struct watched_group *group, const struct watch
 
 /* The number of the timed-out collective, then how far the rank is. The collective began when its
  * time began to run; where lines have no time the file's is taken. */
-static int emit_watched(const struct watched_group *group, const struct watchdog_line *line,
+static int emit_watched(const struct watched_group *group, const struct log_watched *watched,
                         int process, int index)
 {
+    const struct watchdog_line *line = &watched->line;
     int64_t count;
     struct import *import = group->job->import;
     uint64_t begun_ns = begun_of(group->job, line);
@@ -144,6 +148,7 @@ static int emit_watched(const struct watched_group *group, const struct watchdog
         call.datatype = line->datatype;
         call.time_ns = begun_ns;
         call.state = IMPORT_ISSUED;
+        call.stack = log_stack_import(group->job, watched->key.speaker, process);
         if (import_call(import, &call))
             return -1;
     }
@@ -244,6 +249,27 @@ static const char *ranks_word(const struct rankset *ranks)
     return rankset_count(ranks) == 1 ? "rank" : "ranks";
 }
 
+/* Where in the program the ranks that wait called it, as far as PyTorch printed that. */
+static void describe_places(const struct watched_group *group, const struct timeout *timeout,
+                            struct text *what)
+{
+    char place[PLACE_BYTES], first[PLACE_BYTES] = "";
+    int places = 0;
+    for (uint32_t i = 0; i < group->count && places < PLACES_MAX; i++) {
+        const struct log_watched *watched = group->watched[i];
+        if (!waits_in(&watched->line, timeout->line) ||
+            !log_stack_place(group->job, watched->key.speaker, place, sizeof place) ||
+            !strcmp(place, first))
+            continue;
+        if (!places)
+            memcpy(first, place, sizeof first);
+        if (places++)
+            text_add(what, " (rank %d: %s)", watched->line.rank, place);
+        else
+            text_add(what, ", called at %s", place);
+    }
+}
+
 /* What was said, and what to do, on two lines (notice_said). */
 static void describe_timeout(const struct watched_group *group, const struct timeout *timeout,
                              bool all_there, struct text *what)
@@ -256,6 +282,7 @@ static void describe_timeout(const struct watched_group *group, const struct tim
         text_add(what, "%s %s%s waited in ", ranks_word(&timeout->waiting), ranks,
                  is_job_rank(group) ? "" : " of the group");
     describe_work(timeout->line, group->name, what);
+    describe_places(group, timeout, what);
     if (all_there) {
         text_add(what, ", and none finished it: it is stuck inside NCCL, on the network or on a "
                        "GPU\nNobody is missing. Look for NCCL WARN lines, Xid messages (dmesg), a "
@@ -336,7 +363,7 @@ int log_group_import(struct log_job *job, struct log_watched *const *watched, ui
     if (!result && !group.is_ambiguous)
         result = emit_members(&group, processes, members);
     for (uint32_t i = 0; i < count && !result && !group.is_ambiguous; i++)
-        result = emit_watched(&group, &watched[i]->line, processes[i], members[i]);
+        result = emit_watched(&group, watched[i], processes[i], members[i]);
     if (!result && watched[0]->line.source != FROM_FINGERPRINT)
         result = emit_verdict(&group, processes);
     free(processes);

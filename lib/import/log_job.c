@@ -7,6 +7,7 @@
 
 #include "lib/import/log_messages.h"
 #include "lib/import/log_processes.h"
+#include "lib/import/log_stack.h"
 
 enum { SAID_BYTES = 1024 };
 
@@ -17,6 +18,7 @@ int log_job_begin_file(struct log_job *job, struct import *import, struct import
     job->found = 0;
     job->files++;
     job->file_rank = log_rank_of_path(input_path(input));
+    job->file_process = NULL;
     if (job->modified_ns < input_modified_ns(input))
         job->modified_ns = input_modified_ns(input);
     if (!job->path)
@@ -36,14 +38,24 @@ int log_process_index(const struct log_process *process)
 
 int log_process_hint(const struct log_process *process)
 {
-    return process->hint;
+    return process->hint_differs ? -1 : process->hint;
+}
+
+/* The launcher's rank is the one that people know; without it, that in the largest communicator. */
+static int find_world_rank(const struct log_job *job, const struct log_process *process)
+{
+    int most = job->widest > job->world ? job->widest : job->world,
+        hint = log_process_hint(process);
+    if (hint >= 0 && hint < most && process->rank != -2)
+        return hint;
+    return process->widest == job->widest ? process->rank : -1;
 }
 
 struct log_process *log_job_process_of_rank(struct log_job *job, int rank)
 {
     struct log_process *found = NULL;
     for (struct log_process *process = job->processes; process; process = process->hh.next)
-        if (process->rank == rank && process->widest == job->widest) {
+        if (find_world_rank(job, process) == rank) {
             if (found)
                 return NULL;
             found = process;
@@ -73,11 +85,32 @@ static void take_hint(struct log_job *job, struct log_process *process, const st
     process->has_times |= line->time_ns != 0;
     if (line->time_ns > job->last_ns)
         job->last_ns = line->time_ns;
-    if (line->rank < 0 || process->hint >= 0)
+    if (line->rank < 0)
+        return;
+    process->hint_differs |= process->hint >= 0 && !process->hint_is_file &&
+                             process->hint != line->rank;
+    if (process->hint >= 0 && !process->hint_is_file)
         return;
     process->hint = line->rank;
+    process->hint_is_file = false;
     if (process->rank == -1)
         import_process_rank(job->import, process->index, line->rank);
+}
+
+/* A file's name says the rank of its only process. */
+static void take_file_rank(struct log_job *job, struct log_process *process)
+{
+    struct log_process *first = job->file_process;
+    if (!first) {
+        job->file_process = process;
+        process->hint = job->file_rank;
+        process->hint_is_file = job->file_rank >= 0;
+        return;
+    }
+    if (first->hint_is_file) {
+        first->hint = -1;
+        first->hint_is_file = false;
+    }
 }
 
 struct log_process *log_job_process(struct log_job *job, const struct log_line *line)
@@ -104,6 +137,7 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
             return NULL;
         }
         HASH_ADD(hh, job->processes, key, sizeof process->key, process);
+        take_file_rank(job, process);
     }
     take_hint(job, process, line);
     return process;
@@ -208,8 +242,11 @@ struct log_comm *log_comm_new(struct log_job *job, struct log_process *process,
 /* Calls with a rank and size of which the process has had `ordinal` communicators before. */
 int log_comm_hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
 {
-    struct log_unnamed unnamed = {
-        .process = process, .rank = comm->rank, .nranks = comm->nranks, .device = comm->device};
+    struct log_unnamed unnamed = {.process = process,
+                                  .rank = comm->rank,
+                                  .nranks = comm->nranks,
+                                  .device = comm->device,
+                                  .by_hint = comm->rank < 0};
     for (uint32_t i = 0; i < job->unnamed_count; i++) {
         const struct log_unnamed *other = &job->unnamed[i];
         unnamed.ordinal += other->process == process && other->rank == comm->rank &&
@@ -373,7 +410,7 @@ int log_job_end(struct log_job *job)
     struct log_comm *comm, *next_comm;
     struct log_process *process, *next_process;
     int result = log_unnamed_end(job) || log_watched_end(job) || log_elastic_end(job) ||
-                         log_messages_end(job)
+                         log_stalls_end(job) || log_messages_end(job)
                      ? -1
                      : 0;
     HASH_ITER(hh, job->comms, comm, next_comm) {
@@ -383,6 +420,8 @@ int log_job_end(struct log_job *job)
     }
     HASH_ITER(hh, job->processes, process, next_process) {
         uint32_t lacks = process->has_calls ? 0 : LACKS_GROUP;
+        if (find_world_rank(job, process) >= 0)
+            import_process_rank(job->import, process->index, find_world_rank(job, process));
         if (!process->has_times)
             lacks |= LACKS_TIMING;
         import_process_lacks(job->import, process->index, lacks);
@@ -394,5 +433,6 @@ int log_job_end(struct log_job *job)
     free(job->path);
     free(job->tracebacks);
     free(job->wrapped);
+    log_stack_free(job);
     return result;
 }

@@ -20,6 +20,9 @@ struct log_messages;
 struct log_tracebacks;
 struct log_elastic;
 struct log_wrapped;
+struct log_stacks;
+struct log_ras;
+struct log_stalls;
 
 /* A call on a communicator that has no name yet. */
 struct log_held {
@@ -31,7 +34,8 @@ struct log_held {
 struct log_unnamed {
     struct log_process *process;
     int rank, nranks, device,
-        ordinal; /* ordinal: of the process's communicators of that size and rank */
+        ordinal;  /* ordinal: of the process's communicators of that size and rank */
+    bool by_hint; /* no line of NCCL's says its rank: the launcher does, or nobody */
     bool ended, aborted;
 };
 
@@ -48,14 +52,18 @@ struct log_job {
     struct log_held *held;
     uint32_t unnamed_count, unnamed_capacity;
     size_t held_count, held_capacity;
-    int widest;         /* the largest nranks seen */
-    int world;          /* the world size, where a framework prints it; 0 not known */
-    int file_rank;      /* of the file in hand, by its name; -1 */
+    int widest;                       /* the largest nranks seen */
+    int world;                        /* the world size, where a framework prints it; 0 not known */
+    int file_rank;                    /* of the file in hand, by its name; -1 */
+    struct log_process *file_process; /* the first that wrote the file in hand */
     int64_t longest_ms; /* the longest time that an operation ran before it timed out */
     int64_t desync_seq; /* of the desync report's heading */
     struct log_messages *messages;
     struct log_tracebacks *tracebacks;
     struct log_elastic *elastic;
+    struct log_stacks *stacks;
+    struct log_ras *ras;
+    struct log_stalls *stalls;
     struct log_wrapped *wrapped; /* a line that a terminal broke into several */
     uint64_t torch_ns;           /* the latest time of PyTorch's lines; 0 none */
     uint64_t last_ns;            /* the latest time in the log; 0 none */
@@ -96,10 +104,9 @@ int log_unnamed_add(struct log_job *job, const struct log_unnamed *unnamed, uint
 int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_call *call);
 int log_unnamed_end(struct log_job *job);
 
-/* The sink's number of a process, and the rank that its launcher gave it; -1 none. */
+/* The sink's number of a process. */
 int log_process_index(const struct log_process *process);
-int log_process_hint(const struct log_process *process);
-/* The process whose widest communicator has it as `rank`; NULL if none has, or several. */
+/* The process that people know by this rank; NULL if there is none, or several. */
 struct log_process *log_job_process_of_rank(struct log_job *job, int rank);
 
 #endif

@@ -100,6 +100,9 @@ static const struct message_pattern {
     {"Segmentation fault", SAID_ERROR, "the system", NULL, todo_launcher},
     {"Fatal Python error: ", SAID_ERROR, "Python", NULL, todo_launcher},
     {"NCCL WARN ", SAID_WARNING, "NCCL", NULL, ""},
+    {"unhandled system error", SAID_ERROR, "NCCL", NULL, todo_nccl},
+    {"unhandled cuda error", SAID_ERROR, "NCCL", NULL, todo_nccl},
+    {"remote process exited or there was a network error", SAID_ERROR, "NCCL", NULL, todo_remote},
 };
 
 static struct log_messages *messages_of(struct log_job *job)

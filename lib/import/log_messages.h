@@ -24,9 +24,14 @@ int log_messages_end(struct log_job *job);
 
 /* log_python.c: tracebacks. Likewise. */
 int log_python_line(struct log_job *job, const char *text, size_t bytes);
+/* A file of the program's own, not of Python or a package. */
+bool log_is_users_file(const char *path);
 /* log_elastic.c: torchelastic's report of who failed first. Likewise. */
 int log_elastic_line(struct log_job *job, const char *text, size_t bytes);
 int log_elastic_end(struct log_job *job); /* before log_messages_end */
+/* log_stalls.c: stalls in Horovod and XLA. Likewise. */
+int log_stalls_line(struct log_job *job, const char *text, size_t bytes);
+int log_stalls_end(struct log_job *job); /* before log_messages_end */
 /* log_reports.c: reports about all ranks: TORCH_DISTRIBUTED_DEBUG=DETAIL, the desync report, the
  * monitored barrier. Likewise. */
 int log_reports_line(struct log_job *job, const char *text, size_t bytes);

@@ -16,8 +16,9 @@ struct process_key {
 
 struct log_process {
     struct process_key key;
-    int index;        /* the sink's */
-    int hint;         /* rank by the launcher's prefix; -1 */
+    int index;                       /* the sink's */
+    int hint;                        /* rank by the launcher's prefix, or the file's name; -1 */
+    bool hint_is_file, hint_differs; /* hint_differs: its lines had several: they are no rank */
     int widest, rank; /* of its largest communicator; rank -2: it holds several ranks of it */
     int version;
     bool has_calls, has_times;
@@ -29,6 +30,9 @@ struct log_process {
     int threads;
     UT_hash_handle hh;
 };
+
+/* log_job.c: the rank by the launcher's prefix or the file's name; -1: none, or several. */
+int log_process_hint(const struct log_process *process);
 
 struct comm_key {
     const struct log_process *process;

@@ -16,10 +16,12 @@ struct log_traceback {
     char place[PLACE_BYTES];    /* "train.py:120 (step)" of the last frame of the user's */
     char anywhere[PLACE_BYTES]; /* of the last frame */
     bool open;
+    bool bare; /* its frames have no prefix, though its first line has: a logger printed it */
 };
 
 struct log_tracebacks {
     struct log_traceback traceback[TRACEBACKS_MAX];
+    struct log_traceback *latest; /* the one that began last */
     uint32_t count, oldest;
 };
 
@@ -69,10 +71,20 @@ static int begin_traceback(struct log_job *job, struct log_speaker speaker, size
     else if (!traceback)
         traceback = &all->traceback[all->oldest++ % TRACEBACKS_MAX];
     *traceback = (struct log_traceback){.speaker = speaker, .column = column, .open = true};
+    all->latest = traceback;
     return 1;
 }
 
-static bool is_users_file(const char *path)
+/* The one that began last, where a line without any prefix must belong to it. */
+static struct log_traceback *find_bare(struct log_job *job, struct log_speaker speaker)
+{
+    struct log_traceback *latest = job->tracebacks ? job->tracebacks->latest : NULL;
+    if (!latest || !latest->open || speaker.rank >= 0 || speaker.source)
+        return NULL;
+    return latest->bare || !*latest->anywhere ? latest : NULL;
+}
+
+bool log_is_users_file(const char *path)
 {
     static const char *const others[] = {"site-packages/", "dist-packages/", "/torch/", "<frozen",
                                          "/lib/python"};
@@ -100,7 +112,7 @@ static bool take_frame(struct log_traceback *traceback, const char *text)
         size_t used = strlen(traceback->anywhere);
         snprintf(traceback->anywhere + used, sizeof traceback->anywhere - used, " (%s)", function);
     }
-    if (is_users_file(path))
+    if (log_is_users_file(path))
         memcpy(traceback->place, traceback->anywhere, sizeof traceback->place);
     return true;
 }
@@ -152,6 +164,10 @@ int log_python_line(struct log_job *job, const char *text, size_t bytes)
     if (begin)
         return begin_traceback(job, speaker, (size_t)(begin - text));
     struct log_traceback *traceback = find_traceback(job, speaker);
+    if (!traceback && (traceback = find_bare(job, speaker)) && strstr(text, "File \"")) {
+        traceback->bare = true;
+        traceback->column = 0;
+    }
     if (!traceback || bytes <= traceback->column)
         return 0;
     if (take_frame(traceback, text))

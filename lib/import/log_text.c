@@ -2,6 +2,7 @@
 #include "lib/import/log_text.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,9 +42,30 @@ void text_copy_until(char *to, size_t bytes, const char *from, const char *stop)
     to[length] = '\0';
 }
 
+/* vLLM's "(Worker_TP1 pid=301)" and sglang's "[2026-02-22 08:19:45 TP3]": where ranks are divided
+ * among tensors only, that is the rank. */
+static int tensor_rank(const char *text, size_t bytes)
+{
+    static const char *const others[] = {"DP", "PP", "EP", "CP"};
+    const char close = *text == '(' ? ')' : ']', *end;
+    if ((*text != '(' && *text != '[') || !(end = memchr(text, close, bytes < 128 ? bytes : 128)))
+        return -1;
+    size_t length = (size_t)(end - text);
+    const char *found = memmem(text, length, "TP", 2);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (memmem(text, length, others[i], 2))
+            return -1;
+    size_t digits = found ? strspn(found + 2, "0123456789") : 0;
+    bool is_word = digits && digits < 6 && found > text && strchr(" _", found[-1]) &&
+                   strchr(" ])", found[2 + digits]);
+    return is_word ? atoi(found + 2) : -1;
+}
+
 struct log_speaker log_speaker_of(const char *text, size_t bytes)
 {
     struct log_speaker speaker = {.rank = log_prefix_rank(text, bytes)};
+    if (speaker.rank < 0)
+        speaker.rank = tensor_rank(text, bytes);
     const char *pid = memmem(text, bytes < 128 ? bytes : 128, " pid=", 5);
     const char *end = pid ? strchr(pid, ')') : NULL;
     if (end)
@@ -60,11 +82,26 @@ static int whole_number(const char *text, const char *ends)
     return atoi(text);
 }
 
+/* "node_rank_1.log", "local_rank0.txt": not the rank in the job. */
+static bool is_other_rank(const char *name, const char *rank)
+{
+    static const char *const before[] = {"node", "local", "machine", "host"};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        const char *found = strcasestr(name, before[i]);
+        size_t length = strlen(before[i]);
+        if (found && found + length <= rank && rank <= found + length + 1)
+            return true;
+    }
+    return false;
+}
+
 int log_rank_of_path(const char *path)
 {
     const char *name = strrchr(path, '/'), *folder = name;
     name = name ? name + 1 : path;
     const char *rank = strcasestr(name, "rank");
+    if (rank && is_other_rank(name, rank))
+        return -1;
     if (rank && (rank += 4)) {
         rank += *rank == '_' || *rank == '-' || *rank == '=';
         return whole_number(rank, "._-");

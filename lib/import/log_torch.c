@@ -40,26 +40,47 @@ struct watchdog_line watchdog_line_new(void)
                                   .datatype = TYPE_NONE};
 }
 
+/* The number in "last enqueued NCCL work: 12", "last enqueued work: 12"; -1. Other libraries'
+ * watchdogs put XCCL or HCCL there. */
+static int64_t number_of_last(const char *text, const char *what)
+{
+    const char *found = strcasestr(text, what);
+    if (!found)
+        return -1;
+    found += strlen(what);
+    size_t letters = strspn(found, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    if (letters)
+        found += letters + (found[letters] == ' ');
+    return strncmp(found, "work:", 5) ? -1 : text_number_behind(found, "work:");
+}
+
+/* "Work" and the library's name: "WorkNCCL(", "WorkXCCL(", "WorkHCCL(". */
+static const char *find_timed_out_work(const char *text)
+{
+    static const char begin[] = "Watchdog caught collective operation timeout: Work";
+    const char *work = strstr(text, begin);
+    if (!work)
+        return NULL;
+    size_t letters = strspn(work + sizeof begin - 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    return letters && work[sizeof begin - 1 + letters] == '(' ? work : NULL;
+}
+
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
 {
     static const char *const seq[] = {
         "SeqNum=", "detected by watchdog at work:", "Timeout at NCCL work:",
         "watchdog at work sequence id:", NULL};
-    static const char *const enqueued[] = {"last enqueued NCCL work:", "last enqueued work:", NULL};
-    static const char *const completed[] = {
-        "last completed NCCL work:", "last completed work:", NULL};
-    static const char *const started[] = {"last started NCCL work:", "last started work:", NULL};
     *line = watchdog_line_new();
-    const char *work = strstr(text, "Watchdog caught collective operation timeout: WorkNCCL(");
+    const char *work = find_timed_out_work(text);
     bool has_last = strcasestr(text, "last enqueued ") && strcasestr(text, "last completed ");
     if (work && !strchr(work, ')')) /* its end is missing: numbers may be cut */
         work = NULL;
     if (!work && !has_last)
         return false;
     line->seq = text_number_behind_any(text, seq);
-    line->last_enqueued = text_number_behind_any(text, enqueued);
-    line->last_completed = text_number_behind_any(text, completed);
-    line->last_started = text_number_behind_any(text, started);
+    line->last_enqueued = number_of_last(text, "last enqueued ");
+    line->last_completed = number_of_last(text, "last completed ");
+    line->last_started = number_of_last(text, "last started ");
     line->has_last = has_last && line->last_enqueued >= 0;
     if (!work && !line->has_last)
         return false;
@@ -97,7 +118,7 @@ static uint64_t time_of_year(struct tm *parts, int year, uint64_t fraction)
 uint64_t torch_line_time(const char *text, uint64_t near_ns)
 {
     static const uint64_t day_ns = 86400 * UINT64_C(1000000000);
-    const char *at = strstr(text, "ProcessGroupNCCL.cpp:");
+    const char *at = strstr(text, "ProcessGroup");
     while (at && at > text && *at != '[')
         at--;
     if (!at || *at != '[' || !strchr("EWIF", at[1]) || !isdigit((unsigned char)at[2]))

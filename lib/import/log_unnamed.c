@@ -6,8 +6,10 @@
  * to invent mismatches. So calls wait for the end of the log, which knows the largest size. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "lib/import/log_job.h"
+#include "lib/base/rankset.h"
+#include "lib/import/log_processes.h"
 
 enum { HELD_MAX = 1 << 21, NAME_BYTES = 64 };
 
@@ -44,15 +46,110 @@ int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_
     return 0;
 }
 
+/* --- which of them can be named
+ * ---------------------------------------------------------------- */
+
+/* The rank of each in its communicator, as far as NCCL, the launcher or the file's name says it. */
+static void find_ranks(struct log_job *job)
+{
+    for (uint32_t i = 0; i < job->unnamed_count; i++)
+        if (job->unnamed[i].by_hint)
+            job->unnamed[i].rank = log_process_hint(job->unnamed[i].process);
+}
+
+static bool is_world(const struct log_job *job, const struct log_unnamed *unnamed)
+{
+    return unnamed->nranks == job->widest;
+}
+
+/* Another process says that it is the same rank, and is no restarted one: there are several
+ * communicators of this size, and none has all ranks. */
+static bool is_same_rank_elsewhere(const struct log_unnamed *a, const struct log_unnamed *b)
+{
+    return a->process != b->process && a->rank == b->rank && a->ordinal == b->ordinal &&
+           (a->device != b->device || strcmp(a->process->key.host, b->process->key.host) != 0);
+}
+
+/* The largest communicators seen have all ranks of the job: no process has a rank beyond, and no
+ * rank is there twice. */
+static bool widest_is_world(const struct log_job *job)
+{
+    for (uint32_t i = 0; i < job->unnamed_count; i++) {
+        const struct log_unnamed *unnamed = &job->unnamed[i];
+        if (!is_world(job, unnamed) || unnamed->rank < 0)
+            continue;
+        if (unnamed->rank >= unnamed->nranks)
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (is_world(job, &job->unnamed[k]) &&
+                is_same_rank_elsewhere(&job->unnamed[k], unnamed))
+                return false;
+    }
+    return true;
+}
+
+/* Nobody says a rank, but there is one process for each of the GPUs 0 to n - 1 of one node: the
+ * devices' numbers stand for the ranks, and a note says so. Returns whether that is so. */
+static bool devices_are_ranks(const struct log_job *job)
+{
+    struct rankset devices = {0};
+    const char *host = NULL;
+    bool fits = job->widest > 1 && job->world <= job->widest;
+    int processes = 0;
+    for (const struct log_process *at = job->processes; at; at = at->hh.next)
+        processes++;
+    for (uint32_t i = 0; i < job->unnamed_count && fits; i++) {
+        const struct log_unnamed *unnamed = &job->unnamed[i];
+        if (!is_world(job, unnamed))
+            continue;
+        host = host ? host : unnamed->process->key.host;
+        fits = unnamed->rank < 0 && unnamed->device >= 0 && unnamed->device < unnamed->nranks &&
+               !strcmp(host, unnamed->process->key.host) &&
+               (unnamed->ordinal || !rankset_has(&devices, unnamed->device)) &&
+               !rankset_add(&devices, unnamed->device);
+    }
+    fits = fits && processes == job->widest && rankset_count(&devices) == job->widest;
+    rankset_free(&devices);
+    return fits;
+}
+
+static int take_devices_for_ranks(struct log_job *job)
+{
+    struct import_process process = import_process_new();
+    for (uint32_t i = 0; i < job->unnamed_count; i++) {
+        struct log_unnamed *unnamed = &job->unnamed[i];
+        if (!is_world(job, unnamed))
+            continue;
+        unnamed->rank = unnamed->device;
+        import_process_rank(job->import, log_process_index(unnamed->process), unnamed->rank);
+    }
+    process.key = "not named";
+    process.file = job->path;
+    int index = import_process(job->import, &process);
+    return index < 0 ? -1
+                     : import_said(job->import, index, SAID_NOTE, "ddpcheck",
+                                   "the log says of no process which rank it is; there is one for "
+                                   "each GPU of one node, so the GPU's number is shown as the rank"
+                                   "\nRun with NCCL_DEBUG_SUBSYS=INIT,COLL to have the ranks.",
+                                   0);
+}
+
+/* --- the end
+ * -------------------------------------------------------------------------------- */
+
 /* The sink's number of each that can be named, -1 of the others. */
 static int import_unnamed_members(struct log_job *job, int *members)
 {
+    find_ranks(job);
+    bool world = widest_is_world(job);
+    if (world && devices_are_ranks(job) && take_devices_for_ranks(job))
+        return -1;
     for (uint32_t i = 0; i < job->unnamed_count; i++) {
         const struct log_unnamed *unnamed = &job->unnamed[i];
         char name[NAME_BYTES];
         struct import_member member = import_member_new();
         members[i] = -1;
-        if (unnamed->nranks != job->widest || unnamed->rank < 0 || unnamed->rank >= unnamed->nranks)
+        if (!world || !is_world(job, unnamed) || unnamed->rank < 0)
             continue;
         snprintf(name, sizeof name, "all %d ranks, #%d", unnamed->nranks, unnamed->ordinal);
         member.comm = name;

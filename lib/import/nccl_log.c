@@ -13,7 +13,9 @@
 #include "lib/import/log_job.h"
 #include "lib/import/log_line.h"
 #include "lib/import/log_messages.h"
+#include "lib/import/log_stack.h"
 #include "lib/import/log_torch.h"
+#include "lib/import/log_unwrap.h"
 
 enum { SNIFF_LINES = 2000, WRAPPED_PIECES = 8 };
 
@@ -48,8 +50,9 @@ static int import_log_line(struct log_job *job, const struct log_line *line)
 /* 1: the line said something; 0; -1 when memory is short. */
 static int import_message_line(struct log_job *job, const char *text, size_t bytes)
 {
-    static int (*const readers[])(struct log_job *, const char *, size_t) = {
-        log_reports_line, log_elastic_line, log_python_line, log_messages_line};
+    static int (*const readers[])(struct log_job *, const char *,
+                                  size_t) = {log_reports_line, log_stack_line,  log_stalls_line,
+                                             log_elastic_line, log_python_line, log_messages_line};
     struct watchdog_line watchdog;
     int result = 0;
     if (watchdog_parse(text, bytes, &watchdog)) {
@@ -129,17 +132,53 @@ static int import_text_line(struct log_job *job, char *text, size_t bytes)
     return result < 0 ? -1 : join_wrapped(job, text);
 }
 
+/* One line of the file may hold several: of a record, or with cursor returns between. */
+static int import_text_lines(struct log_job *job, char *text, size_t bytes)
+{
+    int result = 0;
+    for (char *end = text + bytes; text <= end && !result;) {
+        size_t length = strcspn(text, "\r\n");
+        bool ends_early = text + length < end && !text[length]; /* a NUL inside */
+        if (ends_early)
+            length = (size_t)(end - text);
+        text[length] = '\0';
+        result = import_text_line(job, text, length);
+        text += length + 1;
+    }
+    return result;
+}
+
+static int import_file_line(struct log_job *job, struct log_unwrap *unwrap, char *text,
+                            size_t bytes)
+{
+    char *lines = log_unwrap(unwrap, text, &bytes);
+    if (!lines)
+        return unwrap->no_memory ? -1 : 0;
+    return import_text_lines(job, lines, bytes);
+}
+
+static int import_rest(struct log_job *job, struct log_unwrap *unwrap)
+{
+    size_t bytes;
+    char *rest = log_unwrap_rest(unwrap, &bytes);
+    return rest ? import_text_lines(job, rest, bytes) : 0;
+}
+
 static int read_log(struct import *import, struct import_input *input, struct error *err)
 {
     void **state = import_state(import);
     struct log_job *job = *state ? *state : (*state = calloc(1, sizeof *job));
+    struct log_unwrap unwrap = {0};
     size_t bytes;
     char *text;
     if (!job || log_job_begin_file(job, import, input))
         return error_set(err, "%s: memory is short", input_path(input));
     int result = 0;
     while (result == 0 && (text = input_line(input, &bytes, err)))
-        result = import_text_line(job, text, bytes);
+        result = import_file_line(job, &unwrap, text, bytes);
+    if (result == 0)
+        result = import_rest(job, &unwrap);
+    log_unwrap_free(&unwrap);
     if (err->text[0])
         error_prefix(err, "%s:%llu", input_path(input),
                      (unsigned long long)input_line_number(input));

@@ -3,6 +3,7 @@
 import gzip
 import os
 import random
+import re
 import unittest
 
 from importer import Importer, main
@@ -179,13 +180,66 @@ class Logs(Importer):
         self.assertIn("can't be told from others", result.err)
 
     def test_without_init_lines(self):
-        """NCCL_DEBUG_SUBSYS=COLL: a launcher's prefix gives the ranks; without it nothing is guessed."""
+        """NCCL_DEBUG_SUBSYS=COLL: a launcher's prefix gives the ranks."""
         lines = [line for line in job(missing=1) if "Init" not in line]
         prefixed = ["[rank%d]: %s" % (int(line.split(":")[1]) - 100, line) for line in lines]
         self.assertEqual(self.of(prefixed).codes(), {"DC905": ["1", "0,2-3"]})
+
+    def test_devices_stand_for_ranks_where_a_node_has_one_process_for_each(self):
+        lines = [line for line in job(missing=1) if "Init" not in line]
         result = self.of(lines)
+        self.assertEqual((result.status, result.codes()), (0, {"DC904": ["none"], "DC905": ["1", "0,2-3"]}))
+        self.assertIn("the GPU's number is shown as the rank", result.what("DC904"))
+
+    def test_ranks_are_not_invented(self):
+        """Each process sees one GPU; two nodes; a process more: then nothing says who is which rank."""
+        lines = [line for line in job(missing=1) if "Init" not in line]
+        one_gpu = [re.sub(r" \[\d\] NCCL", " [0] NCCL", line) for line in lines]
+        two_nodes = [line.replace("gpu1:", "gpu%d:" % (1 + int(line.split(":")[1]) % 2), 1) for line in lines]
+        another = lines + [operation(0, 0, comm=pointer(0, 5), ranks=2).replace("gpu1:100", "gpu1:104")]
+        for variant in (one_gpu, two_nodes, another):
+            result = self.of(variant)
+            self.assertEqual((result.status, result.codes()), (2, {}))
+            self.assertIn("NCCL_DEBUG_SUBSYS=INIT", result.err)
+            self.assertFalse(os.path.exists(result.database))
+
+    def test_line_numbers_are_no_ranks(self):
+        lines = [line for line in job(missing=1, identity=None)]
+        numbered = ["[%d] %s" % (number, line) for number, line in enumerate(lines)]
+        self.assertEqual(self.of(numbered).codes(), {"DC905": ["1", "0,2-3"]})
+
+    def test_rccl(self):
+        """RCCL's COLL lines have the communicator's rank at their end."""
+        lines = [line + " task 0 globalrank %d" % (int(line.split(":")[1]) - 100) for line in job(missing=1) if "Init" not in line]
+        self.assertEqual(self.of([re.sub(r" \[\d\] NCCL", " [0] NCCL", line) for line in lines]).codes(), {"DC905": ["1", "0,2-3"]})
+
+    def test_two_groups_of_the_same_ranks_are_not_one(self):
+        """Data-parallel groups of four on eight GPUs: both have a rank 0, and neither has all ranks."""
+        lines = [line for line in job(missing=1, identity=None)]
+        others = [re.sub(r"gpu1:1", "gpu2:2", line) for line in job(identity=None)]
+        result = self.of(lines + others)
         self.assertEqual((result.status, result.codes()), (2, {}))
-        self.assertIn("NCCL_DEBUG_SUBSYS=INIT", result.err)
+        self.assertIn("can't be told from others", result.err)
+
+    def test_a_files_name_is_the_rank_of_its_only_process(self):
+        lines = [re.sub(r" \[\d\] NCCL", " [0] NCCL", line) for line in job(missing=1) if "Init" not in line]
+
+        def files(name, of):
+            folders = [[line for line in lines if of(int(line.split(":")[1]) - 100) == number] for number in range(4)]
+            return [self.write(name % number, text) for number, text in enumerate(folders) if text]
+        self.assertEqual(self.importing(*files("out/rank_%d.log", lambda rank: rank)).codes(), {"DC905": ["1", "0,2-3"]})
+        for name, of in (("nodes/node_rank_%d.log", lambda rank: rank // 2), ("nodes/rank_%d.log", lambda rank: rank // 2)):
+            result = self.importing(*files(name, of))
+            self.assertEqual((result.status, result.codes()), (2, {}))
+
+    def test_a_launchers_rank_is_the_one_that_people_know(self):
+        """A communicator that has the ranks the other way round: its rank 0 is rank 3 of the job."""
+        lines = job(missing=1)
+        turned = []
+        for line in lines:
+            rank = int(line.split(":")[1]) - 100
+            turned.append("[rank%d]: %s" % (3 - rank, line))
+        self.assertEqual(self.of(turned).codes(), {"DC905": ["2", "0-1,3"]})
 
     def test_collectives_of_no_elements(self):
         """NCCL drops them: ranks may differ in how many they make."""

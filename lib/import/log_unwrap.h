@@ -1,0 +1,25 @@
+/* log_unwrap.h: takes off a log's line what terminals, containers and log services put around the
+ * line that a program printed: colours, Docker's and other JSON, CRI's headers, cursor returns. */
+#ifndef DDPCHECK_IMPORT_LOG_UNWRAP_H
+#define DDPCHECK_IMPORT_LOG_UNWRAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Zeroed at first; log_unwrap_free frees what it holds. */
+struct log_unwrap {
+    char *text; /* the line so far */
+    size_t bytes, capacity;
+    bool open; /* its end is in the next line of the file */
+    bool no_memory;
+};
+
+/* The lines inside of text[bytes], which is NUL and is changed: one, or several with newlines
+ * between. Valid until the next call. NULL: the rest is still to come, or memory is short
+ * (no_memory). */
+char *log_unwrap(struct log_unwrap *unwrap, char *text, size_t *bytes);
+/* What is left at the end of a file: a line whose rest is missing. NULL: nothing. */
+char *log_unwrap_rest(struct log_unwrap *unwrap, size_t *bytes);
+void log_unwrap_free(struct log_unwrap *unwrap);
+
+#endif
