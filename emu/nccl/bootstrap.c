@@ -2,6 +2,7 @@
 #include "emu/nccl/bootstrap.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -40,13 +41,15 @@ __attribute__((destructor)) static void unlink_pending(void)
     pthread_mutex_unlock(&pending_lock);
 }
 
+/* NCCL_HOSTID makes NCCL take processes of one machine for others' ("Environment Variables"). */
 static uint64_t host_number(void)
 {
     char name[256] = "";
+    const char *id = getenv("NCCL_HOSTID");
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
     gethostname(name, sizeof(name) - 1);
-    for (const char *c = name; *c; c++)
+    for (const char *c = id && *id ? id : name; *c; c++)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     return hash;
 }

@@ -10,6 +10,7 @@
 #include "interpose/progress/progress_events.h"
 #include "interpose/real/resolve.h"
 #include "interpose/ring/emit.h"
+#include "interpose/shim/environment.h"
 
 enum { PREPARE_WAIT_MS = 2000 };
 
@@ -38,10 +39,19 @@ void progress_forked(void)
 }
 
 /* Why progress is late or missing; each is emitted once. */
-enum reason { REASON_EVENTS, REASON_NONE, REASON_SLOTS, REASON_STREAMS, REASON_WRITE };
+enum reason {
+    REASON_EVENTS,
+    REASON_REQUESTED,
+    REASON_NONE,
+    REASON_SLOTS,
+    REASON_STREAMS,
+    REASON_WRITE
+};
 static const char *const reason_text[] = {
     [REASON_EVENTS] = "how far the GPU got while the program makes no calls: the driver takes no "
                       "stream writes to the ring file, so events are queried in later calls",
+    [REASON_REQUESTED] = "how far the GPU got while the program makes no calls: "
+                         "DDPCHECK_PROGRESS=events asks for events, which later calls query",
     [REASON_NONE] = "progress of operations: the driver has neither stream writes nor events",
     [REASON_SLOTS] = "progress of operations on further communicators and streams: all progress "
                      "slots of the process are in use",
@@ -60,8 +70,17 @@ static void report_progress_lost(struct shim_thread *thread, enum reason reason)
     emit_notice(thread, &record, API_notice_blind);
 }
 
+/* DDPCHECK_PROGRESS=events: as with a driver that has no stream writes. */
+static bool are_events_requested(void)
+{
+    const char *setting = environment_get("DDPCHECK_PROGRESS");
+    return setting && !strcmp(setting, "events");
+}
+
 static enum mode register_slots(void)
 {
+    if (are_events_requested() && REAL_HELPER(cuEventRecord))
+        return MODE_EVENTS;
     __typeof__(&cuMemHostRegister) host_register = REAL_HELPER(cuMemHostRegister);
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
     if (!REAL_HELPER(cuStreamWriteValue64) || !host_register || !device_pointer)
@@ -101,8 +120,10 @@ void progress_prepare(int device, struct shim_thread *thread)
     gpu_restore_captures(captures);
     gpu_restore_device(thread, switched);
     atomic_store_explicit(&progress.mode, found, memory_order_release);
-    if (found != MODE_WRITES)
-        report_progress_lost(thread, found == MODE_EVENTS ? REASON_EVENTS : REASON_NONE);
+    if (found == MODE_NONE)
+        report_progress_lost(thread, REASON_NONE);
+    else if (found == MODE_EVENTS)
+        report_progress_lost(thread, are_events_requested() ? REASON_REQUESTED : REASON_EVENTS);
 }
 
 void progress_prepare_host(void)

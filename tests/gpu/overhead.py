@@ -1,48 +1,53 @@
-"""ddptrain on a GPU with and without the shim, runs alternating: the ratio of the medians of its iteration rate.
+"""What watching costs ddptrain, as a ratio: pairs of a run alone and a run under ddpcheck, one right after the other.
 
-overhead.py BUILD RANKS [OPTION-OF-RUN...], for example --hash"""
+The runs of a pair share the machine's mood (clocks, temperature, other work), so the ratio within each pair is what is
+kept; which of the two comes first alternates. The interval is that of the sign test: it assumes nothing about the ratios'
+distribution. Ranks that share one GPU take turns on it, so the GPU's share of an iteration is as many times longer as there
+are ranks, and hides work of the host that would show with a GPU for each: the ratio is a lower bound of the cost."""
 
+import math
 import os
 import re
-import socket
 import statistics
-import subprocess
-import sys
-import tempfile
 
-RUNS = 5
+from bench import Failed
+
+CONFIDENCE = 0.95
 
 
-def once(build, ranks, watched, options=()):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    program = os.path.join(build, "bin", "ddptrain")
-    script = ("for r in $(seq 0 %d); do RANK=$r LOCAL_RANK=0 NCCL_HOSTID=host$r %s --model gan --iterations 200 & done; wait"
-              % (ranks - 1, program))
-    environment = {**os.environ, "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-                   "NCCL_SOCKET_IFNAME": "lo", "NCCL_MULTI_RANK_GPU_ENABLE": "1"}
-    command = ["bash", "-c", script]
+def rate(bench, number, watched, options):
+    words = bench.in_ranks(bench.program("bin", "ddptrain"), "--model", "gan", "--iterations", str(bench.size(200, 4)))
     if watched:
-        command = [os.path.join(build, "bin", "ddpcheck"), "run", "-q", "-o", tempfile.mkdtemp(), *options, "--"] + command
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    rates = re.findall(r"([0-9.]+) images/s", done.stdout + done.stderr)
-    if done.returncode or not rates:
-        raise SystemExit("ddptrain failed: " + done.stdout + done.stderr)
+        trace = os.path.join(bench.fresh_trace(), str(number))
+        words = [bench.tool, "run", "-q", "-o", trace, *options, "--", *words]
+    rates = re.findall(r"([0-9.]+) images/s$", bench.command(*words), re.MULTILINE)
+    if not rates:
+        raise Failed("ddptrain printed no rate")
     return float(rates[-1])
 
 
-def main():
-    build, ranks, options = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    once(build, ranks, False)
-    rates = {False: [], True: []}
-    for _ in range(RUNS):
-        for watched in (False, True):
-            rates[watched].append(once(build, ranks, watched, options))
-    plain, shim = statistics.median(rates[False]), statistics.median(rates[True])
-    print("ddptrain, %d ranks: %.0f images/s alone, %.0f under the shim%s, ratio %.3f"
-          % (ranks, plain, shim, "".join(" " + option for option in options), shim / plain))
+def sign_interval(ratios):
+    """(lowest, highest, confidence) of an interval that holds the median; the widest there is if it can't be surer."""
+    ordered, count = sorted(ratios), len(ratios)
+    cut = 0
+    while True:
+        tail = sum(math.comb(count, i) for i in range(cut + 2)) / 2 ** count
+        if cut + 1 >= count - cut - 1 or 1 - 2 * tail < CONFIDENCE:
+            break
+        cut += 1
+    sure = 1 - 2 * sum(math.comb(count, i) for i in range(cut + 1)) / 2 ** count
+    return ordered[cut], ordered[count - 1 - cut], sure
 
 
-if __name__ == "__main__":
-    main()
+def measure_overhead(bench, options):
+    ratios = []
+    if not bench.emulated:
+        rate(bench, 0, False, options)      # the first run finds cold caches
+    for pair in range(bench.size(8, 2)):
+        first_watched = pair % 2 == 1
+        rates = {watched: rate(bench, pair, watched, options) for watched in (first_watched, not first_watched)}
+        ratios.append(rates[True] / rates[False])
+    low, high, sure = sign_interval(ratios)
+    return "rate under ddpcheck%s over rate alone, %d pairs: median %.3f, in %.3f to %.3f with %.0f %% confidence; %d ranks " \
+        "share one GPU, so this is a lower bound of the cost with a GPU for each" % (
+            "".join(" " + option for option in options), len(ratios), statistics.median(ratios), low, high, 100 * sure, bench.ranks)

@@ -7,24 +7,10 @@ import os
 import re
 import sys
 
+from cases import CASES
 from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
-
-# case: (code or None, ranks that its sides must name, how the job ends: "hang", "fails" or "ends").
-CASES = {
-    "twins": (None, None, "ends"),
-    "partial-barrier": ("DC201", "2", "hang"),
-    "skip": ("DC101", "2", "hang"),
-    "shape": ("DC102", "2", "hang"),
-    "uneven-inputs": ("DC201", "2", "hang"),
-    "shared-comm": ("DC102", "2", "hang"),
-    "comm-order": ("DC202", "2", "hang"),
-    "unused-params": ("DC205", "2", "hang"),
-    "oom-skip": ("DC201", "2", "hang"),
-    "divided-too-early": ("DC301", "0-2", "ends"),
-    "inplace-activation": (None, None, "fails"),
-}
 
 
 def run(server, line, case, ends):
