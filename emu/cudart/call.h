@@ -25,6 +25,8 @@
 
 /* An error that forbids the call, or 0. `sticky`: also the device's. */
 cudaError_t call_enter(bool sticky);
+/* The runtime's major version is newer than the driver's. */
+bool call_is_driver_too_old(void);
 /* Remembers an error and returns it. */
 cudaError_t call_leave(int error);
 /* The stream behind a handle. False and *error otherwise. */

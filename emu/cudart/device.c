@@ -10,6 +10,9 @@ CALL_ANYTIME(cudaGetDeviceCount, (int *count), (count))
 {
     if (!count)
         return cudaErrorInvalidValue;
+    *count = 0;
+    if (call_is_driver_too_old())
+        return cudaErrorInsufficientDriver;
     *count = emu_device_count();
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }

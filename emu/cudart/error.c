@@ -7,13 +7,18 @@
 
 static _Thread_local cudaError_t last_error;
 
+/* Within a major version a runtime may be newer than the driver ("CUDA Compatibility"). */
+bool call_is_driver_too_old(void)
+{
+    return DDPCHECK_EMU_CUDART > emu_driver_version() / 1000;
+}
+
 cudaError_t call_enter(bool sticky)
 {
     int error = emu_process_check();
     struct emu_device *device;
 
-    /* Within a major version a runtime may be newer than the driver ("CUDA Compatibility"). */
-    if (!error && sticky && DDPCHECK_EMU_CUDART > emu_driver_version() / 1000)
+    if (!error && sticky && call_is_driver_too_old())
         error = cudaErrorInsufficientDriver;
     if (error || !sticky)
         return error;

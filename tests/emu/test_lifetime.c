@@ -115,10 +115,11 @@ static void reset_lets_go_of_a_hung_stream(void **state)
 static int fails_as_insufficient(void)
 {
     void *memory;
-    int driver = 0, runtime = 0;
+    int driver = 0, runtime = 0, devices = 0;
     bool told = !cudaDriverGetVersion(&driver) && !cudaRuntimeGetVersion(&runtime);
 
     return told && driver == 12080 && runtime >= 13000 &&
+           cudaGetDeviceCount(&devices) == cudaErrorInsufficientDriver &&
            cudaMalloc(&memory, 1) == cudaErrorInsufficientDriver &&
            cudaGetLastError() == cudaErrorInsufficientDriver;
 }

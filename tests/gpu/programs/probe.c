@@ -42,9 +42,10 @@ int main(void)
         return NO_GPU;
     }
     if (error == cudaErrorInsufficientDriver)
-        printf("the driver takes CUDA up to %d.%d, the runtime is %d.%d: install a newer driver, or "
-               "build with an older toolkit\n",
-               driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        printf(
+            "the driver takes CUDA up to %d.%d, the runtime is %d.%d: install a newer driver, or "
+            "build with an older toolkit\n",
+            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     else if (error)
         printf("the GPU can't be used: %s\n", cudaGetErrorString(error));
     if (error)
