@@ -8,7 +8,7 @@ all: build
 help:
 	@echo "make            build into build/dev (PRESET=release, asan, tsan: into build/PRESET)"
 	@echo "make setup      install the Debian packages (and, without a CUDA toolkit, the pip packages) that the build needs"
-	@echo "make demo       set up, build, and see ddpcheck diagnose a hanging training job"
+	@echo "make demo       install what the demo needs, build it, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
 	@echo "make scenarios  the trainer's 30 scenarios: the fault without ddpcheck and with it, and the correct twin"
@@ -44,7 +44,8 @@ fuzz: build
 suite: build
 	@python3 tests/suite/run.py --build $(BUILD)
 
-demo: setup | build/
+demo: | build/
+	@tools/setup --demo
 	@$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	@cmake --build --preset $(PRESET) --target demo_programs
 	@tools/demo $(BUILD)

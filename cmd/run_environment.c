@@ -39,6 +39,11 @@ int shim_path(char shim[PATH_MAX], struct error *err)
     return below_lib(shim, "libddpcheck.so", err);
 }
 
+int demo_path(char demo[PATH_MAX], struct error *err)
+{
+    return below_lib(demo, "ddpcheck/ddpcheck_demo", err);
+}
+
 static int set_variable(const char *name, const char *value, struct error *err)
 {
     return setenv(name, value, 1) == 0 ? 0

@@ -24,6 +24,9 @@ int tool_folder(char folder[PATH_MAX], struct error *err);
 /* libddpcheck.so: ../lib of ddpcheck's folder. Returns 0, or -1 with err if it is not there. */
 int shim_path(char shim[PATH_MAX], struct error *err);
 
+/* The program that `ddpcheck demo` watches. Returns 0, or -1 with err if it is not there. */
+int demo_path(char demo[PATH_MAX], struct error *err);
+
 /* Sets it for this process, whose children inherit it. Returns 0, or -1 with err. */
 int run_environment_set(const struct run_environment *environment, struct error *err);
 

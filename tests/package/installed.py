@@ -52,6 +52,13 @@ def watch_trainer(tool, trainer, trace):
     return text
 
 
+def check_demo(tool, folder):
+    """`ddpcheck demo` needs nothing but what is installed: it hangs, is diagnosed at the line of its source, and ended."""
+    text = output(tool, "demo", "-o", os.path.join(folder, "demo"), env=environment(), cwd=folder)
+    assert re.search(r"train\.c:\d+: error DC201: ranks 0-2\s", text) and "rank 3" in text, text
+    assert "Next: 'ddpcheck tui" in text, text
+
+
 def collectives_by_pid(trace):
     """{pid: number of collectives}, straight from the database."""
     database, = [name for name in os.listdir(trace) if name.endswith(".db")]

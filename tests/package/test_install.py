@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from installed import Folder, collectives_by_pid, environment, output, watch_trainer
+from installed import Folder, check_demo, collectives_by_pid, environment, output, watch_trainer
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -100,6 +100,7 @@ def main():
         text = output(tool, "doctor", statuses=(0, 1), env=environment())
         assert os.path.realpath(os.path.join(prefix, "lib/libddpcheck.so")) in text, text
         watch_trainer(tool, TRAINER, folder / "trace")
+        check_demo(tool, folder.path)
         check_bare(prefix, folder)
         check_reader(prefix, folder, folder / "trace")
         check_packages(folder)

@@ -11,7 +11,7 @@ import re
 import sys
 import zipfile
 
-from installed import Folder, environment, output, watch_trainer
+from installed import Folder, check_demo, environment, output, watch_trainer
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -39,6 +39,8 @@ def check_file(path, own=()):
 def check_tree(prefix):
     check_file(os.path.join(prefix, "bin/ddpcheck"))
     check_file(os.path.join(prefix, "lib/libddpcheck.so"))
+    symbols = output("objdump", "-T", os.path.join(prefix, "lib/ddpcheck/ddpcheck_demo"))
+    assert not re.search(r"GLIBC_2\.(29|[3-9]\d)", symbols), symbols
     emulator = glob.glob(os.path.join(prefix, "lib/ddpcheck/emu/*"))
     assert len(emulator) >= 7, emulator
     for library in emulator:
@@ -53,6 +55,7 @@ def check_archive(folder):
     check_tree(prefix)
     tool = os.path.join(prefix, "bin/ddpcheck")
     watch_trainer(tool, TRAINER, folder / "trace")
+    check_demo(tool, folder.path)
     # The terminal UI's and the reader's libraries are inside, too.
     assert "ranks" in output(tool, "tui", "--once", folder / "trace", env=environment())
 
@@ -82,6 +85,8 @@ def check_wheel(folder):
     text = output(tool, "doctor", statuses=(0, 1), env=environment())
     assert os.path.realpath(os.path.join(venv, "lib/libddpcheck.so")) in text, text
     watch_trainer(tool, TRAINER, folder / "wheel-trace")
+    os.makedirs(folder / "wheel")
+    check_demo(tool, folder / "wheel")
     output(*pip, "uninstall", "--yes", "ddpcheck")
     left = [path for path in glob.glob(venv + "/**/*ddpcheck*", recursive=True) if os.path.isfile(path)]
     assert not left, left

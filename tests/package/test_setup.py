@@ -1,0 +1,54 @@
+"""tools/setup where it can't install: it names what is missing, on Debian by package, elsewhere by library, and installs
+nothing. `--demo` asks for no more than the demo needs."""
+
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SETUP = os.path.join(ROOT, "tools", "setup")
+NEEDED = ("bash", "dirname", "grep", "env", "sh")
+
+
+def run(programs, *arguments):
+    """tools/setup with no programs but the needed ones and `programs`: {name: script}."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-setup-") as folder:
+        for name in NEEDED:
+            found = next(path for path in ("/usr/bin/" + name, "/bin/" + name) if os.path.exists(path))
+            os.symlink(found, os.path.join(folder, name))
+        for name, text in programs.items():
+            path = os.path.join(folder, name)
+            with open(path, "w") as file:
+                file.write("#!/bin/sh\n" + text + "\n")
+            os.chmod(path, 0o755)
+        done = subprocess.run([os.path.join(folder, "bash"), SETUP, *arguments], env={"PATH": folder}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout + done.stderr
+
+
+DEBIAN = {"dpkg-query": "exit 1", "apt-get": "echo must not run; exit 0", "id": "echo 1000", "python3": "exit 0"}
+
+
+def main():
+    status, text = run(DEBIAN, "--demo")
+    assert status == 1 and "only root can install what is missing" in text, (status, text)
+    assert "libsqlite3-dev" in text and "must not run" not in text, text
+    for package in ("chromium", "clang", "mpich", "fish", "rpm", "libcmocka-dev"):
+        assert " " + package not in text, text
+    status, all_of_it = run(DEBIAN)
+    assert status == 1 and " chromium" in all_of_it and " libcmocka-dev" in all_of_it, all_of_it
+
+    status, text = run({**DEBIAN, "sudo": "exit 1"}, "--demo")          # a password would be asked for
+    assert status == 1 and "only root can install" in text, text
+
+    status, text = run({"cc": "exit 0", "c++": "exit 0", "cmake": "exit 0", "ninja": "exit 0", "python3": "exit 0",
+                        "pkg-config": 'test "$2" != libpng'}, "--demo")
+    assert status == 1 and "this is no Debian" in text and "    libpng (pkg-config)\n" in text and "cmake" not in text, text
+
+    status, text = run({}, "--nothing")
+    assert status == 2 and text.startswith("usage: "), text
+
+
+if __name__ == "__main__":
+    main()
