@@ -20,7 +20,7 @@ struct replica {
 };
 
 /* The processes are forked: the ids that rank 0 makes are in memory that they share. */
-struct rendezvous {
+struct demo_ids {
     ncclUniqueId id[2];
     volatile int ready;
 };
@@ -33,7 +33,7 @@ static void require(int result, const char *call)
     exit(1);
 }
 
-static void demo_begin(struct replica *replica, struct rendezvous *meeting)
+static void demo_begin(struct replica *replica, struct demo_ids *meeting)
 {
     if (replica->rank == 0) {
         require(ncclGetUniqueId(&meeting->id[0]), "ncclGetUniqueId");
@@ -74,7 +74,7 @@ static void save_checkpoint(const struct replica *replica)
     require(cudaStreamSynchronize(replica->stream), "cudaStreamSynchronize");
 }
 
-static int train_replica(int rank, struct rendezvous *meeting)
+static int train_replica(int rank, struct demo_ids *meeting)
 {
     struct replica replica = {.rank = rank};
     demo_begin(&replica, meeting);
@@ -88,7 +88,7 @@ static int train_replica(int rank, struct rendezvous *meeting)
 
 int main(void)
 {
-    struct rendezvous *meeting =
+    struct demo_ids *meeting =
         mmap(NULL, sizeof *meeting, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status, failed = 0;
     if (meeting == MAP_FAILED)
