@@ -17,7 +17,8 @@ struct flight_group {
     int own;         /* the rank's place in it */
     int64_t id;      /* pg_id; -1 not known */
     bool has_p2p;
-    int64_t seq; /* of the last collective, and how many it was so far */
+    uint64_t calls; /* collectives so far */
+    int64_t seq;    /* of the last collective, and how many it was so far */
     uint32_t parts;
     struct {                          /* the coalesced row met last, from the end of the list on */
         bool open, has_calls, is_p2p; /* is_p2p: as its calls are; not in the row */
@@ -39,6 +40,8 @@ struct flight_dump {
     uint32_t groups, group_capacity;
     uint64_t last_ns;
     bool has_coalesced;
+    bool counts_calls;  /* the collectives of a group are numbered as they come */
+    bool is_torchcomms; /* collective_seq_id counts the calls of all groups, messages included */
     struct error *err;
 };
 
@@ -58,5 +61,12 @@ struct flight_group *flight_group_of(struct flight_dump *dump, const struct flig
  * -1. Groups of one name and other ranks are others: subgroups that each rank makes of itself share
  * names. */
 int flight_join(struct flight_dump *dump, struct flight_group *group);
+
+/* flight_torchcomms.c: finds out whether torchcomms wrote the dump. Returns 0, or -1 with the
+ * dump's error if its numbers then say nothing. */
+int flight_find_writer(struct flight_dump *dump, const struct list_value *entries);
+/* The number of a collective in its group; -1: the dump does not say it. */
+int64_t flight_number_of(const struct flight_dump *dump, struct flight_group *group,
+                         const struct flight_entry *entry);
 
 #endif

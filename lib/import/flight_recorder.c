@@ -233,11 +233,12 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
                    ? refuse_entry(dump, index, entry, "it does not say between which ranks")
                    : import_call(dump->import, &call);
     }
-    if (entry->seq < 0)
+    int64_t number = flight_number_of(dump, group, entry);
+    if (number < 0)
         return refuse_entry(dump, index, entry, "it has no collective_seq_id");
-    group->parts = group->seq == entry->seq ? group->parts + 1 : 0;
-    group->seq = entry->seq;
-    call.number = (uint64_t)entry->seq;
+    group->parts = group->seq == number ? group->parts + 1 : 0;
+    group->seq = number;
+    call.number = (uint64_t)number;
     call.part = group->parts;
     return import_call(dump->import, &call);
 }
@@ -283,7 +284,7 @@ static int read_entries(struct flight_dump *dump)
     struct fate *fate = arena_take(&dump->arena, ((size_t)entries->list->count + 1) * sizeof *fate);
     if (!fate)
         return flight_failed(dump, "memory is short");
-    if (read_fates(dump, entries->list, fate))
+    if (flight_find_writer(dump, entries->list) || read_fates(dump, entries->list, fate))
         return -1;
     for (uint32_t i = 0; i < dump->groups; i++)
         if (dump->group[i].rank && flight_join(dump, &dump->group[i]))

@@ -15,11 +15,14 @@
 #include "lib/import/ras_status.h"
 #include "lib/trace/kinds.h"
 
+enum { RECORD_MAX_BYTES = 1 << 20 };
+
 static const uint64_t microsecond_ns = 1000;
 
 struct inspector_reader {
     struct import *import;
     struct import_input *input;
+    uint64_t line; /* where the record in hand begins */
     uint64_t lines, damaged,
         unknown; /* unknown: kinds of operations that NCCL did not have when this was written */
     struct error first; /* what is wrong with the first that is damaged */
@@ -108,21 +111,108 @@ static int parse_inspected_line(struct inspector_reader *reader, const char *tex
     json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &wrong);
     int result = line ? import_inspected(reader, line) : 1;
     if (result > 0 && !reader->damaged++)
-        error_set(&reader->first, "line %llu: %s",
-                  (unsigned long long)input_line_number(reader->input),
+        error_set(&reader->first, "line %llu: %s", (unsigned long long)reader->line,
                   line ? "no \"header\" with \"id\" and \"rank\"" : wrong.text);
     json_decref(line);
     return result < 0 ? -1 : 0;
 }
 
+/* --- records that were laid out over several lines, or put into a list
+ * ------------------------------------------------------------------ */
+
+struct inspector_record {
+    char *text;
+    size_t bytes, capacity;
+    int depth; /* open braces */
+    bool in_text, escaped;
+};
+
+/* Follows the record through a line. Returns where it ends, or -1: it goes on. */
+static long follow_record(struct inspector_record *record, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        char c = text[i];
+        if (record->escaped)
+            record->escaped = false;
+        else if (record->in_text && c == '\\')
+            record->escaped = true;
+        else if (c == '"')
+            record->in_text = !record->in_text;
+        else if (!record->in_text && c == '{')
+            record->depth++;
+        else if (!record->in_text && c == '}' && --record->depth == 0)
+            return (long)i + 1;
+    }
+    return -1;
+}
+
+static int append_record(struct inspector_record *record, const char *text, size_t bytes)
+{
+    if (record->bytes + bytes + 1 > record->capacity) {
+        size_t capacity = 2 * (record->bytes + bytes + 1);
+        char *grown = realloc(record->text, capacity);
+        if (!grown)
+            return -1;
+        record->text = grown;
+        record->capacity = capacity;
+    }
+    memcpy(record->text + record->bytes, text, bytes);
+    record->bytes += bytes;
+    record->text[record->bytes++] = '\n';
+    return 0;
+}
+
+static void drop_record(struct inspector_record *record)
+{
+    record->bytes = 0;
+    record->depth = 0;
+    record->in_text = record->escaped = false;
+}
+
+/* A record that is open ends where the next one begins, or when it is too long: it was cut. */
+static int take_inspector_line(struct inspector_reader *reader, struct inspector_record *record,
+                               const char *text, size_t bytes)
+{
+    int result = 0;
+    bool begins = *text == '{' && (bytes == 1 || !strncmp(text, "{\"header\"", 9));
+    if (record->bytes && (begins || record->bytes > RECORD_MAX_BYTES)) {
+        result = parse_inspected_line(reader, record->text, record->bytes);
+        drop_record(record);
+    }
+    if (!record->bytes)
+        reader->line = input_line_number(reader->input);
+    while (!result && bytes) {
+        size_t between = record->bytes ? 0 : strspn(text, "[], \t\r");
+        text += between;
+        bytes -= between;
+        long end = bytes ? follow_record(record, text, bytes) : -1;
+        bool alone = bytes && !record->bytes && record->depth <= 0 && end < 0;
+        size_t taken = end < 0 ? bytes : (size_t)end;
+        if (alone || (end >= 0 && !record->bytes)) /* a whole one, or none at all */
+            result = parse_inspected_line(reader, text, taken);
+        else if (bytes)
+            result = append_record(record, text, taken);
+        if (end >= 0 && record->bytes && !result)
+            result = parse_inspected_line(reader, record->text, record->bytes);
+        if (end >= 0 || alone)
+            drop_record(record);
+        text += taken;
+        bytes -= taken;
+    }
+    return result;
+}
+
 static int read_inspector(struct import *import, struct import_input *input, struct error *err)
 {
     struct inspector_reader reader = {.import = import, .input = input};
+    struct inspector_record record = {0};
     size_t bytes;
     int result = 0;
     for (char *text; !result && (text = input_line(input, &bytes, err));)
-        if (strspn(text, " \t\r") < bytes)
-            result = parse_inspected_line(&reader, text, bytes);
+        result = take_inspector_line(&reader, &record, text, bytes);
+    if (!result && record.bytes)
+        result = parse_inspected_line(&reader, record.text, record.bytes);
+    free(record.text);
     if (reader.damaged)
         import_refuse(import, "%s: %llu lines could not be read, the first: %s", input_path(input),
                       (unsigned long long)reader.damaged, reader.first.text);
@@ -137,6 +227,8 @@ static int read_inspector(struct import *import, struct import_input *input, str
 static int sniff_inspector(const struct import_head *head)
 {
     const char *text = head->bytes + strspn(head->bytes, " \t\r\n");
+    if (*text == '[')
+        text += 1 + strspn(text + 1, " \t\r\n");
     if (*text != '{')
         return 0;
     return strstr(text, "\"inspector_output_format_version\"") ||

@@ -102,6 +102,10 @@ static int keep_call(struct kineto *kineto)
                       kineto->path, event->offset);
         return 0;
     }
+    if (!event->collective && !*event->collective_name && !kineto->calls) {
+        kineto->unnamed++;
+        return 0;
+    }
     if (!event->collective) {
         import_refuse(kineto->import, "%s: byte %" PRIu64 ": a call (record_param_comms) %s%s",
                       kineto->path, event->offset,
@@ -136,7 +140,11 @@ static int keep_event(struct kineto *kineto)
     switch (event->kind) {
     case KINETO_CALL:
         return keep_call(kineto);
+    case KINETO_OLD:
+        kineto->old++;
+        return 0;
     case KINETO_KERNEL:
+        kineto->old += !kineto->calls;
         return timed ? kineto_stage_kernel(kineto->stage, event, &kineto->err) : 0;
     case KINETO_LAUNCH:
         return timed && event->number[KINETO_CORRELATION] != KINETO_UNKNOWN

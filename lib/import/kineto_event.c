@@ -195,7 +195,12 @@ static enum kineto_kind find_event_kind(const char *category, const char *name)
         return KINETO_UNEVEN;
     if (annotation && !strncmp(name, "ProfilerStep#", 13))
         return KINETO_STEP;
-    return annotation && !strncmp(name, "gloo:", 5) ? KINETO_GLOO : KINETO_OTHER;
+    if (annotation && !strncmp(name, "gloo:", 5))
+        return KINETO_GLOO;
+    /* "nccl:all_reduce", "ncclKernel_AllReduce_RING_LL_Sum_float(...)" of PyTorch 1.8 to 2.1 */
+    bool old = !strncmp(name, "nccl:", 5) ||
+               (!strncmp(name, "nccl", 4) && !strcasecmp(category, "kernel"));
+    return old ? KINETO_OLD : KINETO_OTHER;
 }
 
 /* Only what is needed of the last event is cleared: the ranks' text is long. */

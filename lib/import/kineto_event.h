@@ -24,7 +24,8 @@ enum kineto_kind {
     KINETO_UNEVEN, /* annotation "nccl:_broadcast_oop" or "_reduce_oop" inside of a call: its ranks'
                       parts differ in size */
     KINETO_STEP,   /* annotation "ProfilerStep#12" */
-    KINETO_GLOO    /* annotation "gloo:all_reduce": an operation of another library */
+    KINETO_GLOO,   /* annotation "gloo:all_reduce": an operation of another library */
+    KINETO_OLD     /* what PyTorch 1.8 to 2.1 recorded of NCCL's operations: a name */
 };
 
 /* The numbers of an event; KINETO_UNKNOWN where they are missing. */

@@ -220,6 +220,12 @@ int kineto_emit(struct kineto *kineto, struct error *err)
                 " collectives are gloo's, which do not say their process group: only NCCL's "
                 "are taken",
                 kineto->path, kineto->gloo);
+        else if (kineto->unnamed || kineto->old)
+            import_refuse(kineto->import,
+                          "%s: it has %" PRIu64
+                          " NCCL operations, but was recorded before PyTorch wrote what they are "
+                          "(group, size, type): record again with PyTorch >= 2.4",
+                          kineto->path, kineto->unnamed ? kineto->unnamed : kineto->old);
         else
             import_refuse(kineto->import,
                           "%s: no collective calls (record_param_comms) among its %" PRIu64
@@ -228,6 +234,10 @@ int kineto_emit(struct kineto *kineto, struct error *err)
                           kineto->path, kineto->events);
         return 0;
     }
+    if (kineto->unnamed)
+        import_refuse(kineto->import,
+                      "%s: %" PRIu64 " calls (record_param_comms) without \"Collective name\"",
+                      kineto->path, kineto->unnamed);
     if (kineto_stage_join(kineto->stage, &kineto->joined, &kineto->lonely, err))
         return -1;
     if (make_process(kineto) < 0 ||

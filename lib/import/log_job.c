@@ -7,6 +7,7 @@
 
 #include "lib/import/log_messages.h"
 #include "lib/import/log_processes.h"
+#include "lib/import/log_ras.h"
 #include "lib/import/log_stack.h"
 
 enum { SAID_BYTES = 1024 };
@@ -410,7 +411,7 @@ int log_job_end(struct log_job *job)
     struct log_comm *comm, *next_comm;
     struct log_process *process, *next_process;
     int result = log_unnamed_end(job) || log_watched_end(job) || log_elastic_end(job) ||
-                         log_stalls_end(job) || log_messages_end(job)
+                         log_stalls_end(job) || log_ras_end(job) || log_messages_end(job)
                      ? -1
                      : 0;
     HASH_ITER(hh, job->comms, comm, next_comm) {

@@ -52,7 +52,7 @@ static size_t remove_escapes(char *text, size_t bytes)
 /* --- the line that is put together
  * ------------------------------------------------------------------ */
 
-static char *append_bytes(struct log_unwrap *unwrap, const char *text, size_t bytes)
+static char *append_unwrapped(struct log_unwrap *unwrap, const char *text, size_t bytes)
 {
     size_t needed = unwrap->bytes + bytes + 1;
     if (needed > unwrap->capacity) {
@@ -97,8 +97,8 @@ static enum unwrapped unwrap_cri(struct log_unwrap *unwrap, const char *text, si
                                  size_t time, size_t header, bool partial)
 {
     size_t before = time + 1 + header;
-    if ((!unwrap->open && !append_bytes(unwrap, text, time + 1)) ||
-        !append_bytes(unwrap, text + before, bytes - before))
+    if ((!unwrap->open && !append_unwrapped(unwrap, text, time + 1)) ||
+        !append_unwrapped(unwrap, text + before, bytes - before))
         return WAITS;
     unwrap->open = partial && unwrap->bytes < WHOLE_MAX_BYTES;
     return unwrap->open ? WAITS : WHOLE;
@@ -145,7 +145,7 @@ static char *append_unescaped(struct log_unwrap *unwrap, const char *text)
 {
     static const char from[] = "ntrbf", to[] = "\n\t\r\b\f";
     size_t before = unwrap->bytes;
-    if (!append_bytes(unwrap, text, strlen(text)))
+    if (!append_unwrapped(unwrap, text, strlen(text)))
         return NULL;
     char *out = unwrap->text + before;
     for (const char *at = text; *at && *at != '"'; at++) {
@@ -174,7 +174,7 @@ static bool append_json_time(struct log_unwrap *unwrap, const char *text)
         const char *time = json_string_of(text, names[i]);
         size_t bytes = time ? strcspn(time, "\"") : 0;
         if (bytes && bytes < TIME_BYTES && log_prefix_time(time, bytes))
-            return append_bytes(unwrap, time, bytes) && append_bytes(unwrap, " ", 1);
+            return append_unwrapped(unwrap, time, bytes) && append_unwrapped(unwrap, " ", 1);
     }
     return true;
 }

@@ -13,6 +13,7 @@
 #include "lib/import/log_job.h"
 #include "lib/import/log_line.h"
 #include "lib/import/log_messages.h"
+#include "lib/import/log_ras.h"
 #include "lib/import/log_stack.h"
 #include "lib/import/log_torch.h"
 #include "lib/import/log_unwrap.h"
@@ -50,9 +51,9 @@ static int import_log_line(struct log_job *job, const struct log_line *line)
 /* 1: the line said something; 0; -1 when memory is short. */
 static int import_message_line(struct log_job *job, const char *text, size_t bytes)
 {
-    static int (*const readers[])(struct log_job *, const char *,
-                                  size_t) = {log_reports_line, log_stack_line,  log_stalls_line,
-                                             log_elastic_line, log_python_line, log_messages_line};
+    static int (*const readers[])(struct log_job *, const char *, size_t) = {
+        log_reports_line, log_ras_line,    log_stack_line,   log_stalls_line,
+        log_elastic_line, log_python_line, log_messages_line};
     struct watchdog_line watchdog;
     int result = 0;
     if (watchdog_parse(text, bytes, &watchdog)) {

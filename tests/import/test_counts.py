@@ -52,6 +52,25 @@ class Samples(Importer):
         result = self.expect("inspector/behind.log", {"DC905": ["3", "0-2"]})
         self.assertIn("rank 3 of comm 007f has finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
 
+    def test_inspector_laid_out(self):
+        """What a formatter (jq, an editor) made of it: several lines a record, or a list."""
+        with open(self.data("inspector/behind.log"), encoding="utf-8") as file:
+            records = [json.loads(line) for line in file]
+        texts = ["\n".join(json.dumps(record, indent=2) for record in records), json.dumps(records, indent=4), json.dumps(records),
+                 ",\n".join(json.dumps(record) for record in records), "".join(json.dumps(record) for record in records)]
+        for text in texts:
+            result = self.importing(self.write("behind.json", text))
+            self.assertEqual((result.status, result.err, result.codes()), (0, "", {"DC905": ["3", "0-2"]}))
+
+    def test_a_cut_record_takes_no_other_with_it(self):
+        with open(self.data("inspector/behind.log"), encoding="utf-8") as file:
+            records = [json.loads(line) for line in file]
+        texts = [json.dumps(record, indent=2) for record in records]
+        texts[1] = texts[1][:len(texts[1]) // 2]
+        result = self.importing(self.write("cut.json", "\n".join(texts)))
+        self.assertEqual((result.status, result.codes()), (2, {"DC905": ["3", "0-2"]}))
+        self.assertIn("1 lines could not be read", result.err)
+
     def test_together(self):
         """Two sources in one import: each speaks for itself."""
         result = self.importing(self.data("ras/behind.json"), self.data("inspector/clean.log"), self.data("nccl_log/clean.log"))

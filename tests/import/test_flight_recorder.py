@@ -485,6 +485,41 @@ class SeveralNodes(Dumps):
         self.assertEqual(self.importing(os.path.join(self.folder, "xpu")).codes(), {"DC102": ["0,2-3", "1"]})
 
 
+class Torchcomms(Dumps):
+    """Its numbers count the calls of all communicators of a process; groups are described by their backend."""
+    def dumps(self, skip=None, first=0, prefix="comm_lib_trace_rank_", to_bytes=lambda dump: json.dumps(dump).encode()):
+        for rank in range(RANKS):
+            rows = []
+            for step in range(6):
+                if rank < 2:
+                    rows.append(("half", step, "reduce_scatter_single"))
+                if (rank, step) != (skip, 5):
+                    rows.append(("world", step, "all_reduce"))
+            entries = [flight.entry(number, name, seq=number, process_group=[group, "nccl"], pg_id=int(group == "half"), op_id=number,
+                                    state="completed" if step < 5 else "scheduled", is_p2p=False)
+                       for number, (group, step, name) in enumerate(rows)][first:]
+            dump = flight.dump(entries, ranks=RANKS)
+            dump["pg_config"] = {name: {"name": name, "desc": "nccl", "ranks": ranks}
+                                 for name, ranks in (("world", "[0,1,2,3]"), ("half", "[0,1]"))[:1 + (rank < 2)]}
+            dump["pg_status"] = {}
+            self.write("comms/%s%d" % (prefix, rank), to_bytes(dump))
+        return self.importing(os.path.join(self.folder, "comms"))
+
+    def test_clean(self):
+        result = self.dumps()
+        self.assertEqual((result.status, result.codes()), (0, {}))
+
+    def test_a_missing_rank(self):
+        for to_bytes in (lambda dump: json.dumps(dump).encode(), flight.pickle):
+            self.assertEqual(self.dumps(skip=3, to_bytes=to_bytes).codes(), {"DC201": ["0-2", "3"]})
+
+    def test_a_ring_that_has_lost_its_beginning(self):
+        result = self.dumps(skip=3, first=2)
+        self.assertEqual(result.status, 2)
+        self.assertIn("torchcomms' numbers count the calls of all communicators together", result.err)
+        self.assertEqual([ranks for ranks in result.codes()["DC201"] if set(ranks) & set("01")], [])
+
+
 class Coalesced(Dumps):
     def of(self, calls):
         """calls(rank): the rows of one coalesced operation, before the row that closes it."""

@@ -3,6 +3,7 @@ by hand with a fault each, beside their clean twins."""
 
 import gzip
 import json
+import os
 import random
 import sqlite3
 
@@ -292,6 +293,20 @@ class Damaged(Kineto):
         self.assertIn("without its time (ts)", result.err)
         self.assertEqual(result.codes(), {})
         self.assertEqual(self.query(result.database, "SELECT count(*) FROM v_collective"), [(160,)])
+
+    def test_recorded_before_nccl_metadata_was_written(self):
+        """PyTorch 1.8 to 2.1: a name and a kernel, no group, size or type."""
+        def row(name, category, **args):
+            return {"ph": "X", "cat": category, "name": name, "pid": 7, "tid": 7, "ts": 100, "dur": 5, "args": args}
+        rows = [[row("record_param_comms", "cpu_op", **{"Input Dims": [[], []]})],
+                [row("nccl:all_reduce", "user_annotation"), row("ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", "kernel", stream=20)],
+                [row("ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)", "Kernel", stream=20)]]
+        for events in rows:
+            result = self.importing(self.write("old.json", json.dumps({"schemaVersion": 1, "traceEvents": events})))
+            self.assertEqual(result.status, 2)
+            self.assertIn("old.json: it has %d NCCL operations" % len(events), result.err)
+            self.assertIn("record again with PyTorch >= 2.4", result.err)
+            self.assertFalse(os.path.exists(result.database))
 
     def test_what_json_forbids_and_profilers_write(self):
         text = self.job()[0].text().replace('"name": "NVIDIA H100"', '"name": "C:\\new\\x", "x": NaN, "y": -Infinity')
