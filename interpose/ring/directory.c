@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interpose/ring/budget.h"
 #include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
@@ -78,12 +79,14 @@ static bool read_rings_file(const char *rings_file, char *rings, uint32_t bytes)
     return rings[0] == '/' && is_usable_directory(rings);
 }
 
-static bool create_rings(const char *directory, char *rings, uint32_t bytes)
+/* Makes the directory of the rings below one of the parents: the first that has room, or that can
+ * be used at all. */
+static bool create_below(const char *const *parents, size_t count, bool with_room,
+                         const char *directory, char *rings, uint32_t bytes)
 {
-    const char *parents[] = {"/dev/shm", environment_get("TMPDIR"), "/tmp"};
     uint64_t hash = string_id(directory, strlen(directory));
-    for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
-        if (!parents[i] || parents[i][0] != '/')
+    for (size_t i = 0; i < count; i++) {
+        if (!parents[i] || parents[i][0] != '/' || (with_room && !budget_has_room(parents[i])))
             continue;
         int length = snprintf(rings, bytes, "%s/ddpcheck-%u-%016llx", parents[i],
                               (unsigned)geteuid(), (unsigned long long)hash);
@@ -94,6 +97,14 @@ static bool create_rings(const char *directory, char *rings, uint32_t bytes)
             return true;
     }
     return false;
+}
+
+static bool create_rings(const char *directory, char *rings, uint32_t bytes)
+{
+    const char *parents[] = {"/dev/shm", environment_get("TMPDIR"), "/tmp"};
+    size_t count = sizeof parents / sizeof *parents;
+    return create_below(parents, count, true, directory, rings, bytes) ||
+           create_below(parents, count, false, directory, rings, bytes);
 }
 
 /* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "interpose/ring/budget.h"
 #include "interpose/ring/process.h"
 #include "interpose/shim/shim.h"
 
@@ -20,7 +20,7 @@ enum {
     CONTROL_MIN = 256,
     BULK_MIN = 512,
     SHARE =
-        32, /* a segment takes at most this part of what is free: several ranks, several threads */
+        32, /* a segment takes at most this part of the budget: several ranks, several threads */
     PROGRAMS_MAX = 100 /* that one process execs one after the other */
 };
 
@@ -61,20 +61,33 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
     return error;
 }
 
-/* Capacities by what is free: halved down to the minimum, 0 if not even that fits. */
-static void choose_capacities(int fd, uint32_t *control, uint32_t *bulk)
+/* Capacities by the budget: halved down to the minimum. What remains of the budget may be less than
+ * the first segment, without which nothing of the process is recorded: it may take half of what is
+ * free. 0 if not even that fits. */
+static void choose_capacities(uint32_t *control, uint32_t *bulk)
 {
-    struct statvfs info;
-    uint64_t available = fstatvfs(fd, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
+    struct budget budget;
+    budget_read(files.rings, &budget);
     *control = RING_CONTROL_RECORDS;
     *bulk = RING_BULK_RECORDS;
-    while (*control > CONTROL_MIN && ring_segment_bytes(*control, *bulk) > available / SHARE) {
+    while (*control > CONTROL_MIN && ring_segment_bytes(*control, *bulk) > budget.total / SHARE) {
         *control /= 2;
         *bulk /= 2;
     }
     *bulk = *bulk < BULK_MIN ? BULK_MIN : *bulk;
-    if (header_bytes() + ring_segment_bytes(*control, *bulk) > available)
+    uint64_t bytes = header_bytes() + ring_segment_bytes(*control, *bulk);
+    if (bytes > budget.left && bytes > budget.free / 2)
         *control = 0;
+}
+
+/* The first one was in the budget when the file was made. */
+static bool is_segment_in_budget(uint32_t index)
+{
+    struct budget budget;
+    if (!index)
+        return true;
+    budget_read(files.rings, &budget);
+    return shim.file->segment_bytes <= budget.left;
 }
 
 /* The name is free except where this process was another program before an exec. */
@@ -161,7 +174,7 @@ static struct ring_segment *map_segment(int fd, uint32_t index)
 static struct ring_file *create_ring_file(int fd)
 {
     uint32_t control, bulk;
-    choose_capacities(fd, &control, &bulk);
+    choose_capacities(&control, &bulk);
     if (!control) {
         errno = ENOSPC;
         return NULL;
@@ -236,7 +249,7 @@ static struct ring_segment *add_segment(uint32_t thread)
     struct ring_segment *segment = NULL;
     lock_length();
     uint32_t index = atomic_load_explicit(&shim.file->segments, memory_order_relaxed);
-    int fd = index < RING_SEGMENTS_MAX ? descriptor() : -1;
+    int fd = index < RING_SEGMENTS_MAX && is_segment_in_budget(index) ? descriptor() : -1;
     if (fd >= 0 && !reserve(fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
         segment = map_segment(fd, index);
     if (segment) {

@@ -466,6 +466,36 @@ def test_full_file_system():
             subprocess.run(["umount", folder], check=True)
 
 
+def test_budget_of_a_small_file_system():
+    """Processes with hundreds of threads leave three quarters of it to others, and say what they could not record."""
+    size = 32 << 20
+    if os.geteuid():
+        print("  not root: skipped")
+        return
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as trace:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "tmpfs", folder], capture_output=True).returncode:
+            print("  can't mount a tmpfs: skipped")
+            return
+        try:
+            rings = os.path.join(folder, "rings")
+            os.mkdir(rings, 0o700)
+            with open(os.path.join(trace, "rings"), "w", encoding="ascii") as file:
+                file.write(rings + "\n")
+            for processes in (1, 2, 3):
+                with Run(JOB, "many_threads", DDPCHECK_DIR=trace).ok() as run:
+                    run.trace = "/nonexistent"
+                equal(len(os.listdir(rings)), processes, "each process has a ring file")
+                used = sum(os.stat(os.path.join(rings, name)).st_blocks * 512 for name in os.listdir(rings))
+                # A process's header and first segment are granted in any case.
+                assert used <= size / 4 + processes * 300 * 1024, "%d bytes used by %d processes" % (used, processes)
+            for name in sorted(os.listdir(rings)):
+                with open(os.path.join(rings, name), "rb") as file:
+                    file.seek(64)      # lost_threads of struct ring_file
+                    assert int.from_bytes(file.read(8), "little") > 0, "what was not recorded is counted"
+        finally:
+            subprocess.run(["umount", folder], check=True)
+
+
 def test_collector_is_started():
     with tempfile.TemporaryDirectory() as folder:
         collector = os.path.join(folder, "collector")
