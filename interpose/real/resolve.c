@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/real/library_name.h"
 #include "interpose/shim/shim.h"
 
 struct resolved resolved;
@@ -81,10 +82,10 @@ static int list_name(struct dl_phdr_info *info, size_t size, void *argument)
     (void)size;
     struct name_list *list = argument;
     list->loads = info->dlpi_adds;
-    size_t bytes = strlen(info->dlpi_name) + 1;
-    if (bytes > 1 && list->text && bytes <= list->bytes - list->used) {
+    size_t bytes = library_name_bytes(info);
+    if (bytes && list->text && bytes < list->bytes - list->used) {
         memcpy(list->text + list->used, info->dlpi_name, bytes);
-        list->used += bytes;
+        list->used += bytes + 1; /* the list is zeroed */
     }
     return 0;
 }

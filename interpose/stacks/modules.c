@@ -5,6 +5,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "interpose/real/library_name.h"
 #include "interpose/ring/emit.h"
 
 enum { MODULES_MAX = 2048 };
@@ -62,11 +63,13 @@ static bool is_emitted(uint64_t start, uint64_t end)
 static void emit_module(struct shim_thread *thread, const struct dl_phdr_info *info, uint64_t start,
                         uint64_t end)
 {
-    const char *path = *info->dlpi_name ? info->dlpi_name : shim.file->process.program;
-    struct record record = {.module = {.base = info->dlpi_addr,
-                                       .start = start,
-                                       .end = end,
-                                       .path = emit_string(thread, path, strlen(path))}};
+    size_t bytes = library_name_bytes(info);
+    const char *path = bytes ? info->dlpi_name : shim.file->process.program;
+    struct record record = {
+        .module = {.base = info->dlpi_addr,
+                   .start = start,
+                   .end = end,
+                   .path = emit_string(thread, path, bytes ? bytes : strlen(path))}};
     find_build_id(info, &record);
     uint32_t count = atomic_load(&modules.count);
     if (!emit_notice(thread, &record, API_notice_module) || count == MODULES_MAX)
