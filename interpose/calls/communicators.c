@@ -181,6 +181,8 @@ static void finish_init(struct shim_thread *thread, const struct pending_init *i
     if (!handle || !init->comm || (result != ncclSuccess && result != ncclInProgress))
         return;
     struct local_member *member = comms_find(handle);
+    if (member && member->comm != init->comm)
+        progress_release(member);
     if (!member || member->comm != init->comm)
         member = comms_add(handle, init);
     if (!member)
@@ -303,6 +305,7 @@ void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm)
         return;
     if (call->api != API_ncclCommAbort) /* a write could block behind what is stuck */
         progress_flush(call->thread, member);
+    progress_release(member);
     comms_remove(member);
 }
 

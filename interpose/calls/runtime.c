@@ -33,6 +33,8 @@ void wait_free_leave(struct recorded_call *call, cudaError_t result,
 {
     if (result == cudaSuccess)
         buffers_forget(arguments->dst);
+    if (result == cudaSuccess && call->api == API_cudaDeviceReset)
+        progress_device_reset();
     wait_leave(call, result);
 }
 

@@ -23,6 +23,7 @@ struct progress_state {
     int device;
     _Atomic uint64_t launches;   /* begun so far */
     _Atomic uint32_t unfinished; /* the last launch's done is still to be enqueued */
+    _Atomic uint32_t released;   /* the member ended: another may take the slot */
 };
 
 static struct progress {
@@ -85,8 +86,10 @@ static enum mode register_slots(void)
     __typeof__(&cuMemHostGetDevicePointer) device_pointer = REAL_HELPER(cuMemHostGetDevicePointer);
     if (!REAL_HELPER(cuStreamWriteValue64) || !host_register || !device_pointer)
         return REAL_HELPER(cuEventRecord) ? MODE_EVENTS : MODE_NONE;
-    if (host_register(shim.file->slot, sizeof shim.file->slot,
-                      CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS)
+    CUresult result = host_register(shim.file->slot, sizeof shim.file->slot,
+                                    CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
+    /* Of several devices, another one was reset than the one that registered. */
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED)
         return MODE_EVENTS;
     if (device_pointer(&progress.page, shim.file->slot, 0) != CUDA_SUCCESS)
         return MODE_EVENTS;
@@ -144,15 +147,38 @@ static uint32_t find_member_slot(struct local_member *member, uint64_t stream)
     return RECORD_NO_SLOT;
 }
 
+/* A slot of a member that ended, once the GPU has written all that was enqueued for it: a late
+ * write would take the word back. Launches are counted on from there. */
+static uint32_t find_released_slot(void)
+{
+    for (uint32_t i = 0; i < RING_SLOTS_MAX; i++) {
+        struct progress_state *state = &progress.slot[i];
+        uint64_t launches = atomic_load(&state->launches);
+        if (atomic_load(&state->released) && !atomic_load(&state->unfinished) &&
+            atomic_load(&shim.file->slot[i].started) == launches &&
+            atomic_load(&shim.file->slot[i].done) == launches)
+            return i;
+    }
+    return RECORD_NO_SLOT;
+}
+
+/* Slots that no member had before come first: old ones stay apart as long as there are others. */
+static uint32_t choose_slot(void)
+{
+    uint32_t slots = atomic_load(&shim.file->slots);
+    return slots < RING_SLOTS_MAX ? slots : find_released_slot();
+}
+
 static uint32_t create_slot(struct shim_thread *thread, struct local_member *member,
                             uint64_t stream)
 {
     struct member_stream *entry = member->stream;
     while (entry < member->stream + MEMBER_STREAMS && atomic_load(&entry->ready))
         entry++;
-    uint32_t slot = atomic_load(&shim.file->slots);
-    if (entry == member->stream + MEMBER_STREAMS || slot == RING_SLOTS_MAX) {
-        report_progress_lost(thread, slot == RING_SLOTS_MAX ? REASON_SLOTS : REASON_STREAMS);
+    bool has_entry = entry < member->stream + MEMBER_STREAMS;
+    uint32_t slot = has_entry ? choose_slot() : RECORD_NO_SLOT;
+    if (slot == RECORD_NO_SLOT) {
+        report_progress_lost(thread, has_entry ? REASON_SLOTS : REASON_STREAMS);
         return RECORD_NO_SLOT;
     }
     struct progress_state *state = &progress.slot[slot];
@@ -160,15 +186,33 @@ static uint32_t create_slot(struct shim_thread *thread, struct local_member *mem
     state->comm = member->comm;
     state->stream = stream;
     state->device = member->device;
+    atomic_store(&state->released, 0);
     struct progress_slot *shared = &shim.file->slot[slot];
     shared->comm = member->comm;
     shared->stream = stream;
     shared->rank = member->rank;
-    atomic_store_explicit(&shim.file->slots, slot + 1, memory_order_release);
+    if (slot == atomic_load(&shim.file->slots))
+        atomic_store_explicit(&shim.file->slots, slot + 1, memory_order_release);
     entry->stream = stream;
     entry->slot = slot;
     atomic_store_explicit(&entry->ready, 1, memory_order_release);
     return slot;
+}
+
+void progress_release(struct local_member *member)
+{
+    for (int i = 0; i < MEMBER_STREAMS; i++) {
+        struct member_stream *entry = &member->stream[i];
+        if (!atomic_load_explicit(&entry->ready, memory_order_acquire))
+            return;
+        atomic_store(&progress.slot[entry->slot].released, 1);
+    }
+}
+
+void progress_device_reset(void)
+{
+    uint32_t mode = MODE_WRITES;
+    atomic_compare_exchange_strong(&progress.mode, &mode, MODE_UNKNOWN);
 }
 
 uint32_t progress_slot(struct local_member *member, cudaStream_t stream)

@@ -45,6 +45,13 @@ void progress_poll(void);
 /* The stream is destroyed: it gets no more writes. */
 void progress_forget_stream(cudaStream_t stream);
 
+/* The member's communicator ends: its slots may be used by others once the GPU is done with them.
+ */
+void progress_release(struct local_member *member);
+
+/* After cudaDeviceReset the registration is gone: the next communicator registers anew. */
+void progress_device_reset(void);
+
 /* In the child of a fork. */
 void progress_forked(void);
 

@@ -1,7 +1,7 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as
  * frameworks find it, work on streams that are older than the shim, memory that NCCL uses and
  * memory that it does not. job_capture
- * graph|driver|before|host|shapes|selection|blocking|nodes|queries */
+ * graph|driver|before|host|shapes|selection|blocking|nodes|queries|communicators|reset */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -300,15 +300,52 @@ static void run_nodes(void)
     end();
 }
 
+/* More communicators, one after the other, than there are progress slots. */
+static void run_communicators(void)
+{
+    enum { COMMUNICATORS = 300 };
+    begin();
+    all_reduce(stream);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        ncclUniqueId id;
+        TRY(cudaStreamSynchronize(stream));
+        TRY(ncclCommDestroy(comm));
+        TRY(ncclGetUniqueId(&id));
+        TRY(ncclCommInitRank(&comm, 1, id, 0));
+        all_reduce(stream);
+    }
+    end();
+}
+
+/* A program that begins again after cudaDeviceReset. */
+static void run_reset(void)
+{
+    begin();
+    all_reduce(stream);
+    end();
+    TRY(cudaDeviceReset());
+    begin();
+    all_reduce(stream);
+    end();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
     } modes[] = {
-        {"graph", run_graph},       {"driver", run_driver}, {"host", run_host},
-        {"before", run_before},     {"shapes", run_shapes}, {"selection", run_selection},
-        {"blocking", run_blocking}, {"nodes", run_nodes},   {"queries", run_queries},
+        {"graph", run_graph},
+        {"driver", run_driver},
+        {"host", run_host},
+        {"before", run_before},
+        {"shapes", run_shapes},
+        {"selection", run_selection},
+        {"blocking", run_blocking},
+        {"nodes", run_nodes},
+        {"queries", run_queries},
+        {"reset", run_reset},
+        {"communicators", run_communicators},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from watch import DUMP, PROGRAMS, SHIM, Run, equal, of
+from watch import DUMP, NO_SLOT, PROGRAMS, SHIM, Run, equal, of
 
 NOT_READY = 3       # of ring_dump: killed before the file's header was complete
 EMULATOR = os.path.abspath(sys.argv[2])
@@ -237,6 +237,27 @@ def test_nodes_added_by_hand():
     equal((of(records, "cudaMemsetAsync"), of(records, "cudaMemcpyAsync")), ([], []), "what CUDA does inside of the calls")
 
 
+def test_progress_of_many_communicators():
+    """There are 256 slots: those of communicators that ended are used again, and the launches count on."""
+    records = capture("communicators")
+    reduces = of(records, "ncclAllReduce", "ENTER")
+    equal((len(reduces), [r for r in reduces if r["op.slot"] == NO_SLOT]), (301, []), "each operation has a slot")
+    launches = {}
+    for reduce in reduces:
+        launches.setdefault(reduce["op.slot"], []).append(reduce["op.launch"])
+    equal((len(launches), len(launches[0])), (256, 46), "slots, and operations of the one that is free again first")
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in launches.values()), launches
+    slots = of(records, "slot")
+    equal([(r["started"], r["done"]) for r in slots], [(len(launches[i]),) * 2 for i in range(256)], "words of the slots")
+    equal(of(records, "notice_blind"), [], "nothing is lost")
+
+
+def test_progress_after_a_reset():
+    records = capture("reset")
+    equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 1), (1, 1)], "words of both communicators")
+    equal(of(records, "notice_blind"), [], "nothing is lost")
+
+
 def copies(records):
     return [(r["copy.bytes"], r["flags"] & LATE) for r in records if r["api"] in ("cudaMemsetAsync", "cudaMemcpyAsync")]
 
@@ -268,6 +289,7 @@ def test_selection_keeps_order():
 if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries, test_shapes,
+                 test_progress_of_many_communicators, test_progress_after_a_reset,
                  test_nodes_added_by_hand, test_selection,
                  test_selection_keeps_order):
         test()
