@@ -322,7 +322,8 @@ static void run_reset(void)
 {
     begin();
     all_reduce(stream);
-    end();
+    TRY(cudaStreamSynchronize(stream));
+    TRY(ncclCommDestroy(comm));
     TRY(cudaDeviceReset());
     begin();
     all_reduce(stream);
