@@ -55,6 +55,7 @@ struct log_job {
     int widest;                       /* the largest nranks seen */
     int world;                        /* the world size, where a framework prints it; 0 not known */
     int file_rank;                    /* of the file in hand, by its name; -1 */
+    bool is_numbered;                 /* its lines are: the number is no rank */
     struct log_process *file_process; /* the first that wrote the file in hand */
     int64_t longest_ms; /* the longest time that an operation ran before it timed out */
     int64_t desync_seq; /* of the desync report's heading */

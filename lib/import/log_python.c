@@ -164,9 +164,10 @@ int log_python_line(struct log_job *job, const char *text, size_t bytes)
     if (begin)
         return begin_traceback(job, speaker, (size_t)(begin - text));
     struct log_traceback *traceback = find_traceback(job, speaker);
-    if (!traceback && (traceback = find_bare(job, speaker)) && strstr(text, "File \"")) {
+    const char *file = strstr(text, "  File \"");
+    if (!traceback && (traceback = find_bare(job, speaker)) && file) {
         traceback->bare = true;
-        traceback->column = 0;
+        traceback->column = (size_t)(file - text);
     }
     if (!traceback || bytes <= traceback->column)
         return 0;

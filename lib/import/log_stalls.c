@@ -149,7 +149,7 @@ static int horovod_line(struct log_job *job, const char *text)
         return 1;
     }
     int result = stalled_op(job, text);
-    if (!result && job->stalls && job->stalls->open)
+    if (!result && job->stalls && job->stalls->open && text[strspn(text, " \t")])
         result = missing_line(job, text);
     return result;
 }

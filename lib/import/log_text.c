@@ -9,6 +9,8 @@
 #include "lib/import/log_line.h"
 #include "lib/trace/record.h"
 
+enum { PREFIX_BYTES = 192 }; /* of what may stand before a line */
+
 static const int64_t NUMBER_MOST = (int64_t)1 << 53; /* more is damage */
 
 int64_t text_number_behind(const char *text, const char *name)
@@ -42,23 +44,35 @@ void text_copy_until(char *to, size_t bytes, const char *from, const char *stop)
     to[length] = '\0';
 }
 
+/* What is in brackets around text[at]: from *begin, with its bracket, to the one that closes it. */
+static size_t bracket_around(const char *text, size_t bytes, size_t at, size_t *begin)
+{
+    size_t open = at;
+    while (open && !strchr("([)]", text[open]))
+        open--;
+    const char *end = NULL;
+    if (text[open] == '(' || text[open] == '[')
+        end = memchr(text + at, text[open] == '(' ? ')' : ']', bytes - at);
+    *begin = open;
+    return end ? (size_t)(end - text) - open : 0;
+}
+
 /* vLLM's "(Worker_TP1 pid=301)" and sglang's "[2026-02-22 08:19:45 TP3]": where ranks are divided
  * among tensors only, that is the rank. */
 static int tensor_rank(const char *text, size_t bytes)
 {
     static const char *const others[] = {"DP", "PP", "EP", "CP"};
-    const char close = *text == '(' ? ')' : ']', *end;
-    if ((*text != '(' && *text != '[') || !(end = memchr(text, close, bytes < 128 ? bytes : 128)))
-        return -1;
-    size_t length = (size_t)(end - text);
-    const char *found = memmem(text, length, "TP", 2);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (memmem(text, length, others[i], 2))
-            return -1;
+    size_t most = bytes < PREFIX_BYTES ? bytes : PREFIX_BYTES, begin;
+    const char *found = memmem(text, most, "TP", 2);
     size_t digits = found ? strspn(found + 2, "0123456789") : 0;
-    bool is_word = digits && digits < 6 && found > text && strchr(" _", found[-1]) &&
-                   strchr(" ])", found[2 + digits]);
-    return is_word ? atoi(found + 2) : -1;
+    if (!digits || digits > 5 || found == text || !strchr(" _", found[-1]) || !found[2 + digits] ||
+        !strchr(" ])", found[2 + digits]))
+        return -1;
+    size_t inside = bracket_around(text, bytes, (size_t)(found - text), &begin);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (memmem(text + begin, inside, others[i], 2))
+            return -1;
+    return inside ? atoi(found + 2) : -1;
 }
 
 struct log_speaker log_speaker_of(const char *text, size_t bytes)
@@ -66,7 +80,7 @@ struct log_speaker log_speaker_of(const char *text, size_t bytes)
     struct log_speaker speaker = {.rank = log_prefix_rank(text, bytes)};
     if (speaker.rank < 0)
         speaker.rank = tensor_rank(text, bytes);
-    const char *pid = memmem(text, bytes < 128 ? bytes : 128, " pid=", 5);
+    const char *pid = memmem(text, bytes < PREFIX_BYTES ? bytes : PREFIX_BYTES, " pid=", 5);
     const char *end = pid ? strchr(pid, ')') : NULL;
     if (end)
         speaker.source = (uint32_t)string_id(pid, (uint64_t)(end - pid)) | 1;

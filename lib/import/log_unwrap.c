@@ -10,6 +10,7 @@
 
 enum { WHOLE_MAX_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, TIME_BYTES = 40 };
 enum { ESCAPE = 0x1b, BELL = 0x07 };
+enum { NUMBERED_LEAST = 3, NO_RANK_LEAST = 256 }; /* lines that count; a number in few lines */
 enum unwrapped { AS_IT_IS, WAITS, WHOLE };
 
 /* --- colours
@@ -74,6 +75,8 @@ static char *append_unwrapped(struct log_unwrap *unwrap, const char *text, size_
 static char *take_whole(struct log_unwrap *unwrap, size_t *bytes)
 {
     unwrap->open = false;
+    if (unwrap->bytes && unwrap->text[unwrap->bytes - 1] == '\n')
+        unwrap->text[--unwrap->bytes] = '\0';
     *bytes = unwrap->bytes;
     unwrap->bytes = 0;
     return unwrap->text;
@@ -228,4 +231,38 @@ void log_unwrap_free(struct log_unwrap *unwrap)
 {
     free(unwrap->text);
     *unwrap = (struct log_unwrap){0};
+}
+
+/* --- numbered lines
+ * ---------------------------------------------------------------------------- */
+
+size_t log_number_bytes(const char *text)
+{
+    size_t begin = strspn(text, " "), bracket = text[begin] == '[';
+    size_t digits = strspn(text + begin + bracket, "0123456789");
+    const char *behind = text + begin + bracket + digits;
+    if (!digits || digits > 9 || !strchr(bracket ? "]" : ":|\t", *behind) || !*behind)
+        return 0;
+    return begin + bracket + digits + 1;
+}
+
+bool log_is_numbered(const char *text, size_t bytes)
+{
+    const char *end = text + bytes;
+    unsigned long before = 0, first = 0, lines = 0;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        if (!newline && lines) /* the last may be cut */
+            break;
+        size_t begin = strspn(text, " [");
+        unsigned long number = log_number_bytes(text) ? strtoul(text + begin, NULL, 10) : 0;
+        if (!number || (lines && number != before + 1)) /* ranks begin with 0, and repeat */
+            return false;
+        first = lines++ ? first : number;
+        before = number;
+        if (!newline)
+            break;
+        text = newline + 1;
+    }
+    return lines >= NUMBERED_LEAST || first >= NO_RANK_LEAST;
 }

@@ -22,4 +22,10 @@ char *log_unwrap(struct log_unwrap *unwrap, char *text, size_t *bytes);
 char *log_unwrap_rest(struct log_unwrap *unwrap, size_t *bytes);
 void log_unwrap_free(struct log_unwrap *unwrap);
 
+/* Whether the lines of the text are numbered one after the other, as web pages and editors show
+ * them: such a number looks like the rank that a launcher puts before a line. */
+bool log_is_numbered(const char *text, size_t bytes);
+/* How long the number before the line is, with its bracket or colon; 0: it has none. */
+size_t log_number_bytes(const char *text);
+
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/import/input.h"
 #include "lib/import/log_event.h"
 #include "lib/import/log_job.h"
 #include "lib/import/log_line.h"
@@ -143,7 +144,8 @@ static int import_text_lines(struct log_job *job, char *text, size_t bytes)
         if (ends_early)
             length = (size_t)(end - text);
         text[length] = '\0';
-        result = import_text_line(job, text, length);
+        size_t number = job->is_numbered ? log_number_bytes(text) : 0;
+        result = import_text_line(job, text + number, length - number);
         text += length + 1;
     }
     return result;
@@ -174,6 +176,9 @@ static int read_log(struct import *import, struct import_input *input, struct er
     char *text;
     if (!job || log_job_begin_file(job, import, input))
         return error_set(err, "%s: memory is short", input_path(input));
+    struct import_head head;
+    input_head(input, &head);
+    job->is_numbered = log_is_numbered(head.bytes, head.count);
     int result = 0;
     while (result == 0 && (text = input_line(input, &bytes, err)))
         result = import_file_line(job, &unwrap, text, bytes);
