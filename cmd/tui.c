@@ -1,4 +1,5 @@
 /* ddpcheck tui: the terminal UI. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,7 @@ int command_tui(int argc, char **argv)
     int color = COLOR_AUTO;
     const char *view = NULL;
     double wait_s = 0;
+    bool interrupted = false;
     const char *ras = NULL;
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
@@ -101,9 +103,10 @@ int command_tui(int argc, char **argv)
         .ascii = ascii,
         .color = terminal_colored((enum color_when)color, STDOUT_FILENO),
         .wait_s = wait_s,
+        .interrupted = &interrupted,
     };
     int result = ras ? show_ras(&tui, ras, once, &err) : show_tui(&tui, once, &err);
     if (result == 0)
-        return STATUS_CLEAN;
+        return interrupted ? 128 + SIGINT : STATUS_CLEAN;
     return command_fail(&err);
 }

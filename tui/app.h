@@ -21,6 +21,7 @@ struct app {
     struct view_place place[APP_DEPTH_MAX]; /* the last is shown; Esc goes back to the one before */
     int depth;
     enum app_mode mode;
+    int search_from;           /* the row that was selected when the search began */
     char typed[TABLE_TEXT];    /* in MODE_SEARCH and MODE_FILTER */
     char message[APP_MESSAGE]; /* until the next key */
     struct picture picture;

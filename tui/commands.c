@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tui/footer.h"
 #include "tui/screen.h"
 
 enum { PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
@@ -268,15 +269,15 @@ void app_do_help(struct app *app, int unused)
         {"arrows hjkl", "move"},
         {"PgUp PgDn g G", "by pages, to the ends"},
         {"Enter Esc", "open, back"},
-        {"/ n N", "search, next, previous"},
-        {"f", "show only rows that hold a text"},
-        {"s S", "sort by next column, clear sort"},
+        {"/ F3 n N", "search, next, previous"},
+        {"f F4", "filter: text, rank:3 comm:5ae7 state:missing"},
+        {"s F6 S", "sort by next column, clear sort"},
         {"space", "pause"},
         {"e", "explain the finding"},
         {"y", "write the view to a file"},
         {"m", "mouse on and off"},
         {"? F1", "this help"},
-        {"q", "leave; the job goes on"},
+        {"q F10", "quit; the job goes on"},
     };
     const struct view *view = &views[app_place(app)->query.view];
     struct rows lines = {0};
@@ -335,10 +336,11 @@ void app_do_click(struct app *app, int unused)
             app_do_open(app, 0);
         return;
     }
-    for (int i = 0, at = 0; line == screen_height() - 1 && i < VIEWS_NUMBERED; i++) {
-        int width = (int)strlen(views[i].name) + 2;
-        if (column >= at && column < at + width)
+    int letters = footer_letters(screen_width());
+    for (int i = 0; line == screen_height() - 1 && i < VIEWS_NUMBERED; i++) {
+        int at, columns;
+        footer_place(i, letters, &at, &columns);
+        if (column >= at && column < at + columns)
             app_switch(app, (enum view_id)i);
-        at += width + 1;
     }
 }

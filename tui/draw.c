@@ -4,6 +4,7 @@
 
 #include "lib/base/moment.h"
 #include "tui/app.h"
+#include "tui/footer.h"
 #include "tui/screen.h"
 #include "tui/width.h"
 
@@ -43,26 +44,25 @@ static int draw_lines(const struct rows *rows, int line, int last, int width)
     return line;
 }
 
-/* "1 Now 2 Findings ...  ? help  q leave", the view at hand marked. */
+/* "1 Now 2 Findings ...  ? help q quit", the view at hand marked. */
 static void draw_keys(const struct app *app, int line, int width)
 {
-    static const char rest[] = "? help q leave";
+    const char *rest = footer_rest(width);
+    int letters = footer_letters(width), shown = (int)strlen(rest);
     enum view_id view = app->place[0].query.view;
-    int at = 0;
     screen_clear_line(line);
     for (int i = 0; i < VIEWS_NUMBERED; i++) {
         char text[32];
-        snprintf(text, sizeof text, "%d %s", i + 1, views[i].name);
-        int columns = width_of(text);
-        if ((int)view == i)
-            screen_text(line, at, columns, TONE_STRONG, LOOK_BAR, text);
-        else
-            screen_text(line, at, columns, TONE_PLAIN, LOOK_USUAL, text);
-        at += columns + 1;
+        int at, columns;
+        footer_place(i, letters, &at, &columns);
+        int digits = columns - (int)strlen(views[i].name) >= 2 ? 2 : 1;
+        snprintf(text, sizeof text, "%d%s%.*s", i + 1, digits == 2 ? " " : "", columns - digits,
+                 views[i].name);
+        bool here = (int)view == i;
+        screen_text(line, at, columns, here ? TONE_STRONG : TONE_PLAIN,
+                    here ? LOOK_BAR : LOOK_USUAL, text);
     }
-    if (width - at >= (int)sizeof rest)
-        screen_text(line, width - (int)sizeof rest + 1, (int)sizeof rest - 1, TONE_FAINT,
-                    LOOK_USUAL, rest);
+    screen_text(line, width - shown, shown, TONE_FAINT, LOOK_USUAL, rest);
 }
 
 /* What is typed, or was said last, or why the picture is old. */

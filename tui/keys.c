@@ -73,6 +73,10 @@ static const struct key_rule {
     {SCREEN_ENTER, app_do_open, 0, 0, ON_ALL},
     {SCREEN_ESCAPE, app_do_back, 0, KEY_ANYTIME, ON_ALL},
     {SCREEN_BACKSPACE, app_do_back, 0, KEY_ANYTIME, ON_ALL},
+    {SCREEN_F3, start_search, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {SCREEN_F4, start_filter, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {SCREEN_F6, app_do_sort, 1, 0, ON_ALL},
+    {SCREEN_F10, app_do_leave, 0, KEY_LEAVES, ON_ALL},
     {'/', start_search, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
     {'f', start_filter, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
     {'n', app_do_find, 1, 0, ON_ALL},
@@ -116,6 +120,7 @@ static void start_typing(struct app *app, enum app_mode mode, const char *text)
 static void start_search(struct app *app, int unused)
 {
     (void)unused;
+    app->search_from = app_place(app)->table.selected;
     start_typing(app, MODE_SEARCH, "");
 }
 
@@ -148,12 +153,13 @@ static void type_key(struct app *app, int key)
     } else if (key == SCREEN_ESCAPE) {
         app->typed[0] = '\0';
     }
-    if (ends || !searches) {
-        snprintf(to, TABLE_TEXT, "%s", app->typed);
-        if (app->shown)
-            table_update(table, &app->picture.rows);
-    }
-    if (key == SCREEN_ENTER && searches && *to)
+    snprintf(to, TABLE_TEXT, "%s", app->typed);
+    if (app->shown && !searches)
+        table_update(table, &app->picture.rows);
+    if (searches && app->shown && *to && key != SCREEN_ENTER)
+        table_find_from(table, &app->picture.rows, app->search_from);
+    if (key == SCREEN_ENTER && searches && *to &&
+        !(app->shown && table_find_from(table, &app->picture.rows, app->search_from)))
         app_do_find(app, 1);
     if (ends)
         app->mode = MODE_USUAL;
@@ -173,6 +179,10 @@ static void act(struct app *app, int key)
         const struct key_rule *rule = rule_find(key, app_place(app)->query.view);
         if (rule)
             rule->act(app, rule->argument);
+        else if (key > ' ' && key < 0x7f)
+            app_say(app, "'%c' means nothing in this view; ? lists the keys", key);
+        else
+            app_say(app, "that key means nothing in this view; ? lists the keys");
     }
 }
 

@@ -14,6 +14,7 @@
 
 enum { GROUPS_MAX = 12, STRIP_LEAST = 16, STRIP_MOST = 1000, RANKS_BYTES = 256, SITE_BYTES = 160 };
 enum { NUMBERS_WIDTH = 26, COUNTS_WIDTH = 30, WIDE = 110, PLACE_SHORT = 20, PLACE_LONG = 40 };
+enum { COMMS_MOST = 32, FOLDED_ID = 1 };
 enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
 
 /* Members that stand alike at the same place. */
@@ -160,6 +161,8 @@ static void add_group(struct source *source, const struct query *query, const st
     char ranks[RANKS_BYTES];
     enum tone tone = tone_of(member->standing);
     struct row *row = rows_add(rows, hash_bytes(comm->id, &member->rank, sizeof member->rank), 1);
+    if (row)
+        row->state = standing_name(member->standing);
     row_set(row, CELL_WHO, tone, "%s %s", sign_of(signs, member->standing),
             rankset_text(&group->ranks, ranks, sizeof ranks));
     if (member->issued)
@@ -190,6 +193,10 @@ static void add_comm(struct source *source, const struct query *query, const str
     counts(comm, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, comm->id, 0);
+    if (row) {
+        row->state = "";
+        row->fixed = true;
+    }
     row_set(row, CELL_WHO, TONE_STRONG, "%s", comm_name(comm->id, name));
     if (comm->most_issued)
         row_set(row, CELL_NUMBER, TONE_STRONG, "#%llu", (unsigned long long)comm->most_issued - 1);
@@ -223,12 +230,24 @@ int model_now(struct source *source, struct query *query, struct rows *rows, str
     rows_column(rows, "last", 0, true);
     rows_column(rows, "lag", 0, true);
     rows_column(rows, "where they are", 0, false);
+    int folded = 0;
     for (int i = 0; i < members.comms; i++)
         if (members.comm[i].id == worst)
             add_comm(source, query, &members.comm[i], rows);
-    for (int i = 0; i < members.comms; i++)
-        if (members.comm[i].id != worst)
-            add_comm(source, query, &members.comm[i], rows);
+    for (int i = 0, shown = 0; i < members.comms; i++) { /* the worst first */
+        const struct tui_comm *comm = &members.comm[i];
+        if (comm->id == worst)
+            continue;
+        bool fold = shown >= COMMS_MOST && comm->worst > STANDS_BEHIND;
+        if (fold)
+            folded++;
+        else
+            add_comm(source, query, comm, rows);
+        shown += !fold;
+    }
+    if (folded)
+        row_set(rows_add(rows, FOLDED_ID, 0), CELL_WHO, TONE_FAINT,
+                "and %d communicators more, in none of which a rank is missing or behind", folded);
     members_free(&members);
     return 0;
 }

@@ -36,7 +36,9 @@ struct target {
 struct row {
     struct cell cell[ROW_CELLS_MAX];
     uint64_t id; /* of what the row is about: the selection stays on it when rows are made anew */
-    int depth;   /* in a tree; a row belongs to the nearest one above it that is less deep */
+    const char *state; /* static: what a filter calls its state; NULL none */
+    bool fixed;        /* it holds marks: scrolling sideways leaves it where it is */
+    int depth;         /* in a tree; a row belongs to the nearest one above it that is less deep */
     struct target target;
 };
 

@@ -41,7 +41,8 @@ int screen_open(bool color, struct error *err)
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(
             err, "the screen needs a terminal; 'ddpcheck tui --once' prints the first view");
-    state.screen = newterm(NULL, stdout, stdin);
+    bool is_dumb = terminal && !strcmp(terminal, "dumb"); /* it has no places to write to */
+    state.screen = is_dumb ? NULL : newterm(NULL, stdout, stdin);
     if (!state.screen)
         return error_set(
             err,
@@ -238,13 +239,17 @@ static int meaning_of(int key)
         {KEY_BTAB, SCREEN_BACKTAB},
         {KEY_RESIZE, SCREEN_RESIZE},
         {KEY_F(1), SCREEN_F1},
+        {KEY_F(3), SCREEN_F3},
+        {KEY_F(4), SCREEN_F4},
+        {KEY_F(6), SCREEN_F6},
+        {KEY_F(10), SCREEN_F10},
     };
     if (key == KEY_MOUSE)
         return mouse_key();
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].curses == key)
             return keys[i].key;
-    return key < 0x100 ? key : 0;
+    return key < 0x100 ? key : SCREEN_OTHER;
 }
 
 /* Not until all that was typed is taken may the caller wait for more: ncurses may hold it already.

@@ -53,7 +53,12 @@ enum screen_key {
     SCREEN_CLICK,
     SCREEN_WHEEL_UP,
     SCREEN_WHEEL_DOWN,
-    SCREEN_F1
+    SCREEN_F1,
+    SCREEN_F3 = SCREEN_F1 + 2,
+    SCREEN_F4,
+    SCREEN_F6 = SCREEN_F4 + 2,
+    SCREEN_F10 = SCREEN_F6 + 4,
+    SCREEN_OTHER /* a key that has no meaning here */
 };
 int screen_key(void);
 /* Where the last click was. */

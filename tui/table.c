@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tui/filter.h"
 #include "tui/screen.h"
 #include "tui/width.h"
 
@@ -25,7 +26,7 @@ static void mark_matches(const struct table *table, const struct rows *rows, boo
 {
     int below = -1; /* depth of a match that the rows at hand belong to */
     for (int i = 0; i < rows->count; i++) {
-        bool matches = row_holds(rows, &rows->row[i], table->filter);
+        bool matches = filter_keeps(rows, &rows->row[i], table->filter);
         if (below >= 0 && rows->row[i].depth <= below)
             below = -1;
         keep[i] = matches || below >= 0;
@@ -143,6 +144,19 @@ void table_select(struct table *table, const struct rows *rows, uint64_t id)
     hold(table, rows);
 }
 
+bool table_find_from(struct table *table, const struct rows *rows, int from)
+{
+    for (int i = 0; i < table->shown && *table->search; i++) {
+        int at = (from + i) % table->shown;
+        if (row_holds(rows, &rows->row[table->order[at]], table->search)) {
+            table->selected = at;
+            hold(table, rows);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool table_find(struct table *table, const struct rows *rows, int direction)
 {
     for (int i = 1; i <= table->shown && *table->search; i++) {
@@ -188,8 +202,8 @@ static void draw_row(const struct table *table, const struct rows *rows, const s
         look = LOOK_FOUND;
     for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
         int indent = rows->tree && i == 0 ? row->depth * INDENT : 0;
-        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent, table->shift, line,
-                  at, width[i], row->cell[i].tone, look);
+        draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent,
+                  row->fixed ? 0 : table->shift, line, at, width[i], row->cell[i].tone, look);
     }
 }
 

@@ -30,6 +30,8 @@ void table_select(struct table *table, const struct rows *rows, uint64_t id);
 /* Goes to the next (1) or the last (-1) row that holds table->search, all round. False if there is
  * none. */
 bool table_find(struct table *table, const struct rows *rows, int direction);
+/* Goes to the first row from `from` on that holds table->search, all round. */
+bool table_find_from(struct table *table, const struct rows *rows, int from);
 /* The selected row, or NULL. */
 const struct row *table_selected(const struct table *table, const struct rows *rows);
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #include "tui/app.h"
 #include "tui/screen.h"
 
+static volatile sig_atomic_t was_interrupted;
 static const struct timespec retry = {.tv_nsec = 200000000};
 
 /* --- what app.h promises
@@ -120,10 +122,16 @@ static void drain(int fd)
         ;
 }
 
+static void note_interrupt(int signal_number)
+{
+    (void)signal_number;
+    was_interrupted = 1;
+}
+
 static void run_loop(struct app *app, int wake_fd)
 {
     app_draw(app);
-    while (!app->leaving) {
+    while (!app->leaving && !was_interrupted) {
         struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                {.fd = wake_fd, .events = POLLIN}};
         int ready = poll(fds, 2, -1);
@@ -203,8 +211,15 @@ int tui_run(const struct tui_options *options, struct error *err)
         result = app.reader ? 0 : -1;
     }
     if (result == 0) {
+        const struct sigaction leave = {.sa_handler = note_interrupt};
+        struct sigaction before;
+        was_interrupted = 0;
+        sigaction(SIGINT, &leave, &before); /* ncurses' own would end the process here */
         app_switch(&app, view);
         run_loop(&app, wake[0]);
+        sigaction(SIGINT, &before, NULL);
+        if (options->interrupted)
+            *options->interrupted = was_interrupted;
         reader_stop(app.reader);
     } else {
         source_close_all(&source);
@@ -218,6 +233,8 @@ int tui_run(const struct tui_options *options, struct error *err)
     return result;
 }
 
+enum { ONCE_HEIGHT = 24, ONCE_ROWS = 100 };
+
 int tui_print(const struct tui_options *options, int width, struct error *err)
 {
     struct source source;
@@ -230,13 +247,18 @@ int tui_print(const struct tui_options *options, int width, struct error *err)
                                 .number = NUMBER_LAST,
                                 .process = -1,
                                 .width = width,
-                                .height = 24,
+                                .height = ONCE_HEIGHT,
                                 .ascii = needs_ascii(options)};
     int result = source_look(&source, err) < 0 ? -1 : picture_make(&source, &query, &picture, err);
     if (result == 0) {
         rows_print(&picture.diagnosis, width, stdout);
         putchar('\n');
+        int more = picture.rows.count - ONCE_ROWS;
+        picture.rows.count -= more > 0 ? more : 0;
         rows_print(&picture.rows, width, stdout);
+        picture.rows.count += more > 0 ? more : 0;
+        if (more > 0)
+            printf("and %d more rows\n", more);
     }
     picture_free(&picture);
     source_close_all(&source);

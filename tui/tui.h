@@ -19,13 +19,15 @@ struct tui_options {
     /* Asked now and then: what is wrong with what writes the database, for the status line (empty:
      * nothing); NULL never. */
     void (*trouble)(void *context, struct error *trouble);
+    bool *interrupted;       /* set where Ctrl-C ended it; NULL: nobody asks */
     const char *waiting_for; /* said on stderr when it takes longer; NULL nothing */
 };
 
 /* Shows the traces until the user leaves. Returns 0, or -1 with err. */
 int tui_run(const struct tui_options *options, struct error *err);
 
-/* Prints the view once on stdout, as text of `width` columns. Returns 0, or -1 with err. */
+/* Prints the view once on stdout, as text of `width` columns; of long tables the first rows.
+ * Returns 0, or -1 with err. */
 int tui_print(const struct tui_options *options, int width, struct error *err);
 
 #endif

@@ -14,7 +14,7 @@ class Terminal:
         # `remain`: so that what the program leaves on the screen can still be read.
         inside = " ".join("%s='%s'" % item for item in environment.items())
         self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", str(columns), "-y", str(lines),
-                  "exec env %s sh -c 'trap : INT; %s; echo; echo status=$?; exec sleep 600'" % (inside, command))
+                  "exec env %s sh -c 'trap : INT; %s; status=$?; echo; echo status=$status; exec sleep 600'" % (inside, command))
 
     def tmux(self, *arguments):
         done = subprocess.run(["tmux", "-S", self.socket, *arguments], capture_output=True, text=True, timeout=120,

@@ -110,7 +110,7 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             for view in "1234567":
                 terminal.keys(view)
-                terminal.settled("q leave")
+                terminal.settled("q quit")
                 terminal.keys("?")
                 for line in re.findall(r"│ (.*?) *│", terminal.settled("this help")):
                     for key in line[:14].split() if line[13:15] == "  " else ():
@@ -118,11 +118,67 @@ class Screens(unittest.TestCase):
                             self.assertIn(key, named, line)
                 terminal.keys("Escape")
 
-    def test_leaves_with_q(self):
-        with self.terminal("clean") as terminal:
+    def test_leaves(self):
+        for key, status in ("q", 0), ("F10", 0), ("C-c", 130):
+            with self.subTest(key), self.terminal("clean") as terminal:
+                terminal.wait("1 Now")
+                terminal.keys(key)
+                terminal.wait("status=%d" % status)
+
+    def test_terminal_without_places(self):
+        with self.terminal("clean", TERM="dumb") as terminal:
+            self.assertIn("'ddpcheck tui --once'", terminal.wait("status=2").replace("\n", ""))
+
+    def test_footer_is_complete(self):
+        for columns in 40, 47, 60, 79, 80, 200:
+            with self.subTest(columns), self.terminal("missing", (columns, 24)) as terminal:
+                last = terminal.wait("7 ?Mem").rstrip().split("\n")[-1]
+                for view, name in enumerate(("Now", "Fin", "Seq", "Ran", "Wai", "Tim", "Mem"), 1):
+                    self.assertRegex(last, "%d ?%s" % (view, name))
+                self.assertRegex(last, r"\? .*q")
+                self.assertLessEqual(len(last), columns)
+
+    def test_a_key_without_meaning_is_answered(self):
+        with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
-            terminal.keys("q")
-            terminal.wait("status=0")
+            terminal.keys("Z")
+            terminal.wait("'Z' means nothing in this view; . lists the keys")
+            terminal.keys("F9")
+            terminal.wait("that key means nothing")
+
+    def test_filter_fields(self):
+        """Words and fields of a filter must all be in a row; in the tree what is above a row stays."""
+        for typed, marks in (("state:missing", ["! 3"]), ("state:waiting", ["▶ 0-2"]), ("rank:1", ["▶ 0-2"]), ("rank:3", ["! 3"]),
+                             ("comm:5ae7", ["! 3", "▶ 0-2"]), ("rank:3 state:waiting", []), ("RANK:3 state:miss", ["! 3"]),
+                             ("rank:9", []), ("rank:x", []), ("comm:0000", [])):
+            with self.subTest(typed), self.terminal("missing") as terminal:
+                terminal.wait("1 Now")
+                terminal.keys("F4")
+                terminal.keys("-l", typed)
+                terminal.keys("Enter")
+                text = terminal.settled("filter: " + typed)
+                self.assertEqual(re.findall(r"^  ([!▶] [-0-9]+) ", text, re.M), marks, text)
+
+    def test_search_while_typing(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("4")
+            terminal.wait("late by")
+            terminal.keys("F3")
+            terminal.keys("-l", "400")              # typed, not entered: the first of them is selected, then the fourth
+            terminal.wait("search: 400_")
+            terminal.keys("-l", "3")
+            terminal.wait("search: 4003_")
+            terminal.keys("Enter", "Enter")
+            terminal.wait("rank 3, process 4003")
+
+    def test_marks_stay_when_scrolling(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.settled("▶▶▶!")
+            terminal.keys("l")
+            text = terminal.settled("▶▶▶!  1 missing")
+            self.assertNotIn("trainer/loss.c:35, was", text)
 
     def test_colour_and_none(self):
         hues = re.compile(r"\x1b\[[0-9;]*\b3[1-7]m")
@@ -184,7 +240,7 @@ class Screens(unittest.TestCase):
                 for name in names:
                     terminal.keys(name)
                 terminal.keys("Escape")
-                self.assertIn("q leave", terminal.settled("q leave"))
+                self.assertIn("q quit", terminal.settled("q quit"))
 
     def test_mouse(self):
         def mouse(button, column, line):
@@ -219,7 +275,7 @@ class Screens(unittest.TestCase):
             terminal.keys("?")
             terminal.wait("this help")
             terminal.resize(40, 12)
-            terminal.wait(r"(?s)\A(?!.*this help).*1 Now")
+            terminal.wait(r"(?s)\A(?!.*this help).*1 ?Now")
             terminal.keys("/")
             terminal.keys("-l", "comm")
             terminal.wait("search: comm_")
@@ -291,7 +347,7 @@ class Screens(unittest.TestCase):
             os.truncate(database, os.path.getsize(database) // 2)
             for view in "234567":
                 terminal.keys(view)
-                self.assertIn("q leave", terminal.settled("q leave"))
+                self.assertIn("q quit", terminal.settled("q quit"))
             terminal.keys("q")
             terminal.wait("status=0")
 
