@@ -59,8 +59,10 @@ static void draw_keys(const struct app *app, int line, int width)
         snprintf(text, sizeof text, "%d%s%.*s", i + 1, digits == 2 ? " " : "", columns - digits,
                  views[i].name);
         bool here = (int)view == i;
-        screen_text(line, at, columns, here ? TONE_STRONG : TONE_PLAIN,
-                    here ? LOOK_BAR : LOOK_USUAL, text);
+        if (here)
+            screen_text(line, at, columns, TONE_STRONG, LOOK_BAR, text);
+        else
+            screen_text(line, at, columns, TONE_PLAIN, LOOK_USUAL, text);
     }
     screen_text(line, width - shown, shown, TONE_FAINT, LOOK_USUAL, rest);
 }

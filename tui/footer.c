@@ -12,8 +12,8 @@ static const char *const rests[] = {"? help q quit", "? q"};
 /* "1 Now", or "1Now" where letters are few. */
 static int columns_of(int view, int letters)
 {
-    int name = (int)strlen(views[view].name);
-    return (name < letters ? name : letters) + (letters == LETTERS_MOST ? 2 : 1);
+    int name = (int)strlen(views[view].name), digit = letters == LETTERS_MOST ? 2 : 1;
+    return digit + (name < letters ? name : letters);
 }
 
 static int all_columns(int letters)

@@ -8,8 +8,8 @@
 /* The name's bytes without the 0 behind them. ld.so's lock is held meanwhile, which TSan does not
  * see: its dl_iterate_phdr forgets who wrote the name's bytes, but not who wrote the 0, so that
  * strlen would be reported as a race with dlopen. */
-__attribute__((no_sanitize("thread"))) static inline size_t
-library_name_bytes(const struct dl_phdr_info *info)
+__attribute__((no_sanitize("thread"))) static inline size_t library_name_bytes(
+    const struct dl_phdr_info *info)
 {
     const volatile char *end = info->dlpi_name; /* volatile: the loop must not become strlen */
 
