@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+from stored import wait_stored  # noqa: E402
+
 BUILD, EMULATOR = (os.path.abspath(path) for path in sys.argv[1:3])
 TOOL, SHIM = os.path.join(BUILD, "bin", "ddpcheck"), os.path.join(BUILD, "lib", "libddpcheck.so")
 FOLDER = os.path.join(BUILD, "tests", "loaders")
@@ -33,7 +36,7 @@ def run(way, *options, preload=True, **environment):
         done = subprocess.run(words, env=clean, capture_output=True, text=True, timeout=300)
         assert (done.returncode, done.stdout, done.stderr) == (0, "ok\n", ""), "%s %s: %s" % (way, options, done)
         if not preload:
-            subprocess.run(["flock", os.path.join(trace, "collector.lock"), "true"], timeout=300, check=True)
+            wait_stored(trace)
         counts = [0, 0]
         for name in os.listdir(trace):
             if name.endswith(".db"):

@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+from stored import wait_stored  # noqa: E402
+
 from installed import Folder, check_demo, collectives_by_pid, environment, output, watch_trainer
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -35,8 +38,7 @@ def check_bare(prefix, folder):
     output(TRAINER, "--ranks", "2", "--iterations", "3", "--dataset-size", "64",
            env=environment(LD_PRELOAD=os.path.join(prefix, "lib/libddpcheck.so"), DDPCHECK_DIR=trace, LD_LIBRARY_PATH=emu,
                            DDPCHECK_EMU_DEVICES="2"))
-    # Another collector in the foreground waits for the lock of the first, or finds all done.
-    output("flock", os.path.join(trace, "collector.lock"), "true")
+    wait_stored(trace)
     assert sum(collectives_by_pid(trace).values()) > 10, trace
 
 

@@ -14,11 +14,14 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
+from stored import wait_stored  # noqa: E402
+
 BUILD = os.path.abspath(sys.argv[1])
 SHIM = os.path.join(BUILD, "lib", "libddpcheck.so")
 TOOL = os.path.join(BUILD, "bin", "ddpcheck")
 STATIC, SHARED = (os.path.join(BUILD, "tests", "plugin", "plugin_job_" + kind) for kind in ("static", "shared"))
-PATIENCE = 60
+PATIENCE = 300
 VERSIONS = (1, 2, 3, 4, 5)
 
 
@@ -61,12 +64,7 @@ class Job:
 
     def settled(self):
         """The collector lets go of the directory when the job's processes are gone and all is stored."""
-        lock = os.path.join(self.trace, "collector.lock")
-        for _ in range(PATIENCE * 10):
-            if not os.path.exists(lock) or subprocess.run(["flock", "-n", lock, "true"]).returncode == 0:
-                return
-            time.sleep(0.1)
-        raise AssertionError("the collector does not end: %s" % self.output())
+        wait_stored(self.trace, PATIENCE)
 
     def findings(self):
         done = subprocess.run([TOOL, "report", "--json", self.trace], capture_output=True, text=True, timeout=PATIENCE)
