@@ -1,7 +1,8 @@
-"""Runs every Python sample of the pages as one rank of a job: samples.py (RANK, WORLD_SIZE, ... in the environment).
+"""Runs the Python samples of the pages as one rank of a job: samples.py [PAGE...] (RANK, WORLD_SIZE, ... in the environment).
 
 A sample is a fragment, as people copy it: the names that it leaves to its program come from `common` and from its row of
-PREPARE. A sample without a row fails the test, so that none goes unrun."""
+PREPARE, or of FAULTY where the page calls it faulty. A sample without a row fails the test, so that none goes unrun. Correct
+samples run one after the other in one job; `samples.py faulty PAGE` runs a page's faulty one, which ends the job as it may."""
 
 import glob
 import os
@@ -18,6 +19,9 @@ import torch.distributed as dist  # noqa: E402
 
 import job  # noqa: E402
 
+TWO_MODELS = ("generator, discriminator = DDP(torch.nn.Sequential(Scale(4), Scale(4)).to(device)), DDP(Scale(4).to(device))")
+TWO_MODELS_TWO_GROUPS = ("generator = DDP(torch.nn.Sequential(Scale(4), Scale(4)).to(device), process_group=first)\n"
+                         "discriminator = DDP(Scale(4).to(device), process_group=second)")
 # What a page's sample needs beside `common`: lines that run before it. "not run: WHY"; "cpu:" for one that reads what it
 # computes, since PyTorch's kernels compute nothing on the emulated GPU.
 PREPARE = {
@@ -60,6 +64,51 @@ PREPARE = {
     "hashing": "",
     "launchers": "not run: it needs Ray",
     "nvtx": "cpu:loader, z = [(x, y)] * 2, x\ngenerator = model",
+    "01": "", "02": "", "03": "", "09": "", "13": "", "14": "", "20": "", "22": "", "25": "", "28": "",
+    "04": TWO_MODELS,
+    "05": "def save():\n    pass",
+    "06": "right = left = 1 - rank",
+    "07": "def evaluate():\n    pass",
+    "08": "if rank:\n    raise SampleDone",
+    "10": "",
+    "11": "cpu:loader = [x] * (2 + rank)",
+    "12": "",
+    "15": TWO_MODELS,
+    "16": TWO_MODELS_TWO_GROUPS,
+    "17": "wide = torch.ones(4, 16, device=device)",
+    "18": "wide = torch.ones(4, 16, device=device)",
+    "19": "cpu:",
+    "21": "cpu:",
+    "23": "cpu:",
+    "24": "",
+    "26": "activation, gradient = x, y",
+    "27": "bucket = torch.ones(1 << 20, device=device)",
+    "29": "weights = torch.ones(64, device=device)",
+    "30": "cpu:",
+}
+# Of faulty samples: what runs before, and what runs after, which raises where the page's result is not what happened.
+BUSY = "import time\ntime.sleep(600 if rank == %d else 0)"     # lives on, so that the peers do not see it end
+FAULTY = {
+    "01": ("", ""), "02": ("", ""), "09": ("bare:", ""), "12": ("", ""), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
+    "04": (TWO_MODELS, ""),
+    "05": ("def save():\n    pass", BUSY % 1),
+    "06": ("right = left = 1 - rank", ""),
+    "07": ("def evaluate():\n    import time\n    time.sleep(600)", ""),
+    "10": ("cpu:", "assert sum(len(batch) for batch, in loader) == len(data)"),
+    "11": ("loader = [x] * (2 + rank)", ""),
+    "13": ("cpu:overflow, y = rank == 1, torch.zeros(4, 4)", "all_weights = [None] * world_size\n"
+           "dist.all_gather_object(all_weights, model.module.weight.sum().item())\nassert all_weights[0] != all_weights[1]"),
+    "15": (TWO_MODELS, ""),
+    "16": (TWO_MODELS_TWO_GROUPS, ""),
+    "17": ("wide = torch.ones(4, 16, device=device)", ""),
+    "18": ("wide = torch.ones(4, 16, device=device)", ""),
+    "19": ("def criterion(out, wanted):\n    if rank == 1:\n        raise torch.cuda.OutOfMemoryError('CUDA out of memory (made up)')\n"
+           "    return (out - wanted).mean()", BUSY % 1),
+    "23": ("cpu:", "assert not torch.equal(replica.weight, model.module.weight)"),
+    "26": ("activation, gradient = x, y", ""),
+    "27": ("bucket = torch.ones(1 << 20, device=device)", ""),
+    "29": ("weights = torch.ones(64, device=device)", ""),
+    "30": ("cpu:", ""),
 }
 
 
@@ -75,12 +124,15 @@ class Recorded:
 
 
 def samples():
-    """(page, line, text) of each Python sample, in order."""
+    """(page, line, text, result) of each Python sample, in order; the result is what a page says of its faulty sample, or None."""
     for path in sorted(glob.glob(os.path.join(ROOT, "docs", "**", "*.md"), recursive=True)):
         with open(path) as page:
             text = page.read()
         for match in re.finditer(r"^```python\n(.*?)^```$", text, re.M | re.S):
-            yield os.path.basename(path)[:-3], text.count("\n", 0, match.start()) + 1, match.group(1)
+            result = None
+            if text[:match.start()].endswith("\nFaulty:\n\n"):
+                result = re.match(r"\n*(.*)", text[match.end():])[1]
+            yield os.path.basename(path)[:-3], text.count("\n", 0, match.start()) + 1, match.group(1), result
 
 
 def common(groups, device):
@@ -98,7 +150,7 @@ def common(groups, device):
     gradients = torch.ones(64, device=device)
     names.update(
         torch=torch, dist=dist, os=os, contextlib=contextlib, timedelta=timedelta, Join=Join, DDP=DDP, DataLoader=DataLoader,
-        DistributedSampler=DistributedSampler, Scale=job.Scale, SampleDone=SampleDone, Recorded=Recorded, device=device,
+        DistributedSampler=DistributedSampler, Scale=job.Scale, Halves=job.Halves, SampleDone=SampleDone, Recorded=Recorded, device=device,
         rank=dist.get_rank(), world_size=dist.get_world_size(), first=groups[0], second=groups[1], model=model,
         optimizer=optimizer, criterion=lambda out, wanted: (out - wanted).square().mean(), gradients=gradients,
         communication=torch.cuda.Stream(), scaler=torch.amp.GradScaler("cuda"))
@@ -124,14 +176,34 @@ def run(page, line, text, groups):
     return "ran"
 
 
+def run_faulty(page, groups):
+    """Raises what the sample raises; never returns where it hangs."""
+    (text, line), = [(text, line) for of, line, text, result in samples() if of == page and result]
+    before, after = FAULTY[page]
+    on_host = before.startswith("cpu:")
+    if before == "bare:":       # nothing has created a communicator yet
+        names, before = {"torch": torch, "dist": dist}, ""
+    else:
+        names = common(groups, torch.device("cpu") if on_host else torch.device("cuda", torch.cuda.current_device()))
+    exec(before.removeprefix("cpu:"), names)
+    exec(compile("\n" * line + text, page + ".md", "exec"), names)
+    exec(after, names)
+    torch.cuda.synchronize()
+
+
 def main():
     rank = int(os.environ["RANK"])
     torch.cuda.set_device(rank)
+    failed, wanted = 0, sys.argv[1:]
+    if wanted[:1] == ["faulty"]:
+        dist.init_process_group("gloo" if FAULTY[wanted[1]][0].startswith("cpu:") else "nccl")
+        run_faulty(wanted[1], (dist.new_group(), dist.new_group()))
+        dist.destroy_process_group()
+        return
     dist.init_process_group("cpu:gloo,cuda:nccl")
     groups = dist.new_group(), dist.new_group()
-    failed, wanted = 0, sys.argv[1:]
-    for page, line, text in samples():
-        if wanted and page not in wanted:
+    for page, line, text, result in samples():
+        if result or (wanted and page not in wanted):
             continue
         try:
             outcome = run(page, line, text, groups)

@@ -2,7 +2,8 @@
 
     table.py BUILD [ROW...]                 the table; fails unless every row is as it should be (`make scenarios`)
     table.py BUILD --docs FOLDER [ROW...]   also writes a page for each row, with what was really seen
-    table.py --check FOLDER                 that the pages are there and their commands are those of scenarios.py
+    table.py --words FOLDER                 writes the words of all pages anew, from questions/, and keeps what was seen
+    table.py --check FOLDER                 that the pages have these words and the commands of scenarios.py
 """
 
 import os
@@ -51,8 +52,10 @@ ROWS = {
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ALONE_SECONDS = 15          # whoever has not ended by then hangs
 QUOTE_LINES = 6
-INTRODUCTION = ("This page shows how to reproduce the scenario, what a user sees of it without ddpcheck, what ddpcheck reports,",
-                "and the correct program.")
+QUESTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "questions")    # NN.md: what a page says in words
+SEEN = "## With the trainer"
+INTRODUCTION = ("What follows was run with ddptrain: what a user sees without ddpcheck, what ddpcheck reports, and the correct",
+                "program.")
 
 
 def command_of(name):
@@ -108,10 +111,29 @@ def faults_of_trainer(build):
     return {line.split("\t")[0]: line.split("\t")[column] for line in lines[1:]}
 
 
-def page(number, asked, parts, what):
-    lines = ["# %d. %s" % (number, asked[0].upper() + asked[1:]), "", *INTRODUCTION, ""]
+def words(number):
+    """The page's part above what was seen: the question, its answer, and how it looks in PyTorch."""
+    asked = ROWS[number][0]
+    with open(os.path.join(QUESTIONS, "%02d.md" % number)) as file:
+        text = file.read()
+    return "# %d. %s\n\n%s\n\n%s\n\n%s\n\n" % (number, asked[0].upper() + asked[1:], text.strip("\n"), SEEN, "\n".join(INTRODUCTION))
+
+
+def replace_words(folder):
+    with open(os.path.join(folder, "README.md"), "w") as file:
+        file.write(index())
+    for number in ROWS:
+        path = os.path.join(folder, "%02d.md" % number)
+        with open(path) as file:
+            seen = re.search(r"^### .*", file.read(), re.M | re.S)
+        with open(path, "w") as file:
+            file.write(words(number) + seen[0])
+
+
+def page(number, parts, what):
+    lines = []
     for name, symptom, quote, finding, is_twin in parts:
-        lines += ["## %s%s" % (name, ", correct" if is_twin else ""), "", "    " + command_of(name), ""]
+        lines += ["### %s%s" % (name, ", correct" if is_twin else ""), "", "    " + command_of(name), ""]
         if what.get(name):
             lines += [what[name][0].upper() + what[name][1:] + ".", ""]
         if symptom:
@@ -121,12 +143,12 @@ def page(number, asked, parts, what):
             lines += ["ddpcheck report:", "", *("    " + text if text else "" for text in first_finding(finding).splitlines()), ""]
         else:
             lines += ["ddpcheck finds nothing.", ""]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    return words(number) + "\n".join(lines).rstrip("\n") + "\n"
 
 
 def row(build, number, folder):
     """Prints the row; returns whether it is as it should be."""
-    asked, faults, twins = ROWS[number]
+    _, faults, twins = ROWS[number]
     parts, right, shown = [], True, []
     for name in faults + twins:
         is_twin = name in twins
@@ -146,14 +168,15 @@ def row(build, number, folder):
         print("%4s  %-28s %-14s %-12s %s" % (number if i == 0 else "", name, symptom, said if good else "WRONG", "" if good else said), flush=True)
     if folder and right:
         with open(os.path.join(folder, "%02d.md" % number), "w") as file:
-            file.write(page(number, asked, parts, faults_of_trainer(build)))
+            file.write(page(number, parts, faults_of_trainer(build)))
     return right
 
 
 def index():
-    lines = ["# Scenarios", "", "These pages show 30 failures that users of data-parallel training ask about. Each has a reproducer (a fault of",
-             "ddptrain), what a user sees of it, ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs",
-             "them all; the pages quote real output.", "",
+    lines = ["# Scenarios", "", "These pages answer 30 questions that users of data-parallel training ask. Each has the answer in three sentences, the",
+             "fault and its fix in PyTorch, and then the same with a reproducer (a fault of ddptrain): what a user sees of it, ddpcheck's",
+             "report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages quote real output; the",
+             "test docs_samples runs the PyTorch samples.", "",
              "| page | what happens | names in `make scenarios` |", "| --- | --- | --- |"]
     for number, (asked, faults, twins) in ROWS.items():
         lines.append("| [%d](%02d.md) | %s | %s |" % (number, number, asked, ", ".join(faults + twins)))
@@ -166,6 +189,7 @@ def check_pages(folder):
     for number, (_, faults, twins) in ROWS.items():
         with open(os.path.join(folder, "%02d.md" % number)) as file:
             text = file.read()
+        assert text.startswith(words(number)), "%02d.md has other words than questions/; write them anew: table.py --words %s" % (number, folder)
         for name in faults + twins:
             assert "    " + command_of(name) + "\n" in text, "%02d.md lacks %s; write it anew: table.py BUILD --docs %s %d" % (number, name, folder, number)
     stray = set(os.listdir(folder)) - {"%02d.md" % number for number in ROWS} - {"README.md"}
@@ -176,6 +200,9 @@ def main():
     arguments = sys.argv[1:]
     if arguments[0] == "--check":
         check_pages(arguments[1])
+        return
+    if arguments[0] == "--words":
+        replace_words(arguments[1])
         return
     folder = None
     if "--docs" in arguments:

@@ -1,10 +1,11 @@
 """Imports PyTorch once, then forks the ranks of one job after the other.
 
-server.py: reads lines of JSON {"case", "ranks", "environment", "folder"} and starts each as a process group of its own,
+server.py: reads lines of JSON {"program", "case", "ranks", "environment", "folder"} and starts each as a process group of its own,
 whose id it prints; what the ranks print goes to FOLDER/output.log, and their exit statuses, when all have ended, to
 FOLDER/statuses. A launcher that ends the others when one rank fails would hide who waited: this one does not."""
 
 import functools
+import importlib
 import json
 import os
 import socket
@@ -18,12 +19,13 @@ import torch._dynamo  # noqa: F401  (what an optimizer's first step imports: onc
 def rank_main(order, rank, port):
     os.environ.update(order["environment"], RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(order["ranks"]),
                       MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    sys.argv = ["job.py", order["case"]]
+    program = importlib.import_module(order["program"])
+    sys.argv = [order["program"] + ".py", *order["case"].split()]
     if order["case"] in job.ENDINGS:
-        job.main()
+        program.main()
         return
     try:
-        job.main()
+        program.main()
         sys.stdout.flush()
         os._exit(0)
     except BaseException as error:
