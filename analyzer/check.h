@@ -88,12 +88,33 @@ enum {
 #define CODES_DIVERGED DC101, DC102, DC103, DC105, DC106, DC107, CODES_LOOPS
 #define CODES_WHY      CODES_DIVERGED, DC507, DC110, DC503
 
+/* What is seen of a side of a finding where a cause fits: one of these is enough. Words are
+ * separated by '|'; each is a part of a frame's function or file. */
+struct sign {
+    uint32_t signals;    /* SIGN_SIGNAL: it was killed by one of them */
+    bool failed;         /* it exited with a status that is not 0, or after an exception */
+    const char *absent;  /* frames of ranks that have not made the call */
+    const char *waiting; /* frames of ranks that have */
+    bool rank_0_alone;   /* in addition: the side is rank 0 and no other */
+};
+/* Frames of code that one rank runs alone, of data loaders and of compilers. A blank ends the
+ * function: autograd's own evaluate_function is none of them. */
+#define SIGN_RANK_0_WORK                                                            \
+    "evaluate |evaluate_model |validate |validation |save |save_model |save_check|" \
+    "state_dict|/torch/serialization.py|/distributed/checkpoint/"
+#define SIGN_LOADER                                  \
+    "/torch/utils/data/|/multiprocessing/queues.py|" \
+    "/multiprocessing/connection.py|/fsspec/"
+#define SIGN_COMPILER       "/torch/_dynamo/|/torch/_inductor/|/triton/"
+#define SIGN_SIGNAL(number) (1u << (number))
+
 /* A usual cause of a finding, and what to look at to tell it from the other causes. */
 struct cause {
     const char *what;
     const char *look;
+    struct sign sign; /* left out: what is recorded does not show it */
 };
-#define CAUSES(...) ((const struct cause[]){__VA_ARGS__, {NULL, NULL}})
+#define CAUSES(...) ((const struct cause[]){__VA_ARGS__, {NULL, NULL, {0}}})
 
 struct check {
     enum code code;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "cmd/report/report_cause.h"
 #include "cmd/report/report_faults.h"
 #include "lib/base/moment.h"
 
@@ -113,6 +114,14 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
     if (*finding->todo) {
         fputs("<p class=todo><span class=label>What to do</span> ", out);
         put_sentence(html, finding->todo);
+        fputs("</p>", out);
+    }
+    const struct cause *cause = report_cause(html->export->report, finding);
+    if (cause) {
+        fputs("<p class=todo><span class=label>Likely</span> ", out);
+        html_text(html, cause->what);
+        fputs(" <span class=label>Check</span> ", out);
+        html_text(html, cause->look);
         fputs("</p>", out);
     }
     fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));

@@ -8,6 +8,7 @@
 #include "cmd/json_values.h"
 #include "cmd/report/act_json.h"
 #include "cmd/report/not_checked.h"
+#include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
@@ -70,6 +71,12 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
                      "process", process_json(writer, side->process));
 }
 
+static json_t *cause_json(const struct report *report, const struct finding *finding)
+{
+    const struct cause *cause = report_cause(report, finding);
+    return cause ? json_pack("{s:s, s:s}", "what", cause->what, "check", cause->look) : json_null();
+}
+
 static void print_finding_json(void *context, const struct finding *finding)
 {
     struct json_writer *writer = context;
@@ -85,7 +92,7 @@ static void print_finding_json(void *context, const struct finding *finding)
     print_report_json(
         writer,
         json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
             "schema", "ddpcheck.finding/1", "code", finding->code, "title",
             check ? check->title : "", "severity", severity_name(finding->severity), "certainty",
             certainty_name(finding->certainty), "state",
@@ -93,9 +100,10 @@ static void print_finding_json(void *context, const struct finding *finding)
             finding->comm ? json_of_address(finding->comm) : json_null(), "number",
             finding->has_number ? json_of_count(finding->number) : json_null(), "ranks",
             json_of_ranks(&all), "what", json_of_text(finding->what), "todo",
-            json_of_text(finding->todo), "first", time_json(finding->first_ns), "last",
-            time_json(finding->last_ns), "times", json_of_count(finding->times), "fingerprint",
-            fingerprint_json(finding->fingerprint), "sides", sides));
+            json_of_text(finding->todo), "cause", cause_json(writer->report, finding), "first",
+            time_json(finding->first_ns), "last", time_json(finding->last_ns), "times",
+            json_of_count(finding->times), "fingerprint", fingerprint_json(finding->fingerprint),
+            "sides", sides));
     rankset_free(&all);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lib/base/moment.h"
 #include "cmd/report/report_faults.h"
+#include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
@@ -238,6 +239,25 @@ static void print_times(const struct text_writer *writer, const struct finding *
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
+/* The usual cause that fits what was seen, and how to be sure. */
+static void print_cause(const struct text_writer *writer, const struct finding *finding)
+{
+    struct page *page = writer->page;
+    const struct cause *cause = report_cause(writer->report, finding);
+    if (!cause)
+        return;
+    page_column(page, 2);
+    page_text(page, STYLE_STRONG, "Likely: ");
+    page->indent = 10;
+    page_words(page, STYLE_PLAIN, cause->what);
+    page_line(page);
+    page_column(page, 2);
+    page_text(page, STYLE_FAINT, "Check:  ");
+    page_words(page, STYLE_PLAIN, cause->look);
+    page_line(page);
+    page->indent = 8;
+}
+
 /* How to fix it, once for findings of one kind that follow each other. */
 static void print_fix(struct text_writer *writer, const struct finding *finding)
 {
@@ -252,6 +272,7 @@ static void print_fix(struct text_writer *writer, const struct finding *finding)
     page_text(page, STYLE_GOOD, "Fix:  ");
     page_sentence(page, STYLE_PLAIN, finding->todo);
     page_line(page);
+    print_cause(writer, finding);
     page_column(page, 2);
     page_text(page, STYLE_FAINT, "More: ");
     page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);

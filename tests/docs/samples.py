@@ -89,13 +89,13 @@ PREPARE = {
 # Of faulty samples: what runs before, and what runs after, which raises where the page's result is not what happened.
 BUSY = "import time\ntime.sleep(600 if rank == %d else 0)"     # lives on, so that the peers do not see it end
 FAULTY = {
-    "01": ("", ""), "02": ("", ""), "09": ("bare:", ""), "12": ("", ""), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
+    "01": ("", ""), "02": ("", ""), "09": ("bare:", ""), "12": ("", BUSY % 1), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
     "04": (TWO_MODELS, ""),
     "05": ("def save():\n    pass", BUSY % 1),
     "06": ("right = left = 1 - rank", ""),
     "07": ("def evaluate():\n    import time\n    time.sleep(600)", ""),
     "10": ("cpu:", "assert sum(len(batch) for batch, in loader) == len(data)"),
-    "11": ("loader = [x] * (2 + rank)", ""),
+    "11": ("loader = [x] * (2 + rank)", BUSY % 0),
     "13": ("cpu:overflow, y = rank == 1, torch.zeros(4, 4)", "all_weights = [None] * world_size\n"
            "dist.all_gather_object(all_weights, model.module.weight.sum().item())\nassert all_weights[0] != all_weights[1]"),
     "15": (TWO_MODELS, ""),

@@ -47,7 +47,7 @@ def run(server, line, page, ends):
 
 
 def check(server, line, page, result):
-    code = re.match(r"ddpcheck reports (DC\d+)\.$", result)
+    code = re.match(r"ddpcheck reports (DC\d+)[.,]", result)
     raises = re.match(r"PyTorch raises \"(.*)\"\.$", result)
     ended = run(server, line, page, not code)
     text = output(os.path.join(line.folder, page))

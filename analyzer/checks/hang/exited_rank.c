@@ -1,6 +1,7 @@
 /* exited_rank.c: closes the findings that a restart of the job got over. */
 #include "analyzer/checks/hang/exited_rank.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,17 +82,23 @@ const struct check check_exited_rank = {
     .causes = CAUSES(
         {"An exception that nobody caught; the rank exits with status 1.",
          "That rank's own log: the last traceback. 'torchrun' prints it as root cause with @record "
-         "on main."},
+         "on main.",
+         {.failed = true}},
         {"The kernel's out-of-memory killer or a container's memory limit (signal 9).",
          "dmesg ('Out of memory: Killed process'), memory.events of the cgroup, the pod's status "
-         "OOMKilled."},
+         "OOMKilled.",
+         {.signals = SIGN_SIGNAL(SIGKILL)}},
         {"A bus error in shared memory (signal 7): /dev/shm is full; containers have 64 MB by "
          "default.",
-         "df /dev/shm; docker run --shm-size, or an emptyDir of medium Memory."},
+         "df /dev/shm; docker run --shm-size, or an emptyDir of medium Memory.",
+         {.signals = SIGN_SIGNAL(SIGBUS)}},
         {"A crash in native code (signal 11, 6): an extension, a driver, an assertion.",
-         "A core file or TORCH_SHOW_CPP_STACKTRACES=1; 'ddpcheck stacks' if it is still there."},
+         "A core file or TORCH_SHOW_CPP_STACKTRACES=1; 'ddpcheck stacks' if it is still there.",
+         {.signals = SIGN_SIGNAL(SIGSEGV) | SIGN_SIGNAL(SIGABRT) | SIGN_SIGNAL(SIGILL) |
+                     SIGN_SIGNAL(SIGFPE)}},
         {"A time limit of the scheduler or a preemption (signal 15 on all ranks of a host).",
-         "The scheduler's log; all ranks of one host end within a second."}),
+         "The scheduler's log; all ranks of one host end within a second.",
+         {.signals = SIGN_SIGNAL(SIGTERM)}}),
     .source = "NCCL user guide, \"Error handling and communicator abort\"; PyTorch documentation, "
               "\"Error Propagation\" of torch.distributed.elastic",
     .example = "if (rank == 2)\n    abort();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "

@@ -113,13 +113,16 @@ const struct check check_late_rank = {
             "watchdog terminates.",
     .causes = CAUSES(
         {"One rank evaluates, logs or writes a checkpoint while the others go on to the next step.",
-         "The late rank's Python lines are in that code."},
+         "The late rank's Python lines are in that code.",
+         {.absent = SIGN_RANK_0_WORK}},
         {"Inputs of very different length (sequence length, image size).",
          "The late rank changes from step to step, and is busy on its GPU."},
         {"A slow disk or network file system under one rank's loader.",
-         "The late rank is in the loader's queue, its workers in read()."},
+         "The late rank is in the loader's queue, its workers in read().",
+         {.absent = SIGN_LOADER}},
         {"Compilation or autotuning on one rank (torch.compile, cuDNN benchmark, Triton).",
-         "The late rank is in the compiler; it happens in the first steps, or after a new shape."}),
+         "The late rank is in the compiler; it happens in the first steps, or after a new shape.",
+         {.absent = SIGN_COMPILER}}),
     .source = "PyTorch documentation, init_process_group: timeout, by default 10 minutes with NCCL",
     .example = "if (rank == 0)\n    evaluate(model);        /* for minutes, on this rank's GPU "
                "alone */\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "

@@ -32,19 +32,23 @@ const struct check check_missing_rank = {
          "the ranks."},
         {"An exception caught on one rank, which then retries, logs or sleeps.",
          "The missing rank's stack is in an except block or in logging; its log has the "
-         "traceback."},
+         "traceback.",
+         {.failed = true, .absent = "/traceback.py|/logging/__init__.py"}},
         {"Early stopping or a break on a value that only this rank computed.",
          "The missing rank has left the loop: reduce the decision first."},
         {"Save, evaluation, FSDP's state_dict or a DDP forward under `if rank == 0`: some of these "
          "contain collectives.",
          "The waiting call is inside such a block (its Python lines are shown), or rank 0 alone "
-         "waits."},
+         "waits.",
+         {.absent = SIGN_RANK_0_WORK, .waiting = SIGN_RANK_0_WORK, .rank_0_alone = true}},
         {"SyncBatchNorm in eval() on some ranks; a `.item()`-guarded branch; torch.compile "
          "recompiling on one rank.",
-         "The waiting call is in a layer's forward, or the missing rank is in the compiler."},
+         "The waiting call is in a layer's forward, or the missing rank is in the compiler.",
+         {.absent = SIGN_COMPILER, .waiting = "SyncBatchNorm|sync_batch_norm"}},
         {"A data loader or file system that does not return.",
          "The missing rank's stack is in the loader's queue, in read() or in a lock of a worker "
-         "process."},
+         "process.",
+         {.absent = SIGN_LOADER}},
         {"A lost GPU or a stalled network: all ranks called the operation, and none makes "
          "progress.",
          "The kernel's log (dmesg: NVRM: Xid), the interface's error counters; NCCL_DEBUG=INFO "

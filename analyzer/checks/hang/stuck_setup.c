@@ -54,7 +54,8 @@ const struct check check_stuck_setup = {
     .causes = CAUSES(
         {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
          "above.",
-         "The finding names the ranks that never called; look for their processes and logs."},
+         "The finding names the ranks that never called; look for their processes and logs.",
+         {.failed = true}},
         {"The wrong network interface: NCCL picked one that other hosts can't reach (docker0, a "
          "VPN).",
          "NCCL_DEBUG=INFO prints 'NET/Socket : Using ...'; set NCCL_SOCKET_IFNAME."},

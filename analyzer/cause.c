@@ -1,0 +1,67 @@
+/* cause.c: which of a check's usual causes fits what was seen of a finding. */
+#include "analyzer/cause.h"
+
+#include <string.h>
+
+/* One of the words, which '|' separates, is in the text. */
+static bool has_word(const char *text, const char *words)
+{
+    while (*words) {
+        size_t bytes = strcspn(words, "|");
+        for (const char *at = text; *at; at++)
+            if (!strncmp(at, words, bytes))
+                return true;
+        words += bytes + (words[bytes] == '|');
+    }
+    return false;
+}
+
+static bool has_called(const struct finding_side *side)
+{
+    return side->act.did == DID_CALLED || side->act.did == DID_CALLED_IN_GROUP;
+}
+
+static bool is_rank_0_alone(const struct finding_side *side)
+{
+    return rankset_has(&side->ranks, 0) && rankset_count(&side->ranks) == 1;
+}
+
+static bool was_killed_by(const struct finding_side *side, uint32_t signals)
+{
+    const struct act *act = &side->act;
+    bool killed = act->did == DID_KILLED || act->did == DID_KILLED_FOR_MEMORY;
+    return killed && act->value > 0 && act->value < 32 && signals >> act->value & 1;
+}
+
+static bool has_failed(const struct finding_side *side)
+{
+    const struct act *act = &side->act;
+    bool ended = act->did == DID_EXITED || act->did == DID_ENDING || act->did == DID_ABORTED;
+    return ended && (act->value > 0 || (act->name && *act->name));
+}
+
+static bool frames_show(const char *frames, const char *words)
+{
+    return words && frames && has_word(frames, words);
+}
+
+/* Each kind of sign says one thing of one side; rank 0 is looked at in addition. */
+static bool side_shows(const struct finding_side *side, const struct sign *sign, const char *frames)
+{
+    if (sign->rank_0_alone && !is_rank_0_alone(side))
+        return false;
+    if (was_killed_by(side, sign->signals) || (sign->failed && has_failed(side)))
+        return true;
+    const char *words = has_called(side) ? sign->waiting : sign->absent;
+    return frames_show(frames, words);
+}
+
+const struct cause *cause_seen(const struct check *check, const struct finding *finding,
+                               const char *const frames[FINDING_SIDES_MAX])
+{
+    for (const struct cause *cause = check->causes; cause && cause->what; cause++)
+        for (int i = 0; i < finding->sides; i++)
+            if (side_shows(&finding->side[i], &cause->sign, frames[i]))
+                return cause;
+    return NULL;
+}

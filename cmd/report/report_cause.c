@@ -1,0 +1,53 @@
+/* report_cause.c: which usual cause of a finding its ranks' ends and stacks show. */
+#include "cmd/report/report_cause.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/cause.h"
+#include "cmd/report/report_model.h"
+#include "lib/trace/site.h"
+
+/* All frames: those of libraries, which a report leaves out, show a data loader or a compiler. */
+static void add_frames(const struct report *report, const struct finding_side *side, uint64_t stack,
+                       bool is_address, FILE *out)
+{
+    struct frame *frame = stack ? malloc(SITE_FRAMES_MAX * sizeof *frame) : NULL;
+    int count = frame ? trace_frames(report->trace, side->process, stack, is_address, frame,
+                                     SITE_FRAMES_MAX)
+                      : 0;
+    for (int i = 0; i < count; i++)
+        fprintf(out, "%s %s\n", frame[i].function, frame[i].file);
+    free(frame);
+}
+
+/* Of the side's call and of where its ranks are now. The caller frees it; NULL: none is known. */
+static char *frames_of_side(const struct report *report, const struct finding_side *side)
+{
+    char *text = NULL;
+    size_t bytes;
+    bool is_address;
+    FILE *out = side->process >= 0 ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
+        return NULL;
+    add_frames(report, side, side->stack, side->stack_is_address, out);
+    uint64_t where = stack_of_where(report, side, &is_address);
+    if (where != side->stack)
+        add_frames(report, side, where, is_address, out);
+    fclose(out);
+    return text;
+}
+
+const struct cause *report_cause(const struct report *report, const struct finding *finding)
+{
+    const struct check *check = check_find(finding->code);
+    if (!check || !check->causes)
+        return NULL;
+    char *frames[FINDING_SIDES_MAX] = {NULL};
+    for (int i = 0; i < finding->sides; i++)
+        frames[i] = frames_of_side(report, &finding->side[i]);
+    const struct cause *cause = cause_seen(check, finding, (const char *const *)frames);
+    for (int i = 0; i < finding->sides; i++)
+        free(frames[i]);
+    return cause;
+}
