@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* One of the words, which '|' separates, is in the text. */
-static bool has_word(const char *text, const char *words)
+static bool cause_has_word(const char *text, const char *words)
 {
     while (*words) {
         size_t bytes = strcspn(words, "|");
@@ -16,7 +16,7 @@ static bool has_word(const char *text, const char *words)
     return false;
 }
 
-static bool has_called(const struct finding_side *side)
+static bool side_has_called(const struct finding_side *side)
 {
     return side->act.did == DID_CALLED || side->act.did == DID_CALLED_IN_GROUP;
 }
@@ -42,7 +42,7 @@ static bool has_failed(const struct finding_side *side)
 
 static bool frames_show(const char *frames, const char *words)
 {
-    return words && frames && has_word(frames, words);
+    return words && frames && cause_has_word(frames, words);
 }
 
 /* Each kind of sign says one thing of one side; rank 0 is looked at in addition. */
@@ -52,7 +52,7 @@ static bool side_shows(const struct finding_side *side, const struct sign *sign,
         return false;
     if (was_killed_by(side, sign->signals) || (sign->failed && has_failed(side)))
         return true;
-    const char *words = has_called(side) ? sign->waiting : sign->absent;
+    const char *words = side_has_called(side) ? sign->waiting : sign->absent;
     return frames_show(frames, words);
 }
 

@@ -9,8 +9,8 @@
 #include "lib/trace/site.h"
 
 /* All frames: those of libraries, which a report leaves out, show a data loader or a compiler. */
-static void add_frames(const struct report *report, const struct finding_side *side, uint64_t stack,
-                       bool is_address, FILE *out)
+static void cause_add_frames(const struct report *report, const struct finding_side *side,
+                             uint64_t stack, bool is_address, FILE *out)
 {
     struct frame *frame = stack ? malloc(SITE_FRAMES_MAX * sizeof *frame) : NULL;
     int count = frame ? trace_frames(report->trace, side->process, stack, is_address, frame,
@@ -30,10 +30,10 @@ static char *frames_of_side(const struct report *report, const struct finding_si
     FILE *out = side->process >= 0 ? open_memstream(&text, &bytes) : NULL;
     if (!out)
         return NULL;
-    add_frames(report, side, side->stack, side->stack_is_address, out);
+    cause_add_frames(report, side, side->stack, side->stack_is_address, out);
     uint64_t where = stack_of_where(report, side, &is_address);
     if (where != side->stack)
-        add_frames(report, side, where, is_address, out);
+        cause_add_frames(report, side, where, is_address, out);
     fclose(out);
     return text;
 }
