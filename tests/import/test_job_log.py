@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import shutil
 import subprocess
 
 from importer import Importer, main
@@ -126,6 +127,61 @@ class Inputs(Importer):
         os.mkfifo(os.path.join(self.folder, "logs", "left.pipe"))
         result = self.importing(os.path.join(self.folder, "logs"))
         self.assertEqual((result.status, list(result.codes())), (0, ["DC101"]))
+
+    def test_zstd(self):
+        """Alone, in several frames, and cut: what precedes the cut is read, and the cut is said."""
+        if not shutil.which("zstd"):
+            self.skipTest("no zstd program")
+        plain = self.write("job.log", self.lines)
+        packed = subprocess.run(["zstd", "-qc", plain], capture_output=True, check=True).stdout
+        self.assertEqual(list(self.importing(self.write("job.log.zst", packed)).codes()), ["DC101"])
+        with open(plain, "rb") as file:
+            halves = file.read().splitlines(keepends=True)
+        frames = b"".join(subprocess.run(["zstd", "-qc"], input=b"".join(part), capture_output=True, check=True).stdout
+                          for part in (halves[:3], halves[3:]))
+        database = os.path.join(self.folder, "stdin.db")
+        done = subprocess.run([os.path.join(main.build, "bin", "ddpcheck"), "import", "-q", "-o", database, "-"], input=frames,
+                              capture_output=True, timeout=100, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn('"DC101"', self.ddpcheck("report", "--json", database).stdout)
+        cut = self.importing(self.write("cut.zst", packed[:len(packed) - 8]))
+        self.assertEqual(cut.status, 2)
+        self.assertIn("cut.zst", cut.err)
+
+    def test_a_log_that_was_rotated(self):
+        """The oldest part has the highest number and is packed; each part alone says too little."""
+        parts = [self.lines[:3], self.lines[3:5], self.lines[5:]]
+        self.write("logs/job.log.2.gz", gzip.compress("".join(line + "\n" for line in parts[0]).encode()))
+        self.write("logs/job.log.1", parts[1])
+        self.write("logs/job.log", parts[2])
+        result = self.importing(os.path.join(self.folder, "logs"))
+        self.assertEqual((result.status, list(result.codes())), (0, ["DC101"]))
+
+    def test_a_log_beside_dumps(self):
+        """What a job's folder holds: each source speaks for itself, and what is none of them is said."""
+        shutil.copytree(self.data("flight_recorder/nccl-skip"), os.path.join(self.folder, "job"))
+        self.write("job/train.log", self.lines)
+        self.write("job/model.bin", bytes(range(256)) * 40)
+        result = self.importing(os.path.join(self.folder, "job"))
+        self.assertEqual(result.status, 2)
+        self.assertIn("model.bin", result.err)
+        sides = sorted([side["ranks"] for side in finding["sides"]] for finding in result.findings if finding["code"] == "DC101")
+        self.assertEqual(sides, [["0-1", "2"], ["0-2", "3"]])
+
+    def test_reports_of_ras_in_a_row(self):
+        """Three equal ones: it stands still. Counts that rise: it runs."""
+        def report(first, second):
+            return ["Communicators... (0.00s)", "=============", "", "Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors",
+                    "    #  in group  per comm  per node  per comm  in group", "    0         1         1         4         4         4   RUNNING  MISMATCH",
+                    "", "Warnings", "========", "", "#0-0 (27a079b828ff1a75) MISMATCH", "  Communicator ranks have different AllReduce operation counts",
+                    "  3 ranks have launched up to operation %d" % first,
+                    "  Rank 2 has launched up to operation %d -- GPU 2 managed by process 1650386 on node node1" % second, ""]
+        result = self.importing(self.write("ras.txt", 3 * report(64, 60)))
+        self.assertEqual(result.codes(), {"DC904": ["none"], "DC905": ["2", "0-1,3"]})
+        self.assertIn("3 reports in a row have the same counts", result.what("DC904"))
+        rising = self.importing(self.write("ras.txt", report(64, 60) + report(80, 79) + report(99, 98)))
+        self.assertEqual(rising.codes(), {"DC905": ["2", "0-1,3"]})
+        self.assertIn("98", rising.what("DC905"))
 
     def test_a_tail(self):
         """tail -c cuts the first line."""
