@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto,
+    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto, log,
                         flight-recorder
                         (default: all)
 
@@ -28,6 +28,7 @@ TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
 RECORD_BYTES = 128
 FLIGHT_RANKS, FLIGHT_ENTRIES = 1024, 2000
+LOG_MEGABYTES = (40, 400)
 KINETO_MEGABYTES, KINETO_TREE_MEGABYTES = 1000, 100
 TRAINING = ["--model", "gan", "--ranks", "2", "--iterations", "150", "--seed", "1"]
 
@@ -393,6 +394,36 @@ def kineto(bench):
                       % (name, seconds, cpu, os.path.getsize(path) / 1e6 / cpu, peak))
 
 
+def write_log(path, megabytes, has_calls):
+    """A job's log: NCCL's lines of calls, or a trainer's words with progress bars and a watchdog's report at its end."""
+    with open(path, "w") as file:
+        for rank in range(8):
+            file.write("n1:%d:%d [%d] NCCL INFO comm 0x55f0%d00 rank %d nranks 8 cudaDev %d busId %d000 commId 0x5ae77eb5ea4ec1ee - "
+                       "Init COMPLETE\n" % (100 + rank, 100 + rank, rank, rank, rank, rank, rank))
+        step, size = 0, 0
+        while size < megabytes * 10**6:
+            call = ("n1:%(p)d:%(p)d [%(r)d] NCCL INFO AllReduce: opCount %(s)x sendbuff 0x7f%(r)d000000 recvbuff 0x7f%(r)d000000 count 4096 "
+                    "datatype 7 op 0 root 0 comm 0x55f0%(r)d00 [nranks=8] stream 0x55%(r)d0\n")
+            words = "[rank%(r)d]:  %(s)d/100000 [00:03<10:00]\r{'loss': 0.25, 'step': %(s)d} words of a trainer that say nothing of calls\n"
+            size += file.write("".join((call if has_calls else words) % {"p": 100 + rank, "r": rank, "s": step} for rank in range(8)))
+            step += 1
+
+
+def log(bench):
+    bench.show("Importing logs of %d and %d MB: the memory does not grow as they do" % LOG_MEGABYTES)
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        path, database = os.path.join(folder, "job.log"), os.path.join(folder, "job.db")
+        for name, has_calls in (("calls of NCCL", True), ("other words", False)):
+            peaks = []
+            for megabytes in LOG_MEGABYTES:
+                write_log(path, megabytes, has_calls)
+                seconds, cpu, peak = measured([bench.tool, "import", "-q", "-o", database, path])
+                os.unlink(database)
+                peaks.append(peak)
+                bench.show("%-14s %4d MB %8.2f s, %7.2f s of processor, peak memory %8.1f MB" % (name, megabytes, seconds, cpu, peak))
+            bench.show("%-14s of %.0f times the size: %.1f times the memory" % (name, LOG_MEGABYTES[1] / LOG_MEGABYTES[0], peaks[1] / peaks[0]))
+
+
 def found_text(path, pattern):
     with open(path) as file:
         found = re.search(pattern, " ".join(file.read().split()))
@@ -429,7 +460,7 @@ def flight_recorder(bench):
 
 PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live,
-         "kineto": kineto, "flight-recorder": flight_recorder}
+         "kineto": kineto, "log": log, "flight-recorder": flight_recorder}
 
 
 def main():
