@@ -90,7 +90,7 @@ class Real(Importer):
             if os.path.basename(path) in ("wrapped-in-a-word.log", "containerd-parts.log") or any(set("\r\x1b") & set(line) for line in lines):
                 continue    # nothing can stand in the middle of a line; the others have it already
             plain = findings(self.write("x.log", "\n".join(lines) + "\n"))
-            for name, change in around[number % 5::5]:
+            for name, change in around[number % len(around)::len(around)]:
                 text = "".join(change(at, line) + "\n" for at, line in enumerate(lines))
                 with self.subTest(os.path.basename(path), around=name):
                     self.assertEqual(findings(self.write("x.log", text)), plain)
