@@ -32,6 +32,11 @@ static void draw_title(const struct app *app, const struct view_place *at, int w
         views[at->query.view].name, picture->now_ns ? state : "",
         picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
     int columns = width_of(right);
+    if (columns >= width) { /* the clock is what a narrow screen can do without */
+        snprintf(right, sizeof right, " %s  %s ", views[at->query.view].name,
+                 picture->now_ns ? state : "");
+        columns = width_of(right);
+    }
     screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, left);
     if (columns < width)
         screen_text(0, width - columns, columns, TONE_STRONG, LOOK_BAR, right);

@@ -53,6 +53,22 @@ void html_paragraphs(const struct html *html, const char *text)
         fprintf(html->out, "</%s>", open);
 }
 
+/* A long path is broken behind a "/", never inside a name or the line's number. */
+static void put_path(const struct html *html, char *path)
+{
+    for (char *part = path; *part;) {
+        size_t bytes = strcspn(part, "/");
+        bytes += part[bytes] == '/';
+        char after = part[bytes];
+        part[bytes] = '\0';
+        html_text(html, part);
+        part[bytes] = after;
+        part += bytes;
+        if (*part && part > path + 1)
+            fputs("<wbr>", html->out);
+    }
+}
+
 static void put_frame(const struct html *html, const struct frame *frame)
 {
     char function[sizeof frame->function + 32], path[PATH_MAX];
@@ -61,7 +77,7 @@ static void put_frame(const struct html *html, const struct frame *frame)
     fputs("</code>", html->out);
     if (*frame->file) {
         fputs(" <span class=place>", html->out);
-        html_text(html, place_path(html->export, frame->file, path));
+        put_path(html, place_path(html->export, frame->file, path));
         if (frame->line > 0)
             fprintf(html->out, ":%d", frame->line);
         fputs("</span>", html->out);

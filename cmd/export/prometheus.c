@@ -56,9 +56,12 @@ static void put_label_value(const char *text, FILE *out)
 static void put_process_labels(const struct prometheus_writer *writer, int process, FILE *out)
 {
     const struct process_info *info = trace_process(writer->export->report->trace, process);
-    fputs("slurm_job_id=", out);
-    put_label_value(info->job, out);
-    fputs(",node=", out);
+    if (*info->job) { /* of Slurm: without it there is none */
+        fputs("slurm_job_id=", out);
+        put_label_value(info->job, out);
+        putc(',', out);
+    }
+    fputs("node=", out);
     put_label_value(info->host, out);
     if (info->rank >= 0)
         fprintf(out, ",rank=\"%d\"", info->rank);

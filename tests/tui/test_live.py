@@ -95,6 +95,26 @@ class Live(unittest.TestCase):
         finally:
             os.killpg(job.pid, signal.SIGKILL) if job.poll() is None else None
 
+    def test_all_views_at_all_sizes(self):
+        """Beside a job that hangs: no view is wider than the screen or lacks a key of the last line, whatever its size."""
+        job = subprocess.Popen([TOOL, "run", "-q", "--emulate", "4", "-o", self.path("trace"), "--", *HANGS],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            for columns, lines in (80, 24), (120, 40), (200, 60), (40, 10):
+                with self.terminal("%s tui --wait 60 trace" % TOOL, columns, lines) as terminal:
+                    terminal.wait("(?s)error DC201.*1 ?Now")
+                    for key, title in enumerate(("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory"), 1):
+                        terminal.keys(str(key))
+                        text = terminal.wait(title + "  live")
+                        screen = text.rstrip("\n").split("\n")
+                        self.assertEqual(len(screen), lines)
+                        self.assertLessEqual(max(map(len, screen)), columns)
+                        self.assertEqual(re.findall(r"[1-7]", screen[-1]), list("1234567"), screen[-1])
+                        self.assertRegex(screen[-1], r"\? .*q")
+        finally:
+            os.killpg(job.pid, signal.SIGKILL)
+            job.wait()
+
     def test_run_with_tui(self):
         with self.terminal("%s run --tui --emulate 4 -o trace -- %s" % (TOOL, " ".join(HANGS)), 120, 40) as terminal:
             self.looks_at_hang(terminal)

@@ -46,6 +46,9 @@ SCREENS = {
 }
 
 
+VIEW_TITLES = ("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory")
+
+
 class Screens(unittest.TestCase):
     maxDiff = None
 
@@ -85,6 +88,19 @@ class Screens(unittest.TestCase):
                 text = terminal.settled(pattern)
                 self.compare(name, text)
                 self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
+
+    def test_all_views_at_all_sizes(self):
+        for size in (80, 24), (120, 40), (200, 60), (40, 10):
+            texts = []
+            with self.subTest(size), self.terminal("missing", size) as terminal:
+                for key, title in enumerate(VIEW_TITLES, 1):
+                    terminal.wait("1 ?Now")
+                    terminal.keys(str(key))
+                    terminal.wait(title + "  finished")
+                    texts.append(terminal.settled("1 ?Now"))
+                text = "".join(texts)
+                self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
+                self.compare("all-%dx%d" % size, text)
 
     def test_keys_typed_ahead_wait_for_their_rows(self):
         """All keys at once: none is lost, and none acts on the view before."""
