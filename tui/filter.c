@@ -10,7 +10,7 @@
 enum { WORD_BYTES = 64 };
 
 /* "  3", "! 0-2,5", "▶ 0-2": the ranks behind the mark. */
-static bool has_rank(const char *cell, const char *value)
+static bool cell_has_rank(const char *cell, const char *value)
 {
     struct rankset ranks = {0};
     char *end;
@@ -25,7 +25,7 @@ static bool has_rank(const char *cell, const char *value)
     return found;
 }
 
-static bool is_titled(const struct column *column, const char *field)
+static bool is_column_titled(const struct column *column, const char *field)
 {
     return !strncasecmp(column->title, field, strlen(field));
 }
@@ -33,8 +33,8 @@ static bool is_titled(const struct column *column, const char *field)
 static bool holds_rank(const struct rows *rows, const struct row *row, const char *value)
 {
     for (int i = 0; i < rows->columns; i++)
-        if (row->cell[i].text && is_titled(&rows->column[i], "rank") &&
-            has_rank(row->cell[i].text, value))
+        if (row->cell[i].text && is_column_titled(&rows->column[i], "rank") &&
+            cell_has_rank(row->cell[i].text, value))
             return true;
     return false;
 }

@@ -234,8 +234,8 @@ static int load_acts(struct findings *findings, struct source *source, struct er
 }
 
 /* The user's line of the first side that has one; "" if none is known. Returns text. */
-static char *line_of(struct source *source, const struct tui_finding *finding, char *text,
-                     size_t bytes)
+static char *user_line_of(struct source *source, const struct tui_finding *finding, char *text,
+                          size_t bytes)
 {
     struct frame frame[SITE_FRAMES_MAX];
     *text = '\0';
@@ -259,8 +259,8 @@ static bool is_one_fault(struct source *source, const struct tui_finding *a,
         return false;
     if (a->fingerprint == b->fingerprint)
         return true;
-    return *line_of(source, a, line, sizeof line) &&
-           !strcmp(line, line_of(source, b, other, sizeof other));
+    return *user_line_of(source, a, line, sizeof line) &&
+           !strcmp(line, user_line_of(source, b, other, sizeof other));
 }
 
 static void unite_fault(struct tui_finding *kept, const struct tui_finding *other)

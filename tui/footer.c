@@ -16,7 +16,7 @@ static int columns_of(int view, int letters)
     return digit + (name < letters ? name : letters);
 }
 
-static int all_columns(int letters)
+static int footer_columns(int letters)
 {
     int columns = 0;
     for (int i = 0; i < VIEWS_NUMBERED; i++)
@@ -26,14 +26,14 @@ static int all_columns(int letters)
 
 const char *footer_rest(int width)
 {
-    bool long_fits = all_columns(LETTERS_MOST) + (int)strlen(rests[0]) <= width;
+    bool long_fits = footer_columns(LETTERS_MOST) + (int)strlen(rests[0]) <= width;
     return rests[long_fits ? 0 : 1];
 }
 
 int footer_letters(int width)
 {
     int rest = (int)strlen(footer_rest(width)), letters = LETTERS_MOST;
-    while (letters > LETTERS_LEAST && all_columns(letters) + rest > width)
+    while (letters > LETTERS_LEAST && footer_columns(letters) + rest > width)
         letters--;
     return letters;
 }

@@ -54,7 +54,7 @@ void html_paragraphs(const struct html *html, const char *text)
 }
 
 /* A long path is broken behind a "/", never inside a name or the line's number. */
-static void put_path(const struct html *html, char *path)
+static void put_breakable_path(const struct html *html, char *path)
 {
     for (char *part = path; *part;) {
         size_t bytes = strcspn(part, "/");
@@ -77,7 +77,7 @@ static void put_frame(const struct html *html, const struct frame *frame)
     fputs("</code>", html->out);
     if (*frame->file) {
         fputs(" <span class=place>", html->out);
-        put_path(html, place_path(html->export, frame->file, path));
+        put_breakable_path(html, place_path(html->export, frame->file, path));
         if (frame->line > 0)
             fprintf(html->out, ":%d", frame->line);
         fputs("</span>", html->out);

@@ -12,8 +12,8 @@ struct gathered_faults {
     bool merge;
 };
 
-static struct report_fault *find_fault(const struct report_faults *faults,
-                                       const struct fault_key *key)
+static struct report_fault *find_report_fault(const struct report_faults *faults,
+                                              const struct fault_key *key)
 {
     for (int i = 0; i < faults->count; i++)
         if (fault_is_same(&faults->fault[i].key, key))
@@ -35,7 +35,7 @@ static void gather_fault(void *context, const struct finding *finding)
     struct gathered_faults *gathered = context;
     struct report_faults *faults = gathered->faults;
     struct fault_key key = fault_of(gathered->report->trace, finding);
-    struct report_fault *known = gathered->merge ? find_fault(faults, &key) : NULL;
+    struct report_fault *known = gathered->merge ? find_report_fault(faults, &key) : NULL;
     if (known) {
         add_to_fault(known, finding);
         return;

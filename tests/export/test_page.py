@@ -15,7 +15,7 @@ from jobs import Jobs
 
 BUILD = sys.argv.pop(1)
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
-VOID = {"meta", "path"}
+VOID = {"wbr", "meta", "path"}
 OPTIONAL = {"li", "dt", "dd", "tr", "th", "td", "thead", "tbody", "p"}     # whose end may be left out
 
 
