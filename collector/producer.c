@@ -11,6 +11,25 @@ static const uint64_t lost_interval_ns =
 static const uint64_t progress_interval_ns =
     200000000; /* progress is reported after the records before it, but not later than this */
 
+/* In the database the newest records of a segment have two numbers behind those of the rings: the
+ * position and what was missed. */
+static unsigned newest_number(unsigned segment)
+{
+    return RING_SEGMENTS_MAX * RING_KINDS + 2 * segment;
+}
+
+static int resume_newest(struct producer *producer, unsigned segment, struct store *store,
+                         struct error *err)
+{
+    struct newest_position *stored = &producer->stored_newest[segment];
+    unsigned number = newest_number(segment);
+    if (store_position_get(store, producer->process, number, &stored->position, err) < 0 ||
+        store_position_get(store, producer->process, number + 1, &stored->missed, err) < 0)
+        return -1;
+    ring_reader_newest_seek(producer->reader, segment, *stored);
+    return 0;
+}
+
 /* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there
  * were such rings, 0, or -1 with err. */
 static int resume_rings(struct producer *producer, struct store *store, struct error *err)
@@ -23,6 +42,11 @@ static int resume_rings(struct producer *producer, struct store *store, struct e
         if (store_position_get(store, producer->process, producer->rings, position, err) < 0)
             return -1;
         ring_reader_seek(producer->reader, producer->rings, *position);
+        unsigned segment = producer->rings / RING_KINDS;
+        if (producer->rings % RING_KINDS == 0 &&
+            segment < ring_reader_newest_segments(producer->reader) &&
+            resume_newest(producer, segment, store, err) < 0)
+            return -1;
     }
     return 1;
 }
@@ -112,6 +136,26 @@ static void tell_lost(struct producer *producer, struct record_batch *batch, uin
     producer->lost_reported_ns = now_ns;
 }
 
+/* After losses the analyzer can't count the collectives of a member: the process did. All that it
+ * recorded of them was taken. */
+static void tell_issued(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
+{
+    uint64_t lost = ring_reader_lost(producer->reader, RING_CONTROL);
+    if (lost == producer->issued_lost)
+        return;
+    for (unsigned i = 0; i < ring_reader_members(producer->reader); i++) {
+        struct ring_member_state member = ring_reader_member(producer->reader, i);
+        struct record record = make_notice(API_notice_reached, now_ns);
+        record.reached.comm = member.comm;
+        record.reached.rank = member.rank;
+        record.reached.issued = member.issued;
+        record.reached.done = UINT64_MAX;
+        if (!batch_add(batch, producer->process, &record))
+            return;
+    }
+    producer->issued_lost = lost;
+}
+
 static void tell_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     const struct liveness *liveness = &producer->liveness;
@@ -172,6 +216,8 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
             note_progress(producer, batch, now_ns);
         hashes_reported = tell_hashes(producer, batch, drained, now_ns);
         tell_lost(producer, batch, now_ns, ended && drained);
+        if (drained)
+            tell_issued(producer, batch, now_ns);
     }
     if (ended && drained && hashes_reported && !producer->end_reported)
         tell_end(producer, batch, now_ns);
@@ -204,6 +250,16 @@ int producer_store_positions(struct producer *producer, struct store *store, str
         if (store_position_set(store, producer->process, ring, position, err) < 0)
             return -1;
     }
+    unsigned segments = producer->reader ? ring_reader_newest_segments(producer->reader) : 0;
+    for (unsigned i = 0; i < segments && i < producer->rings / RING_KINDS; i++) {
+        struct newest_position now = ring_reader_newest_position(producer->reader, i);
+        unsigned number = newest_number(i);
+        if (now.position == producer->stored_newest[i].position)
+            continue;
+        if (store_position_set(store, producer->process, number, now.position, err) < 0 ||
+            store_position_set(store, producer->process, number + 1, now.missed, err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -213,6 +269,8 @@ int producer_stored(struct producer *producer, struct error *err)
         return 0;
     for (unsigned ring = 0; ring < producer->rings; ring++)
         producer->stored[ring] = ring_reader_position(producer->reader, ring);
+    for (unsigned i = 0; i < ring_reader_newest_segments(producer->reader); i++)
+        producer->stored_newest[i] = ring_reader_newest_position(producer->reader, i);
     if (ring_reader_publish(producer->reader, err) == 0)
         return 0;
     close_damaged(producer);

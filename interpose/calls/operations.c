@@ -118,6 +118,8 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
         buffers_record(thread, operation->recv);
     use_buffers(thread, call->api, &record, member);
     emit_enter(call, &record, stream);
+    if (member && operation->way == WAY_COLLECTIVE)
+        emit_issued(member);
     if (member && capture)
         graphs_add(capture, member, &record);
     if (member && shim.hashing) {
@@ -151,6 +153,7 @@ void operation_replay(struct recorded_call *call, struct local_member *member,
     if (!set_operation_member(call, &record, member, way_of(captured->api), stream))
         return;
     emit_enter(call, &record, stream);
+    emit_issued(member);
     if (call->slot != RECORD_NO_SLOT)
         thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
     emit_leave(call, ncclSuccess, 0);

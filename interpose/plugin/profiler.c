@@ -260,15 +260,17 @@ static void set_buffers(struct record *record, const struct profiler_task *task)
 /* Where the stream is not reported each communicator has one of its own: NCCL orders its launches.
  * It is not a handle of CUDA, so CUDA is not queried about it. */
 static void enter_task(struct recorded_call *call, struct record *record,
-                       const struct profiler_task *task, const struct local_member *member)
+                       const struct profiler_task *task, struct local_member *member)
 {
     if (task->has_stream) {
         emit_enter(call, record, task->stream);
+        emit_issued(member);
         return;
     }
     emit_describe(call, record, RECORD_ENTER, NULL);
     record->stream = (uintptr_t)atomic_load_explicit(&member->handle, memory_order_relaxed);
     emit_late(call->thread, record);
+    emit_issued(member);
     call->enter = record->serial;
 }
 

@@ -32,14 +32,61 @@ void emit_late(struct shim_thread *thread, struct record *record)
     emit(thread, record, emit_ring(record->api));
 }
 
+/* Whether the end of a job is understood without older records of this class. */
+static bool can_be_spared(enum api_class class)
+{
+    switch (class) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+    case CLASS_GROUP:
+    case CLASS_WAIT:
+    case CLASS_QUERY:
+    case CLASS_EVENT:
+    case CLASS_MEMORY:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool emit(struct shim_thread *thread, const struct record *record, int ring)
 {
     if (!thread->segment) {
         atomic_fetch_add_explicit(&shim.file->lost_threads, 1, memory_order_relaxed);
         return false;
     }
-    uint32_t capacity = ring == RING_BULK ? shim.file->bulk_records : shim.file->control_records;
-    return ring_append(&thread->segment->ring[ring], thread->records[ring], capacity, record);
+    if (ring == RING_CONTROL)
+        return ring_append_control(shim.file, thread->segment, record,
+                                   can_be_spared(emit_class(record->api)));
+    return ring_append(&thread->segment->ring[ring], thread->records[ring], shim.file->bulk_records,
+                       record);
+}
+
+/* The member's entry in the ring file, made at its first collective. Of two threads that make one
+ * at once both are good. NULL if there is no room. */
+static struct ring_member *find_state(struct local_member *member)
+{
+    uint32_t index = atomic_load_explicit(&member->state, memory_order_relaxed);
+    if (index)
+        return &ring_members(shim.file)[index - 1];
+    if (atomic_load_explicit(&shim.file->member_next, memory_order_relaxed) >= shim.file->members)
+        return NULL;
+    index = atomic_fetch_add_explicit(&shim.file->member_next, 1, memory_order_relaxed);
+    if (index >= shim.file->members)
+        return NULL;
+    struct ring_member *state = &ring_members(shim.file)[index];
+    state->comm = member->comm;
+    state->rank = member->rank;
+    atomic_store_explicit(&state->ready, 1, memory_order_release);
+    atomic_store_explicit(&member->state, index + 1, memory_order_relaxed);
+    return state;
+}
+
+void emit_issued(struct local_member *member)
+{
+    struct ring_member *state = member->rank >= 0 ? find_state(member) : NULL;
+    if (state)
+        ring_member_issued(state, atomic_load_explicit(&member->number, memory_order_relaxed));
 }
 
 bool emit_notice(struct shim_thread *thread, struct record *record, enum api api)

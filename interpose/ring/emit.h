@@ -48,7 +48,7 @@ static inline void emit_stamp(struct record *record)
     record->serial = atomic_fetch_add_explicit(&shim.file->serial, 1, memory_order_relaxed) + 1;
 }
 
-/* Appends. Returns false if the record was lost (it was counted). */
+/* Appends. Returns false if the record was lost (it was counted) or may yet be overwritten. */
 bool emit(struct shim_thread *thread, const struct record *record, int ring);
 
 /* A record that was kept as emit_describe made it, emitted now. */
@@ -61,6 +61,9 @@ bool emit_notice(struct shim_thread *thread, struct record *record, enum api api
 /* The same with another device than the thread's current one. */
 bool emit_notice_on(struct shim_thread *thread, struct record *record, enum api api,
                     int32_t device);
+
+/* The member's collectives below its next number were emitted, or lost. */
+void emit_issued(struct local_member *member);
 
 /* Emits a string once. Returns its id. */
 uint64_t emit_string(struct shim_thread *thread, const char *text, uint64_t bytes);

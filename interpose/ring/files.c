@@ -18,9 +18,9 @@
 
 enum {
     CONTROL_MIN = 256,
-    BULK_MIN = 512,
     SHARE =
         32, /* a segment takes at most this part of the budget: several ranks, several threads */
+    SHARE_PLENTY = 1024, /* and if it is larger than usual, this part */
     PROGRAMS_MAX = 100 /* that one process execs one after the other */
 };
 
@@ -42,7 +42,8 @@ static uint32_t hash_entries(void)
 
 static uint64_t header_bytes(void)
 {
-    uint64_t bytes = sizeof(struct ring_file) + hash_entries() * sizeof(struct hash_entry);
+    uint64_t bytes = sizeof(struct ring_file) + hash_entries() * sizeof(struct hash_entry) +
+                     RING_MEMBERS * sizeof(struct ring_member);
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
@@ -61,23 +62,35 @@ static int reserve(int fd, uint64_t offset, uint64_t bytes)
     return error;
 }
 
+struct capacities {
+    uint32_t control, bulk, newest;
+};
+
+static uint64_t bytes_of(const struct capacities *capacities)
+{
+    return ring_segment_bytes(capacities->control, capacities->bulk, capacities->newest);
+}
+
 /* Capacities by the budget: halved down to the minimum. What remains of the budget may be less than
  * the first segment, without which nothing of the process is recorded: it may take half of what is
- * free. 0 if not even that fits. */
-static void choose_capacities(uint32_t *control, uint32_t *bulk)
+ * free. Returns false if not even that fits. */
+static bool choose_capacities(struct capacities *capacities)
 {
     struct budget budget;
     budget_read(files.rings, &budget);
-    *control = RING_CONTROL_RECORDS;
-    *bulk = RING_BULK_RECORDS;
-    while (*control > CONTROL_MIN && ring_segment_bytes(*control, *bulk) > budget.total / SHARE) {
-        *control /= 2;
-        *bulk /= 2;
+    *capacities = (struct capacities){RING_RECORDS_MAX, RING_RECORDS_MAX, RING_NEWEST_RECORDS};
+    while (capacities->control > RING_CONTROL_RECORDS &&
+           bytes_of(capacities) > budget.total / SHARE_PLENTY) {
+        capacities->control /= 2;
+        capacities->bulk /= 2;
     }
-    *bulk = *bulk < BULK_MIN ? BULK_MIN : *bulk;
-    uint64_t bytes = header_bytes() + ring_segment_bytes(*control, *bulk);
-    if (bytes > budget.left && bytes > budget.free / 2)
-        *control = 0;
+    while (capacities->control > CONTROL_MIN && bytes_of(capacities) > budget.total / SHARE) {
+        capacities->control /= 2;
+        capacities->bulk /= 2;
+        capacities->newest /= 2;
+    }
+    uint64_t bytes = header_bytes() + bytes_of(capacities);
+    return bytes <= budget.left || bytes <= budget.free / 2;
 }
 
 /* The first one was in the budget when the file was made. */
@@ -173,9 +186,8 @@ static struct ring_segment *map_segment(int fd, uint32_t index)
 /* The file with its header filled in but for `ready`, or NULL with errno set. */
 static struct ring_file *create_ring_file(int fd)
 {
-    uint32_t control, bulk;
-    choose_capacities(&control, &bulk);
-    if (!control) {
+    struct capacities capacities;
+    if (!choose_capacities(&capacities)) {
         errno = ENOSPC;
         return NULL;
     }
@@ -193,9 +205,11 @@ static struct ring_file *create_ring_file(int fd)
     file->record_bytes = RECORD_BYTES;
     file->file_header_bytes = (uint32_t)header_bytes();
     file->hash_entries = hash_entries();
-    file->control_records = control;
-    file->bulk_records = bulk;
-    file->segment_bytes = ring_segment_bytes(control, bulk);
+    file->control_records = capacities.control;
+    file->bulk_records = capacities.bulk;
+    file->newest_records = capacities.newest;
+    file->members = RING_MEMBERS;
+    file->segment_bytes = bytes_of(&capacities);
     process_describe(&file->process);
     file->pid_namespace = process_pid_namespace();
     return file;

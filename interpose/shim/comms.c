@@ -116,6 +116,7 @@ struct local_member *comms_add(void *handle, const struct pending_init *init)
     atomic_store(&member->children, 0);
     atomic_store(&member->async, 0);
     atomic_store(&member->number, 0);
+    atomic_store(&member->state, 0);
     for (int i = 0; i < MEMBER_STREAMS; i++)
         atomic_store(&member->stream[i].ready, 0);
     reset_p2p(member);

@@ -35,6 +35,7 @@ struct local_member {
     _Atomic uint32_t children;  /* splits and shrinks so far */
     _Atomic int32_t async;      /* last asynchronous error that was recorded */
     _Atomic uint64_t number;    /* next collective */
+    _Atomic uint32_t state;     /* its struct ring_member, counted from 1; 0 none yet */
     _Atomic(_Atomic uint64_t *)
         p2p;            /* next number by peer: sends, receives, and one for peers out of range */
     uint32_t p2p_peers; /* peers that the array has room for */

@@ -4,14 +4,23 @@
  *
  *     struct ring_file     who the process is, the progress slots that the GPU writes
  *     struct hash_entry[]  payload hashes that the GPU writes (`hash_entries`, usually 0), to the
- * end of the header segment 0            one per thread: struct ring_segment, control records, bulk
- * records segment 1 ...        at ring_segment_offset(); the file grows as threads come
+ * end of the header
+ *     struct ring_member[] how many collectives each member has issued (`members`), likewise
+ *     segment 0            one per thread: struct ring_segment, control records, bulk records,
+ * newest records
+ *     segment 1 ...        at ring_segment_offset(); the file grows as threads come
  *
  * Each ring has one producer (the thread) and one consumer (the collector). head and tail only
- * grow; the record at position p lies at p % capacity. The producer never waits: if a ring is full
- * the newest record is dropped and counted in lost. The consumer moves tail only after what it
- * read is safely stored, and the store remembers the position, so that a collector killed between
- * the two neither loses nor doubles a record.
+ * grow; the record at position p lies at p % capacity. The producer never waits: if the bulk ring
+ * is full the newest record is dropped and counted in lost. The consumer moves tail only after what
+ * it read is safely stored, and the store remembers the position, so that a collector killed
+ * between the two neither loses nor doubles a record.
+ *
+ * The end of a job is what matters. A control record that finds no room goes to the segment's
+ * newest records, where it takes the place of the oldest; the consumer counts what it finds
+ * overwritten. The last quarter of the control ring is kept for what nothing can replace
+ * (communicators, strings, stacks), see ring_append_control. What a member issued is
+ * always in its struct ring_member, whatever was lost.
  *
  * Used inside the user's process: libc alone. */
 #ifndef DDPCHECK_RING_H
@@ -26,14 +35,19 @@
 enum { RING_CONTROL, RING_BULK, RING_KINDS };
 
 enum {
-    RING_VERSION = 1,
+    RING_VERSION = 2, /* version 1, without newest records and members, is read as well */
     RING_PAGE = 4096,
     RING_SEGMENTS_MAX =
         256, /* threads at one time; a segment is used again when its thread has ended */
     RING_SLOTS_MAX = 256,        /* (communicator member, stream) pairs with GPU progress */
     RING_HASHES = 2048,          /* payload hashes under way at one time, with --hash */
-    RING_CONTROL_RECORDS = 4096, /* defaults; smaller where the file system is small */
-    RING_BULK_RECORDS = 16384
+    RING_MEMBERS = 1024,         /* members whose state is kept */
+    /* What a thread gets where the file system is not small: 0.5 s at 33,000 control records a
+       second. Up to RING_RECORDS_MAX of each where there is plenty. */
+    RING_CONTROL_RECORDS = 16384,
+    RING_BULK_RECORDS = 16384,
+    RING_NEWEST_RECORDS = 4096,
+    RING_RECORDS_MAX = 65536
 };
 
 #define RING_MAGIC  "DDPRING1"
@@ -52,7 +66,27 @@ struct ring_segment {
                                 new thread takes it */
     _Atomic uint32_t thread; /* kernel thread id of the owner */
     struct ring ring[RING_KINDS];
-    _Alignas(RING_PAGE) struct record records[]; /* control, then bulk */
+    _Alignas(64) _Atomic uint64_t newest_head; /* by the producer; version 1 has 0 in all three */
+    _Alignas(64) _Atomic uint64_t newest_tail; /* by the consumer, as far as it is stored, */
+    _Atomic uint64_t newest_missed;            /* and how many of these it found overwritten */
+    _Alignas(RING_PAGE) struct record records[]; /* control, then bulk, then newest_slots */
+};
+
+enum { RECORD_WORDS = RECORD_BYTES / sizeof(uint64_t) };
+
+/* One of the newest records: read while it may be written. `state` is 2 * (position + 1) when the
+ * record of that position is complete, and odd while the next one is written. */
+struct newest_slot {
+    _Atomic uint64_t state;
+    _Atomic uint64_t word[RECORD_WORDS];
+};
+
+/* How far a member is, whatever became of its records. */
+struct ring_member {
+    _Alignas(32) _Atomic uint64_t issued; /* collectives numbered below this were issued */
+    uint64_t comm;
+    int32_t rank;
+    _Atomic uint32_t ready; /* 1: comm and rank are valid */
 };
 
 /* What a stream's collectives have reached; the GPU writes both words. */
@@ -127,14 +161,19 @@ struct ring_file {
     uint32_t locked; /* 1: while the process runs it has a write lock (fcntl) on the first byte. The
                         lock holds in all namespaces; a process that closes all its descriptors
                         loses it, but keeps the file open by its mapping */
+    uint32_t newest_records;      /* of each segment, a power of two */
+    uint32_t members;             /* room for this many */
+    _Atomic uint32_t member_next; /* entries given out; may be beyond `members` */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
 /* Whole pages, so that every segment is aligned as its type asks. */
-static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records)
+static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records,
+                                          uint32_t newest_records)
 {
     uint64_t bytes = sizeof(struct ring_segment) +
-                     ((uint64_t)control_records + bulk_records) * RECORD_BYTES;
+                     ((uint64_t)control_records + bulk_records) * RECORD_BYTES +
+                     newest_records * sizeof(struct newest_slot);
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
@@ -156,19 +195,95 @@ static inline struct record *ring_records(const struct ring_file *file,
     return segment->records + (kind == RING_BULK ? file->control_records : 0);
 }
 
-/* Appends a copy of `record`. Returns 1, or 0 if the ring was full (the loss is counted).
- * Only the segment's own thread may call it. */
-static inline int ring_append(struct ring *ring, struct record *records, uint32_t capacity,
-                              const struct record *record)
+static inline struct newest_slot *ring_newest(const struct ring_file *file,
+                                              struct ring_segment *segment)
+{
+    return (struct newest_slot *)(segment->records + file->control_records + file->bulk_records);
+}
+
+/* The first member; `members` of them. */
+static inline struct ring_member *ring_members(struct ring_file *file)
+{
+    return (struct ring_member *)(ring_hashes(file) + file->hash_entries);
+}
+
+/* Appends a copy of `record` if fewer than `limit` records wait. Returns 1, or 0. Only the
+ * segment's own thread may call it. */
+static inline int ring_append_below(struct ring *ring, struct record *records, uint32_t capacity,
+                                    uint64_t limit, const struct record *record)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= capacity) {
-        atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+    if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= limit)
         return 0;
-    }
     memcpy(&records[head & (capacity - 1)], record, sizeof *record);
     atomic_store_explicit(&ring->head, head + 1, memory_order_release);
     return 1;
+}
+
+/* The same up to the ring's capacity; a loss is counted. */
+static inline int ring_append(struct ring *ring, struct record *records, uint32_t capacity,
+                              const struct record *record)
+{
+    if (ring_append_below(ring, records, capacity, capacity, record))
+        return 1;
+    atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+    return 0;
+}
+
+/* Puts a record in the place of the oldest of the newest. The words are released one by one, so
+ * that a reader that sees one of them sees that the record is being written. */
+static inline void ring_append_newest(struct ring_segment *segment, struct newest_slot *slots,
+                                      uint32_t capacity, const struct record *record)
+{
+    uint64_t head = atomic_load_explicit(&segment->newest_head, memory_order_relaxed);
+    struct newest_slot *slot = &slots[head & (capacity - 1)];
+    uint64_t word[RECORD_WORDS];
+    memcpy(word, record, sizeof word);
+    atomic_store_explicit(&slot->state, 2 * head + 1, memory_order_relaxed);
+    for (unsigned i = 0; i < RECORD_WORDS; i++)
+        atomic_store_explicit(&slot->word[i], word[i], memory_order_release);
+    atomic_store_explicit(&slot->state, 2 * (head + 1), memory_order_release);
+    atomic_store_explicit(&segment->newest_head, head + 1, memory_order_release);
+}
+
+/* Copies the newest record at `position`. Returns 1, or 0 if another took its place. */
+static inline int ring_read_newest(struct newest_slot *slots, uint32_t capacity, uint64_t position,
+                                   struct record *record)
+{
+    struct newest_slot *slot = &slots[position & (capacity - 1)];
+    uint64_t word[RECORD_WORDS];
+    if (atomic_load_explicit(&slot->state, memory_order_acquire) != 2 * (position + 1))
+        return 0;
+    for (unsigned i = 0; i < RECORD_WORDS; i++)
+        word[i] = atomic_load_explicit(&slot->word[i], memory_order_acquire);
+    if (atomic_load_explicit(&slot->state, memory_order_relaxed) != 2 * (position + 1))
+        return 0;
+    memcpy(record, word, sizeof word);
+    return 1;
+}
+
+/* Appends a control record: to the control ring, or else to the newest records, which never
+ * refuse. What `can_be_spared` leaves a quarter of the ring to what can't. Returns whether it is
+ * sure to arrive. */
+static inline int ring_append_control(const struct ring_file *file, struct ring_segment *segment,
+                                      const struct record *record, int can_be_spared)
+{
+    uint32_t capacity = file->control_records;
+    uint64_t limit = can_be_spared ? capacity - capacity / 4 : capacity;
+    if (ring_append_below(&segment->ring[RING_CONTROL], segment->records, capacity, limit, record))
+        return 1;
+    ring_append_newest(segment, ring_newest(file, segment), file->newest_records, record);
+    return 0;
+}
+
+/* The member has issued collectives below `issued`. */
+static inline void ring_member_issued(struct ring_member *member, uint64_t issued)
+{
+    uint64_t before = atomic_load_explicit(&member->issued, memory_order_relaxed);
+    while (before < issued &&
+           !atomic_compare_exchange_weak_explicit(&member->issued, &before, issued,
+                                                  memory_order_release, memory_order_relaxed))
+        ;
 }
 
 #endif

@@ -16,7 +16,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS };
+#include "lib/trace/ring_newest.h"
+
+/* Sources of records: the rings, then the newest records of each segment. */
+enum { RINGS_MAX = RING_SEGMENTS_MAX * RING_KINDS, SOURCES_MAX = RINGS_MAX + RING_SEGMENTS_MAX };
 
 static const uint64_t patience_ns = 20000000; /* how long a missing serial is waited for */
 static const uint64_t hashes_interval_ns =
@@ -42,8 +45,12 @@ struct ring_reader {
         header_bytes; /* as checked; the file's may be overwritten at any time */
     unsigned rings;
     struct ring_cursor cursor[RINGS_MAX];
-    unsigned heap[RINGS_MAX],
-        heap_size; /* rings with records left, by the serial of the next one */
+    uint32_t newest_records; /* of each segment; 0: the file has none */
+    struct newest_reader newest[RING_SEGMENTS_MAX];
+    unsigned heap[SOURCES_MAX],
+        heap_size; /* sources with records left, by the serial of the next one */
+    unsigned members_max, members;
+    struct ring_member_state *member; /* room for members_max */
     uint64_t lost[RING_KINDS];
     unsigned hash_entries, hashes;
     struct ring_hash *hash; /* room for hash_entries; NULL without hashing */
@@ -91,6 +98,12 @@ static struct ring_segment *segment_of(const struct ring_reader *reader, unsigne
                                    ring / RING_KINDS * reader->segment_bytes);
 }
 
+static struct newest_slot *newest_of(const struct ring_reader *reader, unsigned segment)
+{
+    return (struct newest_slot *)(segment_of(reader, segment * RING_KINDS)->records +
+                                  reader->capacity[RING_CONTROL] + reader->capacity[RING_BULK]);
+}
+
 static const struct record *record_at(const struct ring_reader *reader, unsigned ring,
                                       uint64_t position)
 {
@@ -117,7 +130,7 @@ static int check_header(struct ring_reader *reader, struct error *err)
     if (memcmp(file->magic, RING_MAGIC, sizeof file->magic) != 0)
         return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC,
                          reader->path);
-    if (file->version != RING_VERSION || file->record_version < 1 ||
+    if (file->version < 1 || file->version > RING_VERSION || file->record_version < 1 ||
         file->record_version > RECORD_VERSION || file->record_bytes != RECORD_BYTES)
         return error_set(err,
                          "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use "
@@ -127,13 +140,18 @@ static int check_header(struct ring_reader *reader, struct error *err)
     reader->record_version = file->record_version;
     reader->capacity[RING_CONTROL] = file->control_records;
     reader->capacity[RING_BULK] = file->bulk_records;
+    /* What version 1 has there is not initialized in older files. */
+    reader->newest_records = file->version > 1 ? file->newest_records : 0;
+    reader->members_max = file->version > 1 ? file->members : 0;
     reader->segment_bytes = file->segment_bytes;
     reader->header_bytes = file->file_header_bytes;
     if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
         reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 ||
         reader->header_bytes % RING_PAGE ||
         reader->segment_bytes <
-            ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK]) ||
+            ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK],
+                               reader->newest_records) ||
+        (reader->newest_records && !is_capacity(reader->newest_records)) ||
         reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
         return error_set(err, "ring file %s is damaged: its header gives impossible sizes",
                          reader->path);
@@ -143,6 +161,11 @@ static int check_header(struct ring_reader *reader, struct error *err)
         return error_set(err,
                          "ring file %s is damaged: its header has no room for %u payload hashes",
                          reader->path, reader->hash_entries);
+    uint64_t hash_bytes = reader->hash_entries * sizeof(struct hash_entry);
+    if (reader->members_max > (reader->header_bytes - sizeof(struct ring_file) - hash_bytes) /
+                                  sizeof(struct ring_member))
+        return error_set(err, "ring file %s is damaged: its header has no room for %u members",
+                         reader->path, reader->members_max);
     reader->pid_namespace = file->pid_namespace;
     reader->locked = file->locked == 1;
     reader->process = file->process;
@@ -238,6 +261,9 @@ int ring_reader_open(struct ring_reader **result, const char *path, struct error
         if (!reader->hash || !reader->hash_reported)
             opened = error_set(err, "can't read ring file %s: out of memory", path);
     }
+    if (opened == RING_READER_OPEN && reader->members_max &&
+        !(reader->member = calloc(reader->members_max, sizeof *reader->member)))
+        opened = error_set(err, "can't read ring file %s: out of memory", path);
     if (opened == RING_READER_OPEN)
         *result = reader;
     else
@@ -253,6 +279,9 @@ void ring_reader_close(struct ring_reader *reader)
         munmap(reader->file, reader->mapped);
     if (reader->fd >= 0)
         close(reader->fd);
+    for (unsigned i = 0; i < RING_SEGMENTS_MAX; i++)
+        free(reader->newest[i].copy);
+    free(reader->member);
     free(reader->hash);
     free(reader->hash_reported);
     free(reader->path);
@@ -291,9 +320,16 @@ void ring_reader_release_descriptor(struct ring_reader *reader)
     reader->fd = -1;
 }
 
-static uint64_t serial_of(const struct ring_reader *reader, unsigned ring)
+static const struct record *next_of(const struct ring_reader *reader, unsigned source)
 {
-    return record_at(reader, ring, reader->cursor[ring].position)->serial;
+    if (source >= RINGS_MAX)
+        return newest_next(&reader->newest[source - RINGS_MAX], reader->newest_records);
+    return record_at(reader, source, reader->cursor[source].position);
+}
+
+static uint64_t serial_of(const struct ring_reader *reader, unsigned source)
+{
+    return next_of(reader, source)->serial;
 }
 
 /* Moves heap[at] down to its place. */
@@ -336,6 +372,8 @@ static int look_at_segments(struct ring_reader *reader, struct error *err)
         uint64_t tail = atomic_load_explicit(
             &segment_of(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
         reader->cursor[ring] = (struct ring_cursor){tail, tail};
+        if (reader->newest_records && ring % RING_KINDS == 0)
+            newest_begin(&reader->newest[ring / RING_KINDS], segment_of(reader, ring));
     }
     return 0;
 }
@@ -403,6 +441,42 @@ static void look_at_hashes(struct ring_reader *reader)
     reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
 }
 
+/* Before the heads as well: what a member has issued is in a ring seen by this look, or lost. */
+static void look_at_members(struct ring_reader *reader)
+{
+    unsigned given = atomic_load_explicit(&reader->file->member_next, memory_order_acquire);
+    struct ring_member *members = ring_members(reader->file);
+    reader->members = 0;
+    if (!reader->members_max)
+        return;
+    for (unsigned i = 0; i < given && i < reader->members_max; i++)
+        if (atomic_load_explicit(&members[i].ready, memory_order_acquire))
+            reader->member[reader->members++] = (struct ring_member_state){
+                .comm = members[i].comm,
+                .rank = members[i].rank,
+                .issued = atomic_load_explicit(&members[i].issued, memory_order_acquire),
+            };
+}
+
+static int look_at_newest(struct ring_reader *reader, struct error *err)
+{
+    for (unsigned i = 0; reader->newest_records && i < reader->rings / RING_KINDS; i++) {
+        struct newest_reader *newest = &reader->newest[i];
+        int waits = newest_look(newest, segment_of(reader, i * RING_KINDS), newest_of(reader, i),
+                                reader->newest_records);
+        if (waits < 0)
+            return error_set(err,
+                             waits == -1 ? "ring file %s is damaged: the newest records of a "
+                                           "thread were read further than they are written"
+                                         : "can't read ring file %s: out of memory",
+                             reader->path);
+        reader->lost[RING_CONTROL] += newest->missed;
+        if (waits)
+            reader->heap[reader->heap_size++] = RINGS_MAX + i;
+    }
+    return 0;
+}
+
 static int look_at_rings(struct ring_reader *reader, struct error *err)
 {
     reader->lost[RING_CONTROL] =
@@ -424,6 +498,8 @@ static int look_at_rings(struct ring_reader *reader, struct error *err)
         if (cursor->head != cursor->position)
             reader->heap[reader->heap_size++] = ring;
     }
+    if (look_at_newest(reader, err) < 0)
+        return -1;
     for (unsigned at = reader->heap_size / 2; at-- > 0;)
         sift(reader, at);
     return 0;
@@ -435,6 +511,7 @@ static int look(struct ring_reader *reader, struct error *err)
         return -1;
     look_at_slots(reader);
     look_at_hashes(reader);
+    look_at_members(reader);
     return look_at_rings(reader, err);
 }
 
@@ -475,19 +552,34 @@ struct taking {
     int max, count;
 };
 
+/* The first source's next record was taken. */
+static void advance(struct ring_reader *reader)
+{
+    unsigned source = reader->heap[0];
+    bool more;
+    if (source >= RINGS_MAX)
+        more = newest_advance(&reader->newest[source - RINGS_MAX], reader->newest_records);
+    else
+        more = ++reader->cursor[source].position != reader->cursor[source].head;
+    if (!more)
+        reader->heap[0] = reader->heap[--reader->heap_size];
+    sift(reader, 0);
+}
+
 static int take(struct ring_reader *reader, struct taking *taking, struct error *err)
 {
     while (taking->count < taking->max && reader->heap_size > 0) {
-        unsigned ring = reader->heap[0];
-        struct ring_cursor *cursor = &reader->cursor[ring];
+        unsigned source = reader->heap[0];
         struct record *record = &taking->records[taking->count];
-        *record = *record_at(reader, ring, cursor->position);
+        *record = *next_of(reader, source);
         if (reader->record_version == 1)
             record_from_version_1(record);
         if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
             record->phase > RECORD_LEAVE)
             return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64,
-                             reader->path, ring, cursor->position);
+                             reader->path, source,
+                             source < RINGS_MAX ? reader->cursor[source].position
+                                                : reader->newest[source - RINGS_MAX].position);
         if (hold_back(reader, record->serial)) {
             reader->held_back = true;
             return 0;
@@ -496,9 +588,7 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
         if (record->serial > reader->highest)
             reader->highest = record->serial;
         taking->count++;
-        if (++cursor->position == cursor->head)
-            reader->heap[0] = reader->heap[--reader->heap_size];
-        sift(reader, 0);
+        advance(reader);
     }
     return 0;
 }
@@ -543,6 +633,50 @@ void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t positi
         cursor->position = cursor->head = position;
 }
 
+unsigned ring_reader_newest_segments(const struct ring_reader *reader)
+{
+    return reader->newest_records ? reader->rings / RING_KINDS : 0;
+}
+
+struct newest_position ring_reader_newest_position(const struct ring_reader *reader,
+                                                   unsigned segment)
+{
+    const struct newest_reader *newest = &reader->newest[segment];
+    return (struct newest_position){newest->position, newest->missed};
+}
+
+/* What was found overwritten by the first look is found again by the next. */
+void ring_reader_newest_seek(struct ring_reader *reader, unsigned segment,
+                             struct newest_position stored)
+{
+    struct newest_reader *newest = &reader->newest[segment];
+    if (stored.position == 0)
+        return;
+    reader->resumed = true;
+    newest->position = newest->copied = stored.position;
+    newest->missed = stored.missed;
+}
+
+unsigned ring_reader_members(const struct ring_reader *reader)
+{
+    return reader->members;
+}
+
+struct ring_member_state ring_reader_member(const struct ring_reader *reader, unsigned index)
+{
+    return reader->member[index];
+}
+
+static void publish_newest(struct ring_reader *reader)
+{
+    for (unsigned i = 0; i < ring_reader_newest_segments(reader); i++) {
+        struct ring_segment *segment = segment_of(reader, i * RING_KINDS);
+        const struct newest_reader *newest = &reader->newest[i];
+        atomic_store_explicit(&segment->newest_tail, newest->position, memory_order_relaxed);
+        atomic_store_explicit(&segment->newest_missed, newest->missed, memory_order_relaxed);
+    }
+}
+
 static void publish_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_hashes(reader->file);
@@ -559,6 +693,7 @@ static int publish(struct ring_reader *reader, struct error *err)
 {
     (void)err;
     publish_hashes(reader);
+    publish_newest(reader);
     for (unsigned ring = 0; ring < reader->rings; ring++)
         atomic_store_explicit(&segment_of(reader, ring)->ring[ring % RING_KINDS].tail,
                               reader->cursor[ring].position, memory_order_release);

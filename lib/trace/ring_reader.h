@@ -56,6 +56,26 @@ uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring);
 /* Goes on at a position that was stored before, if that is further. */
 void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position);
 
+/* The newest records (ring.h) of segment 0, 1, ...: the next position to take, and how many before
+ * it had been overwritten. 0 segments where the file has none. */
+struct newest_position {
+    uint64_t position, missed;
+};
+unsigned ring_reader_newest_segments(const struct ring_reader *reader);
+struct newest_position ring_reader_newest_position(const struct ring_reader *reader,
+                                                   unsigned segment);
+void ring_reader_newest_seek(struct ring_reader *reader, unsigned segment,
+                             struct newest_position stored);
+
+/* Members whose state the process keeps, as of the last look: those numbered below `issued` were
+ * seen or lost by then. Their number, and one of them. */
+struct ring_member_state {
+    uint64_t comm, issued;
+    int32_t rank;
+};
+unsigned ring_reader_members(const struct ring_reader *reader);
+struct ring_member_state ring_reader_member(const struct ring_reader *reader, unsigned index);
+
 /* Gives the taken records' room back to the producer. Only when they are safely stored. */
 int ring_reader_publish(struct ring_reader *reader, struct error *err);
 

@@ -70,7 +70,7 @@ static void make_file(const char *rings, int threads)
     char path[4096];
     uint64_t ticks = start_ticks();
     snprintf(path, sizeof path, "%s/%d-%" PRIu64 RING_SUFFIX, rings, (int)getpid(), ticks);
-    uint64_t bytes = sizeof *file + (uint64_t)threads * ring_segment_bytes(CONTROL, BULK);
+    uint64_t bytes = sizeof *file + (uint64_t)threads * ring_segment_bytes(CONTROL, BULK, 0);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0)
         die(path);
@@ -84,7 +84,7 @@ static void make_file(const char *rings, int threads)
     file->file_header_bytes = sizeof *file;
     file->control_records = CONTROL;
     file->bulk_records = BULK;
-    file->segment_bytes = ring_segment_bytes(CONTROL, BULK);
+    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, 0);
     file->process = (struct process_info){.pid = getpid(),
                                           .rank = (int)(seed % 1000),
                                           .local_rank = -1,

@@ -11,7 +11,7 @@
 #include "lib/trace/ring_reader.h"
 #include "tests/unit/trace_files.h"
 
-enum { CONTROL = 16, BULK = 32, THREADS = 4 };
+enum { CONTROL = 16, BULK = 32, THREADS = 4, NEWEST = 8, MEMBERS = 4 };
 
 static struct ring_file *file;
 static uint64_t file_bytes;
@@ -23,7 +23,7 @@ static struct ring_segment *segment(uint32_t index)
 
 static struct ring_file *make(const char *path, uint32_t segments)
 {
-    file_bytes = sizeof *file + THREADS * ring_segment_bytes(CONTROL, BULK);
+    file_bytes = sizeof *file + THREADS * ring_segment_bytes(CONTROL, BULK, NEWEST);
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
@@ -37,7 +37,8 @@ static struct ring_file *make(const char *path, uint32_t segments)
     file->file_header_bytes = sizeof *file;
     file->control_records = CONTROL;
     file->bulk_records = BULK;
-    file->segment_bytes = ring_segment_bytes(CONTROL, BULK);
+    file->newest_records = NEWEST;
+    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, NEWEST);
     file->process = process_named("one", 1, 5000);
     file->segments = segments;
     file->ready = 1;
@@ -50,6 +51,13 @@ static int put(uint32_t thread, int kind, uint64_t serial)
     struct ring_segment *to = segment(thread);
     return ring_append(&to->ring[kind], ring_records(file, to, kind),
                        kind == RING_BULK ? BULK : CONTROL, &record);
+}
+
+/* As the shim does with a control record. */
+static int put_control(uint32_t thread, uint64_t serial, int can_be_spared)
+{
+    struct record record = {.serial = serial, .api = API_ncclAllReduce, .thread = thread};
+    return ring_append_control(file, segment(thread), &record, can_be_spared);
 }
 
 static struct ring_reader *open_reader(const char *path)
@@ -68,7 +76,7 @@ static struct ring_file *make_with_hashes(const char *path)
     make(path, 1);
     munmap(file, file_bytes);
     int fd = open(path, O_RDWR);
-    file_bytes = sizeof *file + RING_PAGE + THREADS * ring_segment_bytes(CONTROL, BULK);
+    file_bytes = sizeof *file + RING_PAGE + THREADS * ring_segment_bytes(CONTROL, BULK, NEWEST);
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
     file = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -312,6 +320,116 @@ static void a_file_cut_under_the_reader_is_an_error(void **state)
     ring_reader_close(reader);
 }
 
+/* The job went on while nobody read: its beginning and its end are kept, and what is between is
+ * counted. */
+static void the_newest_records_are_kept(void **state)
+{
+    enum { WRITTEN = 100, SPARED_FROM = CONTROL - CONTROL / 4 };
+    const char *path = scratch_path(state, "newest.ring");
+    make(path, 1);
+    for (uint64_t serial = 1; serial <= WRITTEN; serial++)
+        assert_int_equal(put_control(0, serial, 1), serial <= SPARED_FROM);
+    assert_true(put_control(0, WRITTEN + 1, 0)); /* there is room left for what can't be spared */
+    struct ring_reader *reader = open_reader(path);
+    struct record records[CONTROL + NEWEST];
+    struct error err = {""};
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
+    int count = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
+    assert_int_equal(count, SPARED_FROM + NEWEST + 1);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(records[i].serial,
+                         i < SPARED_FROM ? i + 1 : WRITTEN + 2 - (count - i));
+    assert_int_equal(ring_reader_lost(reader, RING_CONTROL), WRITTEN - SPARED_FROM - NEWEST);
+    assert_true(ring_reader_drained(reader));
+    assert_int_equal(ring_reader_publish(reader, &err), 0);
+    /* There is room in the ring again. */
+    assert_true(put_control(0, WRITTEN + 2, 1));
+    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
+    assert_int_equal(ring_reader_take(reader, records, 1, &err), 1);
+    assert_int_equal(records[0].serial, WRITTEN + 2);
+    ring_reader_close(reader);
+}
+
+/* A reader that ended between storing and publishing: the next goes on where the database says. */
+static void newest_records_are_neither_doubled_nor_counted_twice(void **state)
+{
+    enum { FIRST = 40, SECOND = 30 };
+    const char *path = scratch_path(state, "newest_again.ring");
+    make(path, 1);
+    for (uint64_t serial = 1; serial <= FIRST; serial++)
+        put_control(0, serial, 1);
+    struct ring_reader *reader = open_reader(path);
+    struct record records[CONTROL + NEWEST];
+    struct error err = {""};
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    int first = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
+    struct newest_position stored = ring_reader_newest_position(reader, 0);
+    uint64_t position = ring_reader_position(reader, 0);
+    ring_reader_close(reader);
+    assert_int_equal((uint64_t)first + stored.missed, FIRST);
+    for (uint64_t serial = FIRST + 1; serial <= FIRST + SECOND; serial++)
+        put_control(0, serial, 1);
+    reader = open_reader(path);
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    ring_reader_seek(reader, 0, position);
+    ring_reader_newest_seek(reader, 0, stored);
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    int second = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
+    assert_int_equal(second, NEWEST);
+    assert_int_equal(records[second - 1].serial, FIRST + SECOND);
+    assert_int_equal((uint64_t)(first + second) + ring_reader_lost(reader, RING_CONTROL),
+                     FIRST + SECOND);
+    ring_reader_close(reader);
+}
+
+static void members_are_read(void **state)
+{
+    const char *path = scratch_path(state, "members.ring");
+    make_with_hashes(path);
+    struct ring_reader *reader = open_reader(path);
+    struct error err = {""};
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    assert_int_equal(ring_reader_members(reader), 0);
+    ring_reader_close(reader);
+    file->hash_entries = 0;
+    file->members = MEMBERS;
+    struct ring_member *member = ring_members(file);
+    member[1].comm = 77;
+    member[1].rank = 3;
+    ring_member_issued(&member[1], 12);
+    ring_member_issued(&member[1], 11);
+    file->member_next = MEMBERS + 2; /* more asked for one than there is room for */
+    member[1].ready = 1;
+    reader = open_reader(path);
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    assert_int_equal(ring_reader_members(reader), 1);
+    struct ring_member_state found = ring_reader_member(reader, 0);
+    assert_true(found.comm == 77 && found.rank == 3 && found.issued == 12);
+    ring_reader_close(reader);
+    file->members = 1u << 30;
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    assert_non_null(strstr(err.text, "no room for"));
+}
+
+/* Files of version 1 end with the bulk records; the fields of later versions hold anything. */
+static void files_of_version_1_are_read(void **state)
+{
+    const char *path = scratch_path(state, "version1.ring");
+    make(path, 1);
+    file->version = 1;
+    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, 0);
+    file->members = 99;
+    assert_true(put(0, RING_CONTROL, 1));
+    struct ring_reader *reader = open_reader(path);
+    struct record record;
+    struct error err = {""};
+    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
+    assert_int_equal(ring_reader_newest_segments(reader), 0);
+    assert_int_equal(ring_reader_members(reader), 0);
+    assert_int_equal(ring_reader_take(reader, &record, 1, &err), 1);
+    ring_reader_close(reader);
+}
+
 int main(void)
 {
 #define WITH_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
@@ -322,6 +440,10 @@ int main(void)
         WITH_SCRATCH(losses_are_counted_and_not_waited_for),
         WITH_SCRATCH(reading_goes_on_where_it_was_stored),
         WITH_SCRATCH(records_of_version_1_are_read),
+        WITH_SCRATCH(the_newest_records_are_kept),
+        WITH_SCRATCH(newest_records_are_neither_doubled_nor_counted_twice),
+        WITH_SCRATCH(members_are_read),
+        WITH_SCRATCH(files_of_version_1_are_read),
         WITH_SCRATCH(damage_is_an_error),
         WITH_SCRATCH(a_file_cut_under_the_reader_is_an_error),
     };
