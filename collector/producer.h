@@ -22,9 +22,9 @@ struct producer {
     uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
     struct newest_position stored_newest[RING_SEGMENTS_MAX];
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
-    int open_calls;                                  /* calls entered and not left yet */
-    bool asked;     /* where its threads stand, and it has not answered yet */
-    bool said_exit; /* it wrote notice_exit */
+    int open_calls;       /* calls entered and not left yet */
+    bool asked;           /* where its threads stand, and it has not answered yet */
+    bool said_exit;       /* it wrote notice_exit */
     int exit_value;
     bool end_reported; /* notice_end is in the batch or stored */
 };

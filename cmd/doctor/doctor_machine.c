@@ -182,8 +182,8 @@ static void check_machine_nccl(struct diagnosis *diagnosis)
 static void check_memory(struct diagnosis *diagnosis)
 {
     struct statvfs status;
-    const double wanted = (double)ring_segment_bytes(RING_CONTROL_RECORDS, RING_BULK_RECORDS,
-                                                     RING_NEWEST_RECORDS);
+    const double wanted =
+        (double)ring_segment_bytes(RING_CONTROL_RECORDS, RING_BULK_RECORDS, RING_NEWEST_RECORDS);
     if (statvfs("/dev/shm", &status) < 0 || access("/dev/shm", W_OK) < 0) {
         diagnose(diagnosis, VERDICT_WARN,
                  "records go to TMPDIR or /tmp instead, which costs disk writes", "/dev/shm: %s",

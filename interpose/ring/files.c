@@ -21,7 +21,7 @@ enum {
     SHARE =
         32, /* a segment takes at most this part of the budget: several ranks, several threads */
     SHARE_PLENTY = 1024, /* and if it is larger than usual, this part */
-    PROGRAMS_MAX = 100 /* that one process execs one after the other */
+    PROGRAMS_MAX = 100   /* that one process execs one after the other */
 };
 
 static struct {
@@ -66,7 +66,7 @@ struct capacities {
     uint32_t control, bulk, newest;
 };
 
-static uint64_t bytes_of(const struct capacities *capacities)
+static uint64_t segment_bytes_of(const struct capacities *capacities)
 {
     return ring_segment_bytes(capacities->control, capacities->bulk, capacities->newest);
 }
@@ -80,16 +80,17 @@ static bool choose_capacities(struct capacities *capacities)
     budget_read(files.rings, &budget);
     *capacities = (struct capacities){RING_RECORDS_MAX, RING_RECORDS_MAX, RING_NEWEST_RECORDS};
     while (capacities->control > RING_CONTROL_RECORDS &&
-           bytes_of(capacities) > budget.total / SHARE_PLENTY) {
+           segment_bytes_of(capacities) > budget.total / SHARE_PLENTY) {
         capacities->control /= 2;
         capacities->bulk /= 2;
     }
-    while (capacities->control > CONTROL_MIN && bytes_of(capacities) > budget.total / SHARE) {
+    while (capacities->control > CONTROL_MIN &&
+           segment_bytes_of(capacities) > budget.total / SHARE) {
         capacities->control /= 2;
         capacities->bulk /= 2;
         capacities->newest /= 2;
     }
-    uint64_t bytes = header_bytes() + bytes_of(capacities);
+    uint64_t bytes = header_bytes() + segment_bytes_of(capacities);
     return bytes <= budget.left || bytes <= budget.free / 2;
 }
 
@@ -209,7 +210,7 @@ static struct ring_file *create_ring_file(int fd)
     file->bulk_records = capacities.bulk;
     file->newest_records = capacities.newest;
     file->members = RING_MEMBERS;
-    file->segment_bytes = bytes_of(&capacities);
+    file->segment_bytes = segment_bytes_of(&capacities);
     process_describe(&file->process);
     file->pid_namespace = process_pid_namespace();
     return file;

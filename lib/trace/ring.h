@@ -39,9 +39,9 @@ enum {
     RING_PAGE = 4096,
     RING_SEGMENTS_MAX =
         256, /* threads at one time; a segment is used again when its thread has ended */
-    RING_SLOTS_MAX = 256,        /* (communicator member, stream) pairs with GPU progress */
-    RING_HASHES = 2048,          /* payload hashes under way at one time, with --hash */
-    RING_MEMBERS = 1024,         /* members whose state is kept */
+    RING_SLOTS_MAX = 256, /* (communicator member, stream) pairs with GPU progress */
+    RING_HASHES = 2048,   /* payload hashes under way at one time, with --hash */
+    RING_MEMBERS = 1024,  /* members whose state is kept */
     /* What a thread gets where the file system is not small: 0.5 s at 33,000 control records a
        second. Up to RING_RECORDS_MAX of each where there is plenty. */
     RING_CONTROL_RECORDS = 16384,
@@ -66,9 +66,9 @@ struct ring_segment {
                                 new thread takes it */
     _Atomic uint32_t thread; /* kernel thread id of the owner */
     struct ring ring[RING_KINDS];
-    _Alignas(64) _Atomic uint64_t newest_head; /* by the producer; version 1 has 0 in all three */
-    _Alignas(64) _Atomic uint64_t newest_tail; /* by the consumer, as far as it is stored, */
-    _Atomic uint64_t newest_missed;            /* and how many of these it found overwritten */
+    _Alignas(64) _Atomic uint64_t newest_head;   /* by the producer; version 1 has 0 in all three */
+    _Alignas(64) _Atomic uint64_t newest_tail;   /* by the consumer, as far as it is stored, */
+    _Atomic uint64_t newest_missed;              /* and how many of these it found overwritten */
     _Alignas(RING_PAGE) struct record records[]; /* control, then bulk, then newest_slots */
 };
 

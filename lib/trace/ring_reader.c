@@ -148,9 +148,9 @@ static int check_header(struct ring_reader *reader, struct error *err)
     if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
         reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 ||
         reader->header_bytes % RING_PAGE ||
-        reader->segment_bytes <
-            ring_segment_bytes(reader->capacity[RING_CONTROL], reader->capacity[RING_BULK],
-                               reader->newest_records) ||
+        reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL],
+                                                   reader->capacity[RING_BULK],
+                                                   reader->newest_records) ||
         (reader->newest_records && !is_capacity(reader->newest_records)) ||
         reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
         return error_set(err, "ring file %s is damaged: its header gives impossible sizes",
@@ -162,8 +162,8 @@ static int check_header(struct ring_reader *reader, struct error *err)
                          "ring file %s is damaged: its header has no room for %u payload hashes",
                          reader->path, reader->hash_entries);
     uint64_t hash_bytes = reader->hash_entries * sizeof(struct hash_entry);
-    if (reader->members_max > (reader->header_bytes - sizeof(struct ring_file) - hash_bytes) /
-                                  sizeof(struct ring_member))
+    if (reader->members_max >
+        (reader->header_bytes - sizeof(struct ring_file) - hash_bytes) / sizeof(struct ring_member))
         return error_set(err, "ring file %s is damaged: its header has no room for %u members",
                          reader->path, reader->members_max);
     reader->pid_namespace = file->pid_namespace;
@@ -553,7 +553,7 @@ struct taking {
 };
 
 /* The first source's next record was taken. */
-static void advance(struct ring_reader *reader)
+static void pass_taken(struct ring_reader *reader)
 {
     unsigned source = reader->heap[0];
     bool more;
@@ -588,7 +588,7 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
         if (record->serial > reader->highest)
             reader->highest = record->serial;
         taking->count++;
-        advance(reader);
+        pass_taken(reader);
     }
     return 0;
 }

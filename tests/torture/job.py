@@ -67,6 +67,9 @@ class Job:
         return self.start([COUNTED, self.counts_path, str(self.ranks), str(loops), *options], LD_PRELOAD=SHIM, **environment)
 
     def start_collector(self):
+        # Without any producer it would end at once.
+        wait_until(lambda: self.rings() and os.path.isdir(self.rings()) and
+                   len([name for name in os.listdir(self.rings()) if name.endswith(".ring")]) >= self.ranks, "the ring files")
         return self.start([TOOL, "collect", self.trace])
 
     def rings(self):
@@ -109,7 +112,7 @@ class Job:
         found = []
         for pid, _, _ in self.counts():
             calls = dict(self.query("SELECT phase, count(*) FROM event JOIN process p ON p.id = event.process WHERE p.pid = ? AND api = "
-                                    "(SELECT id FROM api WHERE name = 'ncclAllReduce') GROUP BY phase", pid))
+                                    "(SELECT number FROM api WHERE name = 'ncclAllReduce') GROUP BY phase", pid))
             lost = self.query("SELECT max(coalesce(s.lost_control, 0)) FROM process_state s JOIN process p ON p.id = s.process "
                               "WHERE p.pid = ?", pid)
             found.append((calls.get(1, 0), calls.get(2, 0), lost[0][0] or 0 if lost else 0))

@@ -337,8 +337,7 @@ static void the_newest_records_are_kept(void **state)
     int count = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
     assert_int_equal(count, SPARED_FROM + NEWEST + 1);
     for (int i = 0; i < count; i++)
-        assert_int_equal(records[i].serial,
-                         i < SPARED_FROM ? i + 1 : WRITTEN + 2 - (count - i));
+        assert_int_equal(records[i].serial, i < SPARED_FROM ? i + 1 : WRITTEN + 2 - (count - i));
     assert_int_equal(ring_reader_lost(reader, RING_CONTROL), WRITTEN - SPARED_FROM - NEWEST);
     assert_true(ring_reader_drained(reader));
     assert_int_equal(ring_reader_publish(reader, &err), 0);
