@@ -5,6 +5,7 @@
 
 #include "lib/base/moment.h"
 #include "cmd/report/report_faults.h"
+#include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
@@ -239,6 +240,28 @@ static void print_times(const struct text_writer *writer, const struct finding *
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
+/* What holds in the job's version of NCCL: that of the first side whose process is known. */
+static void print_version_fact(const struct text_writer *writer, const struct finding *finding)
+{
+    const struct check *check = check_find(finding->code);
+    struct page *page = writer->page;
+    for (int i = 0; check && i < finding->sides; i++) {
+        int process = finding->side[i].process;
+        int version = process < 0 ? 0 : trace_process(writer->report->trace, process)->nccl_version;
+        const struct version_fact *fact = version_fact_find(check->code, version);
+        if (!fact)
+            continue;
+        page_column(page, 8);
+        page_format(page, STYLE_PLAIN, "With NCCL %d.%d.%d, which the job has:", version / 10000,
+                    version / 100 % 100, version % 100);
+        page_text(page, STYLE_PLAIN, " ");
+        page_words(page, STYLE_PLAIN, fact->words);
+        page_text(page, STYLE_PLAIN, ".");
+        page_line(page);
+        return;
+    }
+}
+
 /* The usual cause that fits what was seen, and how to be sure. */
 static void print_cause(const struct text_writer *writer, const struct finding *finding)
 {
@@ -272,6 +295,7 @@ static void print_fix(struct text_writer *writer, const struct finding *finding)
     page_text(page, STYLE_GOOD, "Fix:  ");
     page_sentence(page, STYLE_PLAIN, finding->todo);
     page_line(page);
+    print_version_fact(writer, finding);
     print_cause(writer, finding);
     page_column(page, 2);
     page_text(page, STYLE_FAINT, "More: ");
