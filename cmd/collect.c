@@ -50,6 +50,8 @@ static int go_to_background(const char *directory, struct error *err)
         null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (log < 0 || null < 0)
         return error_set(err, "can't open %s: %s", log < 0 ? path : "/dev/null", strerror(errno));
+    if (!directory_file_is_plain(log))
+        return error_set(err, "%s is a link, or no plain file: nothing is written into it", path);
     pid_t child = fork();
     if (child < 0)
         return error_set(err, "can't start the collector: %s", strerror(errno));

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/trace_directory.h"
 #include "lib/base/terminal.h"
 #include "tui/tui.h"
 
@@ -49,10 +50,15 @@ static int start_child(struct child *child, int (*job)(void *context, int ready)
 {
     int ends[2];
     snprintf(child->log, sizeof child->log, "%s/output.log", directory);
-    int log = open(child->log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    int log = open(child->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log < 0)
         return error_set(err, "can't write the job's output to %s: %s", child->log,
                          strerror(errno));
+    if (!directory_file_is_plain(log) || ftruncate(log, 0) < 0) {
+        close(log);
+        return error_set(err, "can't write the job's output to %s: it is a link, or no plain file",
+                         child->log);
+    }
     if (pipe2(ends, O_CLOEXEC) < 0) {
         close(log);
         return error_set(err, "can't start the job: %s", strerror(errno));

@@ -64,6 +64,38 @@ static bool is_private_directory(const char *path)
            (status.st_mode & 077) == 0;
 }
 
+bool directory_file_is_plain(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1;
+}
+
+/* Nothing, or a plain file that has no other name. Its owner says nothing: a file server may
+ * replace root by another user. */
+static bool is_only_here(const char *path)
+{
+    struct stat status;
+    if (lstat(path, &status) < 0)
+        return errno == ENOENT;
+    return S_ISREG(status.st_mode) && status.st_nlink <= 1;
+}
+
+/* SQLite follows links, and writes what it finds at the end of them. */
+static int check_database(const char *database, struct error *err)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    char path[PATH_MAX + 16];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(path, sizeof path, "%s%s", database, suffixes[i]);
+        if (!is_only_here(path))
+            return error_set(err,
+                             "%s is a link, or no plain file: nothing is written into it; move it "
+                             "away, or give another trace directory",
+                             path);
+    }
+    return 0;
+}
+
 static bool read_line(const char *path, char *line, int bytes)
 {
     FILE *file = fopen(path, "re");
@@ -100,9 +132,17 @@ static int write_rings_file(const char *real, const char *file, char rings[PATH_
     snprintf(name, sizeof name, ".rings-%d", (int)getpid());
     if (join_path(temporary, real, name, err) < 0)
         return -1;
-    FILE *to = fopen(temporary, "we");
-    if (!to)
-        return error_set(err, "can't write %s: %s", temporary, strerror(errno));
+    /* What lies there under the name of a file of ours is left over, or a trap. */
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *to = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!to) {
+        error_set(err, "can't write %s: %s", temporary, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    fchmod(fd, directory_mode() & 0640);
     int failed = fprintf(to, "%s\n", rings) < 0;
     failed |= fclose(to) != 0;
     if (!failed && link(temporary, file) < 0) {
@@ -163,6 +203,13 @@ static int take_lock(const char *path, const char *host, struct error *err)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_set(err, "can't open %s: %s", path, strerror(errno));
+    if (!directory_file_is_plain(fd)) {
+        close(fd);
+        return error_set(err,
+                         "%s is a link, or no plain file: nothing is written into it; move it "
+                         "away, or give another trace directory",
+                         path);
+    }
     /* A shim that only looks whether someone holds the lock holds it for a moment itself. */
     for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
         int number = errno;
@@ -211,7 +258,8 @@ int directory_claim(const char *real, struct directory_claim *claim, int *holder
         snprintf(name, sizeof name, "%s-%08x.db", host, rings_key(rings));
     else
         snprintf(name, sizeof name, "%s.db", host);
-    if (claim->first_lock != -1 && join_path(claim->database, real, name, err) == 0)
+    if (claim->first_lock != -1 && join_path(claim->database, real, name, err) == 0 &&
+        check_database(claim->database, err) == 0)
         return 0;
     directory_release(claim);
     return -1;
@@ -235,6 +283,12 @@ int directory_move_database(const char *real, const char *database, const char *
     if (mkdir(old, directory_mode()) < 0 && errno != EEXIST)
         return error_set(err, "can't make %s for the database of the job before: %s", old,
                          strerror(errno));
+    struct stat status;
+    if (lstat(old, &status) < 0 || !S_ISDIR(status.st_mode))
+        return error_set(err,
+                         "%s is a link, or no directory: the database of the job before is not "
+                         "moved there; move it away",
+                         old);
     const char *slash = strrchr(database, '/');
     int length = (int)strlen(slash + 1) - 3; /* without ".db" */
     for (int i = 1; i < 1000; i++) {

@@ -46,6 +46,8 @@ struct directory_claim {
  */
 int directory_claim(const char *real, struct directory_claim *claim, int *holder,
                     struct error *err);
+/* The open file is a plain one that has one name: it is no other file that a hard link led to. */
+bool directory_file_is_plain(int fd);
 void directory_release(struct directory_claim *claim);
 
 /* Moves a database that nobody has open to DIR/old/<host>-<started>.db. Returns 0, or -1 with err.

@@ -117,7 +117,9 @@ static int publish_rings(const char *directory, const char *rings_file, char *ri
     if (length < 0 || (size_t)length >= sizeof paths.temporary)
         return ENAMETOOLONG;
     int text_bytes = snprintf(paths.text, sizeof paths.text, "%s\n", rings);
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* What lies there under the name of a file of ours is left over, or a trap. */
+    unlink(temporary);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return errno;
     fchmod(fd, directory_mode() & 0640);

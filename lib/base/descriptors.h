@@ -2,8 +2,12 @@
 #ifndef DDPCHECK_DESCRIPTORS_H
 #define DDPCHECK_DESCRIPTORS_H
 
+#include <stdbool.h>
+
 /* Raises the soft limit of open files to the hard one: the soft one is low for the sake of programs
  * that use select(). */
 void descriptors_raise(void);
+/* Fewer than `count` more files can be opened. */
+bool descriptors_are_few(int count);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/network_file_system.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 #include "lib/trace/store_internal.h"
@@ -266,12 +267,13 @@ int store_open(struct store **result, const char *path, struct error *err)
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
     if (check_schema(store, err) < 0)
         goto out;
-    /* Where a write-ahead log can't be kept (network file systems) SQLite stays with its rollback
-     * journal. */
-    if (execute(store,
-                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit "
-                "= 67108864",
-                err) < 0)
+    /* A write-ahead log's index is memory that only processes of one host share: readers on others
+     * would see a torn database. */
+    const char *journal = network_file_system(path) ? "PRAGMA journal_mode = DELETE"
+                                                    : "PRAGMA journal_mode = WAL";
+    if (execute(store, journal, err) < 0 ||
+        execute(store, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864", err) <
+            0)
         goto out;
     *result = store;
     return 0;

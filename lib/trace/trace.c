@@ -14,7 +14,7 @@
 #include "lib/trace/symbols.h"
 #include "lib/trace/trace_source.h"
 
-enum { STRING_BUCKETS = 1024 };
+enum { STRING_BUCKETS = 1024, FILES_OF_DATABASE = 3 /* with its log and the index of that */ };
 
 struct trace_process {
     struct process_info info;
@@ -64,7 +64,14 @@ static int add_source(struct trace *trace, const char *path, struct error *err)
         return error_set(err, "can't read %s: out of memory", path);
     trace->sources = more;
     if (source_open(&more[trace->source_count], path, err) < 0)
-        return -1;
+        return descriptors_are_few(FILES_OF_DATABASE)
+                   ? error_set(
+                         err,
+                         "can't open %s beside %d databases: no more files may be open; raise "
+                         "the limit (ulimit -n, or LimitNOFILE of the service), or read fewer "
+                         "databases at a time",
+                         path, trace->source_count)
+                   : -1;
     trace->source_count++;
     return 0;
 }
