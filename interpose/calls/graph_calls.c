@@ -120,7 +120,7 @@ void graph_launch_enter(struct recorded_call *call, cudaGraphExec_t exec, cudaSt
     if (!graphs_is_seen((uintptr_t)exec)) {
         struct recorded_call notice = *call;
         notice.api = API_notice_blind;
-        notice_blind(&notice, ncclSuccess, unseen);
+        notice_blind(&notice, ncclSuccess, UNSEEN_GRAPH, unseen);
         graphs_see((uintptr_t)exec);
     }
     struct graph_operations *list = graphs_take((uintptr_t)exec);

@@ -14,6 +14,7 @@
 #include "interpose/record/call.h"
 #include "interpose/memory/kernels.h"
 #include "interpose/progress/progress.h"
+#include "lib/trace/unseen.h"
 
 /* Collectives and point to point (operations.c). */
 enum operation_way { WAY_COLLECTIVE, WAY_SEND, WAY_RECV };
@@ -61,7 +62,8 @@ void redop_create_enter(struct recorded_call *call, const void *scalar, ncclData
 void redop_create_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
                         const ncclRedOp_t *op);
 void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t comm);
-void notice_blind(struct recorded_call *call, ncclResult_t result, const char *text);
+void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
+                  const char *text);
 
 /* What a call wrote to *handle, if it succeeded. */
 static inline uint64_t handle_of(ncclResult_t result, void *const *handle)

@@ -58,8 +58,10 @@ void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t 
     comms_premul_remove(comm, (int)op);
 }
 
-void notice_blind(struct recorded_call *call, ncclResult_t result, const char *text)
+void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
+                  const char *text)
 {
-    struct record record = {.range = {.text = emit_string(call->thread, text, strlen(text))}};
+    struct record record = {
+        .range = {.text = emit_string(call->thread, text, strlen(text)), .id = kind}};
     emit_point(call, &record, result, NULL);
 }

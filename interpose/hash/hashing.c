@@ -9,6 +9,7 @@
 #include "interpose/hash/hashing_kernel.h"
 #include "lib/trace/kinds.h"
 #include "interpose/shim/environment.h"
+#include "lib/trace/unseen.h"
 
 /* Why something is not hashed; each is emitted once. */
 enum reason { REASON_CAPTURE, REASON_NONBLOCKING, REASON_MEMORY, REASON_GROUP, REASONS };
@@ -27,7 +28,8 @@ static void emit_reason(struct shim_thread *thread, enum reason reason)
         1u << reason)
         return;
     const char *text = reason_text[reason];
-    struct record record = {.range = {.text = emit_string(thread, text, strlen(text))}};
+    struct record record = {
+        .range = {.text = emit_string(thread, text, strlen(text)), .id = UNSEEN_PAYLOADS}};
     emit_notice(thread, &record, API_notice_blind);
 }
 

@@ -12,6 +12,7 @@
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
 #include "kernels/payload.h"
+#include "lib/trace/unseen.h"
 
 #define KERNEL "_Z21ddpcheck_payload_hashPKvmiP13payload_foundmi"
 
@@ -65,7 +66,8 @@ static uint64_t report_reason(struct shim_thread *thread, const char *why)
     char text[160];
     int bytes = snprintf(text, sizeof text, "payloads (--hash): %s", why);
     problem_print(PROBLEM_HASHING, "payloads are not hashed: %s", why);
-    struct record blind = {.range = {.text = emit_string(thread, text, (uint64_t)bytes)}};
+    struct record blind = {
+        .range = {.text = emit_string(thread, text, (uint64_t)bytes), .id = UNSEEN_PAYLOADS}};
     emit_notice(thread, &blind, API_notice_blind);
     return blind.range.text;
 }

@@ -17,6 +17,7 @@
 #include "interpose/progress/progress_host.h"
 #include "interpose/real/resolve.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/unseen.h"
 
 enum kind {
     KIND_NONE,
@@ -340,6 +341,7 @@ static void report_replays(struct profiler_place place)
     if (!(atomic_fetch_or(&shim.profiled, PROFILED_REPLAYS) & PROFILED_REPLAYS)) {
         struct record record = {0};
         record.range.text = emit_string(call.thread, text, sizeof text - 1);
+        record.range.id = UNSEEN_GRAPH;
         emit_notice(call.thread, &record, API_notice_blind);
     }
     call_end(&call);

@@ -212,7 +212,7 @@ struct record {
         struct {             /* RANGE, notice_blind, notice_said, notice_exception */
             uint64_t text;   /* string id */
             uint64_t domain; /* NVTX's domain: string id of its name; 0 the default one */
-            uint64_t id;     /* Start, End: which range */
+            uint64_t id;     /* Start, End: which range; notice_blind: enum unseen */
         } range;
         struct { /* ddpcheck_save, _modify, _use; RECORD_NO_VERSION where the mark names none */
             uint64_t name;   /* string id: the tensor, layer or operation as the program calls it */

@@ -3,6 +3,7 @@ is needed; parts that need libddpcheck.so are left out where it was not built.""
 
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -123,11 +124,14 @@ def terminal(folder):
     trace = os.path.join(folder, "trace")
     pid, master = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)       # a shell can't trap what it finds ignored, as in the background
         os.execv(TOOL, [TOOL, "run", "-q", "-o", trace, "--", "sh", "-c", "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"])
     output = b""
     end = time.monotonic() + 300
     sent = False
     while time.monotonic() < end:
+        if not select.select([master], [], [], 1)[0]:
+            continue
         try:
             output += os.read(master, 1024)
         except OSError:
@@ -135,6 +139,9 @@ def terminal(folder):
         if b"ready" in output and not sent:
             os.write(master, b"\x03")
             sent = True
+    else:
+        os.kill(pid, signal.SIGTERM)
+        check("Ctrl-C", False, output)
     _, status = os.waitpid(pid, 0)
     check("Ctrl-C", os.waitstatus_to_exitcode(status) == 9 and b"caught" in output, status, output)
 

@@ -29,13 +29,13 @@ def matching(accept):
 
 
 def session_of(folder):
-    with open(folder + "/stat") as stat:
-        return int(stat.read().rpartition(")")[2].split()[3])
+    with open(folder + "/stat", "rb") as stat:
+        return int(stat.read().rpartition(b")")[2].split()[3])
 
 
 def has_argument(folder, argument):
-    with open(folder + "/cmdline") as command:
-        return argument in command.read().split("\0")
+    with open(folder + "/cmdline", "rb") as command:      # that of any process: it need not be text
+        return argument.encode() in command.read().split(b"\0")
 
 
 def kill(pid):

@@ -68,7 +68,7 @@ static void print_notice(const struct record *r)
         N(event.flags);
         break;
     case API_notice_blind:
-        N(range.text);
+        N(range.text), N(range.id);
         break;
     default: /* member */
         N(comm.comm), N(comm.parent), N(comm.nranks), N(comm.rank), N(comm.device), N(comm.gpu),

@@ -1,5 +1,6 @@
 """A hang shows where each rank's threads stand, whatever the stuck rank does and whoever has the GIL."""
 
+import concurrent.futures
 import sys
 
 from common import marked, places, pythons, run, short
@@ -63,13 +64,15 @@ def check_off(python):
 
 
 def main():
-    for python in pythons():
-        ways = STUCK if python == pythons()[-1] or sys.argv[2:] == ["all"] else ["sleep", "gil-read"]
-        for what in ways:
-            check(python, what)
-        print("%s: %s" % (python, ", ".join(ways)))
-    check_async(pythons()[-1])
-    check_off(pythons()[-1])
+    known = pythons()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:      # they wait for most of their time
+        checks = [pool.submit(check_async, known[-1]), pool.submit(check_off, known[-1])]
+        for python in known:
+            ways = STUCK if python == known[-1] or sys.argv[2:] == ["all"] else ["sleep", "gil-read"]
+            checks += [pool.submit(check, python, what) for what in ways]
+            print("%s: %s" % (python, ", ".join(ways)))
+        for done in checks:
+            done.result()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,10 @@
 /* unseen_calls.c: DC903: what can't be seen from the host, and which checks are weaker for it. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
+#include "lib/trace/unseen.h"
 
 enum { NCCL_KNOWN = 22899 }; /* the newest NCCL whose calls calls.def has: 2.28 */
 
@@ -41,30 +39,26 @@ static struct blind *blind_of(struct analyzer *analyzer, struct process *process
     return state_get(analyzer, &check_unseen_calls, OWNER_PROCESS, &process->states);
 }
 
-/* What is weaker for texts of the shim, by words in them; the last holds for all others. */
-static const struct {
-    const char *words, *weaker;
-} weaker_for[] = {
-    {"ncclDevCommCreate",
-     "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to DC210), "
-     "and their buffers are not checked (DC301 to DC310)"},
-    {"--hash", "their bytes are not compared (DC308, DC309, DC501 to DC503)"},
-    {"CUDA graph", "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
-                   "accesses are not checked (DC301 to DC310)"},
-    {"", ALL_OPERATIONS ", " ALL_MEMORY},
+/* What is missed, by kind of what was not seen. */
+static const char *const weaker_for[UNSEEN_KINDS] = {
+    [UNSEEN_ANYTHING] = ALL_OPERATIONS ", " ALL_MEMORY,
+    [UNSEEN_DEVICE_NCCL] =
+        "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to "
+        "DC210), and their buffers are not checked (DC301 to DC310)",
+    [UNSEEN_PAYLOADS] = "their bytes are not compared (DC308, DC309, DC501 to DC503)",
+    [UNSEEN_GRAPH] = "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
+                     "accesses are not checked (DC301 to DC310)",
 };
 
-/* The shim says so itself; its text names what is not seen. */
+/* The shim reports it: its text names what is not seen, its number which kind that is. */
 static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
 {
     struct process *process = event->process;
     const struct record *record = event->record;
     const char *text = process_string(process, record->range.text);
-    int i = 0;
-    while (!strstr(text, weaker_for[i].words))
-        i++;
+    uint64_t kind = record->range.id < UNSEEN_KINDS ? record->range.id : UNSEEN_ANYTHING;
     const struct act act = {.name = *text ? text : "something that the shim gave no name"};
-    blind_report(analyzer, process, &act, weaker_for[i].weaker, record_realtime(process, record));
+    blind_report(analyzer, process, &act, weaker_for[kind], record_realtime(process, record));
 }
 
 static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
