@@ -1,5 +1,5 @@
-/* unseen.h: what a notice_blind says that was not seen (record.range.id; its text names it for people).
- * The numbers are stored: new ones at the end. Records of earlier versions have 0. */
+/* unseen.h: what a notice_blind says that was not seen (record.range.id; its text names it for
+ * people). The numbers are stored: new ones at the end. Records of earlier versions have 0. */
 #ifndef DDPCHECK_UNSEEN_H
 #define DDPCHECK_UNSEEN_H
 
