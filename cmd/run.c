@@ -376,8 +376,9 @@ static void print_run_summary(const struct watched_run *run, const char *program
     }
     if (run->ranks == 0) {
         fprintf(stderr,
-                "ddpcheck: no NCCL call of the program was seen; to find out why: ddpcheck doctor "
-                "-- %s\n",
+                "ddpcheck: no NCCL call of the program was seen%s; to find out why: ddpcheck "
+                "doctor -- %s\n",
+                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
                 program);
         return;
     }

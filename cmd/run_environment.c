@@ -98,6 +98,9 @@ static int set_emulation(const struct run_environment *environment, struct error
                : 0;
 }
 
+/* The bare name finds the shim that is preloaded. NCCL 2.27.3 (PyTorch 2.8) takes no path. */
+static const char plugin_name[] = "libddpcheck.so";
+
 int run_environment_set(const struct run_environment *environment, struct error *err)
 {
     char shim[PATH_MAX];
@@ -114,7 +117,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
         set_variable("DDPCHECK_DIR", environment->directory, err) < 0 ||
         (environment->has_collector && set_variable("DDPCHECK_COLLECT", "run", err) < 0) ||
         (!(injection && injection[0]) && set_variable("NVTX_INJECTION64_PATH", shim, err) < 0) ||
-        (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", shim, err) < 0) ||
+        (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", plugin_name, err) < 0) ||
         (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
         (environment->stacks && set_variable("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
         (environment->cuda && set_variable("DDPCHECK_CUDA", environment->cuda, err) < 0) ||

@@ -2,9 +2,14 @@
 #include "emu/core/image.h"
 
 #include <ctype.h>
+#include <driver_types.h>
 #include <elf.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "emu/core/attributes.h"
+#include "emu/core/limits.h"
 
 enum { KERNEL_SYMBOL = 0x10 }; /* in st_other of a cubin's symbols */
 enum { PART_PTX = 1, PART_CUBIN = 2 };
@@ -29,7 +34,10 @@ struct part {
     uint16_t kind, version;
     uint32_t header_bytes;
     uint64_t bytes;
-    uint8_t between[24];
+    uint32_t packed_bytes, options;
+    uint16_t minor, major; /* of PTX: its version */
+    uint32_t architecture; /* 90: compute capability 9.0 */
+    uint32_t name, name_bytes;
     uint64_t flags;
 };
 
@@ -68,6 +76,67 @@ static bool read_cubin(struct visit *to, const char *image)
         if (sections[i].sh_type == SHT_SYMTAB)
             found = visit_symbols(to, image, sections, &sections[i]);
     return found;
+}
+
+/* Whether text of a PTX version can be compiled by the driver ("PTX ISA", Release Notes): CUDA 13.0
+ * takes up to 9.0, 12.9 up to 8.8, 12.8 up to 8.7. */
+static bool is_ptx_too_new(unsigned major, unsigned minor)
+{
+    int driver = emu_driver_version();
+    unsigned newest = driver >= 13000 ? 90 + (unsigned)(driver - 13000) / 10
+                                      : 80 + (unsigned)(driver % 1000) / 10 - (driver >= 12060);
+
+    return major * 10 + minor > newest;
+}
+
+/* Error 222 for text that is too new; error 209 for a fat binary with nothing for this device:
+ * machine code runs on later minor versions of its architecture, PTX on all later ones (CUDA
+ * programming guide, "Binary Compatibility", "PTX Compatibility"). */
+static int find_misfit(const struct fatbin *fatbin)
+{
+    const char *at = (const char *)fatbin + fatbin->header_bytes, *end = at + fatbin->bytes;
+    int error = cudaErrorNoKernelImageForDevice;
+
+    while ((size_t)(end - at) >= sizeof(struct part)) {
+        const struct part *part = (const struct part *)at;
+        bool older = part->architecture <= PTX_VERSION;
+
+        if (part->kind == PART_CUBIN && older && part->architecture / 10 == PTX_VERSION / 10)
+            return 0;
+        if (part->kind == PART_PTX && older && !is_ptx_too_new(part->major, part->minor))
+            return 0;
+        if (part->kind == PART_PTX && older)
+            error = cudaErrorUnsupportedPtxVersion;
+        if (part->header_bytes + part->bytes > (size_t)(end - at))
+            break;
+        at += part->header_bytes + part->bytes;
+    }
+    return error;
+}
+
+static int find_text_misfit(const char *text)
+{
+    unsigned major, minor;
+    const char *version = strstr(text, ".version");
+
+    return version && sscanf(version, ".version %u.%u", &major, &minor) == 2 &&
+                   is_ptx_too_new(major, minor)
+               ? cudaErrorUnsupportedPtxVersion
+               : 0;
+}
+
+int emu_image_misfit(const void *image)
+{
+    uint32_t magic;
+
+    memcpy(&magic, image, sizeof(magic));
+    if (magic == WRAPPER_MAGIC) {
+        image = ((const struct wrapper *)image)->fatbin;
+        memcpy(&magic, image, sizeof(magic));
+    }
+    if (magic == FATBIN_MAGIC)
+        return find_misfit(image);
+    return memcmp(image, ELFMAG, SELFMAG) ? find_text_misfit(image) : 0;
 }
 
 static bool is_name_letter(char letter)

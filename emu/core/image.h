@@ -15,4 +15,8 @@ enum emu_image emu_image_kernels(const void *image,
                                  bool (*each)(void *arg, const char *name, size_t length),
                                  void *arg);
 
+/* 0, or why the driver and the device can't use the image: cudaErrorUnsupportedPtxVersion,
+ * cudaErrorNoKernelImageForDevice. */
+int emu_image_misfit(const void *image);
+
 #endif

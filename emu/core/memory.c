@@ -302,13 +302,14 @@ void emu_memory_drop_device(int device, bool unmap)
 {
     pthread_rwlock_wrlock(&memory.lock);
     for (size_t i = memory.count; i-- > 0;) {
-        struct emu_range *range;
+        struct emu_range *range = memory.ranges[i];
+        bool registered = range->kind == EMU_MEMORY_REGISTERED;
 
-        if (memory.ranges[i]->device != device || memory.ranges[i]->kind != EMU_MEMORY_DEVICE)
+        if (range->device != device || (range->kind != EMU_MEMORY_DEVICE && !registered))
             continue;
-        range = take_out(i);
+        take_out(i);
         refund(range);
-        if (unmap)
+        if (unmap || registered) /* registered pages stay the program's */
             emu_memory_release(range);
         else
             free(range); /* the pages stay: a hung kernel may still be writing to them */

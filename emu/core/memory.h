@@ -50,7 +50,8 @@ int emu_memory_free_when_idle(void *pointer, unsigned kinds);
  * cudaErrorMemoryAllocation, cudaErrorInvalidValue. */
 int emu_memory_import(const struct emu_range *model);
 int emu_memory_unimport(void *pointer);
-/* Forgets all of a device's memory; its pages go only if `unmap` (nothing can be using them). */
+/* Forgets all of a device's memory, and what was registered for it; its pages go only if `unmap`
+ * (nothing can be using them). */
 void emu_memory_drop_device(int device, bool unmap);
 
 /* Copies what is known of the range around `pointer`. False if there is none; then *freed_device,

@@ -35,8 +35,12 @@ static bool add_kernel_name(void *arg, const char *name, size_t length)
 
 int emu_module_load(const void *image, struct emu_module **module)
 {
-    struct loading loading = {.module = calloc(1, sizeof(struct emu_module))};
+    struct loading loading = {.module = NULL};
 
+    loading.error = emu_image_misfit(image);
+    if (loading.error)
+        return loading.error;
+    loading.module = calloc(1, sizeof(struct emu_module));
     if (!loading.module)
         return cudaErrorMemoryAllocation;
     loading.module->image = emu_image_kernels(image, add_kernel_name, &loading);

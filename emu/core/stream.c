@@ -199,6 +199,17 @@ int emu_stream_append_wait(struct emu_stream *stream, struct emu_stream *other, 
     return error;
 }
 
+/* A call that would make the queue longer waits until there is room, as a GPU's channel has so many
+ * entries. */
+static int wait_for_room(struct emu_stream *stream)
+{
+    uint64_t pushed = atomic_load(&stream->pushed);
+
+    return pushed < EMU_QUEUE_MAX
+               ? 0
+               : emu_stream_wait_position(stream, pushed - EMU_QUEUE_MAX + 1, stream->device);
+}
+
 int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, void *arg,
                     void (*release)(void *))
 {
@@ -209,6 +220,8 @@ int emu_stream_push(struct emu_stream *stream, const char *name, emu_work *run, 
     if (atomic_load(&stream->capture))
         return emu_capture_add(stream, name, run, arg, release);
     error = emu_capture_forbids(stream);
+    if (!error)
+        error = wait_for_room(stream);
     return error ? error : emu_stream_append(stream, name, run, arg, release, NULL);
 }
 

@@ -15,6 +15,8 @@
 
 #include "emu/core.h"
 
+enum { EMU_QUEUE_MAX = 1024 }; /* items pending on a stream before a call waits for room */
+
 struct emu_capture;
 struct emu_device;
 struct emu_item;

@@ -74,6 +74,16 @@ static int run_memop(void *arg)
     return 0;
 }
 
+/* "cuStreamWriteValue doesn't support managed memory" (CUDA Driver API, Stream Memory Operations).
+ */
+static bool is_managed(uintptr_t address)
+{
+    struct emu_range range;
+
+    return emu_memory_look_up((const void *)address, &range, NULL) &&
+           range.kind == EMU_MEMORY_MANAGED;
+}
+
 static int push_memop(CUstream handle, struct memop model)
 {
     struct memop *operation;
@@ -83,7 +93,7 @@ static int push_memop(CUstream handle, struct memop model)
     if (!driver_stream(handle, &stream, &error))
         return error;
     model.device = stream->device;
-    if (model.address % model.bytes ||
+    if (model.address % model.bytes || is_managed(model.address) ||
         !emu_memory_reachable(model.device->index, (void *)model.address, model.bytes))
         return CUDA_ERROR_INVALID_VALUE;
     operation = malloc(sizeof(*operation));

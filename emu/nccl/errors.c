@@ -71,12 +71,21 @@ const char *ncclGetErrorString(ncclResult_t result)
     return (int)result >= 0 && result < ncclNumResults ? texts[result] : "unknown result code";
 }
 
+/* DDPCHECK_EMU_NCCL_VERSION=22703: rules that one release alone has. */
+int nccl_version(void)
+{
+    const char *text = getenv("DDPCHECK_EMU_NCCL_VERSION");
+    int version = text ? atoi(text) : 0;
+
+    return version > 0 ? version : NCCL_VERSION_CODE;
+}
+
 PUBLIC(ncclGetVersion);
 ncclResult_t ncclGetVersion(int *version)
 {
     if (!version)
         return fail(ncclInvalidArgument, "GetVersion : version argument is NULL");
-    *version = NCCL_VERSION_CODE;
+    *version = nccl_version();
     return ncclSuccess;
 }
 

@@ -14,4 +14,7 @@ ncclResult_t fail(ncclResult_t result, const char *format, ...)
     __attribute__((visibility("default"))) __typeof__(name) name; \
     extern __typeof__(name) p##name __attribute__((visibility("default"), alias(#name)))
 
+/* The release that is emulated, as ncclGetVersion gives it. */
+int nccl_version(void);
+
 #endif

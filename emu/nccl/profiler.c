@@ -13,6 +13,7 @@
 #include "emu/core.h"
 #include "emu/core/stream.h"
 #include "emu/nccl/datatypes.h"
+#include "emu/nccl/errors.h"
 
 enum { VERSIONS = 5 };
 
@@ -32,6 +33,8 @@ static _Thread_local struct {
     int depth;
 } group;
 
+enum { NO_PATHS_VERSION = 22703 }; /* this release alone takes names, and no paths */
+
 static void *open_plugin(void)
 {
     const char *name = getenv("NCCL_PROFILER_PLUGIN");
@@ -39,7 +42,7 @@ static void *open_plugin(void)
 
     if (!name)
         return dlopen("libnccl-profiler.so", RTLD_NOW | RTLD_LOCAL);
-    if (!strcasecmp(name, "none"))
+    if (!strcasecmp(name, "none") || (nccl_version() == NO_PATHS_VERSION && strchr(name, '/')))
         return NULL;
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library)

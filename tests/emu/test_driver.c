@@ -40,6 +40,31 @@ static void stream_writes_and_waits_for_values(void **state)
     free(page);
 }
 
+static void stream_writes_refuse_what_is_not_for_them(void **state)
+{
+    uint64_t *managed, *pinned, *page = aligned_alloc(4096, 4096);
+    CUdeviceptr address;
+
+    (void)state;
+    OK(cudaMallocManaged((void **)&managed, 64, cudaMemAttachGlobal));
+    CHECK(cuStreamWriteValue64(NULL, (CUdeviceptr)managed, 1, 0), CUDA_ERROR_INVALID_VALUE);
+    OK(cudaMallocHost((void **)&pinned, 64));
+    CHECK(cuStreamWriteValue64(NULL, (CUdeviceptr)pinned, 1, 0), CUDA_SUCCESS);
+    CHECK(cuStreamWriteValue64(NULL, (CUdeviceptr)pinned, 1, 2), /* a reserved flag */
+          CUDA_ERROR_INVALID_VALUE);
+    OK(cudaDeviceSynchronize());
+    OK(cudaFree(managed));
+    OK(cudaFreeHost(pinned));
+    /* A reset takes back what was registered. */
+    CHECK(cuMemHostRegister(page, 4096, CU_MEMHOSTREGISTER_DEVICEMAP), CUDA_SUCCESS);
+    CHECK(cuMemHostGetDevicePointer(&address, page, 0), CUDA_SUCCESS);
+    CHECK(cuStreamWriteValue64(NULL, address, 1, 0), CUDA_SUCCESS);
+    OK(cudaDeviceReset());
+    OK(cudaFree(NULL));
+    CHECK(cuStreamWriteValue64(NULL, address, 2, 0), CUDA_ERROR_INVALID_VALUE);
+    free(page);
+}
+
 static void pointers_tell_their_range(void **state)
 {
     char *memory;
@@ -173,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(stream_writes_and_waits_for_values, reset_devices),
+        cmocka_unit_test_setup(stream_writes_refuse_what_is_not_for_them, reset_devices),
         cmocka_unit_test_setup(pointers_tell_their_range, reset_devices),
         cmocka_unit_test_setup(contexts_follow_devices, reset_devices),
         cmocka_unit_test_setup(both_apis_share_objects, reset_devices),

@@ -150,6 +150,7 @@ static void cubins_and_fat_binaries_are_read(void **state)
                             .kind = 2,
                             .part_header_bytes = 64,
                             .part_bytes = sizeof(fatbin.cubin),
+                            .between = {0, (uint64_t)90 << 32},
                             .cubin = cubin};
     struct {
         uint32_t magic, version;
@@ -172,6 +173,47 @@ static void cubins_and_fat_binaries_are_read(void **state)
     CHECK(cuModuleGetFunction(&function, module, "_Z10add_scaledfPKfPfi"), CUDA_SUCCESS);
     launch_add_scaled(function);
     CHECK(cuModuleGetFunction(&function, module, "no_twin"), CUDA_ERROR_NOT_FOUND);
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+/* What a driver's compiler and a device take: PTX up to the driver's version, machine code of the
+ * device's architecture. */
+static void what_does_not_fit_is_refused(void **state)
+{
+    struct cubin cubin = make_cubin();
+    struct fatbin fatbin = {.magic = 0xba55ed50,
+                            .version = 1,
+                            .header_bytes = 16,
+                            .bytes = sizeof(fatbin) - 16,
+                            .kind = 2,
+                            .part_header_bytes = 64,
+                            .part_bytes = sizeof(fatbin.cubin),
+                            .cubin = cubin};
+    static const struct {
+        uint16_t kind;
+        uint64_t architecture, version;
+        CUresult wanted;
+    } parts[] = {
+        {2, 80, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {2, 100, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {2, 90, 0, CUDA_SUCCESS},
+        {1, 75, 9 << 16 | 1, CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+        {1, 100, 8 << 16, CUDA_ERROR_NO_BINARY_FOR_GPU},
+    };
+    CUmodule module;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        fatbin.kind = parts[i].kind;
+        fatbin.between[1] = parts[i].architecture << 32 | parts[i].version;
+        CHECK(cuModuleLoadFatBinary(&module, &fatbin), parts[i].wanted);
+        if (parts[i].wanted == CUDA_SUCCESS)
+            CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    }
+    CHECK(cuModuleLoadData(&module, ".version 9.1\n.target sm_75\n.entry nothing() { ret; }\n"),
+          CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+    CHECK(cuModuleLoadData(&module, ".version 6.3\n.target sm_70\n.entry nothing() { ret; }\n"),
+          CUDA_SUCCESS);
     CHECK(cuModuleUnload(module), CUDA_SUCCESS);
 }
 
@@ -206,6 +248,7 @@ int main(void)
         cmocka_unit_test_setup(ptx_kernels_run_their_twins, begin),
         cmocka_unit_test_setup(libraries_have_kernels, begin),
         cmocka_unit_test_setup(cubins_and_fat_binaries_are_read, begin),
+        cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
         cmocka_unit_test_setup(what_is_no_image_is_refused, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

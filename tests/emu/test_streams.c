@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "support.h"
@@ -48,6 +49,51 @@ static void one_stream_keeps_order(void **state)
     for (int i = 0; i < 100; i++)
         assert_int_equal(steps[i].place, i + 1);
     OK(cudaStreamDestroy(stream));
+}
+
+enum { MANY = 1500, QUEUE = 1024 };
+
+struct pusher {
+    cudaStream_t stream;
+    atomic_int pushed, failed;
+    struct step step[MANY];
+};
+
+static void *push_many(void *arg)
+{
+    struct pusher *pusher = arg;
+
+    for (int i = 0; i < MANY; i++) {
+        atomic_fetch_add(&pusher->failed,
+                         cudaLaunchHostFunc(pusher->stream, take_place, &pusher->step[i]) != 0);
+        atomic_fetch_add(&pusher->pushed, 1);
+    }
+    return NULL;
+}
+
+/* The queue of a stream that stands still fills up; then the call that would make it longer waits.
+ */
+static void a_full_queue_blocks(void **state)
+{
+    static struct pusher pusher;
+    struct gate gate = GATE_CLOSED;
+    pthread_t thread;
+
+    (void)state;
+    OK(cudaStreamCreate(&pusher.stream));
+    OK(cudaLaunchHostFunc(pusher.stream, gate_pass, &gate));
+    gate_await(&gate);
+    assert_int_equal(pthread_create(&thread, NULL, push_many, &pusher), 0);
+    while (atomic_load(&pusher.pushed) < QUEUE - 1 && !gate.timed_out)
+        sched_yield();
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    assert_true(atomic_load(&pusher.pushed) <= QUEUE);
+    gate_open(&gate);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    OK(cudaStreamSynchronize(pusher.stream));
+    assert_int_equal(atomic_load(&pusher.failed), 0);
+    assert_int_equal(pusher.step[MANY - 1].place - pusher.step[0].place, MANY - 1);
+    OK(cudaStreamDestroy(pusher.stream));
 }
 
 /* Work on the legacy stream waits for blocking streams, not for non-blocking ones. */
@@ -217,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(streams_overlap, reset_devices),
         cmocka_unit_test_setup(one_stream_keeps_order, reset_devices),
+        cmocka_unit_test_setup(a_full_queue_blocks, reset_devices),
         cmocka_unit_test_setup(legacy_waits_for_blocking, reset_devices),
         cmocka_unit_test_setup(blocking_waits_for_legacy, reset_devices),
         cmocka_unit_test_setup(synchronizing_legacy_waits_for_blocking, reset_devices),

@@ -21,6 +21,7 @@ ONE_GPU = {"LOCAL_RANK": "0", "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", 
 
 
 LOOK_S = 0.2        # between two looks at a running command
+STAYS_S = 6         # for a suspicion that no rank's arrival withdraws
 PATIENCE_S = 60     # for a command that is asked to end
 
 
@@ -56,7 +57,7 @@ class Bench:
         self.ranks = ranks or (3 if emulated else 4)
         self.tool = self.program("bin", "ddpcheck")
         self.environment = self.make_environment()
-        self.log, self.deadline, self.name = os.devnull, None, "probe"
+        self.log, self.deadline, self.name, self.suspected = os.devnull, None, "probe", None
 
     def program(self, *path):
         return os.path.join(self.build, *path)
@@ -81,7 +82,7 @@ class Bench:
         return small if self.emulated else full
 
     def begin(self, check):
-        self.name, self.deadline = check.name, time.monotonic() + check.seconds
+        self.name, self.deadline, self.suspected = check.name, time.monotonic() + check.seconds, None
         self.log = os.path.join(self.work, check.name + ".log")
         open(self.log, "w").close()
 
@@ -141,19 +142,19 @@ class Bench:
                 digest.update(file.read())
         return digest.hexdigest()[:12]
 
-    def in_ranks(self, *words):
-        return [sys.executable, os.path.join(HERE, "ranks.py"), str(self.ranks), *words]
+    def in_ranks(self, *words, ranks=None):
+        return [sys.executable, os.path.join(HERE, "ranks.py"), str(ranks or self.ranks), *words]
 
     def fresh_trace(self):
         trace = os.path.join(self.work, "trace-" + self.name)
         shutil.rmtree(trace, ignore_errors=True)
         return trace
 
-    def watch(self, *words, options=(), timeout=30, hangs=False, expect=0, **environment):
-        """Runs a job under ddpcheck; its trace. One that hangs is ended when that is found."""
+    def watch(self, *words, options=(), timeout=30, hangs=None, expect=0, **environment):
+        """Runs a job under ddpcheck; its trace. `hangs`: the code of a job that hangs; it is ended when that is found."""
         trace = self.fresh_trace()
         self.command(self.tool, "run", "-o", trace, "--timeout", timeout, *options, "--", *words, expect=None if hangs else expect,
-                     until=(lambda: self.has_findings(trace)) if hangs else None, **environment)
+                     until=(lambda: self.has_finding(trace, hangs)) if hangs else None, **environment)
         return trace
 
     def findings(self, trace, severities=("error", "warning")):
@@ -168,12 +169,18 @@ class Bench:
             raise Failed("expected %s, got %s" % (" ".join(codes) or "no finding", " ".join(found) or "none"))
         return "found " + (" ".join(found) or "nothing, as expected")
 
-    def has_findings(self, trace):
-        """Whether a job that may be running has shown an error."""
+    def has_finding(self, trace, code):
+        """Whether a job that may be running has shown what is expected of it: as certain, or as a suspicion that stays."""
         try:
-            return bool(self.query(trace, "SELECT 1 FROM finding WHERE severity = 'error' AND state = 'open' LIMIT 1"))
+            found = {certainty for (certainty, ) in self.query(
+                trace, "SELECT certainty FROM finding WHERE code = '%s' AND state = 'open'" % code)}
         except sqlite3.Error:
-            return False        # the collector is making the database
+            found = set()       # the collector is making the database
+        if not found:
+            self.suspected = None
+        elif self.suspected is None:
+            self.suspected = time.monotonic()
+        return "certain" in found or bool(found and time.monotonic() - self.suspected > STAYS_S)
 
     def query(self, trace, sql):
         """Rows of the trace's databases, one after the other."""

@@ -109,11 +109,11 @@ def two_runtimes(bench):
 
 
 def train_command(bench, fault=None, model="gan"):
-    return bench.in_ranks(bench.program("bin", "ddptrain"), "--model", model, "--iterations", str(bench.size(50, 20)),
+    return bench.in_ranks(bench.program("bin", "ddptrain"), "--model", model, "--iterations", str(bench.size(50, 20 if fault else 6)),
                           *(["--fault", fault] if fault else []))
 
 
-def train(codes, options=(), fault=None, model="gan", severities=("error",), hangs=False):
+def train(codes, options=(), fault=None, model="gan", severities=("error",), hangs=None):
     """ddptrain under ddpcheck: the findings are those codes."""
     def check(bench):
         trace = bench.watch(*train_command(bench, fault, model), options=options, timeout=60, hangs=hangs)
@@ -126,7 +126,7 @@ def plugin(codes, fault=None):
     def check(bench):
         trace = bench.fresh_trace()
         bench.command(*train_command(bench, fault), expect=None if fault else 0,
-                      until=(lambda: bench.has_findings(trace)) if fault else None,
+                      until=(lambda: bench.has_finding(trace, codes[0])) if fault else None,
                       DDPCHECK_DIR=trace, NCCL_PROFILER_PLUGIN=bench.program("lib", "libddpcheck.so"))
         bench.command("timeout", "60", "flock", os.path.join(trace, "collector.lock"), "true")
         count = bench.query(trace, ISSUED)
@@ -175,8 +175,9 @@ def torch(case):
         if bench.emulated and case not in DRY_TORCH:
             raise Skipped("the test torch_ddp runs it on the emulated GPU")
         code, _, way = CASES[case]
-        trace = bench.watch(*bench.in_ranks(torch_python(bench), os.path.join(ROOT, "tests", "torch", "job.py"), case),
-                            options=("--hang-after", "5"), timeout=60, hangs=way == "hang", expect=0 if way == "ends" else None)
+        trace = bench.watch(*bench.in_ranks(torch_python(bench), os.path.join(ROOT, "tests", "torch", "job.py"), case,
+                                            ranks=bench.size(bench.ranks, 2)),
+                            options=("--hang-after", "5"), timeout=60, hangs=code if way == "hang" else None, expect=0 if way == "ends" else None)
         return bench.expect_findings(trace, [code] if code else [])
     return check
 
@@ -200,7 +201,7 @@ CHECKS = [
     Check("host-functions", 60, "host functions between collectives", host_functions),
     Check("two-runtimes", 60, "CUDA 12 and 13 in one process", two_runtimes),
     Check("ddptrain-clean", 90, "a job without a fault", train([])),
-    Check("ddptrain-partial-barrier", 120, "a rank skips a barrier", train(["DC201"], fault="partial-barrier", hangs=True)),
+    Check("ddptrain-partial-barrier", 120, "a rank skips a barrier", train(["DC201"], fault="partial-barrier", hangs="DC201")),
     Check("plugin-clean", 90, "the shim as NCCL's plugin", plugin([])),
     Check("plugin-partial-barrier", 120, "the same, a rank skips a barrier", plugin(["DC201"], fault="partial-barrier")),
     Check("static-runtime", 60, "a program with the runtime linked in", static_runtime),

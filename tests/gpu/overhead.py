@@ -43,7 +43,7 @@ def measure_overhead(bench, options):
     ratios = []
     if not bench.emulated:
         rate(bench, 0, False, options)      # the first run finds cold caches
-    for pair in range(bench.size(8, 2)):
+    for pair in range(bench.size(8, 1)):
         first_watched = pair % 2 == 1
         rates = {watched: rate(bench, pair, watched, options) for watched in (first_watched, not first_watched)}
         ratios.append(rates[True] / rates[False])

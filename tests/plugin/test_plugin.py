@@ -208,6 +208,30 @@ def test_missing():
         assert waits[0][0] > 0, "no wait was recorded"
 
 
+def test_release_that_takes_no_path():
+    """NCCL 2.27.3 (PyTorch 2.8's) refuses a path as the plugin's name: `run --plugin` gives it the bare one."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-plugin-") as folder:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("DDPCHECK")}
+        clean.update(DDPCHECK_EMU_DEVICES="4", DDPCHECK_EMU_NCCL_PROFILER="4", DDPCHECK_EMU_NCCL_VERSION="22703")
+        for options, expected in ((["--plugin"], "4 ranks"), ([], "no NCCL call of the program was seen; ")):
+            done = subprocess.run([TOOL, "run", "-o", os.path.join(folder, "trace" + "".join(options)), *options, "--", STATIC, "clean"],
+                                  env=clean, capture_output=True, text=True, timeout=PATIENCE)
+            assert done.returncode == 0 and expected in done.stderr, done.stderr
+    with Job("clean", 4, DDPCHECK_EMU_NCCL_VERSION="22703") as job:
+        equal(job.process.wait(timeout=PATIENCE), 0, "status")
+        assert not os.path.exists(job.trace), "a plugin by its path"
+
+
+def test_no_plugin_is_said():
+    """Where NCCL takes no plugin, here by a name that another front end has set in the program's own start."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-plugin-") as folder:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("DDPCHECK")}
+        clean.update(DDPCHECK_EMU_DEVICES="4")
+        done = subprocess.run([TOOL, "run", "-o", os.path.join(folder, "trace"), "--plugin", "--", "env",
+                               "NCCL_PROFILER_PLUGIN=none", STATIC, "clean"], env=clean, capture_output=True, text=True, timeout=PATIENCE)
+        assert done.returncode == 0 and "NCCL loaded no profiler plugin" in done.stderr, done.stderr
+
+
 def test_switched_off():
     with Job("clean", 5, STATIC, DDPCHECK_DISABLE="1") as job:
         equal(job.process.wait(timeout=PATIENCE), 0, "status")
@@ -217,7 +241,8 @@ def test_switched_off():
 # They wait for collectors and silence more than they compute.
 with concurrent.futures.ThreadPoolExecutor(3) as pool:
     running = [pool.submit(test, version) for version in VERSIONS for test in (test_clean, test_faults)]
-    running += [pool.submit(test) for test in (test_size_not_known, test_streams, test_buffers, test_graph, test_steps_aside, test_missing, test_switched_off)]
+    running += [pool.submit(test) for test in (test_size_not_known, test_streams, test_buffers, test_graph, test_steps_aside, test_missing, test_switched_off,
+                                              test_release_that_takes_no_path, test_no_plugin_is_said)]
     for test in running:
         test.result()
 print("ok")
