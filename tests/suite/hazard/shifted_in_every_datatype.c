@@ -1,5 +1,8 @@
 /* One line overlaps its buffers with every datatype: it is one fault, shown once.
- * expect: DC304 certain ranks=0-1 place=here */
+ * expect: DC304 certain ranks=0-1 place=here
+ * also: DC304
+ *
+ * --json, which the runner reads, has one for each datatype. */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, HEADER = 16 };
