@@ -1,8 +1,7 @@
-/* One line overlaps its buffers with every datatype: it is one fault, shown once.
+/* One line overlaps its buffers with every datatype: it is one fault, shown once; --json, which the
+ * runner reads, has a finding for each datatype.
  * expect: DC304 certain ranks=0-1 place=here
- * also: DC304
- *
- * --json, which the runner reads, has one for each datatype. */
+ * also: DC304 */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, HEADER = 16 };
