@@ -108,7 +108,8 @@ class Score:
         return serious
 
     def add_fault(self, case, program, expect, verdict, findings):
-        """Counts the fault as found or missed; returns the findings that are not it."""
+        """Counts the fault as found or missed; returns the findings that are not it. Several that fit are one fault: calls of
+        other types or counts on the same line."""
         reasons = [why_not(case, expect, finding) for finding in findings]
         row = self.row(expect.certainty, case.category)
         if None not in reasons:
@@ -122,7 +123,7 @@ class Score:
             row.seconds.append(found["seconds"])
         if expect.certainty == "possible":
             self.possible.append("%s: %s" % (program, expect))
-        return findings
+        return [finding for finding in findings if not expect.place or why_not(case, expect, finding)]
 
     def print_table(self, certainty, categories):
         rows = self.tables[certainty]
