@@ -17,7 +17,7 @@ TOOL, SHIM = os.path.join(BUILD, "bin", "ddpcheck"), os.path.join(BUILD, "lib", 
 FOLDER = os.path.join(BUILD, "tests", "loaders")
 ALL = 2 * 2 * 5     # two communicators, two ranks, five rounds
 # How it is loaded: AllReduces seen by `ddpcheck run`, and by `ddpcheck run --plugin`.
-WAYS = {"local": (ALL, ALL), "handle": (ALL, ALL), "stubs": (ALL, ALL), "deepbind": (0, ALL), "namespace": (0, ALL)}
+WAYS = {"local": (ALL, ALL), "handle": (ALL, ALL), "stubs": (ALL, ALL), "deepbind": (0, ALL), "namespace": (0, 0)}
 
 
 def run(way, *options, preload=True, **environment):
@@ -58,6 +58,8 @@ def equal(got, expected, what):
 for way, (preloaded, plugin) in WAYS.items():
     equal(run(way)[0], preloaded, "%s, preloaded" % way)
     equal(run(way, "--plugin")[0], plugin, "%s, preloaded and plugin" % way)
+# In a namespace of its own nothing is preloaded, so that a bare name is not found there, but a path is.
+equal(run("namespace", NCCL_PROFILER_PLUGIN=SHIM)[0], ALL, "namespace, plugin by its path")
 # As vLLM is told of another NCCL: no LD_PRELOAD, the calls go to the shim by its name.
 equal(run("named", preload=False, VLLM_NCCL_SO_PATH=SHIM)[0], ALL, "the shim by its own name")
 print("ok")
