@@ -7,7 +7,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CATEGORIES = ["match", "hang", "p2p", "hazard", "device", "training", "setup", "clean"]
-KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after"}
+KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings"}
 ENDS = {"yes", "hang", "error", "any"}
 
 
@@ -71,6 +71,7 @@ class Case:
         self.hang_after = float(fields.get("hang-after", 2))
         self.ranks, self.layout = self.read_layout()
         self.devices = int(fields.get("devices", self.ranks))
+        self.findings = int(fields.get("findings", 1))
         self.has_twin = self.category != "clean"
         if self.has_twin and not re.search(r"\bTWIN\b", self.text):
             raise BadCase("no TWIN in the source")

@@ -108,8 +108,7 @@ class Score:
         return serious
 
     def add_fault(self, case, program, expect, verdict, findings):
-        """Counts the fault as found or missed; returns the findings that are not it. Several that fit are one fault: calls of
-        other types or counts on the same line."""
+        """Counts the fault as found or missed; returns the findings that are not it."""
         reasons = [why_not(case, expect, finding) for finding in findings]
         row = self.row(expect.certainty, case.category)
         if None not in reasons:
@@ -123,7 +122,9 @@ class Score:
             row.seconds.append(found["seconds"])
         if expect.certainty == "possible":
             self.possible.append("%s: %s" % (program, expect))
-        return [finding for finding in findings if not expect.place or why_not(case, expect, finding)]
+        if reasons.count(None) == case.findings:
+            return [finding for finding in findings if why_not(case, expect, finding)]
+        return findings
 
     def print_table(self, certainty, categories):
         rows = self.tables[certainty]

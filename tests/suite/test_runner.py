@@ -74,6 +74,11 @@ def test_scores():
     assert count(GOOD, [[right], [right]]) == ([1, 1, 0, 0], 0, 1)
     assert count(GOOD, [[right, finding(code="DC102")], []]) == ([1, 1, 1, 0], 0, 1)
     assert count(GOOD, [[right, right], []]) == ([1, 1, 1, 0], 0, 1), "one fault, one finding"
+    two = GOOD.replace(" * expect:", " * findings: 2\n * expect:")
+    below = finding(sides=[{"ranks": "1", "places": ["wrong", "case.c:5"]}])
+    assert count(two, [[below, below], []]) == ([1, 0, 1, 0], 0, 0)
+    assert count(two, [[below, below, below], []]) == ([1, 1, 1, 0], 0, 2)
+    assert count(two, [[below], []]) == ([1, 0, 1, 0], 0, 0)
     assert count(GOOD, [[finding(certainty="possible")], []]) == ([0, 0, 1, 1], 1, 0)
     assert count(GOOD, [[finding(code="DC102")], []]) == ([0, 1, 1, 1], 1, 1)
     assert count(GOOD, [[finding(state="resolved")], []]) == ([0, 0, 1, 1], 1, 0)

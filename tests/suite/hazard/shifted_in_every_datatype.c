@@ -1,6 +1,7 @@
 /* One line overlaps its buffers with every datatype: it is one fault, shown once; --json, which the
  * runner reads, has a finding for each datatype.
- * expect: DC304 certain ranks=0-1 place=here */
+ * expect: DC304 certain ranks=0-1 place=here
+ * findings: 4 */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000, HEADER = 16 };
