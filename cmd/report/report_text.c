@@ -152,12 +152,16 @@ static void print_side_process(const struct text_writer *writer, const struct fi
     page_format(writer->page, STYLE_PLAIN, *info->host ? "%d on %s" : "%d", info->pid, info->host);
 }
 
-/* "ranks 0-2". Returns text. */
+/* "ranks 0-2", "unknown rank". Returns text. */
 static char *ranks_label(const struct finding_side *side, char *text, size_t bytes)
 {
     char ranks[RANKS_BYTES];
-    snprintf(text, bytes, "%s %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&side->ranks, ranks, sizeof ranks));
+    uint32_t count = rankset_count(&side->ranks);
+    if (!count)
+        snprintf(text, bytes, "unknown rank");
+    else
+        snprintf(text, bytes, "%s %s", count == 1 ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks));
     return text;
 }
 

@@ -112,6 +112,12 @@ static struct log_messages *messages_of(struct log_job *job)
     return job->messages;
 }
 
+/* The latest that any line so far has said; 0 if none has. */
+static uint64_t latest_time(const struct log_job *job)
+{
+    return job->torch_ns > job->last_ns ? job->torch_ns : job->last_ns;
+}
+
 int log_messages_add(struct log_job *job, struct log_speaker speaker, enum said how,
                      const char *who, const char *text, const char *todo)
 {
@@ -131,9 +137,7 @@ int log_messages_add(struct log_job *job, struct log_speaker speaker, enum said 
         return -1;
     struct log_message *message = &messages->message[messages->count++];
     *message = (struct log_message){.speaker = speaker, .how = how, .who = who, .todo = todo};
-    message->time_ns = job->torch_ns > job->last_ns ? job->torch_ns : job->last_ns;
-    if (!message->time_ns)
-        message->time_ns = job->modified_ns;
+    message->time_ns = latest_time(job);
     size_t used = 0;
     for (; *text && used + 1 < sizeof message->text; text++)
         message->text[used++] = (unsigned char)*text < ' ' ? ' ' : *text;
@@ -243,6 +247,8 @@ static enum said said_how(const struct log_messages *messages, const struct log_
 int log_messages_end(struct log_job *job)
 {
     struct log_messages *messages = job->messages;
+    /* Of what stands before the first line with a time. */
+    uint64_t else_ns = latest_time(job) ? latest_time(job) : job->modified_ns;
     int result = 0;
     for (uint32_t i = 0; messages && !result && i < messages->count; i++) {
         const struct log_message *message = &messages->message[i];
@@ -253,7 +259,8 @@ int log_messages_end(struct log_job *job)
         enum said how = said_how(messages, message);
         result = -1;
         if (process >= 0)
-            result = import_said(job->import, process, how, message->who, text, message->time_ns);
+            result = import_said(job->import, process, how, message->who, text,
+                                 message->time_ns ? message->time_ns : else_ns);
     }
     if (messages)
         free(messages->message);

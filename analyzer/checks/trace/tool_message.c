@@ -48,7 +48,8 @@ void message_report(struct analyzer *analyzer, const struct check *check, struct
         return;
     message_kind(text, record->range.id >= SAID_TIMEOUT, kind, sizeof kind);
     struct draft draft = draft_new(check, CERTAIN, NULL);
-    struct finding_side *side = draft_side(&draft, &(struct act){.name = kind}, &site);
+    struct finding_side *side =
+        draft_side(&draft, &(struct act){.did = DID_SAID, .name = kind}, &site);
     struct text what = {0};
     int rank = process_shown_rank(process);
     if (rank >= 0 && rankset_add(&side->ranks, rank))
