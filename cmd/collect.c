@@ -187,10 +187,10 @@ int command_collect(int argc, char **argv)
         .command = "collect",
         .arguments = "DIR",
         .summary = "Stores what watched programs recorded in trace directory DIR, until the last "
-                   "of them has ended.",
-        .details = "'ddpcheck run' and libddpcheck.so start it by themselves. By hand it takes "
-                   "over what a collector\n"
-                   "that was killed left behind; there is one per directory and host.\n",
+                   "of them has exited.",
+        .details = "'ddpcheck run' and libddpcheck.so start it by themselves. Start it yourself to "
+                   "store what a collector\n"
+                   "that was killed left in shared memory. There is one per directory and host.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };

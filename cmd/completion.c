@@ -44,7 +44,7 @@ static void print_names(const char *before)
 
 static const char bash_start[] =
     "# Completion of ddpcheck for bash, made by 'ddpcheck completion bash'.\n"
-    "# `value` says what the current word can be, as an argument of `previous` or as an operand.\n"
+    "# `value` says what the current word can be, as an argument of `previous` or on its own.\n"
     "_ddpcheck() {\n"
     "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
     "    local command=${COMP_WORDS[1]} options='' value=none words='' argument=0 i\n"
@@ -215,7 +215,7 @@ int command_completion(int argc, char **argv)
         .command = "completion",
         .arguments = shells,
         .summary = "Prints a completion script for a shell. Packages install them already.",
-        .details = "By hand:\n\n"
+        .details = "Without a package:\n\n"
                    "  source <(ddpcheck completion bash)      in ~/.bashrc\n"
                    "  source <(ddpcheck completion zsh)       in ~/.zshrc, after compinit\n"
                    "  ddpcheck completion fish | source       in ~/.config/fish/config.fish\n",

@@ -108,7 +108,7 @@ int command_diff(int argc, char **argv)
     const struct command_options options = {
         .command = "diff",
         .arguments = "DIR|DATABASE [DIR|DATABASE]",
-        .summary = "Says where two traces first differ: what their ranks called, on which "
+        .summary = "Shows where two traces first differ: what their ranks called, on which "
                    "communicators, and how they\n"
                    "were started. A good run and a bad one, or with --rank and --with two ranks of "
                    "one trace.",

@@ -110,9 +110,9 @@ int command_doctor(int argc, char **argv)
     const struct command_options options = {
         .command = "doctor",
         .arguments = "[-- PROGRAM [ARGUMENT...]]",
-        .summary =
-            "Says what of CUDA and NCCL is here, and whether and how ddpcheck can watch a program.",
-        .details = "The program is looked at, not run. Exit status: 0 it will work, 1 something "
+        .summary = "Shows which CUDA and NCCL this machine has, and whether and how ddpcheck can "
+                   "watch a program.",
+        .details = "The program is inspected, not run. Exit status: 0 it will work, 1 something "
                    "prevents it.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),

@@ -121,11 +121,12 @@ int command_export(int argc, char **argv)
     list_export_formats(names, details);
     const struct option_entry entries[] = {
         {"format", 'f', OPTION_CHOICE, names, "default: by the suffix of FILE", &format},
-        {"output", 'o', OPTION_TEXT, "FILE", "where to (default: -, standard output)",
+        {"output", 'o', OPTION_TEXT, "FILE", "the file to write (default: -, standard output)",
          &request.path},
         CHOICE_ENTRIES(request.choice, true),
         {"src-prefix", 0, OPTION_TEXT, "FROM=TO",
-         "sources recorded below FROM lie below TO; several by ','", &request.src_prefix},
+         "sources recorded below FROM are now below TO; separate several by ','",
+         &request.src_prefix},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
     };
@@ -133,7 +134,7 @@ int command_export(int argc, char **argv)
         .command = "export",
         .arguments = "[DIR|DATABASE...]",
         .summary = "Writes what is in traces in a format that other tools read. Traces of several "
-                   "hosts are put together.\n"
+                   "hosts are merged.\n"
                    "DIR defaults to ddpcheck-trace.",
         .entries = entries,
         .count = OPTION_COUNT(entries),

@@ -51,7 +51,7 @@ static void show_import_progress(void *context, uint64_t files, uint64_t bytes)
 static void list_import_formats(char *text, size_t bytes)
 {
     size_t at = (size_t)snprintf(
-        text, bytes, "Formats (--format; by default each file is known by how it begins):\n");
+        text, bytes, "Formats (--format; by default each file's beginning shows its format):\n");
     for (const struct import_source *const *source = import_sources; *source && at < bytes;
          source++)
         at += (size_t)snprintf(text + at, bytes - at, "  %-16s %s\n", (*source)->name,
@@ -134,10 +134,10 @@ int command_import(int argc, char **argv)
     const struct command_options options = {
         .command = "import",
         .arguments = "-o DATABASE FILE|DIR...",
-        .summary = "Makes a trace of what other tools recorded, for `ddpcheck report` and `tui` "
-                   "(docs/import.md).\n"
-                   "Directories are searched; gzipped files are unpacked on the way; - is the "
-                   "standard input.",
+        .summary =
+            "Creates a trace from what other tools recorded, for `ddpcheck report` and `tui` "
+            "(docs/import.md).\n"
+            "Directories are searched; gzip and zstd files are unpacked; - is the standard input.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details = formats,

@@ -93,9 +93,9 @@ int command_report(int argc, char **argv)
     const struct command_options options = {
         .command = "report",
         .arguments = "[DIR|DATABASE...]",
-        .summary = "Says what was found in traces, in plain words, and where every rank is. Traces "
-                   "of several hosts\n"
-                   "are judged together. DIR defaults to ddpcheck-trace.",
+        .summary = "Shows the findings of traces, in plain words, and the state of every rank. "
+                   "Traces of several hosts\n"
+                   "are analysed together. DIR defaults to ddpcheck-trace.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details =

@@ -198,7 +198,8 @@ int command_sql(int argc, char **argv)
         .command = "sql",
         .arguments = "DIR|DATABASE [QUERY]",
         .summary =
-            "Asks a trace database with SQL. It is only read, also while a collector writes it.\n"
+            "Queries a trace database with SQL. The database is only read; a collector may be "
+            "writing it.\n"
             "Without QUERY: reads queries from standard input; on a terminal, opens a prompt.",
         .details =
             "The views whose names begin with v_ are the place to start; docs/sql.md shows "

@@ -212,8 +212,8 @@ int command_stacks(int argc, char **argv)
     const struct command_options options = {
         .command = "stacks",
         .arguments = "--pid PID[,PID...] | DIR|DATABASE...",
-        .summary = "Shows where the threads of processes stand, Python's frames first, equal "
-                   "stacks as one group: of running\n"
+        .summary = "Shows the call stacks of threads, Python's frames first, equal stacks as one "
+                   "group: of running\n"
                    "processes, or of a watched job, captured when it hung.",
         .details =
             "Reading a running process needs the right to ptrace it (the same user, or "

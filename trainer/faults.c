@@ -89,7 +89,7 @@ static const struct fault_kind kinds[] = {
     {FAULT_CRASH, "crash", 21,
      "a rank is killed in the middle of an iteration, as by the kernel's OOM killer; only before a "
      "restart",
-     "hang if nothing ends the others; otherwise the job ends", "DC205",
+     "hang if nothing terminates the others; otherwise the job ends", "DC205",
      "--fault crash --elastic --checkpoint FILE --checkpoint-every 2", 2},
     {FAULT_AMP_SKIP, "amp-skip", 13,
      "an activation of one rank overflows fp16; the ranks do not agree on that, so only this rank "
@@ -105,7 +105,7 @@ static const struct fault_kind kinds[] = {
      "DC306", "--reduce-copies", 2},
     {FAULT_MISSING_EVENT, "missing-event", 28,
      "a rank's reduction does not wait for the compute stream to fill the bucket",
-     "wrong gradients now and then, on all ranks alike", "DC303", "", 2},
+     "wrong gradients now and then, the same on all ranks", "DC303", "", 2},
     {FAULT_EARLY_STEP, "early-step", 29,
      "a rank's optimizer steps before the compute stream waits for the reduction",
      "weights differ between ranks, silently", "DC302", "", 2},

@@ -61,7 +61,7 @@ static const struct option table[] = {
      "start N ranks on this machine (default: the rank that torchrun, mpirun or srun assigned, "
      "else a single rank); with --mode dp or mirrored: use N devices (all)"},
     {FLAG, "no-gang", NULL, TO(no_gang), 0,
-     "do not end the other ranks when one fails (they may hang)"},
+     "do not terminate the other ranks when one fails (they may hang)"},
     {FLAG, "elastic", NULL, TO(elastic), 0,
      "when a rank fails, restart all ranks; they resume from --checkpoint FILE if it exists"},
     {INTEGER, "max-restarts", "N", TO(max_restarts), 0,
@@ -409,7 +409,7 @@ void options_print_help(void)
             continue;
         }
         snprintf(left, sizeof left, "--%s %s", option->name, option->value ? option->value : "");
-        printf("  %-*s", COLUMN - 2, left);
+        printf("  %-*s ", COLUMN - 3, left);
         print_wrapped(option->help, COLUMN, WIDTH - COLUMN);
     }
     printf("\nFaults (--fault):\n");

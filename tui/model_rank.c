@@ -82,7 +82,7 @@ static int add_waits(struct source *source, const struct query *query, struct ro
         row_set(line, 0, cursor_number(&row, 2) ? TONE_ERROR : TONE_PLAIN, "%s%s%s%s",
                 cursor_text(&row, 1), lasts ? ", since " : "",
                 lasts ? moment_duration(source->now_ns - since_ns, duration, sizeof duration) : "",
-                cursor_number(&row, 2) ? " (goes round)" : "");
+                cursor_number(&row, 2) ? " (a cycle)" : "");
         if (line)
             line->target = (struct target){.view = VIEW_WAITS, .process = -1};
     }

@@ -96,8 +96,8 @@ static void add_stream(const struct stream *stream, struct rows *rows)
     struct text text = {0};
     bool started = stream->member->started > stream->number;
     text_add(&text, "%s %s #%llu of %s",
-             !started                ? "has not come to"
-             : stream->member->ended ? "stood in"
+             !started                ? "has not reached"
+             : stream->member->ended ? "was in"
                                      : "waits in",
              stream->operation, (unsigned long long)stream->number,
              comm_name(stream->comm->id, name));

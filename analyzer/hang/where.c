@@ -49,7 +49,7 @@ void wait_text(const struct wait_node *wait, struct text *text)
     awaited_add(text, &awaited);
 }
 
-/* "... of rank 1, whose call stands behind ncclAllReduce(...) #7 of comm a1b2". */
+/* "... of rank 1, whose call is queued behind ncclAllReduce(...) #7 of comm a1b2". */
 static void where_add_behind(const struct wait_node *wait, struct act *act)
 {
     for (uint32_t i = 0; i < wait->behind_count; i++) {

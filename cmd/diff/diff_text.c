@@ -166,7 +166,7 @@ static void print_meaning(const struct diff_report *report, struct page *page,
         page_column(page, 2);
     if (hunk->open)
         page_format(page, STYLE_PLAIN,
-                    "From here on nothing is alike: %" PRIu64 " operations in %s, %" PRIu64
+                    "From here on nothing is equal: %" PRIu64 " operations in %s, %" PRIu64
                     " in %s.",
                     hunk->count[0], report->name[0], hunk->count[1], report->name[1]);
     else if (end == 2)
@@ -254,7 +254,7 @@ static void print_orders_text(const struct diff_report *report, struct page *pag
                         rankset_text(&difference->ranks, ranks, sizeof ranks));
         page_format(page, STYLE_PLAIN,
                     " %s the same on each communicator, but not in the same order of "
-                    "communicators; behind %" PRIu64 " operations alike:",
+                    "communicators; behind %" PRIu64 " equal operations:",
                     one ? "calls" : "call", difference->index);
         page->indent = 0;
         print_order_side(report, page, difference, 0);

@@ -147,7 +147,7 @@ static int read_elf_image(struct elf_file *elf, const struct elf_image *image, c
         return 0;
     elf->is_foreign = header->e_machine != EM_X86_64;
     if (read_sections(elf, image, header) < 0 || read_segments(elf, image, header) < 0)
-        return error_set(err, "%s is a damaged ELF file: its tables lie outside it", path);
+        return error_set(err, "%s is a damaged ELF file: its tables are outside of it", path);
     read_texts(elf, image);
     return 0;
 }

@@ -279,7 +279,7 @@ static json_t *invocation(const struct sarif_writer *writer)
         json_array_append_new(notices,
                               json_pack("{s:o, s:s}", "message",
                                         make_message("the trace is missing its end or some ranks: "
-                                                     "what is not found may be there all the same"),
+                                                     "what is not found may still be there"),
                                         "level", "warning"));
     for (int i = 0; i < writer->export->not_checked_count; i++) {
         const struct not_checked *entry = &writer->export->not_checked[i];

@@ -139,7 +139,7 @@ ncclResult_t bootstrap_join(struct ncclComm *comm)
                     comm->rank, comm->ranks);
     }
     if (!wait_for_all(comm))
-        return fail(ncclInternalError, "Initialisation was aborted: %d of %d ranks had come",
+        return fail(ncclInternalError, "Initialisation was aborted: %d of %d ranks had arrived",
                     atomic_load(&comm->segment.header->joined), comm->ranks);
     return check_devices(comm);
 }

@@ -96,7 +96,8 @@ static int refuse_unknown(const struct import_input *input, struct error *err)
     if (!head.count)
         return error_set(err, "%s: it is empty", head.path);
     return error_set(
-        err, "%s: no format that can be imported is known by how it begins; name it with --format",
+        err,
+        "%s: its beginning matches no format that can be imported; name the format with --format",
         head.path);
 }
 

@@ -19,7 +19,8 @@ static const struct exit_meaning {
     const char *text, *todo;
 } exit_meanings[] = {
     {-9, "was killed by SIGKILL",
-     "SIGKILL comes from outside: as a rule from the kernel for want of host memory (dmesg), or "
+     "SIGKILL comes from outside: as a rule from the kernel, which ran out of host memory (dmesg), "
+     "or "
      "from the scheduler."},
     {-6, "ended by SIGABRT",
      "PyTorch's watchdog and uncaught C++ exceptions end a process so: what it printed before "

@@ -35,7 +35,8 @@ static const char todo_memory[] =
     "That rank ended or left its loop; the others then wait for it. Give it less to do (batch, "
     "sequence length), and let all ranks skip a batch together or none.";
 static const char todo_host_memory[] =
-    "The kernel killed a process for want of host memory: fewer data loader workers, less pinned "
+    "The kernel ran out of host memory and killed a process: fewer data loader workers, less "
+    "pinned "
     "memory, or a larger limit. The other ranks then wait for it.";
 static const char todo_gpu[] =
     "The GPU or its driver failed: NVIDIA's list of Xid errors says whether to restart the job, "
@@ -52,7 +53,8 @@ static const char todo_clients[] =
     "Some ranks never came to the rendezvous: see whether all nodes started, with the same master "
     "address, port and world size.";
 static const char todo_launcher[] = "Look at what that rank printed last, and at its core dump.";
-static const char todo_limit[] = "The scheduler ended the job; what follows it is a consequence.";
+static const char todo_limit[] =
+    "The scheduler terminated the job; what follows it is a consequence.";
 static const char todo_shm[] = "/dev/shm is too small for the data loaders: docker run "
                                "--shm-size=16g or --ipc=host.";
 
@@ -64,10 +66,10 @@ static const struct message_pattern {
     const char *todo;
 } patterns[] = {
     {"watchdog got stuck for ", SAID_ERROR, "PyTorch",
-     "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and ended the process",
+     "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and terminated the process",
      todo_heartbeat},
     {"Heartbeat monitor timed out", SAID_ERROR, "PyTorch",
-     "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and ended the process",
+     "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and terminated the process",
      todo_heartbeat},
     {"ncclRemoteError: ", SAID_ERROR, "NCCL", NULL, todo_remote},
     {"ncclSystemError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},

@@ -395,8 +395,8 @@ static int say_healthy(struct log_job *job)
              (unsigned long long)ras->ranks, (unsigned long long)ras->communicators,
              ras->communicators == 1 ? "" : "s");
     return log_messages_add(job, (struct log_speaker){.rank = -1}, SAID_NOTE, "NCCL RAS", what,
-                            "RAS counts calls, not what the GPUs have finished: if the job stands "
-                            "still, all ranks are in the same collective.");
+                            "RAS counts calls, not what the GPUs have finished: if the job makes "
+                            "no progress, all ranks are in the same collective.");
 }
 
 int log_ras_end(struct log_job *job)

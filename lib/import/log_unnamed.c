@@ -190,10 +190,9 @@ int log_unnamed_end(struct log_job *job)
                      : -1;
     if (dropped)
         import_refuse(job->import,
-                      "%s: %llu calls on communicators that can't be told from others were not "
-                      "taken: a log of NCCL "
-                      "before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, says that only "
-                      "of communicators of all ranks",
+                      "%s: %llu calls on communicators that can't be identified were skipped: a "
+                      "log of NCCL before 2.16, or without the lines of NCCL_DEBUG_SUBSYS=INIT, "
+                      "identifies only communicators of all ranks",
                       log_job_name(job), (unsigned long long)dropped);
     if (job->held_over)
         import_refuse(

@@ -190,8 +190,8 @@ static int read_log(struct import *import, struct import_input *input, struct er
                      (unsigned long long)input_line_number(input));
     else if (result == 0 && !job->found)
         result = error_set(err,
-                           "%s: no format that can be imported is known by how it begins, and as "
-                           "a log it holds nothing of NCCL, PyTorch or a launcher",
+                           "%s: its beginning matches no format that can be imported, and as a log "
+                           "it has no line of NCCL, PyTorch or a launcher",
                            input_path(input));
     log_job_end_file(job);
     return result || err->text[0] ? -1 : 0;

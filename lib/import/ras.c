@@ -368,7 +368,7 @@ static int read_ras(struct import *import, struct import_input *input, struct er
     int result = read_snapshots(&reader, ended, bytes, err);
     free(ended);
     if (!result && !reader.ranks)
-        import_refuse(import, "%s: it tells of no rank", input_path(input));
+        import_refuse(import, "%s: it names no rank", input_path(input));
     HASH_ITER(hh, reader.seen, seen, next) {
         HASH_DEL(reader.seen, seen);
         free(seen);

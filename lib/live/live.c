@@ -149,13 +149,13 @@ static int refuse_process(int pid, int error, struct error *err)
         return error_set(err, "process %d has ended, or is one of the kernel's", pid);
     if (error != EPERM && error != EACCES)
         return error_set(err, "cannot read process %d: %s", pid, strerror(error));
-    return error_set(err,
-                     "the kernel does not let us look into process %d (%s): run this as root or "
-                     "with CAP_SYS_PTRACE (in a "
-                     "container: --cap-add SYS_PTRACE), or set /proc/sys/kernel/yama/ptrace_scope "
-                     "to 0; a job under ddpcheck "
-                     "run tells its stacks by itself when it hangs: ddpcheck stacks DIR",
-                     pid, strerror(error));
+    return error_set(
+        err,
+        "the kernel does not let us look into process %d (%s): run this as root or "
+        "with CAP_SYS_PTRACE (in a "
+        "container: --cap-add SYS_PTRACE), or set /proc/sys/kernel/yama/ptrace_scope "
+        "to 0; a job under ddpcheck run records its stacks when it hangs: ddpcheck stacks DIR",
+        pid, strerror(error));
 }
 
 /* One word of its memory, to learn whether reading is allowed at all. */

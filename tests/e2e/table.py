@@ -174,9 +174,9 @@ def row(build, number, folder):
 
 def index():
     lines = ["# Scenarios", "", "These pages answer 30 questions that users of data-parallel training ask. Each has the answer in three sentences, the",
-             "fault and its fix in PyTorch, and then the same with a reproducer (a fault of ddptrain): what a user sees of it, ddpcheck's",
-             "report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages quote real output; the",
-             "test docs_samples runs the PyTorch samples.", "",
+             "fault and its fix in PyTorch. Then comes the same with a reproducer (a fault of ddptrain): what a user sees of it,",
+             "ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages quote real",
+             "output; the test docs_samples runs the PyTorch samples.", "",
              "| page | what happens | names in `make scenarios` |", "| --- | --- | --- |"]
     for number, (asked, faults, twins) in ROWS.items():
         lines.append("| [%d](%02d.md) | %s | %s |" % (number, number, asked, ", ".join(faults + twins)))

@@ -94,7 +94,7 @@ class Damage(Importer):
     def test_what_is_none_of_it(self):
         self.refused("list.json", "[1, 2]", "list.json", options=("--format", "ras"))
         self.refused("none.json", '{"communicators": 7}', "no list \"communicators\"", options=("--format", "ras"))
-        self.refused("empty.json", "", "empty.json: it tells of no rank", options=("--format", "ras"))
+        self.refused("empty.json", "", "empty.json: it names no rank", options=("--format", "ras"))
         self.refused("ranks.json", '{"nccl_version": "?", "communicators": [{"hash": 5, "ranks": [{"rank": -3}, 8, {"rank": 1e99}]}, 3, null]}',
                      "ranks.json")
 

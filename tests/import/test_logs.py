@@ -177,7 +177,7 @@ class Logs(Importer):
             lines += [operation(rank, 0, comm=pointer(rank, 2), ranks=2, count=rank)] * (rank + 1)
         result = self.of(lines)
         self.assertEqual((result.status, result.codes()), (2, {}))
-        self.assertIn("can't be told from others", result.err)
+        self.assertIn("can't be identified", result.err)
 
     def test_without_init_lines(self):
         """NCCL_DEBUG_SUBSYS=COLL: a launcher's prefix gives the ranks."""
@@ -219,7 +219,7 @@ class Logs(Importer):
         others = [re.sub(r"gpu1:1", "gpu2:2", line) for line in job(identity=None)]
         result = self.of(lines + others)
         self.assertEqual((result.status, result.codes()), (2, {}))
-        self.assertIn("can't be told from others", result.err)
+        self.assertIn("can't be identified", result.err)
 
     def test_a_files_name_is_the_rank_of_its_only_process(self):
         lines = [re.sub(r" \[\d\] NCCL", " [0] NCCL", line) for line in job(missing=1) if "Init" not in line]

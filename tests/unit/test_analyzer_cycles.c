@@ -79,8 +79,8 @@ static void crossed_communicators(void **state)
         assert_string_equal(found->ranks[0], "0-1,3");
         assert_string_equal(found->ranks[1], "2");
         assert_string_equal(found->call[0], "ncclAllReduce(count=100, float32, sum)");
-        assert_has(found->where[0], "waits for rank 2: its call stands behind ncclAllReduce");
-        assert_has(found->where[1], "waits for rank 0: its call stands behind ncclAllReduce");
+        assert_has(found->where[0], "waits for rank 2: its call is queued behind ncclAllReduce");
+        assert_has(found->where[1], "waits for rank 0: its call is queued behind ncclAllReduce");
         assert_true(found->seen_ns - last_call < 700000000);
         job_free(job);
     }
@@ -155,7 +155,7 @@ static void one_communicator_on_two_streams(void **state)
 }
 
 /* The rank that did not what the others did is reported as missing, although its peers' next call
- * stands behind. */
+ * is queued behind. */
 static void missing_rank_with_queued_work(void **state)
 {
     (void)state;

@@ -301,7 +301,7 @@ const struct check check_communicator_order = {
             "other, both wait forever. NCCL's user guide, \"Using multiple NCCL communicators "
             "concurrently\", asks for operations to be submitted in the same order across ranks. "
             "Up to NCCL 2.25 the program must also order them on each device (a stream or an event "
-            "between them); from 2.26 NCCL_LAUNCH_ORDER_IMPLICIT=1 (the default is 0) makes NCCL "
+            "between them). From 2.26 NCCL_LAUNCH_ORDER_IMPLICIT=1 (the default is 0) makes NCCL "
             "do that in the order of the host's calls. Whether the hang happens depends on the "
             "size of the operations, on other kernels and on chance.\n\n"
             "It is always possible, never certain. It is wrong if something that ddpcheck can't "

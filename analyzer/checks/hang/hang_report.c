@@ -26,7 +26,7 @@ static const struct rule {
          "Let every rank make this call, or none: look for a condition on the rank around it."},
     [HANG_SETUP] =
         {&check_stuck_setup,
-         "Start every rank with the same world size, and see why the missing ranks do not come."},
+         "Start every rank with the same world size, and see why the missing ranks do not arrive."},
     [HANG_LATE] = {&check_late_rank,
                    "See what that rank does meanwhile; give every rank the same work, or "
                    "raise the timeout if this is meant."},
@@ -130,7 +130,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
                  one_waits ? "waits" : "wait");
     wait_text(wait, &what);
     if (kind == HANG_SETUP)
-        text_add(&what, "; %s %s %s not come%s%s", one_missing ? "rank" : "ranks", missing,
+        text_add(&what, "; %s %s %s not arrived%s%s", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "has" : "have", *first_where ? ": " : "", first_where);
     else if (kind == HANG_LATE)
         add_work(draft, wait, &what);

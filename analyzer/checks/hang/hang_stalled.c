@@ -135,7 +135,7 @@ static void stalled_describe(struct draft *draft, const struct pending *operatio
                  (unsigned long long)operation->number,
                  comm_name(operation->member->comm->id, name));
     else
-        text_add(&what, "the job stands still");
+        text_add(&what, "the job makes no progress");
     for (int i = 0; i < draft->finding.sides; i++) {
         const struct finding_side *side = &draft->finding.side[i];
         bool one = rankset_count(&side->ranks) == 1;

@@ -20,7 +20,7 @@ const struct check check_missing_rank = {
         "one of the ranks that wait for it. It is possible if that rank has only been silent for a "
         "long time (--hang-after); if it comes after all, the finding is marked as resolved.\n\n"
         "In a process with several devices, a thread that waits for one rank's operation before it "
-        "has issued the others' has the same effect: issue the calls of all its ranks between "
+        "has issued the others' has the same effect. Issue the calls of all its ranks between "
         "ncclGroupStart and ncclGroupEnd, and wait after that (NCCL user guide, \"Management Of "
         "Multiple GPUs From One Thread\").\n\n"
         "False positive: if the missing call would come from a thread that has not used NCCL "

@@ -106,8 +106,8 @@ const struct check check_open_group = {
     .title = "a group is not ended",
     .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only collected; "
             "ncclGroupEnd launches them. Either a rank called an operation in a group that it has "
-            "not ended, and others wait in it; or the rank terminated with the group still open; "
-            "or it waits within the group for a stream on which the group's calls will run, and "
+            "not ended, and others wait in it. Or the rank terminated with the group still open. "
+            "Or it waits within the group for a stream on which the group's calls will run, and "
             "that wait does not include them.\n\n"
             "It shows as a hang of the other ranks, or as results that are not there yet. It is "
             "certain if others are stuck because of it, or if the process terminated with calls in "

@@ -23,13 +23,13 @@ const struct check check_stuck_operation = {
     .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
-    .title = "the job stands still and no rank is missing",
+    .title = "the job makes no progress and no rank is missing",
     .text =
-        "Nothing has happened for a long time (--hang-after, or until --timeout ended the job), "
-        "and no other finding says why: every rank has called the operation that all wait "
+        "Nothing has happened for a long time (--hang-after, or until --timeout terminated the "
+        "job), and no other finding says why. Every rank has called the operation that all wait "
         "for, or the ranks wait in calls or host code that ddpcheck knows no partner of. It "
         "is possible, says where each rank is, and is withdrawn if the job goes on.\n\n"
-        "In imported logs: PyTorch's watchdog ended the job because an operation did not end "
+        "In imported logs: PyTorch's watchdog terminated the job because an operation did not end "
         "in time, and its messages show that every rank of the process group had called that "
         "operation. So no rank is missing: the operation is stuck inside NCCL, on the network "
         "or on a GPU. Findings that say more (DC101 to DC107, DC201) take its place.\n\n"

@@ -62,7 +62,7 @@ const struct check check_concurrent_operations = {
     .explains_later = CODES(DC503),
     .title = "two operations that may run at the same time use the same memory",
     .text = "Two collectives, sends or receives use overlapping memory, at least one of them "
-            "writes it, and nothing orders the two: they are on different streams with no event "
+            "writes it, and nothing orders the two. They are on different streams with no event "
             "between them, or in one ncclGroup of one communicator, whose operations are one "
             "launch and run concurrently.\n\n"
             "It sometimes shows as parts of the buffer that are summed twice or not at all. Usual "

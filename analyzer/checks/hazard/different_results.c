@@ -76,18 +76,19 @@ const struct check check_different_results = {
     .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
     .explains_later = CODES(DC308, DC503),
     .title = "ranks have different data after a collective",
-    .text = "After an AllReduce, an AllGather or a Broadcast all ranks must have the same bytes, "
-            "and here they do not: something wrote to the buffer on some rank while the operation "
-            "ran, or right after it, or a rank's memory or link is faulty. Needs payload hashes "
-            "(ddpcheck run --hash): a kernel on the operation's stream hashes the receive buffer "
-            "as soon as the operation is done.\n\n"
-            "At first nothing is visible; from then on the ranks train different models.\n\n"
-            "NCCL gives every rank the same bits: each part of an AllReduce is reduced on one "
-            "rank, or in one order, and forwarded unchanged, with NVLink SHARP too (its "
-            "maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497: results may differ from "
-            "call to call, never between ranks of one call). So it is certain: a write that is "
-            "correctly ordered behind the operation's stream comes after the hash. Calls that "
-            "differ between ranks (DC101 to DC105) are not compared.",
+    .text =
+        "After an AllReduce, an AllGather or a Broadcast all ranks must have the same bytes, and "
+        "here they do not. Something wrote to the buffer on some rank while the operation "
+        "ran, or right after it, or a rank's memory or link is faulty. Needs payload hashes "
+        "(ddpcheck run --hash): a kernel on the operation's stream hashes the receive buffer "
+        "as soon as the operation is done.\n\n"
+        "At first nothing is visible; from then on the ranks train different models.\n\n"
+        "NCCL gives every rank the same bits: each part of an AllReduce is reduced on one "
+        "rank, or in one order, and forwarded unchanged, with NVLink SHARP too. Its maintainers "
+        "say that results may differ from call to call, never between ranks of one call "
+        "(github.com/NVIDIA/nccl issues 434, 855 and 1497). So it is certain: a write that is "
+        "correctly ordered behind the operation's stream comes after the hash. Calls that "
+        "differ between ranks (DC101 to DC105) are not compared.",
     .causes = CAUSES(
         {"A bucket that is clipped, zeroed or filled again on another stream while it is reduced.",
          "DC301 or DC309 beside it; otherwise a write through a pointer that ddpcheck can't see."},

@@ -47,7 +47,7 @@ const struct check check_early_read = {
     .explains_later = CODES(DC503),
     .title = "the result of an operation is read before it is done",
     .text = "A copy or a kernel reads memory that a collective or receive issued earlier writes, "
-            "and nothing orders it after that operation: it is on another stream, or it is a copy "
+            "and nothing orders it after that operation. It is on another stream, or it is a copy "
             "to the host by the default stream, and has not waited.\n\n"
             "It sometimes shows as values from before the reduction, or from the middle of it: "
             "losses or norms that differ between ranks, or a gradient that is only this rank's. "
@@ -68,7 +68,7 @@ const struct check check_early_read = {
                 "stream that reads the result.",
                 "The reader is the default stream: it does not wait for non-blocking streams."},
                {"An event recorded before the operation.",
-                "The reading stream waits for an event, and the finding is there all the same."}),
+                "The reading stream waits for an event, and the finding is still reported."}),
     .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL user guide, "
               "\"CUDA Stream Semantics\"",
     .example = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "

@@ -102,7 +102,7 @@ const struct check check_uninitialized_read = {
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .title = "a collective reads uninitialized memory",
     .text = "A collective or send reads device memory of an allocation that was recorded from its "
-            "beginning, and since then no copy, memset or operation has written a byte of what is "
+            "beginning. Since then no copy, memset or operation has written a byte of what is "
             "read, and no kernel was given a pointer into the allocation.\n\n"
             "It shows as NaN or nonsense on every rank, or not at all: new memory is often zero. "
             "Usual causes: the wrong one of two buffers, a fill that is missing in a branch. It is "

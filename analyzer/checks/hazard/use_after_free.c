@@ -253,11 +253,11 @@ const struct check check_use_after_free = {
              "before",
     .text =
         "Memory, a stream or a communicator is freed while an operation may still use it, or an "
-        "operation uses what was freed before: cudaFreeAsync on a stream that does not wait for "
-        "the operation; ncclMemFree, or cudaFree of memory from cudaMallocAsync (which does not "
-        "wait), while the host has not waited; an operation on memory that was freed; on memory of "
-        "cudaMallocAsync on another stream that does not wait for the allocation; on a stream that "
-        "was destroyed; a graph launched after a communicator that it uses was destroyed.\n\n"
+        "operation uses what was freed before. Freed too early: cudaFreeAsync on a stream that "
+        "does not wait for the operation; ncclMemFree, or cudaFree of memory from cudaMallocAsync "
+        "(which does not wait), while the host has not waited. Used too late: memory or a stream "
+        "that was freed, or a graph whose communicator was destroyed. Used too early: memory of "
+        "cudaMallocAsync on another stream that does not wait for the allocation.\n\n"
         "It shows as values of another tensor in the result, as an illegal address, or not at all "
         "until the allocator reuses the memory at the wrong moment.\n\n"
         "These are not reported: cudaFree of memory of cudaMalloc waits for the device, "

@@ -56,22 +56,23 @@ const struct check check_write_in_flight = {
     .title = "a buffer is written while an operation uses it",
     .text =
         "A kernel, a copy or a memset writes memory that a collective, send or receive issued "
-        "earlier reads or writes, and nothing orders the write after that operation: it is on "
+        "earlier reads or writes, and nothing orders the write after that operation. It is on "
         "another stream, which has waited neither for the operation's stream nor for an event "
         "behind the operation, and the host has not waited either.\n\n"
         "It often has no visible effect, or shows as values that sometimes differ between ranks: "
         "whether the operation is done in time is chance. ddpcheck finds it even if it went well "
         "this time.\n\n"
-        "It is certain, except for a kernel with several pointers that are not const, if the "
-        "operation only reads (the kernel may only read through this pointer), and for pointers "
-        "found inside of structures passed by value: then it is possible. ddpcheck sees only the "
+        "It is certain, with two exceptions that are possible. One is a kernel with several "
+        "pointers that are not const, if the operation only reads: the kernel may only read "
+        "through this pointer. The other are pointers found inside of structures passed by value. "
+        "ddpcheck sees only the "
         "addresses passed to a kernel, not how far it goes. So a kernel that writes elsewhere than "
         "at its pointer can be reported wrongly, and two things are missed: a kernel whose pointer "
         "is outside of the buffer, and accesses through pointers that are stored in memory.\n\n"
         "It can also be wrong if calls that ddpcheck does not see create the order. It is not "
-        "reported for a stream that waited for an event whose record was not seen, for work around "
-        "the default stream if the creation of another stream was not seen, and after records of "
-        "the process were lost (DC901).",
+        "reported for a stream that waited for an event whose record was not seen, and after "
+        "records of the process were lost (DC901). Nor is it for work around the default stream if "
+        "the creation of another stream was not seen.",
     .causes = CAUSES(
         {"async_op=True without wait() before the gradients are clipped, scaled or zeroed.",
          "The line of the write follows that of the collective in the same function."},
@@ -79,7 +80,7 @@ const struct check check_write_in_flight = {
          "stream.",
          "The write is on another stream; add wait_stream or an event behind the operation."},
         {"An event recorded before the operation instead of behind it.",
-         "The stream of the write waits for an event, and the finding is there all the same."}),
+         "The stream of the write waits for an event, and the finding is still reported."}),
     .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL user guide, "
               "\"CUDA Stream Semantics\"",
     .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "

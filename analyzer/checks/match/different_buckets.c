@@ -149,8 +149,8 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
              comm_name(comm->id, name), layout->other_order ? "another order" : "other pieces");
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
-              "Build the model and its buckets alike on every rank: the same order of parameters, "
-              "the same bucket size, the same parameters frozen.");
+              "Build the model and its buckets the same on every rank: order of parameters, bucket "
+              "size, frozen parameters.");
     if (layout->finding) {
         findings_replace(analyzer, layout->finding, &draft);
         return;
@@ -260,7 +260,7 @@ const struct check check_different_buckets = {
          "environment."},
         {"Parameters that some ranks freeze or leave out.",
          "The total differs after all: DC102 follows on the last bucket."},
-        {"A reducer of one's own that fills buckets in the order in which gradients arrive. "
+        {"A reducer of your own that fills buckets in the order in which gradients arrive. "
          "PyTorch's DDP broadcasts rank 0's order after the first iteration.",
          "The first iteration is right, or the order changes from step to step."}),
     .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "

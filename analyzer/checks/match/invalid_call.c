@@ -259,24 +259,25 @@ const struct check check_invalid_call = {
     .explains = CODES(CODES_HANGS, CODES_DIVERGED),
     .explains_later = CODES(DC111),
     .title = "an invalid call",
-    .text = "A call that NCCL's interface forbids: an operation on a communicator after "
-            "ncclCommFinalize, ncclCommRevoke, ncclCommDestroy or ncclCommAbort; a communicator "
-            "destroyed twice; an operator of ncclRedOpCreatePreMulSum that belongs to another "
-            "communicator or was destroyed; a root or a datatype that does not exist; a NULL "
-            "buffer where the call moves data; ncclGroupEnd without ncclGroupStart; an "
-            "ncclUniqueId of zeros; the calls of one thread for several devices without a group. "
-            "Also every call that NCCL itself refused and that no other "
-            "finding explains, with what NCCL said (ncclGetLastError).\n\n"
-            "NCCL detects some of these and returns an error, which is lost if the program does "
-            "not check it; others crash, hang or read freed memory. The call is missing in the "
-            "rank's sequence afterwards, so that later calls meet the wrong partners: such "
-            "findings are suppressed.\n\n"
-            "Arguments are checked against nccl.h of 2.28. If records were lost, an operator of "
-            "which nothing is known is only possible. A program that makes calls on purpose to see "
-            "whether they are refused is reported as well; suppress it there. Calls that failed "
-            "for another reason than their arguments (a system, CUDA or remote error), and "
-            "registrations, which a system may not support, are reported at the end, and only if "
-            "no other error concerns the process; as a warning if the process ended with status 0.",
+    .text =
+        "A call that NCCL's interface forbids. For communicators: an operation after "
+        "ncclCommFinalize, ncclCommRevoke, ncclCommDestroy or ncclCommAbort, a second destroy, or "
+        "an ncclUniqueId of zeros. For arguments: an operator of ncclRedOpCreatePreMulSum that "
+        "belongs to another communicator or was destroyed, a root or a datatype that does not "
+        "exist, or a NULL buffer where the call moves data. For groups: ncclGroupEnd without "
+        "ncclGroupStart, or the calls of one thread for several devices without a group. "
+        "Also every call that NCCL itself refused and that no other "
+        "finding explains, with what NCCL said (ncclGetLastError).\n\n"
+        "NCCL detects some of these and returns an error, which is lost if the program does "
+        "not check it; others crash, hang or read freed memory. The call is missing in the "
+        "rank's sequence afterwards, so that later calls meet the wrong partners: such "
+        "findings are suppressed.\n\n"
+        "Arguments are checked against nccl.h of 2.28. If records were lost, an operator of "
+        "which nothing is known is only possible. A program that makes calls on purpose to see "
+        "whether they are refused is reported as well; suppress it there. Calls that failed "
+        "for another reason than their arguments (a system, CUDA or remote error), and "
+        "registrations, which a system may not support, are reported at the end, and only if no "
+        "other error concerns the process. They are warnings if the process exited with status 0.",
     .source = "nccl.h of NCCL 2.28, the comment of each function; NCCL user guide, \"Error "
               "handling and communicator abort\"",
     .example = "ncclCommFinalize(comm);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream); "

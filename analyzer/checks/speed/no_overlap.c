@@ -54,7 +54,7 @@ const struct check check_no_overlap = {
         "In three iterations in a row all reductions were issued after the backward pass was done, "
         "though there are several and they are large (4 MiB together or more). The first of them "
         "could have run during backward.\n\n"
-        "It shows as lost time only. Usual causes: gradients reduced by hand after "
+        "It shows as lost time only. Usual causes: gradients reduced by your own code after "
         "loss.backward(), one bucket for everything, a hook that waits for the last gradient.\n\n"
         "Backward passes come from NVTX ranges, so the program must have some. If the reductions "
         "depend on all gradients (clipping by the global norm before them), nothing can be gained.",

@@ -89,7 +89,7 @@ static void behind_report(struct analyzer *analyzer, const struct comm *comm,
         text_add(&what, "%s #%llu is the first that is missing; ",
                  signature_text(&slot->first.signature, call, sizeof call),
                  (unsigned long long)apart->least);
-    text_add(&what, "whether the job hangs there this source can't tell");
+    text_add(&what, "this source does not show whether the job hangs there");
     draft_say(&draft, &what,
               finished
                   ? "If the job hangs, look at what these ranks do instead (ddpcheck stacks --pid)."

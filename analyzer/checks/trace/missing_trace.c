@@ -55,7 +55,7 @@ static bool describe_waiting(const struct comm *comm, struct text *what)
     if (first->next == first->done + 1)
         text_add(what, " in %s #%llu", signature_text(&first->last, call, sizeof call),
                  (unsigned long long)first->done);
-    text_add(what, ", which is not finished, as for a rank that does not come");
+    text_add(what, ", which is not finished, as for a rank that does not arrive");
     return true;
 }
 

@@ -120,13 +120,14 @@ const struct check check_tool_message = {
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
     .title = "message from NCCL, PyTorch or another tool",
-    .text = "An imported file contains more than calls: NCCL's own warnings, messages of PyTorch's "
-            "watchdog or of NCCL's RAS about a rank. This finding shows such a message, once for "
-            "all ranks with the same message except for numbers.\n\n"
-            "It is an error where it ended the job: a timeout of PyTorch's watchdog that no other "
-            "finding explains, an exception, a GPU that failed. A warning may be the fault, a "
-            "consequence of it, or harmless: the findings with other codes, if there are any, are "
-            "what ddpcheck found in the calls themselves.",
+    .text =
+        "An imported file contains more than calls: NCCL's own warnings, messages of PyTorch's "
+        "watchdog or of NCCL's RAS about a rank. This finding shows such a message, once for "
+        "all ranks with the same message except for numbers.\n\n"
+        "It is an error where it terminated the job: a timeout of PyTorch's watchdog that no other "
+        "finding explains, an exception, a GPU that failed. A warning may be the fault, a "
+        "consequence of it, or harmless: the findings with other codes, if there are any, are "
+        "what ddpcheck found in the calls themselves.",
     .on = {[EVENT_SAID] = said_on_said, [EVENT_FINISH] = said_on_finish},
     .state_bytes = {[OWNER_PROCESS] = sizeof(struct record)},
 };

@@ -125,7 +125,8 @@ const struct check check_unseen_calls = {
     .title = "some calls are not visible to ddpcheck",
     .text =
         "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here something "
-        "bypassed them: NCCL operations that kernels start themselves (ncclDevCommCreate), a CUDA "
+        "bypassed them. It may be NCCL operations that kernels start themselves "
+        "(ncclDevCommCreate), a CUDA "
         "graph whose creation was not recorded, a CUDA runtime that is linked into the program "
         "(nvcc's default), an NCCL that is newer than the one that ddpcheck knows. The finding "
         "says what was not seen and which checks are less reliable because of it.\n\n"

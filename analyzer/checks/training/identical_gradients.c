@@ -214,7 +214,7 @@ const struct check check_identical_gradients = {
                      {"A framework that replaces samplers, or does not (Lightning's "
                       "use_distributed_sampler, Accelerate's prepare).",
                       "type(loader.sampler) at run time."},
-                     {"One seed for all ranks in a random sampler of one's own.",
+                     {"One seed for all ranks in a random sampler of your own.",
                       "The first batch's hash is equal on all ranks."}),
     .source = "PyTorch documentation, torch.utils.data.distributed.DistributedSampler and "
               "IterableDataset",

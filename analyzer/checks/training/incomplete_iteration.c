@@ -147,7 +147,7 @@ const struct check check_incomplete_iteration = {
         "error: gradients of two iterations are averaged, and a hang comes at the end of the "
         "epoch.\n\n"
         "Iterations come from NVTX ranges (docs/nvtx.md). Without any, the repeating pattern of "
-        "the communicator's operations is used, after three equal rounds: then it is reported if a "
+        "the communicator's operations is used, after three equal rounds. Then it is reported if a "
         "rank begins the next round while the others still reduce, and the calls do not match; "
         "otherwise the same fault shows as DC101, DC102, DC201 or DC206. It is certain if the "
         "calls themselves do not match, otherwise possible: the names could be wrong. It is "
