@@ -1,28 +1,29 @@
-/* Rank 2's host counts in the parameters that are being broadcast to it (managed memory), round after
- * round: whether a write comes between a Broadcast and its hash is chance.
+/* Rank 2's host clears the parameters that are being broadcast to it (managed memory) when it sees the last of
+ * them, before the stream is done. It sleeps while it looks, so that a busy machine wakes it while they are hashed.
  * expect: DC308 certain ranks=2 place=broadcast_written_by_host
  * options: --hash */
 #include "tests/suite/suite.h"
 
-enum { COUNT = 1 << 19, ROUNDS = 24 };
+enum { COUNT = 1 << 22, ROUNDS = 12 };
 
 static void broadcast_written_by_host(struct rank *me)
 {
     int *parameters;
-    unsigned at = 0;
+    volatile int *seen;
 
     CUDA(cudaMallocManaged((void **)&parameters, COUNT * sizeof *parameters, cudaMemAttachGlobal));
-    CUDA(cudaMemset(parameters, me->rank, COUNT * sizeof *parameters));
+    CUDA(cudaMemset(parameters, me->rank == 0, COUNT * sizeof *parameters));
     CUDA(cudaDeviceSynchronize());
+    seen = parameters;
     for (int round = 0; round < ROUNDS; round++) {
         NCCL(ncclBroadcast(parameters, parameters, COUNT, ncclInt32, 0, me->comm, me->stream));
 #ifdef TWIN
         CUDA(cudaStreamSynchronize(me->stream));
 #endif
-        do
-            for (int i = 0; me->rank == 2 && i < 1000; i++)
-                parameters[at++ * 997 % COUNT] += 1 + i;
-        while (cudaStreamQuery(me->stream) == cudaErrorNotReady);
+        while (me->rank == 2 && seen[COUNT - 1] == 0)
+            suite_nap_ms(1);
+        for (int i = COUNT; me->rank == 2 && i-- > 0;)
+            seen[i] = 0;
     }
     CUDA(cudaStreamSynchronize(me->stream));
 }

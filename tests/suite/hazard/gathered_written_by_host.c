@@ -1,23 +1,25 @@
-/* One process, three devices: the host goes on in device 0's gathered parameters before the AllGather is done,
- * round after round: whether a write comes between an AllGather and its hash is chance.
+/* One process, three devices: the host goes on in device 0's gathered parameters when it sees the last of them,
+ * before the stream is done. It sleeps while it looks, so that a busy machine wakes it while they are hashed.
  * expect: DC308 certain ranks=0 place=gathered_written_by_host
  * options: --hash */
 #include "tests/suite/suite.h"
 
-enum { RANKS = 3, PART = 1 << 18, COUNT = RANKS * PART, ROUNDS = 24 };
+enum { RANKS = 3, PART = 1 << 21, COUNT = RANKS * PART, ROUNDS = 12 };
 
 static void gathered_written_by_host(struct rank *rank, int ranks)
 {
     float *part[RANKS], *whole[RANKS];
-    unsigned at = 0;
+    volatile float *seen;
 
     for (int i = 0; i < ranks; i++) {
         CUDA(cudaSetDevice(i));
         part[i] = suite_floats(PART);
+        CUDA(cudaMemset(part[i], 1, PART * sizeof(float)));
         CUDA(cudaMallocManaged((void **)&whole[i], COUNT * sizeof(float), cudaMemAttachGlobal));
         CUDA(cudaMemset(whole[i], 0, COUNT * sizeof(float)));
         CUDA(cudaDeviceSynchronize());
     }
+    seen = whole[0];
     for (int round = 0; round < ROUNDS; round++) {
         NCCL(ncclGroupStart());
         for (int i = 0; i < ranks; i++)
@@ -26,11 +28,12 @@ static void gathered_written_by_host(struct rank *rank, int ranks)
 #ifdef TWIN
         CUDA(cudaStreamSynchronize(rank[0].stream));
 #endif
-        do
-            for (int i = 0; i < 1000; i++)
-                whole[0][at++ * 997 % COUNT] = (float)(round + i);
-        while (cudaStreamQuery(rank[0].stream) == cudaErrorNotReady);
+        while (seen[COUNT - 1] == 0)
+            suite_nap_ms(1);
+        for (int i = COUNT; i-- > 0;)
+            seen[i] = 0;
     }
+    CUDA(cudaStreamSynchronize(rank[0].stream));
 }
 
 SUITE_CASE(.run_all = gathered_written_by_host, .ranks = 3, .layout = ALL);

@@ -4,25 +4,27 @@
  * minimal: yes */
 #include "tests/suite/suite.h"
 
-enum { COUNT = 1 << 19, ROUNDS = 8 };
+enum { COUNT = 1 << 22, ROUNDS = 12 };
 
 static void result_written_by_host(struct rank *me)
 {
     float *bucket;
-    unsigned at = 0;
+    volatile float *seen;
 
     CUDA(cudaMallocManaged((void **)&bucket, COUNT * sizeof *bucket, cudaMemAttachGlobal));
-    CUDA(cudaMemset(bucket, 0, COUNT * sizeof *bucket));
+    CUDA(cudaMemset(bucket, me->rank != 1, COUNT * sizeof *bucket));
     CUDA(cudaDeviceSynchronize());
-    for (int round = 0; round < ROUNDS; round++)
+    seen = bucket;
+    for (int round = 0; round < ROUNDS; round++) {
         NCCL(ncclAllReduce(bucket, bucket, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
 #ifdef TWIN
-    CUDA(cudaStreamSynchronize(me->stream));
+        CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    do
-        for (int i = 0; me->rank == 1 && i < 1000; i++)
-            bucket[at++ * 997 % COUNT] = (float)i;
-    while (cudaStreamQuery(me->stream) == cudaErrorNotReady);
+        while (me->rank == 1 && seen[COUNT - 1] == 0)
+            suite_nap_ms(1);
+        for (int i = COUNT; me->rank == 1 && i-- > 0;)
+            seen[i] = 0;
+    }
     CUDA(cudaStreamSynchronize(me->stream));
 }
 
