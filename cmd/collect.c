@@ -204,6 +204,8 @@ int command_collect(int argc, char **argv)
     char directory[PATH_MAX];
     struct error err;
     descriptors_raise();
+    if (descriptors_need(COLLECTOR_DESCRIPTORS, &err) < 0)
+        return command_fail(&err);
     umask(0777 & ~directory_mode());
     if (directory_make(argv[0], directory, &err) < 0)
         return command_fail(&err);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,10 +16,12 @@
 
 #include "cmd/options/choice.h"
 #include "lib/base/clock.h"
+#include "lib/base/descriptors.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
 #include "cmd/run.h"
 #include "cmd/run_environment.h"
+#include "collector/collector.h"
 #include "collector/trace_directory.h"
 
 enum { COLLECTOR_STARTS_MAX = 5, STATES_SHOWN = 64 };
@@ -208,6 +211,8 @@ static void read_collector_line(struct watched_run *run, const char *line)
         print_full(run, line + 5);
     else if (strncmp(line, "state ", 6) == 0)
         print_state(run, line + 6);
+    else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
+        return;
     else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
                     &run->warnings) == 4)
         run->saw_end = true;
@@ -374,6 +379,9 @@ static void print_run_summary(const struct watched_run *run, const char *program
             run->directory_name);
         return;
     }
+    run_print_unrecorded(run);
+    if (run->ranks == 0 && run->unrecorded)
+        return;
     if (run->ranks == 0) {
         fprintf(stderr,
                 "ddpcheck: no NCCL call of the program was seen%s; to find out why: ddpcheck "
@@ -384,6 +392,8 @@ static void print_run_summary(const struct watched_run *run, const char *program
     }
     char found[64] = "no finding";
     int used = 0;
+    if (run->unrecorded)
+        strcpy(found, "no finding in what was recorded");
     if (run->errors)
         used =
             snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
@@ -418,6 +428,18 @@ static int check_choice(const struct watched_run *run, struct error *err)
     return 0;
 }
 
+/* The collector raises the limit for itself; a job whose limit is that low could not be recorded.
+ */
+static int check_descriptors(struct error *err)
+{
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    descriptors_raise();
+    int result = descriptors_need(COLLECTOR_DESCRIPTORS, err);
+    setrlimit(RLIMIT_NOFILE, &before);
+    return result ? error_prefix(err, "can't record, so the program is not started") : 0;
+}
+
 /* The word of a choice; NULL where none was given. */
 static const char *chosen_word(const char *const *words, int index)
 {
@@ -431,7 +453,7 @@ int run_program(struct watched_run *run, char **argv)
     static const char *const cuda[] = {"used", "all", "none"};
     struct error err;
     char hang_after[32];
-    if (check_choice(run, &err) < 0 ||
+    if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         start_collector(run, &err) < 0)
         return command_fail(&err);

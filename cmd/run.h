@@ -40,9 +40,13 @@ struct watched_run {
     bool saw_end, said_report;
     int states; /* of members, that were said */
     int ranks, communicators, errors, warnings;
+    int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
 
 /* Runs it to its end. Returns the exit status of ddpcheck. */
 int run_program(struct watched_run *run, char **argv);
+
+/* Says how many processes could not be recorded, and what to do; nothing if there were none. */
+void run_print_unrecorded(const struct watched_run *run);
 
 #endif

@@ -15,6 +15,7 @@
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
+#include "collector/unrecorded.h"
 #include "lib/finding/fault.h"
 #include "lib/finding/finding_site.h"
 
@@ -374,14 +375,20 @@ static int end_session(struct collector *collector, struct error *err)
 {
     if (collector->producer_count > 0)
         return collector_close(collector, err);
+    if (collector_count_unrecorded(collector) && !collector->store &&
+        collector_open(collector, NULL, err) < 0)
+        return -1;
     if (collector->store && collector_finish(collector, err) < 0)
         return -1;
     const struct collector_summary *summary = collector->summary;
+    if (collector->unrecorded)
+        notify(collector->options.notify_fd, "unrecorded %d %d", collector->unrecorded,
+               collector->unrecorded_error);
     if (summary->unstored)
         notify(collector->options.notify_fd, "full %" PRIu64 " %" PRIu64 " %s", summary->records,
                summary->unstored, collector->rings);
     if (!collector->recovering)
-        notify(collector->options.notify_fd, "end %d %d %d %d", summary->processes,
+        notify(collector->options.notify_fd, "end %d %d %d %d", summary->ranks,
                summary->communicators, summary->errors, summary->warnings);
     return 0;
 }
@@ -423,6 +430,9 @@ static int run_session(struct collector *collector, struct error *err)
         return -1;
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
         return -1;
+    int error;
+    if (collector->options.fresh) /* of the job before */
+        unrecorded_take(collector->options.directory, &error);
     notify(collector->options.notify_fd, "ready");
     return collect_passes(collector, err) < 0 || end_session(collector, err) < 0 ? -1 : 0;
 }

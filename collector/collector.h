@@ -20,6 +20,10 @@
 #include "lib/base/error.h"
 #include "lib/trace/store.h"
 
+/* That must be free when the collector starts: the database and the symbols' view of it, locks, a
+ * directory, a ring file. Those of the processes come on top where there are enough. */
+enum { COLLECTOR_DESCRIPTORS = 16 };
+
 struct symbolizer;
 struct trace;
 struct collector_state;
@@ -38,8 +42,8 @@ struct collector_options {
 
 /* What a session came to. */
 struct collector_summary {
-    uint64_t records, unstored;   /* stored in this session, or not for want of space */
-    int processes, communicators; /* of the whole job; 0 unless it is over */
+    uint64_t records, unstored;          /* stored in this session, or not for want of space */
+    int processes, ranks, communicators; /* of the whole job; 0 unless it is over */
     int errors, warnings;
     char database[PATH_MAX]; /* empty if there was nothing to store */
 };
@@ -73,6 +77,8 @@ struct collector {
     bool *process_ended; /* by process: its notice_end is stored */
     bool recovering;     /* finishing what a dead collector left, before a new job's database */
     bool no_space_reported, replaying, memory_short;
+    int unrecorded;       /* processes that left a mark that they could not record */
+    int unrecorded_error; /* the errno of one of them */
     int postponed; /* ring files that could not be opened for lack of descriptors or memory */
     bool postponed_reported;
     bool job_over;   /* as `ddpcheck run` says */
@@ -105,6 +111,8 @@ bool collector_has_newcomers(const char *directory);
 int collector_open(struct collector *collector, const struct process_info *info, struct error *err);
 /* Moves the database of a finished job away, if there is one. Returns 0, or -1 with err. */
 int collector_move_old(struct collector *collector, struct error *err);
+/* How many processes of the job could not be recorded; their marks are removed. */
+int collector_count_unrecorded(struct collector *collector);
 /* The job is over: last findings, symbols, `ended`, one file. Returns 0, or -1 with err. */
 int collector_finish(struct collector *collector, struct error *err);
 /* Closes the database as it is; the next collector goes on with it. */

@@ -11,6 +11,7 @@
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
+#include "collector/unrecorded.h"
 #include "lib/trace/trace.h"
 
 static void on_finding(void *context, const struct finding *finding)
@@ -75,15 +76,27 @@ static int replay_database(struct collector *collector, struct error *err)
     return result;
 }
 
+/* What is counted of the job's members. */
+struct counting {
+    struct collector_summary *summary;
+    uint64_t last;         /* the communicator of the member before */
+    struct rankset *ranks; /* by process: those that are members of a communicator */
+    bool failed;
+};
+
 static void count_member(void *context, const struct member_state *member)
 {
-    struct {
-        struct collector_summary *summary;
-        uint64_t last;
-    } *counting = context;
-    if (counting->summary->communicators == 0 || member->comm != counting->last)
-        counting->summary->communicators++;
+    struct counting *counting = context;
+    struct collector_summary *summary = counting->summary;
+    if (summary->communicators == 0 || member->comm != counting->last)
+        summary->communicators++;
     counting->last = member->comm;
+    if (!counting->ranks || member->process < 0 || member->process >= summary->processes ||
+        member->shown_rank < 0 ||
+        rankset_has(&counting->ranks[member->process], member->shown_rank))
+        return;
+    counting->failed |= rankset_add(&counting->ranks[member->process], member->shown_rank) != 0;
+    summary->ranks++;
 }
 
 static void count_shown_finding(void *context, const struct finding *finding)
@@ -99,14 +112,26 @@ static void count_shown_finding(void *context, const struct finding *finding)
 static void summarise(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
-    struct {
-        struct collector_summary *summary;
-        uint64_t last;
-    } counting = {summary, 0};
-    summary->communicators = summary->errors = summary->warnings = 0;
+    struct counting counting = {.summary = summary};
+    summary->ranks = summary->communicators = summary->errors = summary->warnings = 0;
     summary->processes = collector->process_count;
+    counting.ranks = calloc((size_t)summary->processes + 1, sizeof *counting.ranks);
     analyzer_visit_members(collector->analyzer, count_member, &counting);
+    for (int i = 0; counting.ranks && i < summary->processes; i++)
+        rankset_free(&counting.ranks[i]);
+    /* One that calls only ncclGetUniqueId is no rank, unless there is nobody else. */
+    if (!counting.ranks || counting.failed || summary->ranks == 0)
+        summary->ranks = summary->processes;
+    free(counting.ranks);
     analyzer_visit_findings(collector->analyzer, count_shown_finding, collector);
+}
+
+int collector_count_unrecorded(struct collector *collector)
+{
+    collector->unrecorded_error = EMFILE;
+    collector->unrecorded = collector->postponed + unrecorded_take(collector->options.directory,
+                                                                   &collector->unrecorded_error);
+    return collector->unrecorded;
 }
 
 static void write_moment(char text[32])
@@ -239,8 +264,8 @@ int collector_finish(struct collector *collector, struct error *err)
     char now[32];
     write_moment(now);
     char unrecorded[16];
-    snprintf(unrecorded, sizeof unrecorded, "%d", collector->postponed);
-    if (store_meta(collector->store, "unrecorded", collector->postponed ? unrecorded : NULL, err) <
+    snprintf(unrecorded, sizeof unrecorded, "%d", collector->unrecorded);
+    if (store_meta(collector->store, "unrecorded", collector->unrecorded ? unrecorded : NULL, err) <
             0 ||
         store_meta(collector->store, "ended", now, err) < 0)
         return -1;

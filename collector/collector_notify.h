@@ -7,6 +7,7 @@
  *     judged                                  after "ending": what waited was judged
  *     state TEXT                              where a member stands; only where it can't be stored
  *     full STORED UNSTORED RINGS              before "end": the disk was full
+ *     unrecorded COUNT ERRNO                  before "end": processes that could not be recorded
  *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
  *
  * The other side says "ending SIGNAL SILENCE_NS" before it ends the job (SIGNAL 0: --timeout), and

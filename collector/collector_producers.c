@@ -138,15 +138,25 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     return result;
 }
 
+/* The directory can't be opened: with a descriptor the next pass looks again. */
+static int no_rings(struct collector *collector, struct error *err)
+{
+    if (errno == ENOENT)
+        return 0;
+    error_set(err, "can't read the ring files in %s: %s", collector->rings, strerror(errno));
+    if (errno != EMFILE && errno != ENFILE)
+        return -1;
+    postpone(collector, err);
+    return 0;
+}
+
 int collector_admit(struct collector *collector, struct error *err)
 {
     DIR *directory = opendir(collector->rings);
-    if (!directory)
-        return errno == ENOENT ? 0
-                               : error_set(err, "can't read the ring files in %s: %s",
-                                           collector->rings, strerror(errno));
-    int admitted = 0;
     collector->postponed = 0;
+    if (!directory)
+        return no_rings(collector, err);
+    int admitted = 0;
     for (struct dirent *entry; admitted >= 0 && (entry = readdir(directory));) {
         char path[PATH_MAX];
         if (!is_ring_file(entry->d_name) ||

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/descriptors.h"
 #include "lib/trace/ring_reader.h"
 
 /* linux/pidfd.h of 6.15; older headers lack it. */
@@ -30,6 +31,9 @@ struct stat_line {
     uint64_t start_ticks;
     int exit_code;
 };
+
+/* That the collector keeps free for its own files. */
+enum { SPARED_DESCRIPTORS = 10 };
 
 enum seen { SEEN_GONE, SEEN_THERE, SEEN_UNKNOWN };
 
@@ -189,9 +193,10 @@ static void watch_pid(struct liveness *liveness, pid_t pid, uint64_t start_ticks
     if (seen == SEEN_THERE)
         liveness->start_ticks = line.start_ticks;
     liveness->ended = seen == SEEN_GONE;
-    if (liveness->ended)
+    /* With few descriptors the process is looked for by its number. */
+    if (liveness->ended || descriptors_are_few(SPARED_DESCRIPTORS))
         liveness_close(liveness);
-    else
+    if (!liveness->ended)
         find_memory_events(liveness);
 }
 

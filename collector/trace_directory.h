@@ -7,6 +7,7 @@
  *                           hosts or containers have one each (lib/trace/collector_lock.h)
  *     DIR/collector.lock    held by the first of them; its text is the holder's pid and host
  *     DIR/collector.log     messages of a collector in the background
+ *     DIR/.unrecorded-*     processes that could not record (lib/trace/unrecorded_mark.h)
  *
  * The second collector of a host that shares the directory, that of a container with a /dev/shm of
  * its own, writes DIR/<host>-<key>.db. */

@@ -83,6 +83,9 @@ static void print_head_text(const struct report *report, struct page *page)
         page_words(page, STYLE_PLAIN,
                    "The file is damaged where its records begin; 'sqlite3 FILE .recover' may bring "
                    "some back.");
+    } else if (report->events == 0 && trace_unrecorded(report->trace)) {
+        page_words(page, STYLE_PLAIN,
+                   "Processes of the job called NCCL and could not be recorded; see below.");
     } else if (report->events == 0) {
         page_words(page, STYLE_PLAIN,
                    "No process of the job made an NCCL call that ddpcheck can see; "

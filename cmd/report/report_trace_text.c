@@ -96,8 +96,8 @@ static void print_source(const struct report_source *source, bool damaged, struc
                 *source->hosts ? " on " : "", source->hosts, source->events);
     if (source->unrecorded)
         page_format(page, STYLE_WARNING,
-                    " without %d %s that could not be recorded: the collector had too few file "
-                    "descriptors or too little memory (ulimit -n)",
+                    " without %d %s that could not be recorded, for lack of file descriptors "
+                    "(ulimit -n), memory or space",
                     source->unrecorded, plural(source->unrecorded, "process", "processes"));
     else if (source->complete)
         page_words(page, STYLE_PLAIN, " complete");

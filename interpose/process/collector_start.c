@@ -35,12 +35,14 @@ static struct {
 } paths;
 
 /* Takes the lock for a moment to see whether a collector holds it. */
-static bool is_collector_running(void)
+static bool is_collector_running(bool is_run)
 {
     char name[COLLECTOR_LOCK_BYTES];
     collector_lock_name(name, files_rings());
     snprintf(paths.lock, sizeof paths.lock, "%s/%s", shim.directory, name);
     int fd = open(paths.lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 && errno == EMFILE)
+        return is_run; /* nobody can be asked, but `ddpcheck run` has one */
     if (fd < 0)
         return false; /* the collector will report what is wrong with the directory */
     bool held = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -55,7 +57,7 @@ static bool is_collector_coming(void)
     bool running = false;
     for (int i = 0; i < TRIES && !running; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        running = is_collector_running();
+        running = is_collector_running(true);
     }
     return running;
 }
@@ -171,8 +173,9 @@ static int spawn_collector(const char *path, char **environment)
 void collector_start(void)
 {
     const char *wanted = environment_get("DDPCHECK_COLLECT");
-    if ((wanted && !strcmp(wanted, "0")) || is_collector_running() ||
-        (wanted && !strcmp(wanted, "run") && is_collector_coming()))
+    bool is_run = wanted && !strcmp(wanted, "run");
+    if ((wanted && !strcmp(wanted, "0")) || is_collector_running(is_run) ||
+        (is_run && is_collector_coming()))
         return;
     const char *path = paths.program;
     if (!find_collector(paths.program, sizeof paths.program)) {

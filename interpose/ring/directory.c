@@ -12,6 +12,7 @@
 #include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
+#include "lib/trace/unrecorded_mark.h"
 
 int file_read(const char *path, char *text, uint32_t bytes)
 {
@@ -32,6 +33,7 @@ int file_read(const char *path, char *text, uint32_t bytes)
 static struct {
     char part[PATH_MAX], real[PATH_MAX], rings_file[PATH_MAX + 8];
     char temporary[PATH_MAX], text[PATH_MAX], others[PATH_MAX];
+    char mark[PATH_MAX + UNRECORDED_MARK_BYTES];
 } paths;
 
 /* Nobody else reads a trace, unless it is open to the user's group. */
@@ -138,6 +140,21 @@ static int publish_rings(const char *directory, const char *rings_file, char *ri
     return error;
 }
 
+bool directory_mark_unrecorded(const char *directory, int error)
+{
+    char name[UNRECORDED_MARK_BYTES];
+    unrecorded_mark_name(name, error);
+    snprintf(paths.mark, sizeof paths.mark, "%s/%s", directory, name);
+    if (mkdir(paths.mark, 0700) == 0)
+        chmod(paths.mark, 0700); /* whatever the umask: the collector removes it */
+    if (error == EMFILE)
+        problem_print(PROBLEM_DIRECTORY,
+                      "too few file descriptors (ulimit -n): ddpcheck needs %d that are free in "
+                      "each process; nothing is recorded of this one",
+                      RECORDING_DESCRIPTORS);
+    return error == EMFILE;
+}
+
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes)
 {
     const char *wanted = environment_get("DDPCHECK_DIR");
@@ -161,13 +178,14 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
     if (read_rings_file(rings_file, rings, rings_bytes))
         return true;
     if (!create_rings(real, rings, rings_bytes)) {
+        directory_mark_unrecorded(real, ENOSPC);
         problem_print(PROBLEM_DIRECTORY,
                       "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
                       "lets this user make a directory; nothing is recorded");
         return false;
     }
     error = publish_rings(real, rings_file, rings, rings_bytes);
-    if (error)
+    if (error && !directory_mark_unrecorded(real, error))
         problem_print(
             PROBLEM_DIRECTORY,
             "can't write %s: %s; nothing is recorded (set DDPCHECK_DIR to a directory that "

@@ -225,16 +225,21 @@ bool files_start(void)
     if (fd >= 0)
         fd = move_up(fd);
     if (fd < 0 || fstat(fd, &status)) {
+        int error = errno;
+        if (directory_mark_unrecorded(shim.directory, error))
+            return false;
         problem_print(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded",
-                      files.rings, strerror(errno));
+                      files.rings, strerror(error));
         return false;
     }
     struct ring_file *file = create_ring_file(fd);
     if (!file) {
+        int error = errno;
+        directory_mark_unrecorded(shim.directory, error);
         problem_print(
             PROBLEM_DIRECTORY,
             "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
-            files.rings, strerror(errno));
+            files.rings, strerror(error));
         close(fd);
         unlink(files.path);
         return false;

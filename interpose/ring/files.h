@@ -36,6 +36,10 @@ void files_forked(void);
  * Returns false, having printed why. */
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes);
 
+/* Leaves a mark in the trace directory: this process can't record, because of `error` (an errno).
+ * Returns true if that is EMFILE, of which it has printed what to do. */
+bool directory_mark_unrecorded(const char *directory, int error);
+
 /* Reads a small file, such as those in /proc. Returns the length read (NUL-terminated, cut if it
  * does not fit), or -1. */
 int file_read(const char *path, char *text, uint32_t bytes);

@@ -4,10 +4,14 @@
 
 #include <stdbool.h>
 
+#include "lib/base/error.h"
+
 /* Raises the soft limit of open files to the hard one: the soft one is low for the sake of programs
  * that use select(). */
 void descriptors_raise(void);
 /* Fewer than `count` more files can be opened. */
 bool descriptors_are_few(int count);
+/* Whether `count` more files can be opened. Returns 0, or -1 with err, which says what to do. */
+int descriptors_need(int count, struct error *err);
 
 #endif

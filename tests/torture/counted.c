@@ -8,11 +8,13 @@
  * wait for it, and the job has to be killed. */
 #include <stdatomic.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,7 +99,7 @@ int main(int argc, char **argv)
     unsigned pause_read = 0;
     ncclUniqueId id;
     ranks = argc > 2 ? atoi(argv[2]) : 0;
-    if (argc < 4 || ranks < 2 || ranks > RANKS_MAX) {
+    if (argc < 4 || ranks < 1 || ranks > RANKS_MAX) {
         fprintf(stderr, "usage: torture_counted COUNTS RANKS LOOPS [hang] [pause=US]\n");
         return 2;
     }
@@ -114,6 +116,7 @@ int main(int argc, char **argv)
         pid_t child = fork();
         TRY(child < 0);
         if (!child) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL); /* rank 0 waits for the number of a launcher */
             TRY(read(end[rank][0], &id, sizeof id) != sizeof id);
             run(&id);
             exit(0);
