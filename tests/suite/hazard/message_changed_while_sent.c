@@ -22,7 +22,7 @@ static void message_changed_while_sent(struct rank *me)
     suite_tell(me, 0);
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
-    suite_nap_ms(100);
+    suite_nap_ms(500);
     message[COUNT - 1] = 9;
     suite_tell(me, 0);
 }

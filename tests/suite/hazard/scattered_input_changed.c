@@ -24,7 +24,7 @@ static void scattered_input_changed(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
     if (me->rank % 2) {
-        suite_nap_ms(100);
+        suite_nap_ms(500);
         gradients[me->rank * PART] = 0.5;
     }
     suite_tell(me, me->rank);

@@ -21,7 +21,7 @@ static void sent_buffer_refilled_by_host(struct rank *me)
     CUDA(cudaStreamSynchronize(me->stream));
 #endif
     if (me->rank == 1) {
-        suite_nap_ms(100);      /* the stream has come to the AllReduce */
+        suite_nap_ms(500);      /* the stream has come to the AllReduce */
         gradients[4321] = 1;
         suite_tell(me, 0);
     }
