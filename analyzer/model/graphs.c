@@ -118,6 +118,11 @@ static int capture_begin(struct process *process, const struct record *record)
         return ENGINE_FAILED;
     }
     capture->content->references = 1;
+    const struct graph *into = record->graph.graph ? graph_find(process, record->graph.graph)
+                                                   : NULL;
+    capture->content->partly_known = record->graph.graph != 0; /* the graph has other nodes */
+    for (int i = 0; into && i < GRAPH_COMMS_MAX; i++)
+        capture->content->comm[i] = into->content->comm[i];
     capture->id = ++process->last_capture;
     capture->next = process->captures;
     process->captures = stream->capture = capture;

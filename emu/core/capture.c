@@ -19,6 +19,7 @@ struct emu_capture {
     pthread_t thread;
     struct emu_stream *origin;
     struct emu_graph *graph;
+    bool is_graph_given;         /* by the program: it stays if the capture fails */
     struct emu_stream **members; /* each with a reference; [0] is the origin */
     size_t member_count;
     atomic_bool broken, over;
@@ -101,6 +102,12 @@ static void unlist_capture(const struct emu_capture *capture)
 
 int emu_capture_begin(struct emu_stream *stream, int mode)
 {
+    return emu_capture_begin_in(stream, mode, NULL, NULL, 0);
+}
+
+int emu_capture_begin_in(struct emu_stream *stream, int mode, struct emu_graph *graph,
+                         struct emu_node *const *dependencies, size_t count)
+{
     static _Atomic uint64_t next_id = 1;
     struct emu_capture *capture;
 
@@ -117,9 +124,11 @@ int emu_capture_begin(struct emu_stream *stream, int mode)
     capture->mode = mode;
     capture->thread = pthread_self();
     capture->origin = stream;
-    capture->graph = emu_graph_create();
-    if (!capture->graph || !set_tips(stream, NULL, 0) || !capture_add_stream(capture, stream)) {
-        if (capture->graph)
+    capture->is_graph_given = graph != NULL;
+    capture->graph = graph ? graph : emu_graph_create();
+    if (!capture->graph || !set_tips(stream, dependencies, count) ||
+        !capture_add_stream(capture, stream)) {
+        if (capture->graph && !graph)
             emu_graph_destroy(capture->graph);
         capture_release(capture);
         return cudaErrorMemoryAllocation;
@@ -200,9 +209,9 @@ int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph)
         atomic_fetch_sub(&global_captures, 1);
     if (capture->mode != cudaStreamCaptureModeRelaxed)
         own_captures--;
-    if (error)
+    if (error && !capture->is_graph_given)
         emu_graph_destroy(capture->graph);
-    else
+    else if (!error)
         *graph = capture->graph;
     capture_release(capture);
     return error;

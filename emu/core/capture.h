@@ -17,6 +17,9 @@ struct emu_node;
 
 /* Modes are cudaStreamCaptureMode. All ints are cudaError_t. */
 int emu_capture_begin(struct emu_stream *stream, int mode);
+/* The same into a graph of the caller's (NULL: a new one), behind nodes of it, which are copied. */
+int emu_capture_begin_in(struct emu_stream *stream, int mode, struct emu_graph *graph,
+                         struct emu_node *const *dependencies, size_t count);
 /* *graph is the caller's, a live handle; NULL after an error. */
 int emu_capture_end(struct emu_stream *stream, struct emu_graph **graph);
 /* Records work behind what the stream has recorded so far; takes the arg over if it returns 0. */

@@ -32,9 +32,9 @@ static void node_free(struct emu_node *node)
 
 int emu_graph_destroy(void *handle)
 {
-    struct emu_graph *graph = handle;
+    struct emu_graph *graph = emu_graph_find(handle);
 
-    if (!emu_handles_remove(handle, HANDLE_GRAPH))
+    if (!graph || graph->is_body || !emu_handles_remove(handle, HANDLE_GRAPH))
         return cudaErrorInvalidValue;
     for (size_t i = 0; i < graph->count; i++)
         node_free(graph->nodes[i]);
@@ -59,6 +59,19 @@ void emu_payload_release(void *arg)
     if (payload->release)
         payload->release(payload->arg);
     free(payload);
+}
+
+bool emu_graph_has(const struct emu_graph *graph, struct emu_node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t number = 0;
+
+        while (number < graph->count && graph->nodes[number] != nodes[i])
+            number++;
+        if (number == graph->count)
+            return false;
+    }
+    return true;
 }
 
 static bool reserve_node(struct emu_graph *graph)

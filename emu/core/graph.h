@@ -7,6 +7,7 @@
 #define DDPCHECK_EMU_GRAPH_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct emu_node {
 struct emu_graph {
     struct emu_node **nodes;
     size_t count, room;
+    bool is_body; /* of a conditional node, which alone destroys it */
 };
 
 struct emu_graph_exec;
@@ -49,6 +51,8 @@ struct emu_node *emu_graph_add(struct emu_graph *graph, struct emu_node *const *
 /* The same with a payload that is shared. */
 struct emu_node *emu_graph_share(struct emu_graph *graph, struct emu_node *const *dependencies,
                                  size_t count, struct emu_payload *payload);
+/* Whether all are nodes of the graph. */
+bool emu_graph_has(const struct emu_graph *graph, struct emu_node *const *nodes, size_t count);
 /* A graph of its own that does the same work; NULL: no memory. */
 struct emu_graph *emu_graph_clone(const struct emu_graph *graph);
 /* emu_work and release of a payload. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu/core/capture.h"
+#include "emu/core/conditional.h"
 #include "emu/cudart/call.h"
 
 STREAM_CALL(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
@@ -15,6 +16,25 @@ STREAM_CALL(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCapture
     if ((unsigned)mode > cudaStreamCaptureModeRelaxed)
         return cudaErrorInvalidValue;
     return call_stream(stream, &found, &error) ? emu_capture_begin(found, mode) : error;
+}
+
+STREAM_CALL(cudaStreamBeginCaptureToGraph,
+            (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+             const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),
+            (stream, graph, dependencies, edges, count, mode))
+{
+    struct emu_node *const *nodes = (struct emu_node *const *)dependencies;
+    struct emu_graph *into = emu_graph_find(graph);
+    struct emu_stream *found;
+    int error;
+
+    (void)edges; /* an order that is allowed, if not the loosest */
+    if ((unsigned)mode > cudaStreamCaptureModeRelaxed || !into || (count && !nodes) ||
+        !emu_graph_has(into, nodes, count))
+        return cudaErrorInvalidValue;
+    return call_stream(stream, &found, &error)
+               ? emu_capture_begin_in(found, mode, into, nodes, count)
+               : error;
 }
 
 STREAM_CALL(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph), (stream, graph))
@@ -183,6 +203,8 @@ CALL(cudaGraphNodeGetType, (cudaGraphNode_t handle, enum cudaGraphNodeType *type
         *type = cudaGraphNodeTypeMemset;
     else if (!strcmp(node->payload->name, "cudaLaunchHostFunc"))
         *type = cudaGraphNodeTypeHost;
+    else if (!strcmp(node->payload->name, EMU_CONDITIONAL))
+        *type = cudaGraphNodeTypeConditional;
     else
         *type = node->payload->run ? cudaGraphNodeTypeKernel : cudaGraphNodeTypeEmpty;
     return cudaSuccess;

@@ -9,6 +9,9 @@
  * host's here, so a hint changes nothing; it is still checked. */
 int version_advise(const void *pointer, size_t bytes, int advice, int device);
 int version_prefetch(const void *pointer, size_t bytes, int device, cudaStream_t stream);
+/* cudaGraphAddNode; all edges are plain ones. */
+int version_add_node(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+                     size_t count, struct cudaGraphNodeParams *parameters);
 /* cudaStreamGetCaptureInfo; what is NULL is not wanted. */
 int version_capture_info(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
                          unsigned long long *id, cudaGraph_t *graph, const cudaGraphNode_t **nodes,

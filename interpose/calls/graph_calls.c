@@ -15,11 +15,16 @@ static void point_graph(struct recorded_call *call, cudaError_t result, cudaStre
     emit_point(call, &record, result, stream);
 }
 
-void capture_began(struct recorded_call *call, cudaError_t result, cudaStream_t stream)
+/* A capture into a graph that exists adds to what the graph does. The body of a conditional node is
+ * such a graph, too: it has a list of its own, and no launch of the graph around it issues that. */
+void capture_began(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
+                   cudaGraph_t graph)
 {
     if (result == cudaSuccess)
         atomic_fetch_add(&shim.captures, 1);
-    point_graph(call, result, stream, 0, 0);
+    if (result == cudaSuccess && graph)
+        graphs_continue(gpu_capture_id(stream), (uintptr_t)graph);
+    point_graph(call, result, stream, (uintptr_t)graph, 0);
 }
 
 void capture_ending(struct recorded_call *call, cudaStream_t stream)

@@ -149,7 +149,8 @@ void callback_prepare(struct recorded_call *call, cudaStream_t stream,
 void host_function_launched(struct recorded_call *call, cudaError_t result, cudaStream_t stream);
 
 /* Capture and graphs (graph_calls.c). */
-void capture_began(struct recorded_call *call, cudaError_t result, cudaStream_t stream);
+void capture_began(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
+                   cudaGraph_t graph);
 void capture_ending(struct recorded_call *call, cudaStream_t stream);
 void capture_ended(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                    const cudaGraph_t *graph);

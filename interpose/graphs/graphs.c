@@ -130,20 +130,42 @@ void graphs_drop(enum graph_key_kind kind, uint64_t value)
     unlock_graphs();
 }
 
+/* A list of its own with the same operations. */
+static struct graph_operations *copy_operations(const struct graph_operations *from, uint32_t room)
+{
+    struct graph_operations *list = create_operations(room);
+    if (!list)
+        return NULL;
+    memcpy(list->operation, from->operation, from->count * sizeof *from->operation);
+    list->count = from->count;
+    return list;
+}
+
 /* A list with room for one more, in the place of a full one. */
 static struct graph_operations *operations_with_room(struct graph_key *key)
 {
     struct graph_operations *full = key->list;
     if (full->count < full->room)
         return full;
-    struct graph_operations *list = create_operations(full->room * 2);
+    struct graph_operations *list = copy_operations(full, full->room * 2);
     if (!list)
         return NULL;
-    memcpy(list->operation, full->operation, full->count * sizeof *full->operation);
-    list->count = full->count;
     key->list = list;
     release_operations(full);
     return list;
+}
+
+/* A graph's list may be shared by instances, which do not change with it: the capture has a copy.
+ */
+void graphs_continue(uint64_t capture, uint64_t graph)
+{
+    if (!atomic_load_explicit(&graphs.keys, memory_order_relaxed))
+        return;
+    lock_graphs();
+    const struct graph_key *key = find_key(KEY_GRAPH, graph);
+    if (key)
+        add_key(KEY_CAPTURE, capture, copy_operations(key->list, key->list->room));
+    unlock_graphs();
 }
 
 void graphs_add(uint64_t capture, struct local_member *member, const struct record *record)

@@ -32,6 +32,9 @@ enum graph_key_kind { KEY_FREE, KEY_CAPTURE, KEY_GRAPH, KEY_EXEC };
 /* Remembers a captured operation. */
 void graphs_add(uint64_t capture, struct local_member *member, const struct record *record);
 
+/* The capture goes on from what the graph does already. */
+void graphs_continue(uint64_t capture, uint64_t graph);
+
 /* `to` issues from now on what `from` does. */
 void graphs_share(enum graph_key_kind to_kind, uint64_t to, enum graph_key_kind from_kind,
                   uint64_t from);

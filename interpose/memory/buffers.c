@@ -35,7 +35,27 @@ static bool is_known_to_cuda(uint32_t type)
            type == MEMORY_MANAGED;
 }
 
-/* The thread's entry for the pointer; CUDA is queried if it is not fresh. */
+/* All of what cudaMalloc, cudaMallocHost and cudaMallocManaged give is one allocation. A reserved
+ * range of addresses (cuMemMap, pools) may have holes: its pointers are looked up one by one. */
+static bool is_one_allocation(uint32_t type)
+{
+    return type == MEMORY_DEVICE || type == MEMORY_HOST_PINNED || type == MEMORY_MANAGED;
+}
+
+/* What a query for another pointer into the same allocation gave; NULL: none that is fresh. */
+static const struct buffer_entry *find_range(const struct thread_caches *caches, uint64_t pointer,
+                                             uint64_t epoch)
+{
+    for (uint32_t i = 0; i < RANGE_CACHE; i++) {
+        const struct buffer_entry *range = &caches->range[i];
+        if (range->epoch == epoch && pointer - range->base < range->bytes)
+            return range;
+    }
+    return NULL;
+}
+
+/* The thread's entry for the pointer; CUDA is queried if nothing fresh is known of its allocation.
+ */
 static struct buffer_entry *find_buffer_entry(struct shim_thread *thread, uint64_t pointer)
 {
     /* Epochs count from 1 here, so that an empty entry is never valid. */
@@ -44,6 +64,12 @@ static struct buffer_entry *find_buffer_entry(struct shim_thread *thread, uint64
     struct buffer_entry *entry = &thread->caches->buffer[hash % BUFFER_CACHE];
     if (entry->pointer == pointer && entry->epoch == epoch)
         return entry;
+    const struct buffer_entry *range = find_range(thread->caches, pointer, epoch);
+    if (range) {
+        *entry = *range;
+        entry->pointer = pointer;
+        return entry;
+    }
     struct gpu_memory memory;
     gpu_memory_find(pointer, &memory);
     entry->pointer = pointer;
@@ -53,6 +79,8 @@ static struct buffer_entry *find_buffer_entry(struct shim_thread *thread, uint64
     entry->device = memory.device;
     entry->type = (uint16_t)memory.type;
     entry->recorded = false;
+    if (entry->bytes && is_one_allocation(entry->type))
+        thread->caches->range[thread->caches->ranges++ % RANGE_CACHE] = *entry;
     return entry;
 }
 

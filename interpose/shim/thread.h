@@ -14,6 +14,7 @@
 
 enum {
     BUFFER_CACHE = 512, /* pointers whose allocation was recorded */
+    RANGE_CACHE = 64,   /* allocations that CUDA was queried for last */
     STACK_SETS = 32,
     STACK_WAYS = 4,
     STACK_FRAMES = 32,
@@ -66,6 +67,8 @@ struct hash_job {
 
 struct thread_caches {
     struct buffer_entry buffer[BUFFER_CACHE];
+    struct buffer_entry range[RANGE_CACHE]; /* by age */
+    uint32_t ranges;                        /* queried so far */
     struct stack_entry stack[STACK_SETS][STACK_WAYS];
     uint8_t stack_next[STACK_SETS];
     uint64_t page[PAGE_CACHE];

@@ -248,6 +248,96 @@ static void nodes_are_added_by_hand(void **state)
     OK(cudaFree(memory));
 }
 
+/* A capture into a graph that exists goes behind the nodes it is given; if it fails, the graph
+ * stays. */
+static void captures_into_a_graph(void **state)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph, other, made;
+    cudaGraphNode_t node, foreign;
+    cudaGraphExec_t exec;
+    size_t nodes;
+    int runs = 0;
+
+    (void)state;
+    OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphCreate(&other, 0));
+    OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+    OK(cudaGraphAddEmptyNode(&foreign, other, NULL, 0));
+    EXPECT(cudaStreamBeginCaptureToGraph(stream, graph, &foreign, NULL, 1,
+                                         cudaStreamCaptureModeGlobal),
+           cudaErrorInvalidValue);
+    OK(cudaStreamBeginCaptureToGraph(stream, graph, &node, NULL, 1, cudaStreamCaptureModeGlobal));
+    EXPECT(cudaStreamSynchronize(stream), cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaStreamEndCapture(stream, &made), cudaErrorStreamCaptureInvalidated);
+    OK(cudaStreamBeginCaptureToGraph(stream, graph, &node, NULL, 1, cudaStreamCaptureModeGlobal));
+    OK(cudaLaunchHostFunc(stream, add_one, &runs));
+    OK(cudaStreamEndCapture(stream, &made));
+    assert_ptr_equal(made, graph);
+    OK(cudaGraphGetNodes(graph, NULL, &nodes));
+    assert_int_equal(nodes, 2);
+    OK(cudaGraphGetRootNodes(graph, NULL, &nodes));
+    assert_int_equal(nodes, 1);
+    assert_int_equal(runs, 0);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    assert_int_equal(runs, 1);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(other));
+    EXPECT(cudaStreamBeginCaptureToGraph(stream, graph, NULL, NULL, 0, cudaStreamCaptureModeGlobal),
+           cudaErrorInvalidValue);
+    OK(cudaStreamDestroy(stream));
+}
+
+/* The body of a conditional node is a graph of the node's, filled by a capture; the handle's
+ * default value decides whether it runs. */
+static void bodies_of_conditional_nodes_are_captured(void **state)
+{
+    char *memory, back[2] = "";
+
+    (void)state;
+    OK(cudaMalloc((void **)&memory, 2));
+    OK(cudaMemset(memory, 0, 2));
+    for (unsigned value = 0; value < 2; value++) {
+        struct cudaGraphNodeParams wanted = {.type = cudaGraphNodeTypeConditional};
+        cudaStream_t stream;
+        cudaGraph_t graph, made;
+        cudaGraphNode_t node;
+        cudaGraphExec_t exec;
+        enum cudaGraphNodeType type;
+
+        OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        OK(cudaGraphCreate(&graph, 0));
+        wanted.conditional.type = cudaGraphCondTypeIf;
+        EXPECT(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &wanted), cudaErrorInvalidValue);
+        OK(cudaGraphConditionalHandleCreate(&wanted.conditional.handle, graph, value,
+                                            cudaGraphCondAssignDefault));
+        wanted.conditional.size = 1;
+        OK(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &wanted));
+        OK(cudaGraphNodeGetType(node, &type));
+        assert_int_equal(type, cudaGraphNodeTypeConditional);
+        EXPECT(cudaGraphDestroy(wanted.conditional.phGraph_out[0]), cudaErrorInvalidValue);
+        OK(cudaStreamBeginCaptureToGraph(stream, wanted.conditional.phGraph_out[0], NULL, NULL, 0,
+                                         cudaStreamCaptureModeRelaxed));
+        OK(cudaMemsetAsync(memory + value, 7, 1, stream));
+        OK(cudaStreamEndCapture(stream, &made));
+        assert_ptr_equal(made, wanted.conditional.phGraph_out[0]);
+        OK(cudaGraphInstantiate(&exec, graph, 0));
+        OK(cudaGraphDestroy(graph));
+        OK(cudaGraphLaunch(exec, stream));
+        OK(cudaStreamSynchronize(stream));
+        OK(cudaGraphExecDestroy(exec));
+        OK(cudaStreamDestroy(stream));
+    }
+    OK(cudaMemcpy(back, memory, 2, cudaMemcpyDeviceToHost));
+    assert_int_equal(back[0], 0);
+    assert_int_equal(back[1], 7);
+    OK(cudaFree(memory));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +348,8 @@ int main(void)
         cmocka_unit_test_setup(queries_break_global_captures, reset_devices),
         cmocka_unit_test_setup(branches_must_join, reset_devices),
         cmocka_unit_test_setup(nodes_are_added_by_hand, reset_devices),
+        cmocka_unit_test_setup(captures_into_a_graph, reset_devices),
+        cmocka_unit_test_setup(bodies_of_conditional_nodes_are_captured, reset_devices),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as
  * frameworks find it, work on streams that are older than the shim, memory that NCCL uses and
  * memory that it does not. job_capture
- * graph|driver|before|host|shapes|selection|blocking|nodes|queries|communicators|reset */
+ * graph|driver|before|host|shapes|selection|blocking|nodes|to-graph|pointers|queries|communicators|
+ * reset */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -300,6 +301,59 @@ static void run_nodes(void)
     end();
 }
 
+/* A capture into a graph that has a node already, by the runtime and by the driver; then one into
+ * the body of a conditional node, which does not run. Numbers of bytes tell the memsets apart. */
+static void run_to_graph(void)
+{
+    cudaGraph_t graph, made;
+    cudaGraphNode_t node;
+    cudaGraphExec_t exec;
+    struct cudaGraphNodeParams wanted = {.type = cudaGraphNodeTypeConditional};
+    FIND(RTLD_DEFAULT, cudaGraphConditionalHandleCreate);
+    begin();
+    TRY(cudaGraphCreate(&graph, 0));
+    TRY(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+    TRY(cudaStreamBeginCaptureToGraph(stream, graph, &node, NULL, 1,
+                                      cudaStreamCaptureModeThreadLocal));
+    TRY(cudaMemsetAsync(from, 0, 30, stream));
+    all_reduce(stream);
+    TRY(cudaStreamEndCapture(stream, &made));
+    TRY(made != graph);
+    TRY(cuStreamBeginCaptureToGraph((CUstream)stream, (CUgraph)graph, NULL, NULL, 0,
+                                    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    TRY(cudaMemsetAsync(from, 0, 31, stream));
+    TRY(cudaStreamEndCapture(stream, &made));
+    TRY(do_cudaGraphConditionalHandleCreate(&wanted.conditional.handle, graph, 0, 0));
+    wanted.conditional.type = cudaGraphCondTypeIf;
+    wanted.conditional.size = 1;
+    TRY(cudaGraphAddNode(&node, graph, NULL, NULL, 0, &wanted));
+    TRY(cudaStreamBeginCaptureToGraph(stream, wanted.conditional.phGraph_out[0], NULL, NULL, 0,
+                                      cudaStreamCaptureModeThreadLocal));
+    TRY(cudaMemsetAsync(from, 0, 32, stream));
+    all_reduce(stream);
+    TRY(cudaStreamEndCapture(stream, &made));
+    TRY(cudaGraphInstantiate(&exec, graph, 0));
+    TRY(cudaGraphLaunch(exec, stream));
+    TRY(cudaMemsetAsync(from, 0, 33, stream));
+    all_reduce(stream);
+    TRY(cudaStreamSynchronize(stream));
+    TRY(cudaGraphExecDestroy(exec));
+    TRY(cudaGraphDestroy(graph));
+    end();
+}
+
+/* Many pointers into few allocations. */
+static void run_pointers(void)
+{
+    enum { POINTERS = 1000 };
+    char *scratch;
+    begin();
+    TRY(cudaMalloc((void **)&scratch, MEGABYTE));
+    for (int i = 0; i < POINTERS; i++)
+        TRY(cudaMemsetAsync(scratch + i * 16, 0, 16, stream));
+    end();
+}
+
 /* More communicators, one after the other, than there are progress slots. */
 static void run_communicators(void)
 {
@@ -344,6 +398,8 @@ int main(int argc, char **argv)
         {"selection", run_selection},
         {"blocking", run_blocking},
         {"nodes", run_nodes},
+        {"to-graph", run_to_graph},
+        {"pointers", run_pointers},
         {"queries", run_queries},
         {"reset", run_reset},
         {"communicators", run_communicators},

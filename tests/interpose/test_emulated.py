@@ -237,6 +237,29 @@ def test_nodes_added_by_hand():
     equal((of(records, "cudaMemsetAsync"), of(records, "cudaMemcpyAsync")), ([], []), "what CUDA does inside of the calls")
 
 
+def test_captures_to_a_graph():
+    """What is captured into a graph that exists is not work that was launched, least of all a conditional node's body."""
+    records = capture("to-graph")
+    equal([(r["copy.bytes"], r["flags"] & CAPTURE) for r in of(records, "cudaMemsetAsync")],
+          [(30, CAPTURE), (31, CAPTURE), (32, CAPTURE), (33, 0)], "captured memsets")
+    equal([(r["op.number"], r["flags"] & (CAPTURE | REPLAY)) for r in of(records, "ncclAllReduce", "ENTER")],
+          [(0, CAPTURE), (0, CAPTURE), (0, REPLAY), (1, 0)], "collectives: captured, captured in the body, replayed, launched")
+    begun, ended = of(records, "cudaStreamBeginCapture"), of(records, "cudaStreamEndCapture")
+    equal([r["graph.graph"] for r in begun], [r["graph.graph"] for r in ended], "graphs")
+    equal([bool(r["flags"] & DRIVER) for r in begun], [False, True, False], "the driver's call")
+
+
+def test_pointers_are_looked_up_once_an_allocation():
+    counter = os.path.join(PROGRAMS, "libinterpose_count_queries.so")
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "pointers", DDPCHECK_CUDA="all",
+               LD_PRELOAD="%s:%s" % (SHIM, counter)) as run:
+        equal((run.status, run.out), (0, "ok\n"), run.err)
+        memsets = of(run.records(), "cudaMemsetAsync")
+        queries = [int(line.split()[1]) for line in run.err.splitlines() if line.startswith("queries ")]
+        equal(len(memsets), 1000, "memsets")
+        assert queries and 1 <= max(queries) < 10, "%s queries for 1,000 pointers" % queries
+
+
 def test_progress_of_many_communicators():
     """There are 256 slots: those of communicators that ended are used again, and the launches count on."""
     records = capture("communicators")
@@ -290,7 +313,7 @@ if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries, test_shapes,
                  test_progress_of_many_communicators, test_progress_after_a_reset,
-                 test_nodes_added_by_hand, test_selection,
+                 test_nodes_added_by_hand, test_captures_to_a_graph, test_pointers_are_looked_up_once_an_allocation, test_selection,
                  test_selection_keeps_order):
         test()
         print("passed", test.__name__)

@@ -1,6 +1,6 @@
-/* hints.c: memory hints with the parameters of CUDA 12. The headers at hand are those of CUDA 13,
- * so functions that have another prototype there are defined under a name of ours and exported
- * under CUDA's. */
+/* hints.c: memory hints, captures and graph nodes with the parameters of CUDA 12. The headers at
+ * hand are those of CUDA 13, so functions that have another prototype there are defined under a
+ * name of ours and exported under CUDA's. */
 #include "emu/cudart/versions.h"
 
 /* Defines the function `own` with the symbol `name`. */
@@ -70,4 +70,21 @@ STREAM_CALL_AS(cudaStreamGetCaptureInfo, capture_id,
                (stream, status, id))
 {
     return version_capture_info(stream, status, id, NULL, NULL, NULL);
+}
+
+CALL_AS(cudaGraphAddNode, add_node,
+        (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+         size_t count, struct cudaGraphNodeParams *parameters),
+        (node, graph, dependencies, count, parameters))
+{
+    return version_add_node(node, graph, dependencies, count, parameters);
+}
+
+CALL_AS(cudaGraphAddNode_v2, add_node_edges,
+        (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *dependencies,
+         const cudaGraphEdgeData *edges, size_t count, struct cudaGraphNodeParams *parameters),
+        (node, graph, dependencies, edges, count, parameters))
+{
+    (void)edges;
+    return version_add_node(node, graph, dependencies, count, parameters);
 }
