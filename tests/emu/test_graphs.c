@@ -301,6 +301,7 @@ static void bodies_of_conditional_nodes_are_captured(void **state)
     (void)state;
     OK(cudaMalloc((void **)&memory, 2));
     OK(cudaMemset(memory, 0, 2));
+    OK(cudaDeviceSynchronize()); /* the streams below do not wait for the default stream */
     for (unsigned value = 0; value < 2; value++) {
         struct cudaGraphNodeParams wanted = {.type = cudaGraphNodeTypeConditional};
         cudaStream_t stream;
