@@ -54,8 +54,12 @@ static void become_collector(const struct watched_run *run, int socket)
     argv[count] = NULL;
     setsid();
     fcntl(socket, F_SETFD, 0);
+    char path[PATH_MAX];
+    struct error err;
     execv("/proc/self/exe", (char *const *)argv);
-    fprintf(stderr, "ddpcheck: can't start the collector: /proc/self/exe: %s\n", strerror(errno));
+    if (tool_path(path, &err) == 0)
+        execv(path, (char *const *)argv);
+    fprintf(stderr, "ddpcheck: can't start the collector: %s: %s\n", path, strerror(errno));
     _exit(STATUS_USAGE);
 }
 
@@ -209,6 +213,8 @@ static void read_collector_line(struct watched_run *run, const char *line)
                     holder, run->directory_name);
     } else if (strncmp(line, "full ", 5) == 0)
         print_full(run, line + 5);
+    else if (strncmp(line, "gone ", 5) == 0)
+        run_print_gone(run, line + 5);
     else if (strncmp(line, "state ", 6) == 0)
         print_state(run, line + 6);
     else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
@@ -367,44 +373,6 @@ static void finish_job(struct watched_run *run, int signals)
     }
 }
 
-static void print_run_summary(const struct watched_run *run, const char *program)
-{
-    if (run->quiet || run->shared)
-        return;
-    if (!run->saw_end) {
-        fprintf(
-            stderr,
-            "ddpcheck: the collector did not come to its end; 'ddpcheck collect %s' stores what "
-            "it left\n",
-            run->directory_name);
-        return;
-    }
-    run_print_unrecorded(run);
-    if (run->ranks == 0 && run->unrecorded)
-        return;
-    if (run->ranks == 0) {
-        fprintf(stderr,
-                "ddpcheck: no NCCL call of the program was seen%s; to find out why: ddpcheck "
-                "doctor -- %s\n",
-                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
-                program);
-        return;
-    }
-    char found[64] = "no finding";
-    int used = 0;
-    if (run->unrecorded)
-        strcpy(found, "no finding in what was recorded");
-    if (run->errors)
-        used =
-            snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
-    if (run->warnings)
-        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "",
-                 run->warnings, run->warnings == 1 ? "" : "s");
-    fprintf(stderr, "ddpcheck: %d rank%s, %d communicator%s, %s; report: ddpcheck report %s\n",
-            run->ranks, run->ranks == 1 ? "" : "s", run->communicators,
-            run->communicators == 1 ? "" : "s", found, run->directory_name);
-}
-
 /* Signals arrive through a file descriptor. Returns it, or -1 with err. */
 static int open_signals(struct error *err)
 {
@@ -453,6 +421,10 @@ int run_program(struct watched_run *run, char **argv)
     static const char *const cuda[] = {"used", "all", "none"};
     struct error err;
     char hang_after[32];
+    if (access("/proc/self", F_OK) < 0)
+        fprintf(stderr,
+                "ddpcheck: there is no /proc here: how a process ended may stay unknown, and "
+                "its stacks are recorded by itself alone\n");
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         start_collector(run, &err) < 0)
@@ -487,7 +459,7 @@ int run_program(struct watched_run *run, char **argv)
     }
     watch_job(run, signals);
     finish_job(run, signals);
-    print_run_summary(run, argv[0]);
+    run_print_summary(run, argv[0]);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);
 }

@@ -39,6 +39,7 @@ struct watched_run {
     bool killed;
     bool saw_end, said_report;
     int states; /* of members, that were said */
+    bool gone;  /* the trace was removed while the job ran */
     int ranks, communicators, errors, warnings;
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
@@ -46,7 +47,9 @@ struct watched_run {
 /* Runs it to its end. Returns the exit status of ddpcheck. */
 int run_program(struct watched_run *run, char **argv);
 
-/* Says how many processes could not be recorded, and what to do; nothing if there were none. */
-void run_print_unrecorded(const struct watched_run *run);
+/* Says that the trace was removed while the job ran, `text` is how many records it held. */
+void run_print_gone(struct watched_run *run, const char *text);
+/* Says what the job of `program` came to: ranks, findings, where the report is. */
+void run_print_summary(const struct watched_run *run, const char *program);
 
 #endif

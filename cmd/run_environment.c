@@ -5,15 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
+
+int tool_path(char path[PATH_MAX], struct error *err)
+{
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[length < 0 ? 0 : length] = 0;
+    if (length < 0 && !realpath((const char *)getauxval(AT_EXECFN), path)) /* there is no /proc */
+        return error_set(err, "cannot locate the ddpcheck installation: /proc/self/exe: %s",
+                         strerror(errno));
+    return 0;
+}
 
 int tool_folder(char folder[PATH_MAX], struct error *err)
 {
-    ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    if (length < 0)
-        return error_set(err, "cannot locate the ddpcheck installation: /proc/self/exe: %s",
-                         strerror(errno));
-    folder[length] = 0;
+    if (tool_path(folder, err) < 0)
+        return -1;
     *strrchr(folder, '/') = 0;
     return 0;
 }

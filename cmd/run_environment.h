@@ -19,6 +19,8 @@ struct run_environment {
     const char *hang_after;     /* likewise */
 };
 
+/* The path of this program, also without /proc. Returns 0, or -1 with err. */
+int tool_path(char path[PATH_MAX], struct error *err);
 /* The folder of the running ddpcheck. Returns 0, or -1 with err. */
 int tool_folder(char folder[PATH_MAX], struct error *err);
 /* libddpcheck.so: ../lib of ddpcheck's folder. Returns 0, or -1 with err if it is not there. */

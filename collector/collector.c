@@ -381,6 +381,8 @@ static int end_session(struct collector *collector, struct error *err)
     if (collector->store && collector_finish(collector, err) < 0)
         return -1;
     const struct collector_summary *summary = collector->summary;
+    if (collector->database_gone)
+        notify(collector->options.notify_fd, "gone %" PRIu64, summary->records);
     if (collector->unrecorded)
         notify(collector->options.notify_fd, "unrecorded %d %d", collector->unrecorded,
                collector->unrecorded_error);

@@ -254,7 +254,8 @@ int collector_finish(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     summarise(collector);
-    if (collector->in_memory) {
+    collector->database_gone = access(collector->database, F_OK) < 0 && errno == ENOENT;
+    if (collector->in_memory || collector->database_gone) {
         analyzer_visit_members(collector->analyzer, notify_state, collector);
         collector_close(collector, NULL);
         return 0;

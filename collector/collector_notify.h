@@ -7,6 +7,7 @@
  *     judged                                  after "ending": what waited was judged
  *     state TEXT                              where a member stands; only where it can't be stored
  *     full STORED UNSTORED RINGS              before "end": the disk was full
+ *     gone RECORDS                            before "end": the database was removed meanwhile
  *     unrecorded COUNT ERRNO                  before "end": processes that could not be recorded
  *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
  *

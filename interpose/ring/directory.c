@@ -10,6 +10,7 @@
 
 #include "interpose/ring/budget.h"
 #include "interpose/ring/files.h"
+#include "interpose/ring/process.h"
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
 #include "lib/trace/unrecorded_mark.h"
@@ -143,16 +144,24 @@ static int publish_rings(const char *directory, const char *rings_file, char *ri
 bool directory_mark_unrecorded(const char *directory, int error)
 {
     char name[UNRECORDED_MARK_BYTES];
-    unrecorded_mark_name(name, error);
+    unrecorded_mark_name(name, error, process_start_ticks());
     snprintf(paths.mark, sizeof paths.mark, "%s/%s", directory, name);
-    if (mkdir(paths.mark, 0700) == 0)
+    int made = mkdir(paths.mark, 0700);
+    if (made < 0 && errno == EEXIST)
+        return true; /* the program that this process was before has said it */
+    if (made == 0)
         chmod(paths.mark, 0700); /* whatever the umask: the collector removes it */
+    if (error == EEXIST)
+        problem_print(PROBLEM_DIRECTORY,
+                      "process %d has become one program after the other, and %d of them are "
+                      "recorded; nothing is recorded of those that follow",
+                      (int)getpid(), RECORDED_PROGRAMS);
     if (error == EMFILE)
         problem_print(PROBLEM_DIRECTORY,
                       "too few file descriptors (ulimit -n): ddpcheck needs %d that are free in "
                       "each process; nothing is recorded of this one",
                       RECORDING_DESCRIPTORS);
-    return error == EMFILE;
+    return error == EMFILE || error == EEXIST;
 }
 
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes)
@@ -178,7 +187,8 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
     if (read_rings_file(rings_file, rings, rings_bytes))
         return true;
     if (!create_rings(real, rings, rings_bytes)) {
-        directory_mark_unrecorded(real, ENOSPC);
+        if (directory_mark_unrecorded(real, ENOSPC))
+            return false;
         problem_print(PROBLEM_DIRECTORY,
                       "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
                       "lets this user make a directory; nothing is recorded");

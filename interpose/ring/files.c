@@ -15,13 +15,13 @@
 #include "interpose/ring/budget.h"
 #include "interpose/ring/process.h"
 #include "interpose/shim/shim.h"
+#include "lib/trace/unrecorded_mark.h"
 
 enum {
     CONTROL_MIN = 256,
     SHARE =
         32, /* a segment takes at most this part of the budget: several ranks, several threads */
-    SHARE_PLENTY = 1024, /* and if it is larger than usual, this part */
-    PROGRAMS_MAX = 100   /* that one process execs one after the other */
+    SHARE_PLENTY = 1024 /* and if it is larger than usual, this part */
 };
 
 static struct {
@@ -108,7 +108,7 @@ static bool is_segment_in_budget(uint32_t index)
 static int open_new_file(const char *rings, char *path, uint32_t bytes)
 {
     uint64_t ticks = process_start_ticks();
-    for (int i = 0; i < PROGRAMS_MAX; i++) {
+    for (int i = 0; i < RECORDED_PROGRAMS; i++) {
         char suffix[16] = "";
         if (i)
             snprintf(suffix, sizeof suffix, "-%d", i + 1);
@@ -235,11 +235,11 @@ bool files_start(void)
     struct ring_file *file = create_ring_file(fd);
     if (!file) {
         int error = errno;
-        directory_mark_unrecorded(shim.directory, error);
-        problem_print(
-            PROBLEM_DIRECTORY,
-            "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
-            files.rings, strerror(error));
+        if (!directory_mark_unrecorded(shim.directory, error))
+            problem_print(
+                PROBLEM_DIRECTORY,
+                "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
+                files.rings, strerror(error));
         close(fd);
         unlink(files.path);
         return false;

@@ -37,7 +37,7 @@ void files_forked(void);
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes);
 
 /* Leaves a mark in the trace directory: this process can't record, because of `error` (an errno).
- * Returns true if that is EMFILE, of which it has printed what to do. */
+ * Returns true if it has printed what to do, or the process has said it before. */
 bool directory_mark_unrecorded(const char *directory, int error);
 
 /* Reads a small file, such as those in /proc. Returns the length read (NUL-terminated, cut if it

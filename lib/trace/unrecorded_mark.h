@@ -1,7 +1,7 @@
 /* unrecorded_mark.h: names the mark that a process leaves in the trace directory when it calls NCCL
  * and can't record.
  *
- * The mark is an empty directory, DIR/.unrecorded-ERRNO-PID-NS-HOST: to make one takes no file
+ * The mark is an empty directory, DIR/.unrecorded-ERRNO-PID-TICKS-HOST: to make one takes no file
  * descriptor, which may be what the process lacks. Used inside the user's process: libc alone. */
 #ifndef DDPCHECK_UNRECORDED_MARK_H
 #define DDPCHECK_UNRECORDED_MARK_H
@@ -10,12 +10,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
     UNRECORDED_MARK_BYTES = 128,
-    RECORDING_DESCRIPTORS = 4 /* that the shim needs to begin; one of them stays open */
+    RECORDING_DESCRIPTORS = 4, /* that the shim needs to begin; one of them stays open */
+    RECORDED_PROGRAMS = 100    /* that one process execs one after the other */
 };
 
 static inline void unrecorded_mark_host(char host[HOST_NAME_MAX + 1])
@@ -25,15 +25,15 @@ static inline void unrecorded_mark_host(char host[HOST_NAME_MAX + 1])
         host[0] = 0;
 }
 
-/* The name of this process's mark: `error` is the errno that kept it from recording. */
-static inline void unrecorded_mark_name(char name[UNRECORDED_MARK_BYTES], int error)
+/* The name of this process's mark: `error` is the errno that kept it from recording, `ticks` when
+ * it began (0 not known). The programs that it execs one after the other have one. */
+static inline void unrecorded_mark_name(char name[UNRECORDED_MARK_BYTES], int error,
+                                        unsigned long long ticks)
 {
     char host[HOST_NAME_MAX + 1];
-    struct timespec now;
     unrecorded_mark_host(host);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    snprintf(name, UNRECORDED_MARK_BYTES, ".unrecorded-%d-%d-%lld-%s", error, (int)getpid(),
-             (long long)now.tv_sec * 1000000000 + now.tv_nsec, host);
+    snprintf(name, UNRECORDED_MARK_BYTES, ".unrecorded-%d-%d-%llu-%s", error, (int)getpid(), ticks,
+             host);
 }
 
 /* Whether it is the mark of a process of this host; *error is why it could not record. */
@@ -41,9 +41,9 @@ static inline bool unrecorded_mark_read(const char *name, int *error)
 {
     char host[HOST_NAME_MAX + 1];
     int pid, at = 0;
-    long long ns;
+    unsigned long long ticks;
     unrecorded_mark_host(host);
-    return sscanf(name, ".unrecorded-%d-%d-%lld-%n", error, &pid, &ns, &at) == 3 && at > 0 &&
+    return sscanf(name, ".unrecorded-%d-%d-%llu-%n", error, &pid, &ticks, &at) == 3 && at > 0 &&
            strcmp(name + at, host) == 0;
 }
 

@@ -15,7 +15,7 @@ ODD = os.path.join(PROGRAMS, "interpose_odd")
 QUIET = ("clears_environment", "replaces_environment", "own_environment", "no_arguments", "closed_streams", "closes_all",
          "small_stack", "counts_children", "blocks_signals", "few_files", "undumpable", "lost_directory", "cancels_thread")
 # Not recorded, which is said in one line.
-REFUSED = {"no_files": "can't", "small_files": "can't"}
+REFUSED = {"no_files": "too few file descriptors", "small_files": "can't"}
 COUNTS = {"closes_all": [2, 1], "cancels_thread": [2]}
 
 

@@ -66,6 +66,19 @@ class Job:
     def start_program(self, loops, *options, **environment):
         return self.start([COUNTED, self.counts_path, str(self.ranks), str(loops), *options], LD_PRELOAD=SHIM, **environment)
 
+    def make_counts(self, go=True):
+        """What counted.c counts in, before it starts; it goes on at once or at go()."""
+        with open(self.counts_path, "wb") as file:
+            file.write(struct.pack("Q", go))
+            file.truncate(8 * (1 + 3 * RANKS_MAX))
+
+    def run_command(self, *program):
+        return [TOOL, "run", "--emulate", str(max(self.ranks, 2)), "-o", self.trace, "--", *program]
+
+    def run_environment(self):
+        """For `ddpcheck run`, which makes its own."""
+        return {**self.environment, "LD_LIBRARY_PATH": "", "DDPCHECK_COLLECT": ""}
+
     def start_collector(self):
         # Without any producer it would end at once.
         wait_until(lambda: self.rings() and os.path.isdir(self.rings()) and

@@ -4,10 +4,9 @@ the reason, and what is counted is right.
 test_descriptors.py BUILD EMULATOR-LIBRARIES"""
 
 import resource
-import struct
 import subprocess
 
-from job import COUNTED, RANKS_MAX, TOOL, Job
+from job import COUNTED, TOOL, Job
 
 LOOPS = 20
 NEEDED = 16         # by the collector, besides its standard streams and its socket
@@ -15,15 +14,12 @@ NEEDED = 16         # by the collector, besides its standard streams and its soc
 
 def run(job, limit=None, of_job=None):
     """Returns the finished `ddpcheck run` of a job that counts its calls."""
-    with open(job.counts_path, "wb") as file:
-        file.write(struct.pack("Q", 1))
-        file.truncate(8 * (1 + 3 * RANKS_MAX))
+    job.make_counts()
     program = [COUNTED, job.counts_path, str(job.ranks), str(LOOPS)]
     if of_job:
         program = ["/bin/sh", "-c", "ulimit -n %d; exec \"$@\"" % of_job, "sh", *program]
-    environment = {name: value for name, value in job.environment.items() if name not in ("LD_LIBRARY_PATH", "DDPCHECK_COLLECT")}
-    return subprocess.run([TOOL, "run", "--emulate", str(max(job.ranks, 2)), "-o", job.trace, "--", *program], cwd=job.folder,
-                          env=environment, capture_output=True, text=True, timeout=300,
+    return subprocess.run(job.run_command(*program), cwd=job.folder, env=job.run_environment(), capture_output=True, text=True,
+                          timeout=300,
                           preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))) if limit else None)
 
 

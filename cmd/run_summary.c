@@ -1,0 +1,86 @@
+/* run_summary.c: says at the end what a job came to, and what of it could not be recorded. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/run.h"
+#include "lib/trace/unrecorded_mark.h"
+
+static void print_unrecorded(const struct watched_run *run)
+{
+    if (run->unrecorded == 0)
+        return;
+    fprintf(stderr,
+            "ddpcheck: %d %s of the job called NCCL and could not be recorded: ", run->unrecorded,
+            run->unrecorded == 1 ? "process" : "processes");
+    if (run->unrecorded_error == EMFILE)
+        fprintf(stderr,
+                "too few file descriptors; each process needs %d that are free; raise the limit "
+                "(ulimit -n 1024) and run the job again\n",
+                RECORDING_DESCRIPTORS);
+    else if (run->unrecorded_error == EEXIST)
+        fprintf(stderr, "it became more than %d programs, one after the other\n",
+                RECORDED_PROGRAMS);
+    else
+        fprintf(stderr, "%s; the processes have said where\n", strerror(run->unrecorded_error));
+}
+
+void run_print_gone(struct watched_run *run, const char *text)
+{
+    run->gone = true;
+    fprintf(
+        stderr,
+        "ddpcheck: the trace in %s was deleted while the job ran: its %s records are lost; what "
+        "is printed here is all that is known\n",
+        run->directory_name, text);
+}
+
+/* One process may have been several programs, and is a rank by its communicator. */
+static void print_counts(const struct watched_run *run)
+{
+    const char *plural = run->ranks == 1 ? "" : "s";
+    if (run->communicators == 0)
+        fprintf(stderr, "ddpcheck: %d program%s called NCCL without a communicator, ", run->ranks,
+                plural);
+    else
+        fprintf(stderr, "ddpcheck: %d rank%s, %d communicator%s, ", run->ranks, plural,
+                run->communicators, run->communicators == 1 ? "" : "s");
+}
+
+void run_print_summary(const struct watched_run *run, const char *program)
+{
+    if (run->quiet || run->shared)
+        return;
+    if (!run->saw_end) {
+        fprintf(
+            stderr,
+            "ddpcheck: the collector did not come to its end; 'ddpcheck collect %s' stores what "
+            "it left\n",
+            run->directory_name);
+        return;
+    }
+    print_unrecorded(run);
+    if (run->ranks == 0 && run->unrecorded)
+        return;
+    if (run->ranks == 0) {
+        fprintf(stderr,
+                "ddpcheck: no NCCL call of the program was seen%s; to find out why: ddpcheck "
+                "doctor -- %s\n",
+                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
+                program);
+        return;
+    }
+    char found[64] = "no finding";
+    int used = 0;
+    if (run->unrecorded)
+        strcpy(found, "no finding in what was recorded");
+    if (run->errors)
+        used =
+            snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
+    if (run->warnings)
+        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "",
+                 run->warnings, run->warnings == 1 ? "" : "s");
+    print_counts(run);
+    fprintf(stderr, "%s%s%s\n", found, run->gone ? "" : "; report: ddpcheck report ",
+            run->gone ? "" : run->directory_name);
+}
