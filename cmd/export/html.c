@@ -20,6 +20,17 @@ void html_text(const struct html *html, const char *text)
     text_xml(text, html->out);
 }
 
+void html_rank_ranges(const struct html *html, const char *ranks)
+{
+    while (*ranks) {
+        int length = (int)strcspn(ranks, ",");
+        bool more = ranks[length] == ',';
+        fprintf(html->out, "<span class=range>%.*s%s</span>%s", length, ranks, more ? "," : "",
+                more ? "<wbr>" : "");
+        ranks += length + more;
+    }
+}
+
 void html_format(const struct html *html, const char *format, ...)
 {
     char text[TEXT_BYTES];

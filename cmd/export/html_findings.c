@@ -34,8 +34,9 @@ static void put_html_side(const struct html *html, const struct finding_side *si
     char ranks[RANKS_BYTES], clock[64], duration[64];
     uint64_t end_ns = html->export->report->end_ns;
     bool several = rankset_count(&side->ranks) != 1;
-    fprintf(html->out, "<li><h4>%s %s</h4><div><p class=call><code>", several ? "Ranks" : "Rank",
-            rankset_text(&side->ranks, ranks, sizeof ranks));
+    fprintf(html->out, "<li><h4>%s ", several ? "Ranks" : "Rank");
+    html_rank_ranges(html, rankset_text(&side->ranks, ranks, sizeof ranks));
+    fputs("</h4><div><p class=call><code>", html->out);
     html_text(html, side->call);
     fputs("</code></p>", html->out);
     html_frames(html, side->process, side->stack, side->stack_is_address);
@@ -65,9 +66,11 @@ static void put_html_side(const struct html *html, const struct finding_side *si
     }
     if (!several && side->process >= 0) {
         const struct process_info *info = trace_process(html->export->report->trace, side->process);
-        fprintf(html->out, "<span><span class=label>process</span> %d on ", info->pid);
-        html_text(html, info->host);
-        fputs("</span>", html->out);
+        if (info->pid > 0 && *info->host) { /* imports know neither */
+            fprintf(html->out, "<span><span class=label>process</span> %d on ", info->pid);
+            html_text(html, info->host);
+            fputs("</span>", html->out);
+        }
     }
     fputs("</p></div>", html->out);
 }

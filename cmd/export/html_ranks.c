@@ -172,10 +172,10 @@ static void put_group(const struct html *html, const struct stack_group *group)
     char text[RANKS_BYTES], called[256];
     int ranks = rankset_count(&group->ranks);
     fputs("<li><h4>", html->out);
-    if (ranks)
-        fprintf(html->out, "%s %s", ranks == 1 ? "Rank" : "Ranks",
-                rankset_text(&group->ranks, text, sizeof text));
-    else
+    if (ranks) {
+        fputs(ranks == 1 ? "Rank " : "Ranks ", html->out);
+        html_rank_ranges(html, rankset_text(&group->ranks, text, sizeof text));
+    } else
         fprintf(html->out, "Process %d", trace_process(report->trace, standing->process)->pid);
     fputs("</h4><div><p class=call>", html->out);
     if (standing->flags & RECORD_THREAD_MAIN)

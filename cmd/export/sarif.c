@@ -75,19 +75,43 @@ static json_t *help_of(const struct check *check)
     return help;
 }
 
+/* Where a rule's help is: this build's pages, or else the manual that its source names first. */
+static const char *help_uri(const struct check *check, char *uri, size_t bytes)
+{
+    static const struct {
+        const char *source, *uri;
+    } manuals[] = {
+        {"NCCL", "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/"},
+        {"nccl.h", "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/"},
+        {"CUDA C++ Programming Guide", "https://docs.nvidia.com/cuda/cuda-c-programming-guide/"},
+        {"CUDA Runtime API", "https://docs.nvidia.com/cuda/cuda-runtime-api/"},
+        {"PyTorch documentation", "https://pytorch.org/docs/stable/"},
+        {"Li et al.", "https://arxiv.org/abs/2006.15704"},
+    };
+    if (*DDPCHECK_HOMEPAGE) {
+        snprintf(uri, bytes, "%s/docs/findings/%s.md", DDPCHECK_HOMEPAGE, code_name(check->code));
+        return uri;
+    }
+    for (size_t i = 0; check->source && i < sizeof manuals / sizeof *manuals; i++)
+        if (!strncmp(check->source, manuals[i].source, strlen(manuals[i].source)))
+            return manuals[i].uri;
+    return NULL;
+}
+
 static json_t *make_rule(const struct check *check)
 {
-    char first[4096];
+    char first[4096], uri[PATH_MAX];
     const char *end = strstr(check->text, "\n\n");
     snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text),
              check->text);
-    return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", code_name(check->code),
-        "name", rule_name(check->title), "shortDescription", make_message(check->title),
-        "fullDescription", make_message(first), "help", help_of(check), "defaultConfiguration",
-        "level", levels[check->severity], "properties", "tags", "distributed-training",
-        family_name(check->family), "problem.severity",
-        check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
+    return json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id",
+                     code_name(check->code), "helpUri", help_uri(check, uri, sizeof uri), "name",
+                     rule_name(check->title), "shortDescription", make_message(check->title),
+                     "fullDescription", make_message(first), "help", help_of(check),
+                     "defaultConfiguration", "level", levels[check->severity], "properties", "tags",
+                     "distributed-training", family_name(check->family), "problem.severity",
+                     check->severity == SEVERITY_NOTE ? "recommendation"
+                                                      : severity_name(check->severity));
 }
 
 static json_t *physical(const char *path, int line)
@@ -314,8 +338,9 @@ int export_sarif(const struct export *export, struct error *err)
     fprintf(out,
             "{\"$schema\":\"https://json.schemastore.org/"
             "sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\n"
-            "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",\"rules\":[",
-            DDPCHECK_VERSION);
+            "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",%s\"rules\":[",
+            DDPCHECK_VERSION,
+            *DDPCHECK_HOMEPAGE ? "\"informationUri\":\"" DDPCHECK_HOMEPAGE "\"," : "");
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
         print_object(&writer, make_rule(check), check == check_next(NULL));
     fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{"

@@ -53,6 +53,10 @@ class Findings(unittest.TestCase):
         run = self.sarif("hang")
         self.assertEqual([rule["id"] for rule in run["tool"]["driver"]["rules"]], self.codes)
         self.assertEqual(len({rule["name"] for rule in run["tool"]["driver"]["rules"]}), len(self.codes))
+        for rule in run["tool"]["driver"]["rules"]:      # the manual that its source names first
+            self.assertRegex(rule.get("helpUri", "https://"), "^https://")
+        self.assertEqual(next(rule["helpUri"] for rule in run["tool"]["driver"]["rules"] if rule["id"] == "DC201"),
+                         "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/")
         findings = self.jobs.findings("hang")
         self.assertEqual([result["ruleId"] for result in run["results"]], [finding["code"] for finding in findings])
         self.assertIn("DC201", [result["ruleId"] for result in run["results"]])

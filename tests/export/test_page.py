@@ -14,6 +14,7 @@ import xml.etree.ElementTree
 from jobs import Jobs
 
 BUILD = sys.argv.pop(1)
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHROMIUM = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
 VOID = {"wbr", "meta", "path"}
 OPTIONAL = {"li", "dt", "dd", "tr", "th", "td", "thead", "tbody", "p"}     # whose end may be left out
@@ -26,6 +27,17 @@ def setUpModule():
 
 def tearDownModule():
     JOBS.close()
+
+
+def many():
+    """A database of 1,024 ranks, of which rank 517 is missing in the last operation."""
+    path = os.path.join(JOBS.folder, "many.db")
+    if not os.path.exists(path):
+        dumps = os.path.join(JOBS.folder, "dumps")
+        subprocess.run([sys.executable, os.path.join(SOURCE, "bench/flight_recorder.py"), dumps, "1024", "12"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=300)
+        subprocess.run([JOBS.tool, "import", "-q", "-o", path, dumps], check=True, timeout=300)
+    return path
 
 
 class Page(html.parser.HTMLParser):
@@ -97,6 +109,18 @@ class Html(unittest.TestCase):
         self.assertEqual(page.all("path", **{"class": "stuck"}), [])
         self.assertTrue("No finding" in words or page.all("article"))
         self.assertEqual({found["class"] for found in page.all("li", tabindex="0")}, {"over"})
+
+    def test_a_thousand_ranks(self):
+        text, page = self.page(many())
+        self.assertEqual(len(page.all("ul", **{"class": "ranks dense"})), 1)
+        cells = [found for found in page.all("li", tabindex="0") if "tabindex" in found]
+        of_all = cells[:1024]
+        self.assertEqual([found["title"].split()[1] for found in of_all], [str(rank) for rank in range(1024)])
+        self.assertEqual([rank for rank, found in enumerate(of_all) if found["class"] == "behind"], [517])
+        self.assertIn("Ranks <span class=range>0-516,</span><wbr><span class=range>518-1023</span>", text)
+        self.assertRegex(page.words(), r"of comm \w{4} \(1024 ranks\); rank 517 never called it")
+        self.assertNotIn("process 0 on", page.words())
+        self.assertLess(len(text), 400000)
 
     def test_it_asks_for_nothing(self):
         text, page = self.page("hang")
@@ -201,17 +225,22 @@ class Browser(unittest.TestCase):
         self.assertEqual(log["open"], "true")
 
     def test_nothing_is_wider_than_the_window(self):
-        path = os.path.join(JOBS.folder, "wide.html")
-        JOBS.export("html", "-o", path, "hang")
+        """Nor is a rank's number wider than its cell, with 1,024 of them."""
         probe = ("<script>addEventListener('load',function(){document.title='width '+document.documentElement.scrollWidth+' of '"
-                 "+document.documentElement.clientWidth})</script></body>")
-        with open(path) as file:
-            text = file.read().replace("</body>", probe)
-        with open(path, "w") as file:
-            file.write(text)
-        for width in (1280, 500):       # headless Chromium has no narrower windows
-            title = re.search(r"<title>width (\d+) of (\d+)", self.run_browser("wide.html", "--window-size=%d,900" % width, "--dump-dom"))
-            self.assertLessEqual(int(title.group(1)), int(title.group(2)))
+                 "+document.documentElement.clientWidth+', cut '+[].filter.call(document.querySelectorAll('.ranks li'),"
+                 "function(cell){return cell.scrollWidth>cell.clientWidth}).length})</script></body>")
+        for trace in "hang", many():
+            path = os.path.join(JOBS.folder, "wide.html")
+            JOBS.export("html", "-o", path, trace)
+            with open(path) as file:
+                text = file.read().replace("</body>", probe)
+            with open(path, "w") as file:
+                file.write(text)
+            for width in (1280, 500):       # headless Chromium has no narrower windows
+                title = re.search(r"<title>width (\d+) of (\d+), cut (\d+)",
+                                  self.run_browser("wide.html", "--window-size=%d,900" % width, "--dump-dom"))
+                self.assertLessEqual(int(title.group(1)), int(title.group(2)))
+                self.assertEqual(title.group(3), "0", (trace, width))
 
 
 if __name__ == "__main__":
