@@ -125,13 +125,13 @@ struct act flight_act(const struct process *process, const struct flight *flight
 
 void flight_text(const struct process *process, const struct flight *flight, struct text *text)
 {
-    char kernel[KERNEL_TEXT_BYTES], name[16];
+    char kernel[KERNEL_TEXT_BYTES], name[COMM_TITLE_BYTES];
     const struct act act = flight_act(process, flight, kernel, sizeof kernel);
     act_add(text, &act);
     if (flight->kind == FLIGHT_OPERATION && !flight->from_graph)
         text_add(text, " #%llu", (unsigned long long)flight->record.op.number);
     if (flight->kind == FLIGHT_OPERATION)
-        text_add(text, " of %s", comm_name(flight->member->comm->id, name));
+        text_add(text, " of %s", comm_title(flight->member->comm, name));
     if (flight->from_graph)
         text_add(text, " (captured into a graph)");
 }

@@ -50,7 +50,7 @@ class Samples(Importer):
     def test_inspector(self):
         self.expect("inspector/clean.log", {})
         result = self.expect("inspector/behind.log", {"DC905": ["3", "0-2"]})
-        self.assertIn("rank 3 of comm 007f has finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
+        self.assertIn("rank 3 of comm 007f (4 ranks) has finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
 
     def test_inspector_laid_out(self):
         """What a formatter (jq, an editor) made of it: several lines a record, or a list."""

@@ -54,7 +54,7 @@ class Samples(Importer):
 
     def test_times_tell_that_it_hangs(self):
         result = self.expect("nccl_log/timed.log", {"DC201": ["0,2-3", "1"]})
-        self.assertIn("ncclAllReduce(count=1024, bfloat16, avg) #3 of comm fa35; rank 1 never called it", result.what("DC201"))
+        self.assertIn("ncclAllReduce(count=1024, bfloat16, avg) #3 of comm fa35 (4 ranks); rank 1 never called it", result.what("DC201"))
         self.assertEqual(result.seconds("DC201"), 60.0)
 
     def test_other_counts(self):

@@ -500,6 +500,35 @@ static void consequences_keep_quiet(void **state)
     job_free(job);
 }
 
+/* A communicator has a size in sentences, or its ranks if they do not begin with 0. */
+static void communicators_have_a_size(void **state)
+{
+    (void)state;
+    static const struct {
+        int first, missing;
+        const char *what;
+    } rows[] = {
+        {0, 3,
+         "ranks 0-2 wait in ncclAllReduce(count=1, float32, sum) #1 of comm 5ae7 (4 ranks); "},
+        {1, 2, "wait in ncclAllReduce(count=1, float32, sum) #1 of comm 5ae7 of ranks 1-3; "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, rows[i].first, RANKS - 1);
+        for (int call = 0; call < 2; call++)
+            for (int rank = rows[i].first; rank < RANKS; rank++)
+                if (call == 0 || rank != rows[i].missing) {
+                    ALL_REDUCE(job, rank, WORLD, 1, .stream = GRADIENT_STREAM);
+                    (call ? wait_enter : wait_done)(job, rank, API_cudaStreamSynchronize,
+                                                    GRADIENT_STREAM);
+                }
+        ticks(job, 12000);
+        struct verdict verdict;
+        assert_has(expect_in(job, &verdict, "DC201")->what, rows[i].what);
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +549,7 @@ int main(void)
         cmocka_unit_test(split_that_leaves_someone_waiting),
         cmocka_unit_test(receive_without_send),
         cmocka_unit_test(consequences_keep_quiet),
+        cmocka_unit_test(communicators_have_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,9 +163,9 @@ static void rounds_without_ranges(void **state)
             assert_int_equal(found->certainty, CERTAIN);
             assert_string_equal(found->ranks[0], "0-2");
             contains(found, way ? "rank 3 began the next round after 1 of the 3 operations that "
-                                  "all ranks repeat on comm 5ae7 since #5"
+                                  "all ranks repeat on comm 5ae7 (4 ranks) since #5"
                                 : "rank 3 began the next round after 2 of the 3 operations that "
-                                  "all ranks repeat on comm 5ae7 since #5");
+                                  "all ranks repeat on comm 5ae7 (4 ranks) since #5");
         }
         job_free(job);
     }

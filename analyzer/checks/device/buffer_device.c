@@ -2,6 +2,7 @@
  * (NCCL user guide, "Using NCCL with CUDA"). */
 #include "analyzer/checks/device/device_report.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -22,13 +23,13 @@ static void check_memory_device(struct analyzer *analyzer, const struct operatio
                                    reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
-    char name[16], call[DEVICE_CALL_BYTES];
+    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
     text_add(
         &what,
         "rank %d gives %s #%llu of %s a %s buffer on device %d; its communicator is on device %d%s",
         member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number,
-        comm_name(operation->member->comm->id, name), use->name, allocation->device, device,
+        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
+        use->name, allocation->device, device,
         mapped      ? " (which may have been given access to it)"
         : reachable ? " (peer access is enabled)"
                     : "");

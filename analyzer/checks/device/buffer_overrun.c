@@ -1,6 +1,7 @@
 /* buffer_overrun.c: DC406: an operation reaches past the end of its buffer. */
 #include "analyzer/checks/device/device_report.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -17,15 +18,14 @@ static void check_buffer_end(struct analyzer *analyzer, const struct operation *
                                    operation->process->lost_bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
-    char name[16], call[DEVICE_CALL_BYTES];
-    text_add(&what,
-             "rank %d: %s #%llu of %s takes %llu bytes at its %s buffer, but only %llu are left of "
-             "the allocation",
-             member_shown_rank(operation->member),
-             record_text(&operation->record, call, sizeof call),
-             (unsigned long long)operation->record.op.number,
-             comm_name(operation->member->comm->id, name), (unsigned long long)use->bytes,
-             use->name, (unsigned long long)room);
+    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
+    text_add(
+        &what,
+        "rank %d: %s #%llu of %s takes %llu bytes at its %s buffer, but only %llu are left of "
+        "the allocation",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
+        (unsigned long long)use->bytes, use->name, (unsigned long long)room);
     device_report(analyzer, &draft, operation, &what,
                   "Give the count in elements (not bytes) that the buffer holds; AllGather's "
                   "receive and ReduceScatter's send buffer hold nranks times the count.");

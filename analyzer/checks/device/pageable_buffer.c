@@ -1,6 +1,7 @@
 /* pageable_buffer.c: DC404: an operation is given pageable host memory. */
 #include "analyzer/checks/device/device_report.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -15,14 +16,14 @@ static void check_host_memory(struct analyzer *analyzer, const struct operation 
         &check_pageable_buffer, reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
         operation->member->comm);
     struct text what = {0};
-    char name[16], call[DEVICE_CALL_BYTES];
+    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
     if (reachable)
         draft.finding.severity = SEVERITY_WARNING;
     text_add(&what, "rank %d gives %s #%llu of %s a %s buffer in pageable host memory%s",
              member_shown_rank(operation->member),
              record_text(&operation->record, call, sizeof call),
              (unsigned long long)operation->record.op.number,
-             comm_name(operation->member->comm->id, name), use->name,
+             comm_title(operation->member->comm, name), use->name,
              reachable ? "; this GPU can reach it, page by page and slowly"
                        : ", which the GPU can't reach");
     device_report(analyzer, &draft, operation, &what,

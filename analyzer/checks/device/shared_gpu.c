@@ -57,7 +57,7 @@ static void check_gpu(struct analyzer *analyzer, struct process *process,
                         .stack = record->stack,
                         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS};
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SHARES_GPU}, &site);
     draft_rank(&draft, side, other);
     draft_rank(&draft, side, member);
@@ -65,7 +65,7 @@ static void check_gpu(struct analyzer *analyzer, struct process *process,
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = record_realtime(process, record);
     text_add(&what, "ranks %d and %d of %s drive the same GPU (devices %d and %d on %s)",
-             member_shown_rank(other), member_shown_rank(member), comm_name(comm->id, name),
+             member_shown_rank(other), member_shown_rank(member), comm_title(comm, name),
              other->device, member->device, process->info.host);
     draft_say(&draft, &what,
               "Give each rank a GPU of its own: cudaSetDevice(local rank) before anything else, "

@@ -4,6 +4,7 @@
 #include "analyzer/checks/device/device_report.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/timelines.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -22,13 +23,13 @@ static void check_stream(struct analyzer *analyzer, const struct event *event)
                                    operation->process->lost_control ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
     struct text what = {0};
-    char name[16], call[DEVICE_CALL_BYTES];
+    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
     text_add(
         &what,
         "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",
         member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number,
-        comm_name(operation->member->comm->id, name), stream->device, device);
+        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
+        stream->device, device);
     device_report(analyzer, &draft, operation, &what,
                   "Make the stream after cudaSetDevice with the communicator's device, one for "
                   "each communicator.");

@@ -24,6 +24,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -124,9 +125,9 @@ static bool is_free(const struct operation *operation, const struct last_collect
 static void add_operation(struct text *text, const struct last_collective *operation,
                           const struct comm *comm)
 {
-    char call[CALL_BYTES], name[NAME_BYTES];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     text_add(text, "%s #%llu of %s", signature_text(&operation->signature, call, sizeof call),
-             (unsigned long long)operation->number, comm_name(comm->id, name));
+             (unsigned long long)operation->number, comm_title(comm, name));
 }
 
 static struct finding_side *order_add_side(struct draft *draft, const struct member *member,

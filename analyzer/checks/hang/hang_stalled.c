@@ -5,6 +5,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/names.h"
 
 enum { RANKS_BYTES = 128 };
@@ -128,12 +129,11 @@ static const struct pending *awaited_operation(const struct blocked *blocked)
 static void stalled_describe(struct draft *draft, const struct pending *operation)
 {
     struct text what = {0};
-    char ranks[RANKS_BYTES], call[256], name[16];
+    char ranks[RANKS_BYTES], call[256], name[COMM_TITLE_BYTES];
     if (operation)
         text_add(&what, "%s #%llu of %s, which every rank has called, does not end",
                  signature_text(&operation->signature, call, sizeof call),
-                 (unsigned long long)operation->number,
-                 comm_name(operation->member->comm->id, name));
+                 (unsigned long long)operation->number, comm_title(operation->member->comm, name));
     else
         text_add(&what, "the job makes no progress");
     for (int i = 0; i < draft->finding.sides; i++) {

@@ -9,6 +9,7 @@
 
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
@@ -51,7 +52,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
 {
     struct draft draft = draft_new(&check_late_rank, POSSIBLE, comm);
     struct finding_side *late = NULL, *done = NULL;
-    char call[CALL_BYTES] = "its operation", name[16], ranks[128];
+    char call[CALL_BYTES] = "its operation", name[COMM_TITLE_BYTES], ranks[128];
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
         if (!reports_progress(member) || member->next <= number)
@@ -75,7 +76,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
         bool one = rankset_count(&late->ranks) == 1;
         text_add(&what, "%s %s %s not finished %s #%llu of %s", one ? "rank" : "ranks",
                  rankset_text(&late->ranks, ranks, sizeof ranks), one ? "has" : "have", call,
-                 (unsigned long long)number, comm_name(comm->id, name));
+                 (unsigned long long)number, comm_title(comm, name));
         one = rankset_count(&done->ranks) == 1;
         text_add(&what, ", which %s %s %s: all had begun it", one ? "rank" : "ranks",
                  rankset_text(&done->ranks, ranks, sizeof ranks), one ? "has" : "have");

@@ -5,6 +5,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
@@ -45,12 +46,12 @@ static void check_alike(struct analyzer *analyzer, const struct event *event)
         return;
     struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
     struct text what = {0};
-    char call[CALL_BYTES], name[16], ranks[RANKS_BYTES];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
     payload_add_sides(&draft, payload, groups, count);
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
     text_add(&what, "after %s #%llu of %s ", signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_name(payload->comm->id, name));
+             (unsigned long long)payload->number, comm_title(payload->comm, name));
     for (int i = 0; i < count; i++) {
         const struct rankset *set = &draft.finding.side[i].ranks;
         bool one = rankset_count(set) == 1;

@@ -73,11 +73,11 @@ static void overlap_report(struct analyzer *analyzer, const struct operation *op
         .record = record,
         .site = operation->site,
     };
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
     text_add(&what,
              "rank %d: the send and receive buffers of %s of %s overlap: ", one_call_rank(&one),
-             record_text(record, call, sizeof call), comm_name(operation->member->comm->id, name));
+             record_text(record, call, sizeof call), comm_title(operation->member->comm, name));
     add_offset(&what, record->op.sendbuff, record->op.recvbuff);
     if (has_form)
         add_expected(&what, record, place);

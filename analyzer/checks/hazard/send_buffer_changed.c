@@ -3,6 +3,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
@@ -16,7 +17,7 @@ static void check_unchanged(struct analyzer *analyzer, const struct payload *pay
         return;
     struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
     struct text what = {0};
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct finding_side *side = draft_side_signature(&draft, &payload->signature, &cell->site);
     draft_rank(&draft, side, cell->member);
     draft.finding.first_ns = draft.finding.last_ns = cell->site.time_ns;
@@ -25,7 +26,7 @@ static void check_unchanged(struct analyzer *analyzer, const struct payload *pay
     draft.finding.has_number = true;
     text_add(&what, "the send buffer of %s #%llu of %s changed on rank %d while the operation ran",
              signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_name(payload->comm->id, name),
+             (unsigned long long)payload->number, comm_title(payload->comm, name),
              member_shown_rank(cell->member));
     draft_say(&draft, &what,
               "Write to the buffer only after the operation: let the stream or the host that "

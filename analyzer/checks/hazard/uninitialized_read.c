@@ -26,13 +26,13 @@ static void unwritten_report(struct analyzer *analyzer, const struct operation *
         .record = record,
         .site = operation->site,
     };
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
     text_add(&what,
              "rank %d: %s of %s reads memory that nothing has been seen to write since it was "
              "allocated (%llu bytes)",
              one_call_rank(&one), record_text(record, call, sizeof call),
-             comm_name(operation->member->comm->id, name), (unsigned long long)allocation->bytes);
+             comm_title(operation->member->comm, name), (unsigned long long)allocation->bytes);
     one_call_report(analyzer, &one, &what,
                     "Fill the buffer first (cudaMemsetAsync on the operation's stream), or "
                     "pass the one that was meant.");

@@ -108,13 +108,12 @@ static void freed_check_use(struct analyzer *analyzer, const struct operation *o
     struct ending ending = {
         process, operation->member, &operation->record, &earlier, operation->site, *site, CERTAIN,
     };
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
-    text_add(&what, "rank %d: %s #%llu of %s is given memory that ",
-             member_shown_rank(operation->member),
-             record_text(&operation->record, call, sizeof call),
-             (unsigned long long)operation->record.op.number,
-             comm_name(operation->member->comm->id, name));
+    text_add(
+        &what, "rank %d: %s #%llu of %s is given memory that ",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name));
     if (freed)
         text_add(&what, "%s freed before", api_name(freed->api));
     else
@@ -136,13 +135,12 @@ static void freed_check_stream(struct analyzer *analyzer, const struct operation
         operation->process, operation->member, &operation->record, &earlier, operation->site,
         *destroyed,         CERTAIN,
     };
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
-    text_add(&what, "rank %d: %s #%llu of %s is issued on a stream that was destroyed before",
-             member_shown_rank(operation->member),
-             record_text(&operation->record, call, sizeof call),
-             (unsigned long long)operation->record.op.number,
-             comm_name(operation->member->comm->id, name));
+    text_add(
+        &what, "rank %d: %s #%llu of %s is issued on a stream that was destroyed before",
+        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
+        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name));
     freed_report(analyzer, &ending, &operation->record, &what,
                  "Destroy the stream after the last operation on it was issued.");
 }

@@ -135,7 +135,7 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
     struct draft draft =
         draft_new(&check_different_buckets, comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
-    char ranks[RANKS_BYTES], name[16];
+    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
     draft.finding.number = layout->number;
     draft.finding.has_number = true;
     layout_add_side(&draft, comm, layout, swap);
@@ -146,7 +146,7 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
                  rankset_count(&draft.finding.side[i].ranks) == 1 ? "s" : "",
                  draft.finding.side[i].call ? draft.finding.side[i].call : "?");
     text_add(&what, " from operation #%" PRIu64 " of %s on: the same whole in %s", layout->number,
-             comm_name(comm->id, name), layout->other_order ? "another order" : "other pieces");
+             comm_title(comm, name), layout->other_order ? "another order" : "other pieces");
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
               "Build the model and its buckets the same on every rank: order of parameters, bucket "

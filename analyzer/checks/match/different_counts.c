@@ -79,7 +79,7 @@ bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
         return false;
     struct draft draft = draft_new(&check_different_counts, lost ? POSSIBLE : CERTAIN, comm);
     struct text what = {0};
-    char ranks[RANKS_BYTES], name[16];
+    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = peers->site.time_ns;
@@ -94,7 +94,7 @@ bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
     text_add(&what,
              " as operation #%llu of %s: NCCL drops a call of no elements, so that the rank's next "
              "call, if any, takes its place",
-             (unsigned long long)number, comm_name(comm->id, name));
+             (unsigned long long)number, comm_title(comm, name));
     draft_say(&draft, &what,
               "Use the same count on every rank: reduce zeros where there is nothing to give, or "
               "leave the call out on every rank.");

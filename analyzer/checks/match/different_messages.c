@@ -59,7 +59,7 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
     if (only_types)
         draft.finding.severity = SEVERITY_WARNING;
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     draft.finding.number = send->number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
@@ -69,7 +69,7 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
     int shown_receiver = to ? member_shown_rank(to) : receiver;
     text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
              shown_sender, (unsigned long long)send->signature.count,
-             datatype_name(send->signature.datatype), shown_receiver, comm_name(comm->id, name),
+             datatype_name(send->signature.datatype), shown_receiver, comm_title(comm, name),
              (unsigned long long)send->number, (unsigned long long)recv->signature.count,
              datatype_name(recv->signature.datatype));
     draft_say(&draft, &what,

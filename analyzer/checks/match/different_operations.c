@@ -133,7 +133,7 @@ static void match_describe(struct draft *draft, const struct comm *comm, unsigne
                            const struct field_rule *rule)
 {
     struct text what = {0};
-    char ranks[RANKS_BYTES], name[16];
+    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
     for (int i = 0; i < draft->finding.sides; i++) {
         const struct finding_side *side = &draft->finding.side[i];
         bool one = rankset_count(&side->ranks) == 1;
@@ -142,7 +142,7 @@ static void match_describe(struct draft *draft, const struct comm *comm, unsigne
                  side->call ? side->call : "?");
     }
     text_add(&what, " as operation #%llu of %s: ", (unsigned long long)draft->finding.number,
-             comm_name(comm->id, name));
+             comm_title(comm, name));
     const char *separator = "";
     for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
         if (fields & field_rules[i].fields) {
@@ -270,7 +270,7 @@ static void report_block(struct analyzer *analyzer, const struct operation *oper
 {
     struct comm *comm = operation->member->comm;
     struct draft draft = draft_new(&check_different_operations, POSSIBLE, comm);
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     struct text what = {0};
     struct finding_side *side =
         draft_side_signature(&draft, &operation->signature, &operation->site);
@@ -282,7 +282,7 @@ static void report_block(struct analyzer *analyzer, const struct operation *oper
     text_add(&what,
              "rank %d's calls on %s differ from the other ranks' somewhere between #%llu and #%llu "
              "(it came so late that only a summary of theirs was kept)",
-             member_shown_rank(operation->member), comm_name(comm->id, name),
+             member_shown_rank(operation->member), comm_title(comm, name),
              (unsigned long long)operation->match->block_first,
              (unsigned long long)operation->record.op.number);
     draft_say(&draft, &what, field_rules[1].todo);

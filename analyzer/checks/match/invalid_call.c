@@ -82,10 +82,9 @@ static void report_use(const struct checked_call *use, enum certainty certainty,
                        const char *todo)
 {
     struct text what = {0};
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     text_add(&what, "rank %d calls %s on %s: %s", member_shown_rank(use->member),
-             record_text(use->record, call, sizeof call), comm_name(use->member->comm->id, name),
-             why);
+             record_text(use->record, call, sizeof call), comm_title(use->member->comm, name), why);
     invalid_report(use->analyzer, use->thread, use->record, use->member, use->member->comm,
                    certainty, &what, todo);
 }

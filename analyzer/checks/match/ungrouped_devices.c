@@ -8,6 +8,7 @@
 
 #include "analyzer/checks/match/invalid_call.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/names.h"
 
 /* Another rank whose call of the same operation the thread has made. */
@@ -38,12 +39,12 @@ void ungrouped_on_operation(struct analyzer *analyzer, const struct event *event
         findings_find(analyzer, DC111, operation->member->comm->id, operation->record.op.number))
         return;
     struct text what = {0};
-    char call[256], name[16];
+    char call[256], name[COMM_TITLE_BYTES];
     text_add(&what,
              "one thread calls %s #%llu of %s for rank %d and then for rank %d, without "
              "ncclGroupStart and ncclGroupEnd around them: the first call may wait for the second",
              record_text(record, call, sizeof call), (unsigned long long)record->op.number,
-             comm_name(operation->member->comm->id, name), member_shown_rank(other),
+             comm_title(operation->member->comm, name), member_shown_rank(other),
              member_shown_rank(operation->member));
     invalid_report(analyzer, operation->thread, record, operation->member, operation->member->comm,
                    record->op.number ? POSSIBLE : CERTAIN, &what,

@@ -57,7 +57,7 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
     struct draft draft =
         draft_new(&check_unmatched_message, may_pass ? POSSIBLE : CERTAIN, waiter->comm);
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
     if (may_pass)
         draft.finding.severity = SEVERITY_WARNING;
@@ -71,7 +71,7 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
              waiting->receives ? "receives" : "sends",
              (unsigned long long)waiting->first->signature.count,
              datatype_name(waiting->first->signature.datatype), waiting->receives ? "from" : "to",
-             peer_shown, comm_name(waiter->comm->id, name), waiting->receives ? "receive" : "send",
+             peer_shown, comm_title(waiter->comm, name), waiting->receives ? "receive" : "send",
              (unsigned long long)waiting->first->number);
     if (waiting->count > 1)
         text_add(&what, " and %u more", waiting->count - 1);
@@ -124,10 +124,10 @@ static void report_call(struct analyzer *analyzer, const struct operation *opera
         .site = operation->site,
     };
     struct text what = {0};
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     text_add(&what, "rank %d calls %s on %s: %s", one_call_rank(&one),
              record_text(&operation->record, call, sizeof call),
-             comm_name(operation->member->comm->id, name), why);
+             comm_title(operation->member->comm, name), why);
     one_call_report(analyzer, &one, &what, todo);
 }
 

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "analyzer/checks/training/tally.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum {
@@ -21,12 +22,11 @@ static void check_overlap(struct analyzer *analyzer, const struct thread *thread
     if (tally->waits < OVERLAP_ITERATIONS)
         return;
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     text_add(&what,
              "the %" PRIu32
              " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
-             tally->reductions, comm_name(member->comm->id, name),
-             (double)tally->bytes / (1 << 20));
+             tally->reductions, comm_title(member->comm, name), (double)tally->bytes / (1 << 20));
     tally_report(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, tally, &what,
                  "Reduce a bucket as soon as its gradients are there, while backward goes "
                  "on (DistributedDataParallel's hooks do).");

@@ -5,6 +5,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/states.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -53,7 +54,7 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
 {
     struct draft draft = draft_new(&check_small_collectives, POSSIBLE, operation->member->comm);
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     const struct act act = {.did = DID_CALLED_OFTEN, .call = call_of_api(operation->record.api)};
     draft_rank(&draft, draft_side(&draft, &act, &operation->site), operation->member);
     draft.merges_ranks = true;
@@ -63,7 +64,7 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
              " bytes on average, again and again: each takes as long as one "
              "for all would",
              api_name(operation->record.api), run->operations,
-             comm_name(operation->member->comm->id, name), run->bytes / run->operations);
+             comm_title(operation->member->comm, name), run->bytes / run->operations);
     draft_say(&draft, &what,
               "Put the tensors into one buffer (a bucket) and make one call, or put the calls into "
               "one ncclGroup.");

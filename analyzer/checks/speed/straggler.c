@@ -6,6 +6,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/lockstep.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
@@ -60,7 +61,7 @@ static void report_late(struct analyzer *analyzer, const struct comm *comm,
 {
     struct draft draft = draft_new(&check_straggler, POSSIBLE, comm);
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     draft_rank(&draft, draft_side(&draft, &(struct act){.did = DID_COMES_LAST}, site), member);
     draft.finding.first_ns = lateness->begin_ns;
     draft.finding.last_ns = site->time_ns;
@@ -68,7 +69,7 @@ static void report_late(struct analyzer *analyzer, const struct comm *comm,
              "rank %d came last to %" PRIu32 " of %" PRIu32
              " operations of %s for which the others had to wait, by %.1f ms on "
              "average: %.0f%% of the time was lost",
-             member_shown_rank(member), late->delays, lateness->delays, comm_name(comm->id, name),
+             member_shown_rank(member), late->delays, lateness->delays, comm_title(comm, name),
              (double)late->delayed_ns / late->delays / 1e6,
              100.0 * (double)late->delayed_ns / (double)elapsed_ns);
     if (!is_one_host(comm))

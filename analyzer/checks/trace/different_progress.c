@@ -64,7 +64,7 @@ static void behind_report(struct analyzer *analyzer, const struct comm *comm,
 {
     struct draft draft = draft_new(&check_different_progress, POSSIBLE, comm);
     struct text what = {0};
-    char ranks[RANKS_BYTES], name[16], call[CALL_BYTES];
+    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES], call[CALL_BYTES];
     const struct slot *slot = window_slot(comm, apart->least);
     behind_add_side(&draft, comm, apart, true, finished);
     behind_add_side(&draft, comm, apart, false, finished);
@@ -76,7 +76,7 @@ static void behind_report(struct analyzer *analyzer, const struct comm *comm,
     bool one = rankset_count(&draft.finding.side[0].ranks) == 1;
     text_add(&what, "%s %s of %s %s %llu collectives%s", one ? "rank" : "ranks",
              rankset_text(&draft.finding.side[0].ranks, ranks, sizeof ranks),
-             comm_name(comm->id, name),
+             comm_title(comm, name),
              finished ? one ? "has finished" : "have finished"
              : one    ? "has called"
                       : "have called",

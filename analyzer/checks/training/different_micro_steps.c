@@ -4,6 +4,7 @@
 
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/checks/training/tally.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum {
@@ -22,7 +23,7 @@ static struct act describe_micro(const struct loop_divergence *loop_divergence,
 static void say_micro(struct draft *draft, const struct loop_divergence *loop_divergence,
                       const struct comm *comm)
 {
-    char ranks[LOOP_RANKS_BYTES], iteration[LOOP_PLACE_BYTES], name[16];
+    char ranks[LOOP_RANKS_BYTES], iteration[LOOP_PLACE_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
     for (int i = 0; i < loop_divergence->sides; i++)
         text_add(&what, "%s%s %s in micro-step %" PRIu32, i ? ", " : "",
@@ -34,7 +35,7 @@ static void say_micro(struct draft *draft, const struct loop_divergence *loop_di
              " of %s: gradients of different micro-steps are reduced together",
              arrival_iteration_text(loop_divergence_example(loop_divergence, 0), iteration,
                                     sizeof iteration),
-             loop_divergence->number, comm_name(comm->id, name));
+             loop_divergence->number, comm_title(comm, name));
     draft_say(draft, &what,
               "Reduce after the same micro-step on every rank: no_sync() must not depend on the "
               "rank or its data.");
@@ -55,12 +56,12 @@ static void check_every(struct analyzer *analyzer, const struct thread *thread,
     if (tally->every < EVERY_ITERATIONS)
         return;
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     text_add(&what,
              "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the "
              "optimizer steps once: one reduction, "
              "after the last, would do",
-             tally->sets, comm_name(member->comm->id, name));
+             tally->sets, comm_title(member->comm, name));
     tally_report(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, tally, &what,
                  "Accumulate locally and reduce in the last micro-step only (PyTorch: "
                  "no_sync() in all but the last).");

@@ -8,6 +8,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { RANKS_BYTES = 128 };
@@ -52,7 +53,7 @@ static void parameters_describe(struct draft *draft, const struct equality *stat
                                 const struct payload_group *groups, int count)
 {
     struct text what = {0};
-    char name[16], ranks[RANKS_BYTES];
+    char name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
     text_add(&what, "the replicas of ");
     act_add(&what, act);
     text_add(&what, " differ: ");
@@ -65,7 +66,7 @@ static void parameters_describe(struct draft *draft, const struct equality *stat
                                         : "hold the same bytes");
     }
     text_add(&what, "; found before collective #%llu of %s",
-             (unsigned long long)lowest_before(payload), comm_name(payload->comm->id, name));
+             (unsigned long long)lowest_before(payload), comm_title(payload->comm, name));
     if (state->was_equal)
         text_add(&what, ", and all that was announced before #%llu was equal",
                  (unsigned long long)state->equal_before);

@@ -11,6 +11,7 @@
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4, RANKS_BYTES = 128 };
@@ -122,7 +123,7 @@ static void gradients_report(struct analyzer *analyzer, const struct payload *pa
 {
     struct draft draft = draft_new(&check_identical_gradients, POSSIBLE, payload->comm);
     struct text what = {0};
-    char call[256], name[16], ranks[RANKS_BYTES];
+    char call[256], name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
     signature_text(&payload->signature, call, sizeof call);
     for (uint32_t first = 0; first < likeness->ranks && draft.finding.sides < FINDING_SIDES_MAX;
          first++) {
@@ -146,7 +147,7 @@ static void gradients_report(struct analyzer *analyzer, const struct payload *pa
     text_add(&what,
              " gave the same bytes to each of the last %u reductions of %s, up to %s #%llu: they "
              "seem to work on the same samples",
-             likeness->operations, comm_name(payload->comm->id, name), call,
+             likeness->operations, comm_title(payload->comm, name), call,
              (unsigned long long)payload->number);
     draft_say(&draft, &what,
               "Give each rank a part of the data of its own: a DistributedSampler with the right "

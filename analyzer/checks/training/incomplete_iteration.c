@@ -5,6 +5,7 @@
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/match/window.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -52,7 +53,7 @@ static void say_iteration(struct draft *draft, const struct loop_divergence *loo
     const struct arrival *ahead = early ? b : a;
     const struct arrival *behind = early ? a : b;
     char ranks[LOOP_RANKS_BYTES], others[LOOP_RANKS_BYTES], next[LOOP_PLACE_BYTES],
-        before[LOOP_PLACE_BYTES], name[16];
+        before[LOOP_PLACE_BYTES], name[COMM_TITLE_BYTES];
     uint32_t made, usual;
     laps_of(ahead, behind, &made, &usual);
     struct text what = {0};
@@ -61,9 +62,8 @@ static void say_iteration(struct draft *draft, const struct loop_divergence *loo
              " operations that it makes on %s in an iteration; "
              "at operation #%" PRIu64 " %s %s still in %s",
              draft_ranks_text(draft, early, ranks, sizeof ranks),
-             arrival_iteration_text(ahead, next, sizeof next), made, usual,
-             comm_name(comm->id, name), loop_divergence->number,
-             draft_ranks_text(draft, !early, others, sizeof others),
+             arrival_iteration_text(ahead, next, sizeof next), made, usual, comm_title(comm, name),
+             loop_divergence->number, draft_ranks_text(draft, !early, others, sizeof others),
              rankset_count(&draft->finding.side[!early].ranks) == 1 ? "is" : "are",
              arrival_iteration_text(behind, before, sizeof before));
     if (*site_phase(&behind->site))
@@ -106,14 +106,14 @@ static void say_round(struct draft *draft, const struct loop_divergence *loop_di
                       const struct comm *comm)
 {
     int early = is_early(loop_divergence, loop_divergence_example(loop_divergence, 0)) ? 0 : 1;
-    char ranks[LOOP_RANKS_BYTES], others[LOOP_RANKS_BYTES], name[16];
+    char ranks[LOOP_RANKS_BYTES], others[LOOP_RANKS_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
     text_add(&what,
              "%s began the next round after %" PRIu32 " of the %" PRIu32
              " operations that all ranks repeat on %s since #%" PRIu64 "; at operation #%" PRIu64
              " %s still %s the one before, and the calls there do not match",
              draft_ranks_text(draft, early, ranks, sizeof ranks), loop_divergence->place,
-             loop_divergence->round, comm_name(comm->id, name), loop_divergence->round_begin,
+             loop_divergence->round, comm_title(comm, name), loop_divergence->round_begin,
              loop_divergence->number, draft_ranks_text(draft, !early, others, sizeof others),
              rankset_count(&draft->finding.side[!early].ranks) == 1 ? "makes" : "make");
     draft_say(draft, &what,

@@ -4,6 +4,7 @@
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/match/window.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -18,7 +19,7 @@ static struct act describe_model(const struct loop_divergence *loop_divergence,
 static void say_model(struct draft *draft, const struct loop_divergence *loop_divergence,
                       const struct comm *comm)
 {
-    char ranks[LOOP_RANKS_BYTES], name[16];
+    char ranks[LOOP_RANKS_BYTES], name[COMM_TITLE_BYTES];
     struct text what = {0};
     for (int i = 0; i < loop_divergence->sides; i++)
         text_add(&what, "%s%s %s in %s", i ? ", " : "",
@@ -29,7 +30,7 @@ static void say_model(struct draft *draft, const struct loop_divergence *loop_di
              " at operation #%" PRIu64
              " of %s: two models share the communicator, and their reductions come in "
              "another order",
-             loop_divergence->number, comm_name(comm->id, name));
+             loop_divergence->number, comm_title(comm, name));
     draft_say(draft, &what,
               "Reduce the models in one order on every rank; a communicator for each would need "
               "the same order (DC204).");

@@ -7,6 +7,7 @@
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 /* Operations like the faulty one that were finite again on all ranks before it counts as over: a
@@ -82,7 +83,7 @@ static void nonfinite_report(struct analyzer *analyzer, const struct payload *pa
     uint64_t nans = 0, infs = 0;
     struct draft draft = draft_new(&check_nonfinite_values, POSSIBLE, payload->comm);
     struct text what = {0};
-    char call[CALL_BYTES], name[16], ranks[128];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES], ranks[128];
     draft.finding.first_ns = first->site.time_ns;
     nonfinite_add_sides(&draft, payload, first, &nans, &infs);
     draft.finding.certainty = nans ? CERTAIN : POSSIBLE;
@@ -96,7 +97,7 @@ static void nonfinite_report(struct analyzer *analyzer, const struct payload *pa
              : nans       ? "NaN"
                           : "Inf",
              signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_name(payload->comm->id, name),
+             (unsigned long long)payload->number, comm_title(payload->comm, name),
              (unsigned long long)nans, (unsigned long long)infs);
     if (*site_phase(&first->site))
         text_add(&what, " in \"%s\"", site_phase(&first->site));

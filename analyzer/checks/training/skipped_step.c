@@ -7,6 +7,7 @@
 #include "analyzer/checks/training/tally.h"
 #include "analyzer/states.h"
 #include "analyzer/loop/vote_rounds.h"
+#include "analyzer/model/comm.h"
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
@@ -34,7 +35,7 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm,
     const char *name = process_string(process, vote_round->text);
     struct draft draft = draft_new(&check_skipped_step, POSSIBLE, comm);
     struct text what = {0};
-    char ranks[RANKS_BYTES], id[16];
+    char ranks[RANKS_BYTES], id[COMM_TITLE_BYTES];
     for (int i = 0; i < vote_round->sides; i++) {
         const struct vote_round_side *from = &vote_round->side[i];
         const struct act act = optimizer_step_act(from, *name ? name : "step");
@@ -54,7 +55,7 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm,
     text_add(&what,
              " in iteration %" PRIu64
              ", though all had reduced the gradients on %s: from here on their parameters differ",
-             vote_round->key, comm_name(comm->id, id));
+             vote_round->key, comm_title(comm, id));
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
               "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
