@@ -295,12 +295,24 @@ static void feed_launch(struct analyzer *analyzer, struct thread *thread,
 static void feed_lost(struct analyzer *analyzer, struct process *process,
                       const struct record *record)
 {
-    if (record->lost.control <= process->lost_control && record->lost.bulk <= process->lost_bulk &&
+    uint64_t bulk = record->lost.bulk + process->dropped_bulk;
+    if (record->lost.control <= process->lost_control && bulk <= process->lost_bulk &&
         record->lost.hashes <= process->lost_hashes)
         return;
     process->lost_hashes = record->lost.hashes;
     process->lost_control = record->lost.control;
-    process->lost_bulk = record->lost.bulk;
+    process->lost_bulk = bulk;
+    handle_record(analyzer, EVENT_LOST, process, NULL, record);
+}
+
+/* To the checks they are as if they had been lost. */
+static void feed_dropped(struct analyzer *analyzer, struct process *process,
+                         const struct record *record)
+{
+    if (record->dropped.bulk <= process->dropped_bulk)
+        return;
+    process->lost_bulk += record->dropped.bulk - process->dropped_bulk;
+    process->dropped_bulk = record->dropped.bulk;
     handle_record(analyzer, EVENT_LOST, process, NULL, record);
 }
 
@@ -372,6 +384,9 @@ static void feed_notice(struct analyzer *analyzer, struct process *process,
         break;
     case API_notice_lost:
         feed_lost(analyzer, process, record);
+        break;
+    case API_notice_dropped:
+        feed_dropped(analyzer, process, record);
         break;
     case API_notice_blind:
         handle_record(analyzer, EVENT_BLIND, process, NULL, record);

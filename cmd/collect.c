@@ -15,6 +15,7 @@
 #include "collector/collector_notify.h"
 #include "cmd/commands.h"
 #include "cmd/options/choice.h"
+#include "cmd/options/keep_option.h"
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
@@ -22,6 +23,8 @@
 struct collect_request {
     bool daemon, foreground, quiet, fresh;
     double hang_after;
+    const char *keep;
+    struct keep_limits limits;
     long notify_fd;
     struct choice_options choice; /* of what is reported through notify_fd */
 };
@@ -122,6 +125,7 @@ static int collect_once(const struct collect_request *request, const char *direc
         .directory = directory,
         .database = claim.database,
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
+        .keep = request->limits,
         .fresh = request->fresh,
         .notify_fd = (int)request->notify_fd,
         .is_shown = is_notified,
@@ -166,7 +170,7 @@ static int collect_rounds(const struct collect_request *request, const char *dir
 
 int command_collect(int argc, char **argv)
 {
-    struct collect_request request = {.notify_fd = -1};
+    struct collect_request request = {.notify_fd = -1, .keep = keep_usual()};
     const char *hang_after = getenv("DDPCHECK_HANG_AFTER");
     if (hang_after)
         request.hang_after = strtod(hang_after, NULL);
@@ -178,6 +182,7 @@ int command_collect(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S",
          "report a rank as missing after S seconds without progress (default 10)",
          &request.hang_after},
+        OPTION_KEEP(&request.keep),
         {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
@@ -201,6 +206,8 @@ int command_collect(int argc, char **argv)
         return options_usage_error(&options, argc ? "only one DIR is possible" : "missing DIR");
     if (request.daemon && request.foreground)
         return options_usage_error(&options, "--daemon and --foreground exclude each other");
+    if (keep_parse(request.keep, &request.limits) < 0)
+        return keep_usage_error(&options, request.keep);
     char directory[PATH_MAX];
     struct error err;
     descriptors_raise();

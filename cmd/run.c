@@ -35,7 +35,7 @@ static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 static void become_collector(const struct watched_run *run, int socket)
 {
     char fd[16], hang_after[32];
-    const char *argv[10 + CHOICE_WORDS_MAX];
+    const char *argv[12 + CHOICE_WORDS_MAX];
     int count = 0;
     snprintf(fd, sizeof fd, "%d", socket);
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
@@ -47,6 +47,8 @@ static void become_collector(const struct watched_run *run, int socket)
         argv[count++] = "--hang-after";
         argv[count++] = hang_after;
     }
+    argv[count++] = "--keep";
+    argv[count++] = run->keep;
     if (run->collector_starts == 1)
         argv[count++] = "--fresh";
     count += choice_words(&run->choice, argv + count);
@@ -446,6 +448,7 @@ int run_program(struct watched_run *run, char **argv)
         .stacks = chosen_word(stacks, run->stacks),
         .cuda = chosen_word(cuda, run->cuda),
         .hang_after = run->hang_after > 0 ? hang_after : NULL,
+        .keep = run->keep,
     };
     status = signals < 0 || run_environment_set(&environment, &err) < 0
                  ? STATUS_USAGE

@@ -15,7 +15,7 @@ enum { NO_STATUS = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
 
 struct watched_run {
     long emulate, error_exitcode;
-    const char *directory_name, *emulate_memory;
+    const char *directory_name, *emulate_memory, *keep;
     double timeout, hang_after;
     int on_finding, stacks, cuda;
     struct choice_options choice;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/commands.h"
+#include "cmd/options/keep_option.h"
 #include "cmd/options/options.h"
 #include "cmd/run.h"
 #include "cmd/run_tui.h"
@@ -29,6 +30,7 @@ static int run_with_tui(struct watched_run *run)
 int command_run(int argc, char **argv)
 {
     struct watched_run run = {.directory_name = "ddpcheck-trace",
+                              .keep = keep_usual(),
                               .error_exitcode = NO_STATUS,
                               .stacks = -1,
                               .cuda = -1,
@@ -43,6 +45,7 @@ int command_run(int argc, char **argv)
          &run.directory_name},
         {"group", 0, OPTION_FLAG, NULL, "let the user's group read the trace directory",
          &run.group},
+        OPTION_KEEP(&run.keep),
         {"timeout", 0, OPTION_SECONDS, "S", "terminate the job after S seconds without progress",
          &run.timeout},
         {"on-finding", 0, OPTION_CHOICE, "warn|abort",
@@ -88,6 +91,9 @@ int command_run(int argc, char **argv)
         return options_usage_error(&options, run.emulate > EMULATED_MAX
                                                  ? "--emulate takes 1 to 256 devices"
                                                  : "--error-exitcode is at most 255");
+    struct keep_limits limits;
+    if (keep_parse(run.keep, &limits) < 0)
+        return keep_usage_error(&options, run.keep);
     run.argv = argv;
     if (run.group)
         setenv("DDPCHECK_GROUP", "1", 1);

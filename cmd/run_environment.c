@@ -129,6 +129,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
         (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
         (environment->stacks && set_variable("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
         (environment->cuda && set_variable("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
+        (environment->keep && set_variable("DDPCHECK_KEEP", environment->keep, err) < 0) ||
         (environment->hang_after &&
          set_variable("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
         return -1;

@@ -17,6 +17,7 @@ struct run_environment {
     const char *stacks;         /* NULL: as the environment says */
     const char *cuda;           /* likewise */
     const char *hang_after;     /* likewise */
+    const char *keep;           /* of the trace (--keep) */
 };
 
 /* The path of this program, also without /proc. Returns 0, or -1 with err. */

@@ -211,6 +211,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
             collector_set_aside(collector->producers[i]->path, &why);
     notify_findings(collector);
     collector->summary->records += (uint64_t)collector->batch->count;
+    collector->keeping.stored += (uint64_t)collector->batch->count;
     batch_clear(collector->batch);
     return 0;
 }
@@ -317,8 +318,10 @@ static int run_pass(struct collector *collector, struct error *err)
     if (was_ending && !collector->job_end.heard_ns)
         notify(collector->options.notify_fd, "judged");
     collector_dismiss(collector);
-    if (!collector->in_memory)
+    if (!collector->in_memory) {
         collector_state_store(collector, false);
+        collector_keep(collector, now_ns);
+    }
     collector_ask_stacks(collector, now_ns);
     if (result < 2 && !collector->in_memory)
         symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);

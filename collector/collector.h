@@ -29,11 +29,12 @@ struct trace;
 struct collector_state;
 
 struct collector_options {
-    const char *directory;  /* absolute path of the trace directory */
-    const char *database;   /* path of the database (directory_claim) */
-    uint64_t hang_after_ns; /* 0: the analyzer's usual */
-    double first_wait_s;    /* how long to wait for the first producer */
-    bool fresh;             /* a new job: a finished database is moved away at once */
+    const char *directory;   /* absolute path of the trace directory */
+    const char *database;    /* path of the database (directory_claim) */
+    uint64_t hang_after_ns;  /* 0: the analyzer's usual */
+    struct keep_limits keep; /* what is dropped of the database (store_keep) */
+    double first_wait_s;     /* how long to wait for the first producer */
+    bool fresh;              /* a new job: a finished database is moved away at once */
     /* Whether a finding is reported and counted; its stacks can be looked up in `trace`. */
     bool (*is_shown)(void *context, const struct finding *finding, struct trace *trace);
     void *context;
@@ -63,6 +64,14 @@ struct job_end {
     uint64_t heard_ns; /* when `ddpcheck run` said so, 0 not, or it is answered */
 };
 
+/* What is dropped, for collector_keep.c. */
+struct keeping {
+    uint64_t looked_ns; /* when the size was looked at */
+    uint64_t stored;    /* records stored since */
+    bool dropping;      /* there was something to drop then */
+    bool failed;        /* it can't be done: reported once */
+};
+
 struct collector {
     struct collector_options options;
     char rings[PATH_MAX], database[PATH_MAX];
@@ -90,6 +99,7 @@ struct collector {
     uint64_t began_ns, last_tick_ns, last_producer_ns;
     struct hang hang;
     struct job_end job_end;
+    struct keeping keeping;
     struct collector_summary *summary;
 };
 
@@ -141,6 +151,12 @@ void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
 void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns);
 /* Whether all that were asked have answered, or had time enough. */
 bool collector_has_stacks(const struct collector *collector, uint64_t now_ns);
+
+/* collector_keep.c: drops a piece of the oldest records if the database is beyond its limits. The
+ * size is looked at each second, and each time that much was stored. */
+void collector_keep(struct collector *collector, uint64_t now_ns);
+/* The same at the end of the job, until there is nothing to drop. */
+void collector_keep_last(struct collector *collector);
 
 /* collector.c: feeds, writes and publishes the batch. Retries while the disk is full. Returns 0, or
  * -1 with err. */

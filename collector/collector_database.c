@@ -261,6 +261,7 @@ int collector_finish(struct collector *collector, struct error *err)
         return 0;
     }
     collector_state_store(collector, true);
+    collector_keep_last(collector);
     symbolizer_work(collector->symbolizer, collector->store, UINT64_MAX / 2);
     char now[32];
     write_moment(now);

@@ -16,6 +16,7 @@
 
 #include "cmd/doctor/doctor.h"
 #include "cmd/run_environment.h"
+#include "lib/trace/keep.h"
 #include "lib/trace/ring.h"
 
 enum { PROBE_SECONDS = 20 };
@@ -208,7 +209,8 @@ static void check_directory(struct diagnosis *diagnosis)
                  "give a trace directory that you can write to: ddpcheck run -o DIR",
                  "can't write into the current directory: %s", strerror(errno));
     else
-        diagnose(diagnosis, VERDICT_OK, NULL, "%s/ddpcheck-trace", here);
+        diagnose(diagnosis, VERDICT_OK, NULL, "%s/ddpcheck-trace, limited to %s (run --keep)", here,
+                 KEEP_DEFAULT);
 }
 
 static void check_ptrace(struct diagnosis *diagnosis)

@@ -163,6 +163,15 @@ static void print_not_checked_json(struct json_writer *writer)
     not_checked_free(list, count > 0 ? count : 0);
 }
 
+static void print_dropped_json(struct json_writer *writer)
+{
+    const struct report *report = writer->report;
+    if (report->dropped)
+        print_report_json(writer, json_pack("{s:s, s:o, s:o}", "schema", "ddpcheck.dropped/1",
+                                            "records", json_of_count(report->dropped), "until",
+                                            time_json(report->dropped_until_ns)));
+}
+
 static void print_head_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
@@ -234,6 +243,7 @@ int report_print_json(struct report *report, FILE *out, struct error *err)
     report_visit_findings(report, FINDING_OPEN, print_finding_json, &writer);
     report_visit_findings(report, FINDING_RESOLVED, print_finding_json, &writer);
     print_not_checked_json(&writer);
+    print_dropped_json(&writer);
     print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/progress.h"
+#include "cmd/report/report_stored.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
@@ -134,6 +135,16 @@ static void count_report_finding(void *context, const struct finding *finding)
         report->count[finding->severity]++;
 }
 
+static void visit_all_findings(struct report *report,
+                               void (*visit)(void *context, const struct finding *finding),
+                               void *context)
+{
+    if (!report->dropped)
+        analyzer_visit_findings(report->analyzer, visit, context);
+    for (int i = 0; i < report->united.count; i++)
+        visit(context, &report->united.finding[i]);
+}
+
 static int gather_report(struct report *report, struct error *err)
 {
     for (int i = 0; i < trace_process_count(report->trace); i++)
@@ -142,7 +153,9 @@ static int gather_report(struct report *report, struct error *err)
     analyzer_visit_members(report->analyzer, gather_member, &gather);
     for (int i = 0; i < report->members; i += report_comm_members(report, i))
         members_stand(&report->member[i], report_comm_members(report, i), report->end_ns);
-    analyzer_visit_findings(report->analyzer, count_report_finding, report);
+    if (stored_findings_unite(report, err))
+        return -1;
+    visit_all_findings(report, count_report_finding, report);
     report->skipped = analyzer_skipped(report->analyzer);
     return gather.failed || report->standings.failed ? fail_report_memory(err) : 0;
 }
@@ -184,6 +197,7 @@ void report_free(struct report *report)
         member_state_free(&report->member[i]);
     free(report->member);
     free(report->lost);
+    united_findings_free(&report->united);
     standings_free(&report->standings);
     sources_free(report->source, report->sources);
     analyzer_free(report->analyzer);
@@ -212,7 +226,7 @@ void report_visit_findings(struct report *report, enum finding_state state,
                            void *context)
 {
     struct chosen chosen = {report, state, visit, context};
-    analyzer_visit_findings(report->analyzer, visit_chosen, &chosen);
+    visit_all_findings(report, visit_chosen, &chosen);
 }
 
 bool report_incomplete(const struct report *report)

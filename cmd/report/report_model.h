@@ -15,6 +15,12 @@
 #include "lib/trace/member_state.h"
 #include "lib/trace/trace.h"
 
+/* The findings of a trace of which records were dropped (report_stored.h). */
+struct united_findings {
+    struct finding *finding;
+    int count;
+};
+
 struct report {
     struct trace *trace;
     struct analyzer *analyzer;
@@ -28,13 +34,16 @@ struct report {
     uint64_t begin_ns, end_ns; /* realtime of the first and last record; 0 without records */
     uint64_t *lost;            /* per process: records that its full rings dropped */
     uint64_t lost_total;
-    int unseen;            /* members whose process is in none of the traces */
-    bool complete;         /* every collector ended in order */
-    bool collecting;       /* some collector runs now: the job goes on */
-    int count[3];          /* chosen findings that are still true, by severity */
-    int resolved;          /* chosen findings that the job got over */
-    struct choice *choice; /* which findings are reported; the caller's */
-    struct error damage;   /* a database could be read only up to here */
+    uint64_t dropped;              /* records that --keep dropped */
+    uint64_t dropped_until_ns;     /* realtime of the newest of them */
+    struct united_findings united; /* if there are any: the findings */
+    int unseen;                    /* members whose process is in none of the traces */
+    bool complete;                 /* every collector ended in order */
+    bool collecting;               /* some collector runs now: the job goes on */
+    int count[3];                  /* chosen findings that are still true, by severity */
+    int resolved;                  /* chosen findings that the job got over */
+    struct choice *choice;         /* which findings are reported; the caller's */
+    struct error damage;           /* a database could be read only up to here */
 };
 
 struct report_options {

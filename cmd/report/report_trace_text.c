@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "cmd/report/not_checked.h"
+#include "lib/base/moment.h"
 #include "cmd/report/report_print.h"
 
 enum { RANKS_BYTES = 256 };
@@ -131,6 +132,21 @@ static void print_lost(const struct report *report, struct page *page)
     rankset_free(&ranks);
 }
 
+static void print_dropped(const struct report *report, struct page *page)
+{
+    char until[32];
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_WARNING, "Not checked again before %s:",
+                moment_clock(report->dropped_until_ns, report->end_ns, until, sizeof until));
+    page_format(page, STYLE_PLAIN,
+                " %" PRIu64 " %s of copies, kernels and ranges %s dropped (--keep). What was found "
+                "while they were recorded is reported.",
+                report->dropped, plural(report->dropped, "record", "records"),
+                plural(report->dropped, "was", "were"));
+    page_line(page);
+}
+
 void report_print_trace(const struct report *report, struct page *page)
 {
     page->indent = 0;
@@ -140,6 +156,8 @@ void report_print_trace(const struct report *report, struct page *page)
         print_source(&report->source[i], report->damage.text[0], page);
     if (report->lost_total)
         print_lost(report, page);
+    if (report->dropped)
+        print_dropped(report, page);
     page->indent = 4;
     if (report->unseen) {
         page_column(page, 2);

@@ -283,6 +283,10 @@ struct record {
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;
+        struct { /* notice_dropped: totals of this process so far */
+            uint64_t bulk;
+            uint64_t last_ns; /* when the newest of them was recorded */
+        } dropped;
         struct { /* notice_hash */
             uint64_t comm,
                 number;          /* of the operation; HASH_NAMED: as in its ddpcheck_hash record */

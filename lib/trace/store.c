@@ -14,6 +14,11 @@
 
 enum { BUSY_TIMEOUT_MS = 10000 };
 
+/* The rows of a piece that may go: those that rings drop first as well (interpose/ring/emit.h). */
+#define DROPPED_ROWS                                            \
+    "FROM event WHERE seq > ?1 AND seq <= ?2 AND time_ns < ?3 " \
+    "AND api IN (SELECT number FROM api WHERE class IN ('copy', 'launch', 'range')) "
+
 static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
@@ -62,6 +67,21 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_BLOCK_HASH] =
         "UPDATE operation_block SET hash = ? WHERE comm = ? AND rank = ? AND block = ?",
     [STORE_IMPORTED] = "INSERT OR IGNORE INTO imported VALUES(?,?,?,?,?)",
+    [STORE_PAGES] = "PRAGMA page_count",
+    [STORE_UNUSED_PAGES] = "PRAGMA freelist_count",
+    [STORE_PAGE_BYTES] = "PRAGMA page_size",
+    [STORE_LAST_ROW] = "SELECT coalesce(max(seq), 0) FROM event",
+    [STORE_TIME_OF_ROW] = "SELECT time_ns FROM event WHERE seq >= ? ORDER BY seq LIMIT 1",
+    [STORE_DROPPED_TO] = "SELECT coalesce(max(seq), 0) FROM dropped",
+    [STORE_LAST_FINDING] =
+        "SELECT coalesce(max(id), 0) FROM finding WHERE EXISTS (SELECT 1 FROM dropped)",
+    [STORE_DROP_NOTE] =
+        "INSERT INTO dropped SELECT process, 'cuda', count(*), min(time_ns), max(time_ns), "
+        "?2 " DROPPED_ROWS
+        "GROUP BY process ON CONFLICT(process, what) DO UPDATE SET records = records + "
+        "excluded.records, first_ns = min(first_ns, excluded.first_ns), "
+        "last_ns = max(last_ns, excluded.last_ns), seq = excluded.seq",
+    [STORE_DROP] = "DELETE " DROPPED_ROWS,
     [STORE_SIDE] = "INSERT INTO finding_side VALUES(?,?,?,?,?,?,?,?,?,?,?,?)",
 };
 
@@ -181,7 +201,8 @@ static int add_minors(struct store *store, struct error *err)
     return execute(store, schema_state_sql, err) == 0 &&
                    execute(store, schema_python_sql, err) == 0 &&
                    execute(store, schema_import_sql, err) == 0 &&
-                   execute(store, schema_finding_sql, err) == 0
+                   execute(store, schema_finding_sql, err) == 0 &&
+                   execute(store, schema_keep_sql, err) == 0
                ? fill_names(store, err)
                : -1;
 }
@@ -273,7 +294,8 @@ int store_open(struct store **result, const char *path, struct error *err)
                                                     : "PRAGMA journal_mode = WAL";
     if (execute(store, journal, err) < 0 ||
         execute(store, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864", err) <
-            0)
+            0 ||
+        store_findings_stay(store, err) < 0)
         goto out;
     *result = store;
     return 0;
@@ -420,35 +442,6 @@ int store_event(struct store *store, int process, const struct record *record, s
     if (class == CLASS_COLLECTIVE && record->phase == RECORD_ENTER)
         return store_block_note(store, process, record, sqlite3_last_insert_rowid(store->db), err);
     return class == CLASS_NOTICE ? store_notice(store, process, record, err) : 0;
-}
-
-int store_position_set(struct store *store, int process, unsigned ring, uint64_t position,
-                       struct error *err)
-{
-    sqlite3_stmt *statement = store_prepare(store, STORE_POSITION_SET, err);
-    if (!statement)
-        return -1;
-    sqlite3_bind_int(statement, 1, process);
-    sqlite3_bind_int64(statement, 2, ring);
-    sqlite3_bind_int64(statement, 3, (sqlite3_int64)position);
-    return store_run(store, statement, err);
-}
-
-int store_position_get(struct store *store, int process, unsigned ring, uint64_t *position,
-                       struct error *err)
-{
-    *position = 0;
-    sqlite3_stmt *statement = store_prepare(store, STORE_POSITION_GET, err);
-    if (!statement)
-        return -1;
-    sqlite3_bind_int(statement, 1, process);
-    sqlite3_bind_int64(statement, 2, ring);
-    int code = sqlite3_step(statement);
-    if (code == SQLITE_ROW)
-        *position = (uint64_t)sqlite3_column_int64(statement, 0);
-    int result = code == SQLITE_ROW || code == SQLITE_DONE ? 0 : store_failed(store, err);
-    sqlite3_reset(statement);
-    return result;
 }
 
 int store_meta(struct store *store, const char *key, const char *value, struct error *err)

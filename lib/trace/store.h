@@ -13,11 +13,12 @@
 
 #include "lib/base/error.h"
 #include "lib/trace/call.h"
+#include "lib/trace/keep.h"
 #include "lib/trace/member_state.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 4 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 5 };
 
 struct store;
 
@@ -57,6 +58,17 @@ int store_is_new(struct store *store, struct error *err);
 
 /* Appends an event. Returns 0, or -1 with err. */
 int store_event(struct store *store, int process, const struct record *record, struct error *err);
+
+/* How many bytes of the database are in use: pages that were freed and not used again don't count.
+ * Returns 0, or -1 with err. */
+int store_size(struct store *store, uint64_t *bytes, struct error *err);
+/* Drops one piece of the oldest copies, kernels and ranges, in a transaction of its own, if the
+ * database is larger than limits->bytes or they are older than limits->age_ns at now_ns
+ * (CLOCK_MONOTONIC). What the newest half of the limit holds is not dropped for its size. What is
+ * gone is noted in the table `dropped`, whose readers then know that it is missing. Returns 1 if
+ * there may be more to drop, 0 if not, or -1 with err. */
+int store_keep(struct store *store, const struct keep_limits *limits, uint64_t now_ns,
+               struct error *err);
 
 /* How far ring `ring` (segment * RING_KINDS + kind) of a process was read; kept in the same
  * transaction as the events read. get gives 0 if nothing was kept. */

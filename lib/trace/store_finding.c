@@ -104,9 +104,10 @@ int store_finding(struct store *store, const struct store_finding *finding, stru
     sqlite3_stmt *statement = store_prepare(store, STORE_FINDING, err);
     if (!statement)
         return -1;
+    const uint32_t id = store->finding_base + finding->id;
     const char *const texts[] = {finding->code, finding->severity, finding->certainty,
                                  finding->state};
-    sqlite3_bind_int64(statement, 1, finding->id);
+    sqlite3_bind_int64(statement, 1, id);
     for (int i = 0; i < 4; i++)
         sqlite3_bind_text(statement, 2 + i, texts[i], -1, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 6, (sqlite3_int64)finding->comm);
@@ -125,10 +126,10 @@ int store_finding(struct store *store, const struct store_finding *finding, stru
     static const enum store_statement removals[] = {STORE_SIDES_REMOVE, STORE_ACTS_REMOVE,
                                                     STORE_CALLS_REMOVE};
     for (size_t i = 0; i < sizeof removals / sizeof *removals; i++)
-        if (remove_of_finding(store, removals[i], finding->id, err) < 0)
+        if (remove_of_finding(store, removals[i], id, err) < 0)
             return -1;
     for (int i = 0; i < finding->sides; i++)
-        if (store_side(store, finding->id, i, &finding->side[i], err) < 0)
+        if (store_side(store, id, i, &finding->side[i], err) < 0)
             return -1;
     return 0;
 }

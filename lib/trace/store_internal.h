@@ -40,6 +40,15 @@ enum store_statement {
     STORE_BLOCK,
     STORE_BLOCK_HASH,
     STORE_IMPORTED,
+    STORE_PAGES,
+    STORE_UNUSED_PAGES,
+    STORE_PAGE_BYTES,
+    STORE_LAST_ROW,
+    STORE_TIME_OF_ROW,
+    STORE_DROPPED_TO,
+    STORE_LAST_FINDING,
+    STORE_DROP_NOTE,
+    STORE_DROP,
     STORE_STATEMENTS
 };
 
@@ -49,6 +58,9 @@ struct store {
     int failure; /* SQLite's extended code of the last failure */
     sqlite3_stmt *statement[STORE_STATEMENTS];
     struct store_block *blocks; /* store_block.c */
+    sqlite3_int64 dropped_to;   /* store_keep.c: up to this row */
+    bool knows_dropped;
+    uint32_t finding_base; /* findings of before that can't be found again have ids up to this */
 };
 
 /* The prepared statement, reset; NULL with err. */
@@ -65,6 +77,10 @@ int store_block_note(struct store *store, int process, const struct record *reco
 /* A transaction was undone: the hashes of the blocks at hand are not known any more. */
 void store_block_undone(struct store *store);
 void store_block_free(struct store *store);
+
+/* store_keep.c: where records were dropped, the findings of before stay beside those that come.
+ * 0, or -1 with err. */
+int store_findings_stay(struct store *store, struct error *err);
 
 /* What a notice says goes into its table too. Returns 0, or -1 with err. */
 int store_notice(struct store *store, int process, const struct record *record, struct error *err);

@@ -284,6 +284,7 @@ uint64_t trace_event_count(struct trace *trace)
     for (int i = 0; i < trace->source_count; i++) {
         const struct trace_source *source = &trace->sources[i];
         count += (uint64_t)(source->limit == INT64_MAX ? source->last : source->limit);
+        count -= source_count_dropped(source);
     }
     return count;
 }

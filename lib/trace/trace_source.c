@@ -119,7 +119,7 @@ static int check_tables(struct trace_source *source, struct error *err)
         "SELECT name FROM sqlite_master WHERE name IN ('meta', 'api', 'datatype', 'redop', "
         "'process', 'event', 'string', 'stack', 'module', 'symbol', 'finding', 'finding_side', "
         "'finding_act', 'finding_call', 'ring_position', 'python', 'imported', 'lack', "
-        "'member_state', 'wait_state', 'process_state', 'operation_block') "
+        "'member_state', 'wait_state', 'process_state', 'operation_block', 'dropped') "
         "AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%' OR sql LIKE '%GENERATED%') LIMIT 1";
     sqlite3_stmt *statement = NULL;
     int result = 0;
@@ -211,6 +211,7 @@ void source_close(struct trace_source *source)
     sqlite3_close(source->db);
     free(source->path);
     free(source->processes);
+    free(source->dropped);
     *source = (struct trace_source){0};
 }
 
@@ -228,7 +229,7 @@ int source_refresh(struct trace_source *source, struct error *err)
     }
     if (code != SQLITE_OK)
         return source_failed(source, "read", err);
-    return 0;
+    return source_read_dropped(source, err);
 }
 
 static void copy_text(char *to, size_t bytes, sqlite3_stmt *statement, int column)
@@ -330,21 +331,43 @@ static void read_record(sqlite3_stmt *row, struct record *record)
         record->word[i] = (uint64_t)sqlite3_column_int64(row, 12 + i);
 }
 
+static int query_events(struct trace_source *source, struct error *err)
+{
+    if (!source_prepare(source, &source->events,
+                        "SELECT seq, process, time_ns, serial, api, phase, flags, thread, "
+                        "result, device, stack, stream, "
+                        "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE seq > ? AND "
+                        "seq <= ? ORDER BY seq"))
+        return source->damaged = true, source_failed(source, "read", err);
+    sqlite3_bind_int64(source->events, 1, source->last);
+    sqlite3_bind_int64(source->events, 2, source->limit);
+    return 0;
+}
+
+/* The first event of a query. What is dropped is read in the same transaction: the collector may
+ * drop more at any moment. Returns SQLite's code, or 0 if a notice of that became head. */
+static int step_first(struct trace_source *source, struct error *err)
+{
+    sqlite3_exec(source->db, "BEGIN", NULL, NULL, NULL);
+    int code = 0;
+    if (source_read_dropped(source, err) < 0 || !source_fetch_dropped(source))
+        code = sqlite3_step(source->events);
+    sqlite3_exec(source->db, "COMMIT", NULL, NULL, NULL);
+    return code;
+}
+
 int source_fetch(struct trace_source *source, struct error *err)
 {
+    if (source_fetch_dropped(source))
+        return 1;
     if (source->damaged || (source->last >= source->limit && !source->cut_at))
         return 0;
-    if (!source->events || !sqlite3_stmt_busy(source->events)) {
-        if (!source_prepare(source, &source->events,
-                            "SELECT seq, process, time_ns, serial, api, phase, flags, thread, "
-                            "result, device, stack, stream, "
-                            "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9 FROM event WHERE seq > ? AND "
-                            "seq <= ? ORDER BY seq"))
-            return source->damaged = true, source_failed(source, "read", err);
-        sqlite3_bind_int64(source->events, 1, source->last);
-        sqlite3_bind_int64(source->events, 2, source->limit);
-    }
-    int code = sqlite3_step(source->events);
+    bool begins = !source->events || !sqlite3_stmt_busy(source->events);
+    if (begins && query_events(source, err) < 0)
+        return -1;
+    int code = begins ? step_first(source, err) : sqlite3_step(source->events);
+    if (!code)
+        return 1;
     /* Cells in the missing part of a page read as zeroes: their number is too low. */
     if (code == SQLITE_ROW && sqlite3_column_int64(source->events, 0) <= source->last) {
         source->damaged = true;

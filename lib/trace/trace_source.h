@@ -10,6 +10,13 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
+/* What of a process was dropped (table `dropped`). */
+struct source_dropped {
+    int process; /* as the database numbers them */
+    uint64_t records, last_ns;
+    bool is_new; /* not yet given to the reader */
+};
+
 struct trace_source {
     sqlite3 *db;
     char *path;
@@ -22,6 +29,8 @@ struct trace_source {
     bool has_head, damaged;
     int head_process; /* the event to come: as the database numbers processes */
     struct record head;
+    struct source_dropped *dropped;
+    int dropped_count;
 };
 
 /* Opens a database for reading. Returns 0, or -1 with err. */
@@ -46,6 +55,13 @@ int source_unrecorded(struct trace_source *source);
 bool source_complete(struct trace_source *source);
 /* What its collector took for a hang; 0 if it does not say. */
 uint64_t source_hang_after_ns(struct trace_source *source);
+
+/* Reads again what was dropped. Returns 0, or -1 with err. */
+int source_read_dropped(struct trace_source *source, struct error *err);
+/* How many records that is. */
+uint64_t source_count_dropped(const struct trace_source *source);
+/* The next notice of what was dropped, as head. Returns 1, or 0 if there is none. */
+int source_fetch_dropped(struct trace_source *source);
 
 /* Describes SQLite's last failure on reading. Returns -1. */
 int source_failed(struct trace_source *source, const char *doing, struct error *err);

@@ -16,9 +16,15 @@ struct losses {
     const struct process *worst;
 };
 
+/* What --keep dropped was stored and analysed before. */
+static uint64_t bulk_lost(const struct process *process)
+{
+    return process->lost_bulk - process->dropped_bulk;
+}
+
 static uint64_t all_lost(const struct process *process)
 {
-    return process->lost_control + process->lost_bulk + process->lost_hashes;
+    return process->lost_control + bulk_lost(process) + process->lost_hashes;
 }
 
 static struct losses add_losses(const struct analyzer *analyzer)
@@ -29,7 +35,7 @@ static struct losses add_losses(const struct analyzer *analyzer)
         if (!process || !all_lost(process))
             continue;
         losses.control += process->lost_control;
-        losses.bulk += process->lost_bulk;
+        losses.bulk += bulk_lost(process);
         losses.hashes += process->lost_hashes;
         losses.processes++;
         if (!losses.worst || all_lost(process) > all_lost(losses.worst))
@@ -46,7 +52,7 @@ static int rank_of_loser(const struct process *process)
 
 static enum did kind_of_loss(const struct process *process)
 {
-    enum did lost_bulk = process->lost_bulk ? DID_LOST_BULK : DID_LOST_HASHES;
+    enum did lost_bulk = bulk_lost(process) ? DID_LOST_BULK : DID_LOST_HASHES;
     return process->lost_control ? DID_LOST_CONTROL : lost_bulk;
 }
 
@@ -140,7 +146,7 @@ static void losses_on_lost(struct analyzer *analyzer, const struct event *event)
         state_get(analyzer, &check_lost_records, OWNER_JOB, &analyzer->states);
     const struct losses losses = add_losses(analyzer);
     (void)event;
-    if (!reported)
+    if (!reported || !losses.processes)
         return;
     const struct finding *known =
         reported->finding ? &analyzer->reported[reported->finding - 1].finding : NULL;
