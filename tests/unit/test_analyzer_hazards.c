@@ -34,6 +34,7 @@ enum ordering {
     COMM_GONE,
     COMM_GONE_FOR_ANOTHER_RANK,
     LOST,
+    LOST_HASHES,
     ORDERINGS
 };
 static const struct {
@@ -63,6 +64,7 @@ static const struct {
     [COMM_GONE] = {false, "communicator destroyed"},
     [COMM_GONE_FOR_ANOTHER_RANK] = {true, "communicator destroyed by another rank of the process"},
     [LOST] = {false, "lost records"},
+    [LOST_HASHES] = {true, "lost hashes of payloads"},
 };
 
 static void query(struct job *job, uint16_t api, uint64_t event, uint64_t stream)
@@ -188,9 +190,10 @@ static void write_in_order_or_not(void **state)
                 call_leave(job, 1);
                 job_thread(job, 1, 101);
             }
-            if (ordering == LOST) {
+            if (ordering == LOST || ordering == LOST_HASHES) {
                 struct record lost = {.api = API_notice_lost};
-                lost.lost.bulk = 1;
+                lost.lost.bulk = ordering == LOST;
+                lost.lost.hashes = ordering == LOST_HASHES;
                 job_record(job, 1, lost);
             }
             expect_hazard(job, orderings[ordering].is_hazard, CERTAIN, 1);
