@@ -39,6 +39,22 @@ static void unique_id_used_again(void **state)
     job_free(job);
 }
 
+/* One rank in two processes, or twice in one, as two threads with the same number make it. */
+static void rank_that_is_taken(void **state)
+{
+    (void)state;
+    for (int same = 0; same < 2; same++) {
+        struct job *job = job_new(2);
+        init_enter(job, 0, WORLD, 2, 0, 100);
+        job_thread(job, 0, 900);
+        init_enter(job, same ? 0 : 1, WORLD, 2, 0, 101);
+        const struct found *found = expect(job, "DC109");
+        contains(found, "rank 0 of comm 1111 is given to two callers: process ");
+        assert_int_equal(same, strstr(found->what, "made both calls") != NULL);
+        job_free(job);
+    }
+}
+
 static void init_scalable(struct job *job, int rank, uint32_t ids)
 {
     struct record record = {.api = API_ncclCommInitRankScalable, .phase = RECORD_ENTER};
@@ -233,6 +249,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unique_id_used_again),
+        cmocka_unit_test(rank_that_is_taken),
         cmocka_unit_test(lists_of_unique_ids),
         cmocka_unit_test(lists_of_excluded_ranks),
         cmocka_unit_test(gpu_that_is_shared),

@@ -306,9 +306,14 @@ static void check_init(struct analyzer *analyzer, struct process *process,
         return;
     }
     if (member->arrivals > 1) {
-        text_add(&what, "rank %d of %s is given to two callers: process %d and process %d on %s",
-                 member->rank, name, (int)member->arrival.process->info.pid, (int)process->info.pid,
-                 process->info.host);
+        text_add(&what, "rank %d of %s is given to two callers: ", member->rank, name);
+        if (member->arrival.process == process)
+            text_add(&what, "process %d on %s made both calls", (int)process->info.pid,
+                     process->info.host);
+        else
+            text_add(&what, "process %d and process %d on %s",
+                     (int)member->arrival.process->info.pid, (int)process->info.pid,
+                     process->info.host);
         report_one(
             analyzer, member, DID_INIT_TAKEN_RANK, &site, &what,
             "Give each process a rank of its own (check RANK and the launcher's arguments).");
