@@ -13,19 +13,26 @@ int missing_shown_rank(const struct missing *missing)
     return missing->member ? member_shown_rank(missing->member) : missing->rank;
 }
 
-char *missing_text(const struct wait_node *wait, bool only_stuck, char *text, size_t bytes)
+char *missing_text(const struct wait_node *wait, char *text, size_t bytes)
 {
     struct rankset ranks = {0};
     int failed = 0;
     for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (!only_stuck || !wait->missing[i].can_come)
-            failed |= rankset_add(&ranks, missing_shown_rank(&wait->missing[i]));
+        failed |= rankset_add(&ranks, missing_shown_rank(&wait->missing[i]));
     if (failed)
         snprintf(text, bytes, "?");
     else
         rankset_text(&ranks, text, bytes);
     rankset_free(&ranks);
     return text;
+}
+
+static bool is_missing_itself(const struct wait_node *wait, const struct member *member)
+{
+    for (uint32_t i = 0; member && i < wait->missing_count; i++)
+        if (wait->missing[i].member == member)
+            return true;
+    return false;
 }
 
 struct awaited wait_awaited(const struct wait_node *wait)
@@ -65,18 +72,23 @@ static void where_add_behind(const struct wait_node *wait, struct act *act)
     }
 }
 
-static void add_reason(const struct wait_node *wait, struct act *act, struct where *where)
+/* Where a process holds several ranks, one that has not called it can be in the wait for it, too:
+ * who is missing there is no reason of its own. */
+static void add_reason(const struct wait_node *wait, const struct member *self, struct where *where)
 {
+    struct act *act = &where->act;
     act->did = DID_WAITS;
     act->wait = wait_awaited(wait);
     if (!wait->missing_count) {
         where_add_behind(wait, act);
         return;
     }
+    if (is_missing_itself(wait, self))
+        return;
     bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ||
                  wait->kind == WAIT_SHRINK || wait->kind == WAIT_WINDOW;
     act->did = calls ? DID_WAITS_UNCALLED : DID_WAITS_UNREACHED;
-    act->name = missing_text(wait, false, where->ranks, sizeof where->ranks);
+    act->name = missing_text(wait, where->ranks, sizeof where->ranks);
     act->number = wait->missing_count;
 }
 
@@ -172,5 +184,5 @@ void where_find(const struct wait_graph *graph, const struct process *process,
     where->act.call = call_of_record(&thread->enter);
     const struct wait_node *reason = blocked ? blocked_reason(blocked) : NULL;
     if (reason)
-        add_reason(reason, &where->act, where);
+        add_reason(reason, member, where);
 }

@@ -66,6 +66,8 @@ static void a_forgotten_group(void **state)
         const struct found *found = expect(job, "DC201");
         assert_string_equal(found->ranks[1], "1-2");
         assert_non_null(strstr(found->todo, "in one ncclGroup"));
+        assert_non_null(strstr(found->where[1], "in cudaStreamSynchronize, waiting for nccl"));
+        assert_null(strstr(found->where[1], "not called"));
         job_free(job);
     }
 }

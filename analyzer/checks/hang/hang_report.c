@@ -106,7 +106,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     const struct rankset *ranks = &draft->finding.side[0].ranks;
     bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
     rankset_text(ranks, waiting, sizeof waiting);
-    missing_text(wait, false, missing, sizeof missing);
+    missing_text(wait, missing, sizeof missing);
     if (kind == HANG_ENDED && draft->finding.sides > 1) { /* the cause alone */
         rankset_text(&draft->finding.side[1].ranks, missing, sizeof missing);
         one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
@@ -116,9 +116,10 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     if (kind == HANG_LEFT) {
         const struct member *left = wait->missing[0].member;
         unsigned long long issued = left ? left->next : 0;
-        text_add(&what, "%s %s left after %llu operations; %s %s %s in ",
-                 one_missing ? "rank" : "ranks", missing, issued, one_waits ? "rank" : "ranks",
-                 waiting, one_waits ? "goes on and waits" : "go on and wait");
+        text_add(&what, "%s %s left after %llu operation%s; %s %s %s in ",
+                 one_missing ? "rank" : "ranks", missing, issued, issued == 1 ? "" : "s",
+                 one_waits ? "rank" : "ranks", waiting,
+                 one_waits ? "goes on and waits" : "go on and wait");
     } else if (kind == HANG_LATE)
         text_add(&what, "%s %s %s late: %s %s %s in ", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "is" : "are", one_waits ? "rank" : "ranks", waiting,
