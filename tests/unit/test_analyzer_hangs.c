@@ -336,6 +336,32 @@ static void uneven_inputs(void **state)
         }
 }
 
+/* Rank 0's reductions of two communicators are one behind the other on its stream; its peer has
+ * left the second: rank 0 is the one that called it. */
+static void queue_of_a_rank_whose_peer_left(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    job_init(job, CONTROL, 0, 1);
+    for (int rank = 0; rank < 2; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 16);
+        ALL_REDUCE(job, rank, CONTROL, 16);
+        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    comm_call_enter(job, 1, API_ncclCommDestroy, CONTROL);
+    ALL_REDUCE(job, 0, WORLD, 16);
+    ALL_REDUCE(job, 0, CONTROL, 16);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 12000);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC206");
+    assert_string_equal(found->ranks[0], "0");
+    assert_string_equal(found->where[0], "in cudaStreamSynchronize");
+    assert_has(found->what, "rank 1 left after 1 operation; rank 0 goes on and waits in ");
+    job_free(job);
+}
+
 static void rank_that_never_comes(void **state)
 {
     (void)state;
@@ -543,6 +569,7 @@ int main(void)
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
+        cmocka_unit_test(queue_of_a_rank_whose_peer_left),
         cmocka_unit_test(rank_that_never_comes),
         cmocka_unit_test(nonblocking_rank_never_comes),
         cmocka_unit_test(destroy_waits_for_operations),

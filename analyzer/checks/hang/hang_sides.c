@@ -119,6 +119,18 @@ bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *
     return false;
 }
 
+/* Those whose calls of it are only queued wait for what they are queued behind; where nobody else
+ * called it, they are the ones that called it. */
+static bool calls_it(const struct wait_graph *graph, const struct wait_node *wait,
+                     const struct member *member, bool queued, const struct blocked **blocked)
+{
+    if (!queued)
+        return hang_waits_in(graph, wait, member, blocked);
+    if (!is_waiting(graph, member, wait, blocked))
+        *blocked = NULL;
+    return hang_is_behind(wait, member);
+}
+
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
@@ -126,15 +138,16 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
     const struct act call = hang_call(wait);
     struct finding_side *side = draft_side(draft, &call, issued);
     const struct blocked *example = NULL;
-    for (uint32_t i = 0; i < wait->comm->members; i++) {
-        const struct member *member = wait->comm->member[i];
-        const struct blocked *blocked;
-        if (!hang_waits_in(graph, wait, member, &blocked))
-            continue;
-        draft_rank(draft, side, member);
-        if (blocked && (!example || (issued && member->process == issued->process)))
-            example = blocked;
-    }
+    for (int queued = 0; queued < 2 && rankset_count(&draft->finding.side[0].ranks) == 0; queued++)
+        for (uint32_t i = 0; i < wait->comm->members; i++) {
+            const struct member *member = wait->comm->member[i];
+            const struct blocked *blocked;
+            if (!calls_it(graph, wait, member, queued, &blocked))
+                continue;
+            draft_rank(draft, side, member);
+            if (blocked && (!example || (issued && member->process == issued->process)))
+                example = blocked;
+        }
     const struct site *message =
         wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
     if (example)
