@@ -158,7 +158,7 @@ static void put_facts(const struct html *html)
     const struct report *report = html->export->report;
     const struct process_info *info = html->names.processes ? trace_process(report->trace, 0)
                                                             : NULL;
-    char text[TEXT_BYTES], date[64];
+    char text[TEXT_BYTES];
     fputs("<dl class=facts>", html->out);
     if (info) {
         put_fact(html, "program", *info->command ? info->command : info->program);
@@ -181,11 +181,8 @@ static void put_facts(const struct html *html)
         }
     }
     if (report->end_ns) {
-        char duration[64];
-        snprintf(text, sizeof text, "%s until %s",
-                 moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
-                 moment_date(report->end_ns, date, sizeof date));
-        put_fact(html, report->collecting ? "watched so far" : "watched", text);
+        moment_watched(report->begin_ns, report->end_ns, text, sizeof text);
+        put_fact(html, report->collecting ? "recorded so far" : "recorded", text);
     }
     fputs("</dl>", html->out);
 }

@@ -226,21 +226,26 @@ static json_t *message_of(const struct finding *finding)
     return json;
 }
 
+static json_t *time_of(uint64_t ns)
+{
+    char text[64];
+    return moment_known(ns) ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
+}
+
 static json_t *properties_of(const struct finding *finding)
 {
-    char ranks[512], comm[24], first[64], last[64];
+    char ranks[512], comm[24];
     json_t *sides = json_array();
     for (int i = 0; i < finding->sides; i++)
         json_array_append_new(
             sides, json_string(rankset_text(&finding->side[i].ranks, ranks, sizeof ranks)));
     snprintf(comm, sizeof comm, "0x%016" PRIx64, finding->comm);
-    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:s, s:s}", "certainty",
+    return json_pack("{s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "certainty",
                      certainty_name(finding->certainty), "communicator",
                      finding->comm ? json_string(comm) : json_null(), "operation",
                      finding->has_number ? json_integer((json_int_t)finding->number) : json_null(),
                      "ranks", sides, "times", (json_int_t)finding->times, "first",
-                     moment_iso(finding->first_ns, first, sizeof first), "last",
-                     moment_iso(finding->last_ns, last, sizeof last));
+                     time_of(finding->first_ns), "last", time_of(finding->last_ns));
 }
 
 static int rule_index(const char *code)
@@ -282,10 +287,11 @@ static void print_sarif_result(void *context, const struct finding *finding)
  * so that the name of the job has its place after it. */
 static json_t *details(const struct report *report)
 {
-    char id[128], begin[64];
+    char id[128], begin[64] = "unknown-time";
     const struct process_info *info =
         trace_process_count(report->trace) ? trace_process(report->trace, 0) : NULL;
-    moment_iso(report->begin_ns, begin, sizeof begin);
+    if (moment_known(report->begin_ns))
+        moment_iso(report->begin_ns, begin, sizeof begin);
     snprintf(id, sizeof id, "ddpcheck/%s", info && *info->job ? info->job : begin);
     return json_pack("{s:o}", "id", json_of_text(id));
 }

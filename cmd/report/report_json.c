@@ -29,7 +29,7 @@ static json_t *fingerprint_json(uint64_t fingerprint)
 static json_t *time_json(uint64_t ns)
 {
     char text[64];
-    return ns ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
+    return moment_known(ns) ? json_string(moment_iso(ns, text, sizeof text)) : json_null();
 }
 
 /* One object a line. Takes the object over. */

@@ -72,7 +72,7 @@ static void print_verdict(const struct report *report, struct page *page)
 
 static void print_head_text(const struct report *report, struct page *page)
 {
-    char duration[TIME_BYTES], date[TIME_BYTES];
+    char watched[2 * TIME_BYTES];
     page->indent = 0;
     print_verdict(report, page);
     for (int i = 0; i < report->sources; i++)
@@ -91,11 +91,9 @@ static void print_head_text(const struct report *report, struct page *page)
                    "No process of the job made an NCCL call that ddpcheck can see; "
                    "'ddpcheck doctor -- PROGRAM' shows why.");
     } else {
-        page_format(page, STYLE_PLAIN, "%d %s, watched for %s until %s.",
-                    trace_process_count(report->trace),
+        page_format(page, STYLE_PLAIN, "%d %s, %s.", trace_process_count(report->trace),
                     plural(trace_process_count(report->trace), "process", "processes"),
-                    moment_duration(report->end_ns - report->begin_ns, duration, sizeof duration),
-                    moment_date(report->end_ns, date, sizeof date));
+                    moment_watched(report->begin_ns, report->end_ns, watched, sizeof watched));
     }
     if (report->collecting)
         page_line(page),

@@ -56,6 +56,27 @@ char *moment_date(uint64_t ns, char *text, size_t bytes)
     return text;
 }
 
+bool moment_known(uint64_t ns)
+{
+    const uint64_t september_2001 = 1000000000 * SECOND_NS;
+    return ns >= september_2001;
+}
+
+char *moment_watched(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes)
+{
+    char duration[64], date[64];
+    if (!moment_known(end_ns) && end_ns - begin_ns < MILLISECOND_NS)
+        snprintf(text, bytes, "at a time that was not recorded");
+    else if (!moment_known(end_ns))
+        snprintf(text, bytes, "watched for %s, on a day that was not recorded",
+                 moment_duration(end_ns - begin_ns, duration, sizeof duration));
+    else
+        snprintf(text, bytes, "watched for %s until %s",
+                 moment_duration(end_ns - begin_ns, duration, sizeof duration),
+                 moment_date(end_ns, date, sizeof date));
+    return text;
+}
+
 char *moment_iso(uint64_t ns, char *text, size_t bytes)
 {
     time_t seconds = (time_t)(ns / SECOND_NS);

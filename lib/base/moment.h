@@ -2,6 +2,7 @@
 #ifndef DDPCHECK_BASE_MOMENT_H
 #define DDPCHECK_BASE_MOMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,14 @@ char *moment_clock(uint64_t ns, uint64_t other_ns, char *text, size_t bytes);
 
 /* "2026-11-21 14:03:32 UTC". Returns text. */
 char *moment_date(uint64_t ns, char *text, size_t bytes);
+
+/* Whether `ns` is a time of day: a log whose lines have no time is imported with numbers from 0 on
+ * for times. */
+bool moment_known(uint64_t ns);
+
+/* "watched for 10.2 s until 2026-11-21 14:03:32 UTC", or that the day was not recorded. Returns
+ * text. */
+char *moment_watched(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes);
 
 /* "2026-11-21T14:03:22.418123456Z", for programs. Returns text. */
 char *moment_iso(uint64_t ns, char *text, size_t bytes);

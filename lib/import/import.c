@@ -95,6 +95,10 @@ static int refuse_unknown(const struct import_input *input, struct error *err)
     input_head(input, &head);
     if (!head.count)
         return error_set(err, "%s: it is empty", head.path);
+    if (head.count >= 2 &&
+        (!memcmp(head.bytes, "\xff\xfe", 2) || !memcmp(head.bytes, "\xfe\xff", 2)))
+        return error_set(err, "%s: it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8",
+                         head.path);
     return error_set(
         err,
         "%s: its beginning matches no format that can be imported; name the format with --format",

@@ -103,6 +103,22 @@ class Logs(Importer):
         self.assertIn("readme.txt", result.err)
         self.assertEqual(result.codes(), {"DC905": ["1", "0,2-3"]})
 
+    def test_lines_without_times(self):
+        """No date is made up, and what RAS says of its own port is a note."""
+        warning = info(1, "Call to bind failed: Address already in use", "WARN", "rasSocket.cc:123 ")
+        result = self.of(job(missing=2) + [warning])
+        self.assertEqual(result.severity("DC904"), "note")
+        report = self.ddpcheck("report", result.database)
+        self.assertIn("4 processes, at a time that was not recorded.", report.stdout)
+        for form in "jsonl", "sarif", "html", "csv":
+            self.assertNotIn("1970", self.ddpcheck("export", "--format", form, result.database).stdout, form)
+
+    def test_text_of_another_encoding(self):
+        path = self.write("utf16.log", "".join(line + "\r\n" for line in job()).encode("utf-16"))
+        refused = self.ddpcheck("import", "-o", path + ".db", path)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("utf16.log: it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8", refused.stderr)
+
     def test_lines_run_together(self):
         """What ran into another line does no harm but that a call may be lost, which is said."""
         lines = job(steps=8)

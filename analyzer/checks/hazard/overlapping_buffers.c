@@ -46,8 +46,9 @@ static void add_offset(struct text *what, uint64_t send, uint64_t recv)
     if (send == recv)
         text_add(what, "both begin at one address");
     else
-        text_add(what, "the receive buffer begins %llu bytes %s the send buffer",
-                 bytes_apart(recv, send), recv > send ? "behind" : "before");
+        text_add(what, "the receive buffer begins %llu byte%s %s the send buffer",
+                 bytes_apart(recv, send), bytes_apart(recv, send) == 1 ? "" : "s",
+                 recv > send ? "behind" : "before");
 }
 
 static void add_expected(struct text *what, const struct record *record, uint64_t place)
