@@ -6,7 +6,7 @@ STEP = [("all_reduce", marked("all_reduce")), "train_step", "train", "run_rank",
 
 
 def check(python, what, expected_code):
-    status, err, findings, _, text = run(python, what, 2, ["--timeout", "1.5"] if expected_code else [])
+    status, err, findings, _, text = run(python, what, 2, ["--on-finding", "abort", "--timeout", "60"] if expected_code else [])
     if not expected_code:
         assert status == 0 and findings == [], (python, status, err, findings)
         return
