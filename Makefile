@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite fuzz scenarios demo bench docs check sanitize clean help
+.PHONY: all setup build test suite fuzz torture scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
 	@echo "make scenarios  the trainer's 30 scenarios: the fault without ddpcheck and with it, and the correct twin"
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
+	@echo "make torture    20 minutes of kills, limits and damaged files; writes docs/reliability.md (SECONDS=1200)"
 	@echo "make sanitize   build and test with ASan and UBSan together, and with TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
 	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
@@ -40,6 +41,10 @@ scenarios: build
 
 fuzz: build
 	@python3 tests/fuzz/fuzz.py --build $(BUILD) --seeds $(SEEDS)
+
+SECONDS ?= 1200
+torture: build
+	@python3 tests/torture/torture.py $(BUILD) $(BUILD)/lib/ddpcheck/emu --seconds $(SECONDS) --page docs/reliability.md
 
 suite: build
 	@python3 tests/suite/run.py --build $(BUILD)
