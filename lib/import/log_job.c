@@ -167,7 +167,8 @@ int log_job_version(struct log_job *job, struct log_process *process, int versio
 /* Warnings that do not touch the job: RAS finds its port taken, a plugin is not installed. */
 static bool is_harmless(const char *text)
 {
-    static const char *const harmless[] = {"ras/", "rasSocket", "RAS ", "Could not find: ", "NET/Plugin"};
+    static const char *const harmless[] = {"ras/", "rasSocket", "RAS ",
+                                           "Could not find: ", "NET/Plugin"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strstr(text, harmless[i]))
             return true;
