@@ -12,6 +12,7 @@
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
 #include "collector/unrecorded.h"
+#include "lib/finding/fault.h"
 #include "lib/trace/trace.h"
 
 static void on_finding(void *context, const struct finding *finding)
@@ -99,11 +100,34 @@ static void count_member(void *context, const struct member_state *member)
     summary->ranks++;
 }
 
+struct fault_counting {
+    struct collector *collector;
+    struct fault_key *fault; /* those counted so far */
+    int faults;
+};
+
+/* False if it was counted before, as the report shows it once. */
+static bool is_new_fault(struct fault_counting *counting, const struct finding *finding)
+{
+    struct fault_key key = fault_of(symbolizer_trace(counting->collector->symbolizer), finding);
+    for (int i = 0; i < counting->faults; i++)
+        if (fault_is_same(&counting->fault[i], &key))
+            return false;
+    struct fault_key *more =
+        reallocarray(counting->fault, (size_t)counting->faults + 1, sizeof *more);
+    if (more) {
+        counting->fault = more;
+        counting->fault[counting->faults++] = key;
+    }
+    return true;
+}
+
 static void count_shown_finding(void *context, const struct finding *finding)
 {
-    struct collector *collector = context;
-    struct collector_summary *summary = collector->summary;
-    if (finding->state == FINDING_RESOLVED || !collector_shows(collector, finding))
+    struct fault_counting *counting = context;
+    struct collector_summary *summary = counting->collector->summary;
+    if (finding->state == FINDING_RESOLVED || finding->severity == SEVERITY_NOTE ||
+        !collector_shows(counting->collector, finding) || !is_new_fault(counting, finding))
         return;
     summary->errors += finding->severity == SEVERITY_ERROR;
     summary->warnings += finding->severity == SEVERITY_WARNING;
@@ -123,7 +147,9 @@ static void summarise(struct collector *collector)
     if (!counting.ranks || counting.failed || summary->ranks == 0)
         summary->ranks = summary->processes;
     free(counting.ranks);
-    analyzer_visit_findings(collector->analyzer, count_shown_finding, collector);
+    struct fault_counting faults = {.collector = collector};
+    analyzer_visit_findings(collector->analyzer, count_shown_finding, &faults);
+    free(faults.fault);
 }
 
 int collector_count_unrecorded(struct collector *collector)

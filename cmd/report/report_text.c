@@ -41,20 +41,31 @@ static const struct {
     [SEVERITY_NOTE] = {"note", "notes", STYLE_NOTE},
 };
 
-/* "1 error, 2 notes", each in its colour. */
-static void print_verdict(const struct report *report, struct page *page)
+/* "1 error, 2 notes", each in its colour: as many as are shown. */
+static bool print_severities(struct report *report, struct page *page, bool verbose)
 {
+    struct report_faults faults;
+    int count[SEVERITY_NOTE + 1] = {0};
     bool any = false;
+    report_faults_find(&faults, report, FINDING_OPEN, !verbose);
+    for (int i = 0; i < faults.count; i++)
+        count[faults.fault[i].finding->severity]++;
+    report_faults_free(&faults);
     for (int i = SEVERITY_ERROR; i <= SEVERITY_NOTE; i++) {
-        if (report->count[i] == 0)
+        if (count[i] == 0)
             continue;
         if (any)
             page_text(page, STYLE_PLAIN, ", ");
-        page_format(page, severities[i].style, "%d %s", report->count[i],
-                    plural(report->count[i], severities[i].one, severities[i].many));
+        page_format(page, severities[i].style, "%d %s", count[i],
+                    plural(count[i], severities[i].one, severities[i].many));
         any = true;
     }
-    if (any)
+    return any;
+}
+
+static void print_verdict(struct report *report, struct page *page, bool verbose)
+{
+    if (print_severities(report, page, verbose))
         return;
     if (report->events == 0 && report->damage.text[0])
         page_words(page, STYLE_WARNING, "Nothing could be read");
@@ -70,11 +81,11 @@ static void print_verdict(const struct report *report, struct page *page)
         page_words(page, STYLE_GOOD, "No finding");
 }
 
-static void print_head_text(const struct report *report, struct page *page)
+static void print_head_text(struct report *report, struct page *page, bool verbose)
 {
     char watched[2 * TIME_BYTES];
     page->indent = 0;
-    print_verdict(report, page);
+    print_verdict(report, page, verbose);
     for (int i = 0; i < report->sources; i++)
         page_format(page, STYLE_PLAIN, "%s%s", i ? ", " : " in ", report->source[i].path);
     page_text(page, STYLE_PLAIN, ".");
@@ -375,7 +386,7 @@ static void print_resolved(void *context, const struct finding *finding)
 void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose)
 {
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
-    print_head_text(report, page);
+    print_head_text(report, page, verbose);
     print_faults(&writer);
     if (report->resolved) {
         page->indent = 0;

@@ -134,6 +134,27 @@ static void skipped_call_is_recognised(void **state)
     }
 }
 
+/* Rank 3 makes one wrong call among equal ones: no call was skipped or made twice. */
+static void wrong_call_is_no_shift(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int step = 0; step < 12; step++)
+            ALL_REDUCE(job, rank, WORLD, rank == 3 && step == 2 ? 101 : 100);
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        struct verdict verdict;
+        job_analyze(job, seed, &verdict);
+        assert_int_equal(verdict.count, 1);
+        assert_string_equal(verdict.found[0].code, "DC102");
+        assert_int_equal(verdict.found[0].number, 2);
+        assert_null(strstr(verdict.found[0].what, "behind"));
+        assert_null(strstr(verdict.found[0].what, "ahead"));
+    }
+    job_free(job);
+}
+
 /* Rank 1 calls what `order` says in one group; the others 0, 1, 2. */
 static struct job *grouped(const char *order, bool single)
 {
@@ -272,6 +293,7 @@ int main(void)
         cmocka_unit_test(each_field_has_its_code),
         cmocka_unit_test(fingerprint_is_stable),
         cmocka_unit_test(skipped_call_is_recognised),
+        cmocka_unit_test(wrong_call_is_no_shift),
         cmocka_unit_test(groups_must_hold_the_same_calls),
         cmocka_unit_test(pairs_must_agree),
         cmocka_unit_test(set_up_faults),
