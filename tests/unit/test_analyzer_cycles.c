@@ -120,6 +120,30 @@ static void crossed_with_host_waits(void **state)
     job_free(job);
 }
 
+/* Of two ranks one waits in an operation of one element and the other one in a buffer's: the
+ * barrier was skipped. Two barriers, or two buffers, are two communicators in different orders. */
+static void skipped_barrier_of_two_ranks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t count[2];
+        const char *code;
+    } cases[] = {{{1, 200}, "DC201"}, {{200, 1}, "DC201"}, {{1, 1}, "DC202"}, {{2, 200}, "DC202"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = two_comms(2);
+        for (int rank = 0; rank < 2; rank++) {
+            ALL_REDUCE(job, rank, rank ? SECOND : FIRST, cases[i].count[rank], .stream = ONE);
+            wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+        }
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, cases[i].code);
+        assert_int_equal(found->certainty, CERTAIN);
+        assert_has(found->call[0], cases[i].count[0] == 200 && i < 2 ? "count=1," : "count=");
+        job_free(job);
+    }
+}
+
 /* A communicator's operations run one after the other, whatever their streams. */
 static void one_communicator_on_two_streams(void **state)
 {
@@ -347,6 +371,7 @@ int main(void)
         cmocka_unit_test(crossed_communicators),
         cmocka_unit_test(right_orders_are_none),
         cmocka_unit_test(crossed_with_host_waits),
+        cmocka_unit_test(skipped_barrier_of_two_ranks),
         cmocka_unit_test(one_communicator_on_two_streams),
         cmocka_unit_test(missing_rank_with_queued_work),
         cmocka_unit_test(rings),

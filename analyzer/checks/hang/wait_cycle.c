@@ -96,6 +96,33 @@ static bool few_are_missing(const struct wait_node *wait)
            2 * wait->missing_count < wait->comm->members;
 }
 
+/* A flag or a barrier, as PyTorch's: an AllReduce of one element. */
+static bool is_barrier(const struct wait_node *wait)
+{
+    return wait->kind == WAIT_COLLECTIVE && wait->signature.api == API_ncclAllReduce &&
+           wait->signature.count == 1;
+}
+
+/* Two operations, each with as many ranks in it as are missing, so that no majority says which
+ * ranks went astray: if exactly one of the two is a barrier, some ranks skipped it. Else NULL. */
+static const struct wait_node *skipped_barrier(const struct cycle *cycle)
+{
+    const struct wait_node *barrier = NULL;
+    if (cycle->steps != 2)
+        return NULL;
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct wait_node *wait = cycle->step[i].wait;
+        if (!cycle->step[i].missing || wait->kind != WAIT_COLLECTIVE ||
+            2 * wait->missing_count != wait->comm->members)
+            return NULL;
+        if (is_barrier(wait) && barrier)
+            return NULL;
+        if (is_barrier(wait))
+            barrier = wait;
+    }
+    return barrier;
+}
+
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
 {
     bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
@@ -117,6 +144,8 @@ const struct check *cycle_check(const struct cycle *cycle, const struct wait_nod
         return &check_message_cycle;
     if (all_issued)
         return &check_wait_cycle;
+    if (!*culprit && !one_comm)
+        *culprit = skipped_barrier(cycle);
     return *culprit || one_comm ? NULL : &check_wait_cycle;
 }
 
