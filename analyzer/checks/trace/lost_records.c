@@ -107,12 +107,14 @@ static void describe_losses(struct draft *draft, const struct losses *losses)
                  "CUDA calls)",
                  (unsigned long long)(losses->control + losses->bulk),
                  (unsigned long long)losses->control, (unsigned long long)losses->bulk);
-        text_add(&what,
-                 losses->control
-                     ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
-                       "are only possible, and may be missed"
-                     : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
-                       "are only possible or silent, and waits through events may be missed");
+        text_add(
+            &what,
+            losses->control
+                ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
+                  "are only possible, and may be missed; hazards (DC301 to DC303, DC305, DC306, "
+                  "DC310) are not looked for in what came after"
+                : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
+                  "are only possible or silent, and waits through events may be missed");
     }
     if (losses->hashes)
         text_add(&what,
@@ -175,10 +177,13 @@ const struct check check_lost_records = {
     .scope = SCOPE_PROCESS,
     .title = "records were lost",
     .text =
-        "The ring through which a process passes its records was full, so the newest were dropped; "
-        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first.\n\n"
-        "Findings that depend on the lost records are only possible, and some faults may be "
-        "missed.",
+        "The ring through which a process passes its records was full, so some were dropped: "
+        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
+        "others "
+        "the newest are kept, and what each rank called last.\n\n"
+        "What rests on complete records is not looked for in that process from then on: DC301 to "
+        "DC303, DC305, DC306 and DC310. Other findings that depend on the lost records are only "
+        "possible, and some faults may be missed.",
     .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
     .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
 };
