@@ -1,4 +1,5 @@
 /* ddpcheck explain: the long text of a finding, for the terminal and for docs/findings. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,17 +142,30 @@ static void print_markdown_list(void)
                severity_name(check->severity), check->title);
 }
 
+/* "DC2", "DC299" and "299" belong to the family of DC201: '2'. */
+static char family_of(const char *code)
+{
+    return code[strncasecmp(code, "DC", 2) == 0 ? 2 : 0];
+}
+
+static void print_family(char family, FILE *out)
+{
+    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+        if (code_name(check->code)[2] == family)
+            fprintf(out, "  %s  %s\n", code_name(check->code), check->title);
+}
+
 static int unknown_code(const struct command_options *options, const char *code)
 {
     const char *nearest = codes_nearest(code);
-    if (nearest)
-        return options_usage_error(
-            options,
-            "no finding has the code '%s' (did you mean %s?); 'ddpcheck explain --list' shows "
-            "all",
-            code, nearest);
-    return options_usage_error(
-        options, "no finding has the code '%s'; 'ddpcheck explain --list' shows all", code);
+    char family = family_of(code), meant[64] = "";
+    if (nearest && (nearest[2] == family || !isdigit((unsigned char)family)))
+        snprintf(meant, sizeof meant, " (did you mean %s?)", nearest);
+    int status = options_usage_error(
+        options, "no finding has the code '%s'%s; 'ddpcheck explain --list' shows all", code,
+        meant);
+    print_family(family, stderr);
+    return status;
 }
 
 static int explain_codes(const struct command_options *options, int count, char **codes,

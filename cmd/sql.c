@@ -78,23 +78,49 @@ static bool append_typed(struct typed *typed, const char *line, size_t length)
 }
 
 static const char prompt_help[] = "A statement ends with ';'. Ctrl-C interrupts a query.\n"
-                                  ".views     the views and tables, and their columns\n"
-                                  ".help      this\n"
-                                  ".quit      leave, as Ctrl-D does\n";
+                                  ".tables         the names of the views and tables\n"
+                                  ".schema [NAME]  how they are made, or one of them\n"
+                                  ".views          the views and tables, and their columns\n"
+                                  ".help           this\n"
+                                  ".quit           leave, as Ctrl-D does\n";
 
-/* Does what a line that begins with a dot asks for. Returns false to leave. */
-static bool obey(sqlite3 *database, const char *line)
+static const char tables_query[] =
+    "SELECT type, name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE "
+    "'sqlite_%' ORDER BY type DESC, name";
+
+/* "" for all of them. */
+static int print_schema(sqlite3 *database, const char *name, struct error *err)
 {
-    struct error err;
-    if (strcmp(line, ".quit") == 0 || strcmp(line, ".exit") == 0)
-        return false;
-    if (strcmp(line, ".help") == 0)
-        fputs(prompt_help, stdout);
-    else if (strcmp(line, ".views") != 0)
-        fprintf(stderr, "no %s; .help lists what there is\n", line);
-    else if (sql_views_print(database, stdout, &err) < 0)
-        fprintf(stderr, "%s\n", err.text);
-    return true;
+    char *query = sqlite3_mprintf("SELECT sql || ';' AS schema FROM sqlite_schema WHERE sql NOT "
+                                  "NULL AND (name = %Q OR tbl_name = %Q OR %Q = '') "
+                                  "ORDER BY type, name",
+                                  name, name, name);
+    int result = query ? sql_run(database, query, SQL_ROWS_CSV, stdout, err)
+                       : error_set(err, "out of memory");
+    sqlite3_free(query);
+    return result;
+}
+
+static bool is_leaving(const char *line)
+{
+    return strcmp(line, ".quit") == 0 || strcmp(line, ".exit") == 0;
+}
+
+/* Does what a line that begins with a dot asks for; it is cut up. Returns 0, or -1 with err. */
+static int obey(sqlite3 *database, char *line, struct error *err)
+{
+    char *rest = NULL;
+    const char *command = strtok_r(line, " \t\r\n;", &rest),
+               *name = strtok_r(NULL, " \t\r\n;", &rest);
+    if (strcmp(command, ".help") == 0)
+        return fputs(prompt_help, stdout) < 0 ? error_set(err, "can't write the help") : 0;
+    if (strcmp(command, ".views") == 0)
+        return sql_views_print(database, stdout, err);
+    if (strcmp(command, ".tables") == 0)
+        return sql_run(database, tables_query, SQL_ROWS_TEXT, stdout, err);
+    if (strcmp(command, ".schema") == 0)
+        return print_schema(database, name ? name : "", err);
+    return error_set(err, "no %s; .help lists what there is", command);
 }
 
 static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_format format,
@@ -117,6 +143,7 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
     char *line = NULL;
     size_t bytes = 0;
     bool going = true;
+    struct error err;
     sigset_t open;
     catch_interrupts(database, &open);
     printf("Type .help for help; a statement ends with ';'\n");
@@ -132,8 +159,10 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
         if (length < 0)
             break;
         if (!typed.length && line[0] == '.') {
-            line[strcspn(line, " \t\r\n")] = 0;
-            going = obey(database, line);
+            line[strcspn(line, "\r\n")] = 0;
+            going = !is_leaving(line);
+            if (going && obey(database, line, &err) < 0)
+                fprintf(stderr, "%s\n", err.text);
         } else if (typed.length || line[strspn(line, " \t\r\n")]) {
             if (!append_typed(&typed, line, (size_t)length))
                 break;
@@ -146,6 +175,18 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
     free(line);
     free(typed.text);
     return STATUS_CLEAN;
+}
+
+/* A statement, or a line that begins with a dot. */
+static int run_text(sqlite3 *database, const char *text, enum sql_rows_format format,
+                    struct error *err)
+{
+    if (*text != '.')
+        return sql_run(database, text, format, stdout, err);
+    char *line = strdup(text);
+    int result = line ? obey(database, line, err) : error_set(err, "out of memory");
+    free(line);
+    return result;
 }
 
 /* All of stdin is the query. */
@@ -163,7 +204,7 @@ static int run_input(sqlite3 *database, enum sql_rows_format format, struct erro
     }
     int result = ferror(stdin) ? error_set(err, "can't read the query from standard input: %s",
                                            strerror(errno))
-                 : typed.text  ? sql_run(database, typed.text, format, stdout, err)
+                 : typed.text  ? run_text(database, typed.text, format, err)
                                : 0;
     free(typed.text);
     return result;
@@ -182,7 +223,7 @@ static int run_query(struct trace *trace, bool views, const char *query,
     if (views)
         return sql_views_print(database, stdout, err);
     if (query)
-        return sql_run(database, query, format, stdout, err);
+        return run_text(database, query, format, err);
     return isatty(STDIN_FILENO) ? prompt(database, format) : run_input(database, format, err);
 }
 

@@ -59,7 +59,7 @@ int options_usage_error(const struct command_options *options, const char *forma
 {
     va_list args;
     va_start(args, format);
-    fprintf(stderr, "ddpcheck %s: ", options->command);
+    fprintf(stderr, "ddpcheck %s: error: ", options->command);
     vfprintf(stderr, format, args);
     fprintf(stderr, ". See 'ddpcheck %s --help'.\n", options->command);
     va_end(args);

@@ -171,6 +171,19 @@ class Sql(unittest.TestCase):
                               input="-- two\nSELECT 1 AS one;\nSELECT 2 AS two\n", timeout=300)
         self.assertEqual((done.returncode, done.stdout.split(), done.stderr), (0, ["one", "---", "1", "two", "---", "2"], ""))
 
+    def test_commands_that_begin_with_a_dot(self):
+        """As an argument and on standard input they do what they do at the prompt."""
+        names = [name for name, in self.expected("SELECT name FROM sqlite_schema WHERE type = 'view'")]
+        self.assertGreater(len(names), 5)
+        done = subprocess.run([self.tool.program, "sql", "missing"], cwd=self.tool.folder, capture_output=True, text=True,
+                              input=".tables\n", timeout=300)
+        self.assertEqual(self.sql("missing", ".tables"), done.stdout)
+        for name in names:
+            self.assertIn("view   %s\n" % name, done.stdout)
+            self.assertIn("CREATE VIEW %s " % name, self.sql("missing", ".schema " + name))
+        status, out, err = self.tool.call("sql", "missing", ".indexes")
+        self.assertEqual((status, out, err), (2, "", "ddpcheck: no .indexes; .help lists what there is\n"))
+
     def test_the_prompt(self):
         terminal = Terminal(self.tool.program, "sql", self.tool.path("missing"))
         terminal.until("ddpcheck> ")
@@ -183,7 +196,11 @@ class Sql(unittest.TestCase):
         terminal.type(".views")
         self.assertIn("v_collective", terminal.until("ddpcheck> "))
         terminal.type(".tables")
-        self.assertIn(".help lists", terminal.until("ddpcheck> "))
+        self.assertIn("view   v_member", terminal.until("ddpcheck> "))
+        terminal.type(".schema v_member")
+        self.assertIn("CREATE VIEW v_member", terminal.until("ddpcheck> "))
+        terminal.type(".indexes")
+        self.assertIn("no .indexes; .help lists", terminal.until("ddpcheck> "))
         terminal.type("SELECT 'half")
         terminal.until("...> ")
         os.write(terminal.terminal, b"\x03")
