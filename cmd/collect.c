@@ -93,7 +93,10 @@ static void say_result(const struct collect_request *request, const char *direct
     if (request->quiet || request->daemon || request->notify_fd >= 0)
         return;
     if (!summary->database[0])
-        fprintf(stderr, "ddpcheck: nothing to collect in %s\n", directory);
+        fprintf(stderr,
+                "ddpcheck: nothing to collect in %s: no process has records there; if a program "
+                "that calls NCCL ran, 'ddpcheck doctor -- PROGRAM' shows why\n",
+                directory);
     else
         fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records,
                 summary->database);

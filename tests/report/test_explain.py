@@ -31,7 +31,7 @@ class Explain(unittest.TestCase):
                 self.assertTrue(out.startswith(code + ": "))
                 self.assertGreater(len(out.split()), 40, "too short to explain anything")
                 if not code.startswith("DC9"):      # those are about the trace, not about the program
-                    for part in "Minimal reproducer", "Fix (C/CUDA)", "Fix (PyTorch)":
+                    for part in "Minimal reproducer", "Fix (C/CUDA)", "Fix (PyTorch)", "Source of the rule":
                         self.assertIn("\n%s\n" % part, out)
 
     def test_prose_fits_80_columns(self):
