@@ -12,10 +12,17 @@
 #include "cmd/options/options.h"
 #include "lib/base/terminal.h"
 
+struct doctor_row {
+    const char *name;
+    struct diagnosis diagnosis;
+};
+
 struct doctor_table {
-    bool colored, json;
+    bool colored, json, verbose;
     const char *about; /* "machine", "environment", or the program */
-    int failures;
+    int failures, fine;
+    struct doctor_row *kept; /* what needs a look, where not all is shown */
+    int kept_count;
 };
 
 static const struct {
@@ -44,17 +51,9 @@ static void print_doctor_json(json_t *object)
     json_decref(object);
 }
 
-static void print_doctor_row(void *context, const char *name, const struct diagnosis *diagnosis)
+static void print_text_row(const struct doctor_table *table, const char *name,
+                           const struct diagnosis *diagnosis)
 {
-    struct doctor_table *table = context;
-    table->failures += diagnosis->verdict == VERDICT_FAIL;
-    if (table->json) {
-        print_doctor_json(json_pack(
-            "{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1", "about",
-            json_of_text(table->about), "check", name, "verdict", looks[diagnosis->verdict].word,
-            "text", json_of_text(diagnosis->text), "todo", json_of_text(diagnosis->hint)));
-        return;
-    }
     const char *color = table->colored ? looks[diagnosis->verdict].color : "";
     printf("  %s%-4s%s  %-17s %s\n", color, looks[diagnosis->verdict].shown,
            table->colored ? "\033[0m" : "", name, diagnosis->text);
@@ -62,12 +61,62 @@ static void print_doctor_row(void *context, const char *name, const struct diagn
         printf("  %23s  -> %s\n", "", diagnosis->hint);
 }
 
+/* Shown at once if there is no memory to keep it. */
+static void keep_row(struct doctor_table *table, const char *name,
+                     const struct diagnosis *diagnosis)
+{
+    struct doctor_row *more =
+        reallocarray(table->kept, (size_t)table->kept_count + 1, sizeof *more);
+    if (!more) {
+        print_text_row(table, name, diagnosis);
+        return;
+    }
+    table->kept = more;
+    more[table->kept_count++] = (struct doctor_row){name, *diagnosis};
+}
+
+/* What prevents it, then what may; the rest is a number. */
+static void print_kept_rows(struct doctor_table *table)
+{
+    for (int verdict = VERDICT_FAIL; verdict > VERDICT_OK; verdict--)
+        for (int i = 0; i < table->kept_count; i++)
+            if ((int)table->kept[i].diagnosis.verdict == verdict)
+                print_text_row(table, table->kept[i].name, &table->kept[i].diagnosis);
+    printf("  %d %scheck%s fine; --verbose shows %s.\n", table->fine,
+           table->kept_count ? "other " : "", table->fine == 1 ? " is" : "s are",
+           table->fine == 1 ? "it" : "them");
+    free(table->kept);
+}
+
+static void print_doctor_row(void *context, const char *name, const struct diagnosis *diagnosis)
+{
+    struct doctor_table *table = context;
+    table->failures += diagnosis->verdict == VERDICT_FAIL;
+    table->fine += diagnosis->verdict == VERDICT_OK;
+    if (table->json) {
+        print_doctor_json(json_pack(
+            "{s:s, s:o, s:s, s:s, s:o, s:o}", "schema", "ddpcheck.doctor/1", "about",
+            json_of_text(table->about), "check", name, "verdict", looks[diagnosis->verdict].word,
+            "text", json_of_text(diagnosis->text), "todo", json_of_text(diagnosis->hint)));
+        return;
+    }
+    if (table->verbose)
+        print_text_row(table, name, diagnosis);
+    else if (diagnosis->verdict != VERDICT_OK)
+        keep_row(table, name, diagnosis);
+}
+
+static void print_title(const struct doctor_table *table, const char *title)
+{
+    if (table->verbose && !table->json)
+        printf("%s%s\n", strcmp(table->about, "machine") != 0 ? "\n" : "", title);
+}
+
 static void print_checks(struct doctor_table *table, const char *about, const char *title,
                          const struct machine_check *check, int count)
 {
     table->about = about;
-    if (!table->json)
-        printf("%s\n", title);
+    print_title(table, title);
     for (int i = 0; i < count; i++) {
         struct diagnosis diagnosis = {0};
         check[i].check(&diagnosis);
@@ -102,9 +151,10 @@ static void print_end(const struct doctor_table *table, const char *program,
 int command_doctor(int argc, char **argv)
 {
     int color = COLOR_AUTO;
-    bool json = false;
+    bool json = false, verbose = false;
     const struct option_entry entries[] = {
         {"json", 0, OPTION_FLAG, NULL, "a JSON object for each line, then a summary", &json},
+        {"verbose", 'v', OPTION_FLAG, NULL, "show what is fine, too", &verbose},
         OPTION_COLOR(&color),
     };
     const struct command_options options = {
@@ -123,16 +173,18 @@ int command_doctor(int argc, char **argv)
         return status;
     enum front_end front_end = FRONT_END_NONE;
     struct doctor_table table = {.colored = terminal_colored((enum color_when)color, STDOUT_FILENO),
-                                 .json = json};
+                                 .json = json,
+                                 .verbose = verbose};
     print_checks(&table, "machine", "This machine", machine_checks, machine_check_count);
-    print_checks(&table, "environment", "\nThis environment", environment_checks,
+    print_checks(&table, "environment", "This environment", environment_checks,
                  environment_check_count);
     if (argc > 0) {
         table.about = argv[0];
-        if (!json)
-            printf("\n%s\n", argv[0]);
+        print_title(&table, argv[0]);
         front_end = doctor_program(argv, print_doctor_row, &table);
     }
+    if (!json && !verbose)
+        print_kept_rows(&table);
     if (table.failures)
         front_end = FRONT_END_NONE;
     print_end(&table, argc > 0 ? argv[0] : NULL, front_end);

@@ -66,7 +66,7 @@ def no_nccl_call():
 
 
 def doctor():
-    done = call("doctor", "--", "/bin/ls")
+    done = call("doctor", "--verbose", "--", "/bin/ls")
     check("doctor", done.returncode in (0, 1) and "LD_PRELOAD reaches it" in done.stdout and "\033" not in done.stdout, done)
     done = call("doctor", "--color=always", "--", "/no/such/program")
     check("doctor", done.returncode == 1 and "there is no program" in done.stdout and "\033[31m" in done.stdout, done)

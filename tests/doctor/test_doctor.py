@@ -4,6 +4,7 @@ test_doctor.py BUILD CC"""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -176,11 +177,23 @@ def versions(at):
           "newer than the driver (12.8): its calls fail with error 35", todo="newer driver")
 
 
+def told(*arguments, **environment):
+    return subprocess.run([TOOL, "doctor", *arguments], capture_output=True, text=True, timeout=300, env={**os.environ, **environment})
+
+
 def shown(at):
-    done = subprocess.run([TOOL, "doctor", "--", at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)], capture_output=True, text=True, timeout=300)
+    program = at.build("inside2", CALLS_NCCL + DEFINES + TEXTS)
+    done, short = told("--verbose", "--", program), told("--", program)
     gpu = "ok    CUDA driver" in done.stdout
     command = "It will work: ddpcheck run --plugin -- " if gpu else "on 4 emulated ones: ddpcheck run --emulate 4 --plugin -- "
-    assert done.returncode == 0 and command in done.stdout and "\033" not in done.stdout, done
+    for each in done, short:
+        assert each.returncode == 0 and command in each.stdout and "\033" not in each.stdout, each
+    # What needs a look, what prevents it before what may; of the rest there is only the number.
+    fine = done.stdout.count("\n  ok ")
+    assert fine > 3 and " %d other checks are fine; --verbose shows them.\n" % fine in short.stdout and "\n  ok " not in short.stdout, short
+    failing = told("--", program, DDPCHECK_DISABLE="1")
+    verdicts = re.findall(r"^  (FAIL|warn) ", failing.stdout, re.M)
+    assert failing.returncode == 1 and verdicts == sorted(verdicts) and verdicts[0] == "FAIL" and verdicts[-1] == "warn", failing
 
 
 with tempfile.TemporaryDirectory(prefix="ddpcheck-doctor-") as top:

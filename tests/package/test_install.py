@@ -77,7 +77,7 @@ def check_packages(folder):
         unpacked = folder / "deb"
         for name in ("ddpcheck", "libddpcheck-preload"):
             output("dpkg-deb", "-x", deb[name], unpacked)
-        text = output(os.path.join(unpacked, "usr/bin/ddpcheck"), "doctor", statuses=(0, 1), env=environment())
+        text = output(os.path.join(unpacked, "usr/bin/ddpcheck"), "doctor", "--verbose", statuses=(0, 1), env=environment())
         assert re.search(r"ok\s+shim\s+\S+/usr/lib/libddpcheck.so", text), text
     if "RPM" in kinds:
         rpm, = glob.glob(packages + "/libddpcheck-preload-*.rpm")
@@ -99,7 +99,7 @@ def main():
         os.rename(folder / "first", folder / "moved")
         prefix = folder / "moved"
         tool = os.path.join(prefix, "bin/ddpcheck")
-        text = output(tool, "doctor", statuses=(0, 1), env=environment())
+        text = output(tool, "doctor", "--verbose", statuses=(0, 1), env=environment())
         assert os.path.realpath(os.path.join(prefix, "lib/libddpcheck.so")) in text, text
         watch_trainer(tool, TRAINER, folder / "trace")
         check_demo(tool, folder.path)

@@ -82,7 +82,7 @@ def check_wheel(folder):
     tool = os.path.join(venv, "bin/ddpcheck")
     version = output(tool, "--version")
     assert version == output(os.path.join(venv, "bin/python"), "-m", "ddpcheck", "--version"), version
-    text = output(tool, "doctor", statuses=(0, 1), env=environment())
+    text = output(tool, "doctor", "--verbose", statuses=(0, 1), env=environment())
     assert os.path.realpath(os.path.join(venv, "lib/libddpcheck.so")) in text, text
     watch_trainer(tool, TRAINER, folder / "wheel-trace")
     os.makedirs(folder / "wheel")
