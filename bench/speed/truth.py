@@ -1,0 +1,48 @@
+"""What slows a job, as the simulation knows: each cause with its ranks and the share of the iteration that it costs."""
+
+import json
+
+from causes import CODES
+from jobs import TUNING
+from simulate import Simulation
+
+
+def share(cause, ends, without):
+    """The part of the iterations' time that would not be spent without the cause."""
+    first = max(cause.since, 2) - 1
+    took, would = (times[-1] - times[first] for times in (ends, without))
+    return max(0.0, (took - would) / took)
+
+
+def accepted(job, cause):
+    """The codes that what is recorded allows to report for the cause."""
+    codes = {CODES[cause.kind]}
+    if not job.has["kernels"]:
+        if not job.has["issued"] and cause.kind in ("slow-host", "slow-device", "throttle-after", "more-work"):
+            codes |= {"DC601", "DC604", "DC605"}
+        elif cause.kind in ("slow-device", "throttle-after", "more-work"):
+            codes |= {"DC604", "DC605"}
+    return sorted(codes)
+
+
+def describe(job, cause, ends):
+    without = Simulation(job, [other for other in job.causes if other is not cause]).ends()
+    return {"kind": cause.kind, "code": CODES[cause.kind], "accepted": accepted(job, cause), "ranks": list(cause.ranks),
+            "since": cause.since, "period": cause.period, "mode": cause.mode, "amount": round(cause.amount, 6),
+            "share": round(share(cause, ends, without), 4)}
+
+
+def truth(job, simulation):
+    ends = simulation.ends()
+    return {"seed": job.seed, "half": "tuning" if job.seed in TUNING else "test", "style": job.style, "ranks": job.world,
+            "grid": dict(zip(("tp", "dp", "pp"), job.grid)), "ranks_per_host": job.per_host, "iterations": job.iterations,
+            "noise": job.noise, "variable_batches": job.variable, "warm_up": job.warm_up, "sync": job.sync,
+            "has": {name: known for name, known in sorted(job.has.items())}, "format": job.format,
+            "iteration_seconds": round((ends[-1] - ends[2]) / (len(ends) - 3), 6),
+            "causes": [describe(job, cause, ends) for cause in job.causes]}
+
+
+def write_truth(job, simulation, path):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(truth(job, simulation), file, indent=1)
+        file.write("\n")
