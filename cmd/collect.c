@@ -19,6 +19,7 @@
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
+#include "lib/trace/trace.h"
 
 struct collect_request {
     bool daemon, foreground, quiet, fresh;
@@ -27,6 +28,8 @@ struct collect_request {
     struct keep_limits limits;
     long notify_fd;
     struct choice_options choice; /* of what is reported through notify_fd */
+    bool has_database;
+    struct error no_database; /* why the directory had none */
 };
 
 static const double daemon_wait_s =
@@ -92,11 +95,13 @@ static void say_result(const struct collect_request *request, const char *direct
 {
     if (request->quiet || request->daemon || request->notify_fd >= 0)
         return;
-    if (!summary->database[0])
+    if (!summary->database[0] && request->has_database)
         fprintf(stderr,
-                "ddpcheck: nothing to collect in %s: no process has records there; if a program "
-                "that calls NCCL ran, 'ddpcheck doctor -- PROGRAM' shows why\n",
-                directory);
+                "ddpcheck: nothing to collect: all records of %s are stored already; report: "
+                "ddpcheck report %s\n",
+                directory, directory);
+    else if (!summary->database[0])
+        fprintf(stderr, "ddpcheck: nothing to collect: %s\n", request->no_database.text);
     else
         fprintf(stderr, "ddpcheck: %" PRIu64 " records stored in %s\n", summary->records,
                 summary->database);
@@ -217,6 +222,7 @@ int command_collect(int argc, char **argv)
     if (descriptors_need(COLLECTOR_DESCRIPTORS, &err) < 0)
         return command_fail(&err);
     umask(0777 & ~directory_mode());
+    request.has_database = trace_find_database(argv[0], &request.no_database) == 0;
     if (directory_make(argv[0], directory, &err) < 0)
         return command_fail(&err);
     int background = request.daemon ? go_to_background(directory, &err) : 0;

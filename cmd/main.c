@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "cmd/commands.h"
 #include "cmd/options/completion.h"
@@ -68,7 +69,8 @@ static int finish_output(int status)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_DFL); /* `ddpcheck report | head` ends quietly */
+    prctl(PR_SET_NAME, "ddpcheck"); /* ps and top: what runs /proc/self/exe is "exe" there */
+    signal(SIGPIPE, SIG_DFL);       /* `ddpcheck report | head` ends quietly */
     if (argc < 2) {
         print_help(stderr);
         return STATUS_USAGE;

@@ -332,6 +332,7 @@ static void take_signals(struct watched_run *run, int signals)
 static void watch_job(struct watched_run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
+    job_reap(&run->job, &run->collector, &run->collector_status); /* who ended before `signals` */
     while (!run->job.ended) {
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
@@ -373,6 +374,16 @@ static void finish_job(struct watched_run *run, int signals)
             return;
         }
     }
+}
+
+/* Children that nobody waits for would stay in the process table of a container whose first process
+ * is no init. A collector whose socket is closed is about to exit. */
+static void reap_children(struct watched_run *run)
+{
+    if (run->socket < 0 && run->collector > 0)
+        waitpid(run->collector, &run->collector_status, 0);
+    run->collector = 0;
+    job_reap(&run->job, &run->collector, &run->collector_status);
 }
 
 /* Signals arrive through a file descriptor. Returns it, or -1 with err. */
@@ -462,6 +473,7 @@ int run_program(struct watched_run *run, char **argv)
     }
     watch_job(run, signals);
     finish_job(run, signals);
+    reap_children(run);
     run_print_summary(run, argv[0]);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);

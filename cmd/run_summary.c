@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/run.h"
+#include "lib/trace/trace.h"
 #include "lib/trace/unrecorded_mark.h"
 
 static void print_unrecorded(const struct watched_run *run)
@@ -64,8 +65,8 @@ void run_print_summary(const struct watched_run *run, const char *program)
         return;
     if (run->ranks == 0) {
         fprintf(stderr,
-                "ddpcheck: no NCCL call of the program was seen%s; to find out why: ddpcheck "
-                "doctor -- %s\n",
+                "ddpcheck: the program " TRACE_NO_NCCL_CALL "%s; to find out why: ddpcheck doctor "
+                "-- %s\n",
                 run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
                 program);
         return;

@@ -131,12 +131,23 @@ static int no_database(const char *directory, struct error *err)
                          directory, directory);
     if (count > 0)
         return error_set(err,
-                         "the last run recorded into %s made no NCCL call; to find out why: "
-                         "'ddpcheck doctor -- PROGRAM'",
+                         "the last run recorded into %s " TRACE_NO_NCCL_CALL
+                         "; to find out why: 'ddpcheck doctor -- PROGRAM'",
                          directory);
     return error_set(
         err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
         directory, directory);
+}
+
+int trace_find_database(const char *directory, struct error *err)
+{
+    struct dirent **entries;
+    int count = scandir(directory, &entries, is_database, NULL);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    if (count >= 0)
+        free(entries);
+    return count > 0 ? 0 : no_database(directory, err);
 }
 
 static int add_directory(struct trace *trace, const char *path, struct error *err)

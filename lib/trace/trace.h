@@ -20,6 +20,11 @@ struct trace;
 int trace_open(struct trace **trace, const char *const *paths, int count, struct error *err);
 void trace_close(struct trace *trace);
 
+/* Of a program that nothing was recorded of: statically linked NCCL is called unseen. */
+#define TRACE_NO_NCCL_CALL "made no NCCL call that ddpcheck saw"
+/* Returns 0 if a directory has a database, or else -1 with err: why not, and what to do. */
+int trace_find_database(const char *directory, struct error *err);
+
 /* Processes are numbered 0 .. count-1 over all databases. The info is the trace's. */
 int trace_process_count(const struct trace *trace);
 const struct process_info *trace_process(const struct trace *trace, int process);

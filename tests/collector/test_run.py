@@ -56,13 +56,16 @@ def command_line():
 
 
 def no_nccl_call():
-    """The trace of a program that never called NCCL: the same answer from every reader, and it leads on."""
+    """The trace of a program that never called NCCL: the same answer from everybody, and it leads on."""
     with tempfile.TemporaryDirectory() as folder:
         done = call("run", "-o", folder, "--", "true")
-        check("true", done.returncode == 0 and "no NCCL call" in done.stderr, done)
-        for reader in (["report"], ["tui", "--once"], ["stacks"]):
+        answer = "made no NCCL call that ddpcheck saw; to find out why: "
+        check("true", done.returncode == 0 and answer + "ddpcheck doctor -- true" in done.stderr, done)
+        for reader, status in ((["report"], 2), (["tui", "--once"], 2), (["stacks"], 2), (["collect"], 0)):
             done = call(*reader, folder)
-            check(reader, done.returncode == 2 and "made no NCCL call" in done.stderr and "doctor" in done.stderr, done)
+            check(reader, done.returncode == status and answer + "'ddpcheck doctor" in done.stderr, done)
+        done = call("collect", os.path.join(folder, "new"))
+        check("new", done.returncode == 0 and "nothing to collect: no trace database" in done.stderr and "ddpcheck run -o" in done.stderr, done)
 
 
 def doctor():
@@ -96,6 +99,50 @@ def statuses(folder):
     check("environment", done.stdout.split() == [os.path.realpath(trace), os.path.realpath(SHIM)], done)
     done = call("run", "-q", "-o", trace, "sh", "-c", "cat; exit 3", input="through\n")
     check("stdin", done.returncode == 3 and done.stdout == "through\n", done)
+
+
+def name_in_ps(folder):
+    """The collector, which runs /proc/self/exe, is "ddpcheck" in ps and top, not "exe"."""
+    script = """if True:
+        import os, glob
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                parent = int(open(path).read().rpartition(")")[2].split()[1])
+                words = open(path.replace("stat", "cmdline"), "rb").read().split(b"\\0")
+                if parent == os.getppid() and words[:2] == [b"ddpcheck", b"collect"]:
+                    print(open(path.replace("stat", "comm")).read(), end="")
+            except (FileNotFoundError, ProcessLookupError):
+                pass                                        # it ended meanwhile
+        """
+    done = call("run", "-q", "-o", os.path.join(folder, "trace"), "--", sys.executable, "-c", script)
+    check("name", done.returncode == 0 and done.stdout == "ddpcheck\n", done)
+
+
+def no_zombies(folder):
+    """Where another `run` collects already, the collector of the second exits at once; the second waits for it."""
+    script = """if True:
+        import glob, os, sys, time
+        end = time.monotonic() + 60
+        left = True
+        while left and time.monotonic() < end:
+            time.sleep(0.01)
+            left = []
+            for path in glob.glob("/proc/[0-9]*/stat"):
+                try:
+                    fields = open(path).read().rpartition(")")[2].split()
+                    pid = int(path.split("/")[2])
+                    left += [(pid, fields[0])] if int(fields[1]) == os.getppid() and pid != os.getpid() else []
+                except (FileNotFoundError, ProcessLookupError):
+                    pass                                    # it ended meanwhile
+        sys.exit(str(left) if left else 0)
+        """
+    trace = os.path.join(folder, "trace")
+    first = subprocess.Popen([TOOL, "run", "-q", "-o", trace, "--", "sh", "-c", "echo ready; read line"], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, text=True)
+    check("ready", first.stdout.readline() == "ready\n")
+    second = call("run", "-q", "-o", trace, "--", sys.executable, "-c", script)
+    first.communicate("end\n", timeout=120)
+    check("left behind", second.returncode == 0 and first.returncode == 0, second)
 
 
 def signals(folder):
@@ -154,7 +201,7 @@ def main():
         return
     no_nccl_call()
     with tempfile.TemporaryDirectory() as folder:
-        for part in (statuses, signals, timeout_ends_all, terminal):
+        for part in (statuses, name_in_ps, no_zombies, signals, timeout_ends_all, terminal):
             part(folder)
             print("ok", part.__name__)
 

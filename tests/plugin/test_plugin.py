@@ -213,7 +213,7 @@ def test_release_that_takes_no_path():
     with tempfile.TemporaryDirectory(prefix="ddpcheck-plugin-") as folder:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("DDPCHECK")}
         clean.update(DDPCHECK_EMU_DEVICES="4", DDPCHECK_EMU_NCCL_PROFILER="4", DDPCHECK_EMU_NCCL_VERSION="22703")
-        for options, expected in ((["--plugin"], "4 ranks"), ([], "no NCCL call of the program was seen; ")):
+        for options, expected in ((["--plugin"], "4 ranks"), ([], "made no NCCL call that ddpcheck saw; ")):
             done = subprocess.run([TOOL, "run", "-o", os.path.join(folder, "trace" + "".join(options)), *options, "--", STATIC, "clean"],
                                   env=clean, capture_output=True, text=True, timeout=PATIENCE)
             assert done.returncode == 0 and expected in done.stderr, done.stderr
