@@ -301,6 +301,23 @@ static void run_nodes(void)
     end();
 }
 
+/* What CUDA 12's headers call where a program gives edge data. */
+static void run_nodes_of_cuda12(void)
+{
+    cudaGraph_t graph;
+    cudaGraphNode_t nodes[2];
+    void *runtime = dlopen("libcudart.so.12", RTLD_NOW);
+    __typeof__(&cudaGraphAddNode) add;
+    TRY(!runtime);
+    *(void **)&add = dlsym(runtime, "cudaGraphAddNode_v2");
+    begin();
+    TRY(cudaGraphCreate(&graph, 0));
+    for (int i = 0; i < 2; i++)
+        TRY(add(&nodes[i], graph, NULL, NULL, 0,
+                &(struct cudaGraphNodeParams){.type = cudaGraphNodeTypeEmpty}));
+    end();
+}
+
 /* A capture into a graph that has a node already, by the runtime and by the driver; then one into
  * the body of a conditional node, which does not run. Numbers of bytes tell the memsets apart. */
 static void run_to_graph(void)
@@ -398,6 +415,7 @@ int main(int argc, char **argv)
         {"selection", run_selection},
         {"blocking", run_blocking},
         {"nodes", run_nodes},
+        {"nodes12", run_nodes_of_cuda12},
         {"to-graph", run_to_graph},
         {"pointers", run_pointers},
         {"queries", run_queries},

@@ -237,6 +237,13 @@ def test_nodes_added_by_hand():
     equal((of(records, "cudaMemsetAsync"), of(records, "cudaMemcpyAsync")), ([], []), "what CUDA does inside of the calls")
 
 
+def test_nodes_added_by_hand_with_edge_data():
+    """By the name that CUDA 12's headers have for it."""
+    records = of(capture("nodes12"), "cudaGraphAddNode")
+    equal([r["result"] for r in records], [0, 0], "nodes")
+    assert len({r["graph.graph"] for r in records}) == 1 and records[0]["graph.graph"], "one graph"
+
+
 def test_captures_to_a_graph():
     """What is captured into a graph that exists is not work that was launched, least of all a conditional node's body."""
     records = capture("to-graph")
@@ -313,7 +320,8 @@ if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries, test_shapes,
                  test_progress_of_many_communicators, test_progress_after_a_reset,
-                 test_nodes_added_by_hand, test_captures_to_a_graph, test_pointers_are_looked_up_once_an_allocation, test_selection,
+                 test_nodes_added_by_hand, test_nodes_added_by_hand_with_edge_data, test_captures_to_a_graph,
+                 test_pointers_are_looked_up_once_an_allocation, test_selection,
                  test_selection_keeps_order):
         test()
         print("passed", test.__name__)
