@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import sys
 
-from jobs import plan
+from plan import plan
 from timeline import write_timeline
 from truth import write_truth
 

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import operator
 import os
 import random
 
 from simulate import Simulation
 
 COLUMNS = ("rank", "host", "group", "operation", "number", "iteration", "start", "duration", "issued", "bytes")
+SECONDS = ("start", "duration", "issued")
 SUFFIX = {"csv": ".csv", "jsonl": ".jsonl", "chrome": ".json"}
 
 
@@ -22,40 +24,41 @@ def absent(job):
     return {name for name in ("issued", "iteration", "bytes", "host") if not job.has[name]}
 
 
-def values(job, rank, row, clock):
-    """A row as a tool writes it: the values in the order of COLUMNS, None where it has none."""
-    offset, rate = clock
-    group, digits = row.group, job.digits
-    start = round(offset + row.start * rate, digits)
-    return (rank, "node-%02d" % job.node(rank), group.name if group else "", row.name, row.number if group else None, row.iteration,
-            start, round((row.end - row.start) * rate, digits), round(offset + row.issued * rate, digits),
-            row.bytes if group else None)
+def started(row):
+    return row.start
 
 
 def rows(job, simulation):
-    """All rows, of one rank after the other or as they were issued."""
+    """The values of all rows in the order of COLUMNS, "" where there is none: rank after rank, or as they were issued."""
     clock = clocks(job)
-    found = ((row.issued, rank.number, row) for rank in simulation.ranks for row in rank.rows if row.group or job.has["kernels"])
+    found = ((row.issued, rank.number, row) for rank in simulation.ranks
+             for row in sorted(rank.rows, key=started) if row.group or job.has["kernels"])
     for _, rank, row in sorted(found, key=lambda one: one[:2]) if job.order == "time" else found:
-        yield values(job, rank, row, clock[job.node(rank)])
+        host, group = job.node(rank), row.group
+        offset, rate = clock[host]
+        yield (rank, "node-%02d" % host, group.name if group else "", row.name, row.number if group else "", row.iteration,
+               offset + row.start * rate, (row.end - row.start) * rate, offset + row.issued * rate, row.bytes if group else "")
 
 
 def csv_lines(job, found):
     kept = [place for place, name in enumerate(COLUMNS) if name not in absent(job)]
-    numbers = {"start": "%%.%df", "duration": "%%.%df", "issued": "%%.%df"}
-    yield ",".join(COLUMNS[place] for place in kept) + "\n"
-    form = [numbers[name] % job.digits if name in numbers else "%s" for name in COLUMNS]
-    quoted = job.names == "ranks"
+    number = "%%.%df" % job.digits
+    line = ",".join(number if COLUMNS[place] in SECONDS else "%s" for place in kept) + "\n"
+    pick = operator.itemgetter(*kept)
+    yield ",".join(pick(COLUMNS)) + "\n"
     for row in found:
-        texts = ["" if row[place] is None else form[place] % row[place] for place in kept]
-        if quoted and " " in row[2]:
-            texts[kept.index(2)] = '"%s"' % row[2]
-        yield ",".join(texts) + "\n"
+        yield line % pick(row)
+
+
+def known(job, row):
+    """The columns of a row that have a value; a kernel has no communicator, and says so."""
+    return {name: round(value, job.digits) if name in SECONDS else value for name, value in zip(COLUMNS, row)
+            if (value != "" or name == "group") and name not in absent(job)}
 
 
 def json_lines(job, found):
     for row in found:
-        yield json.dumps({name: value for name, value in zip(COLUMNS, row) if value is not None and name not in absent(job)}) + "\n"
+        yield json.dumps(known(job, row)) + "\n"
 
 
 def chrome_lines(job, found):
@@ -63,12 +66,11 @@ def chrome_lines(job, found):
     yield '{"displayTimeUnit": "ms", "traceEvents": [\n'
     separator = ""
     for row in found:
-        known = {name: value for name, value in zip(COLUMNS, row) if value is not None and name not in absent(job)}
-        args = {name: known[name] for name in ("rank", "host", "group", "number", "iteration", "bytes") if name in known}
-        if "issued" in known:
-            args["issued"] = round(known["issued"] * 1e6, 3)
-        event = {"ph": "X", "name": known["operation"], "pid": known["rank"], "tid": args.get("group") or "kernels",
-                 "ts": round(known["start"] * 1e6, 3), "dur": round(known["duration"] * 1e6, 3), "args": args}
+        args = known(job, row)
+        event = {"ph": "X", "name": args.pop("operation"), "pid": args["rank"], "tid": args["group"] or "kernels"}
+        event.update(ts=round(args.pop("start") * 1e6, 3), dur=round(args.pop("duration") * 1e6, 3), args=args)
+        if "issued" in args:
+            args["issued"] = round(args["issued"] * 1e6, 3)
         yield separator + json.dumps(event)
         separator = ",\n"
     yield "\n]}\n"

@@ -3,7 +3,7 @@
 import json
 
 from causes import CODES
-from jobs import TUNING
+from plan import TUNING
 from simulate import Simulation
 
 
@@ -25,10 +25,18 @@ def accepted(job, cause):
     return sorted(codes)
 
 
+def visible(job, cause):
+    """The ranks that a finding may name: of a slow link no more is to be seen than which communicators are slow."""
+    slow = [set(group.members) for group in job.groups() if cause.kind == "slow-link" and cause.crosses(job, group)]
+    shared = set.intersection(*slow) if slow else set(cause.ranks)
+    return sorted(shared or set.union(*slow))
+
+
 def describe(job, cause, ends):
     without = Simulation(job, [other for other in job.causes if other is not cause]).ends()
     return {"kind": cause.kind, "code": CODES[cause.kind], "accepted": accepted(job, cause), "ranks": list(cause.ranks),
-            "since": cause.since, "period": cause.period, "mode": cause.mode, "amount": round(cause.amount, 6),
+            "visible": visible(job, cause),
+            "since": cause.since, "period": cause.period, "mode": cause.mode, "amount": round(cause.amount, 6), "aim": round(cause.aim, 4),
             "share": round(share(cause, ends, without), 4)}
 
 
