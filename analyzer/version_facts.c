@@ -1,10 +1,11 @@
-/* version_facts.c: what of a finding holds in some versions of NCCL only. */
+/* version_facts.c: what of a finding holds in some versions of NCCL or PyTorch only. */
 #include "analyzer/version_facts.h"
 
-#include <stddef.h>
+#include <stdio.h>
 
 static const struct version_fact facts[] = {
-#define FACT(number, since, before, words) {DC##number, since, before, words},
+#define FACT(number, library, since, before, words, source) \
+    {DC##number, LIBRARY_##library, since, before, words, source},
 #include "analyzer/version_facts.def"
 };
 
@@ -16,11 +17,40 @@ const struct version_fact *version_fact_next(const struct version_fact *before)
     return next < facts + FACTS ? next : NULL;
 }
 
+const struct version_fact *version_fact_of_code(enum code code, const struct version_fact *before)
+{
+    const struct version_fact *fact = version_fact_next(before);
+    while (fact && fact->code != code)
+        fact = version_fact_next(fact);
+    return fact;
+}
+
 const struct version_fact *version_fact_find(enum code code, int nccl_version)
 {
     for (int i = 0; i < FACTS && nccl_version > 0; i++)
-        if (facts[i].code == code && nccl_version >= facts[i].since &&
-            (!facts[i].before || nccl_version < facts[i].before))
+        if (facts[i].code == code && facts[i].library == LIBRARY_NCCL &&
+            nccl_version >= facts[i].since && (!facts[i].before || nccl_version < facts[i].before))
             return &facts[i];
     return NULL;
+}
+
+char *version_fact_range(const struct version_fact *fact, char *text, size_t bytes)
+{
+    const char *name = fact->library == LIBRARY_NCCL ? "NCCL" : "PyTorch";
+    int since = fact->since, before = fact->before;
+    if (since && before)
+        snprintf(text, bytes, "With %s %d.%d and later, before %d.%d", name, since / 10000,
+                 since / 100 % 100, before / 10000, before / 100 % 100);
+    else if (since)
+        snprintf(text, bytes, "With %s %d.%d and later", name, since / 10000, since / 100 % 100);
+    else
+        snprintf(text, bytes, "With %s before %d.%d", name, before / 10000, before / 100 % 100);
+    return text;
+}
+
+char *version_fact_job(int nccl_version, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "With NCCL %d.%d.%d, which the job has", nccl_version / 10000,
+             nccl_version / 100 % 100, nccl_version % 100);
+    return text;
 }

@@ -1,18 +1,32 @@
-/* version_facts.h: what of a finding holds in some versions of NCCL only. */
+/* version_facts.h: what of a finding holds in some versions of NCCL or PyTorch only. */
 #ifndef DDPCHECK_VERSION_FACTS_H
 #define DDPCHECK_VERSION_FACTS_H
 
+#include <stddef.h>
+
 #include "analyzer/code.h"
+
+enum library { LIBRARY_NCCL, LIBRARY_TORCH };
+enum { VERSION_RANGE_BYTES = 64 };
 
 struct version_fact {
     enum code code;
+    enum library library;
     int since, before; /* as ncclGetVersion has it; 0: no limit */
     const char *words;
+    const char *source; /* the document or source file, with its version */
 };
 
-/* The fact about this code in this version; NULL: there is none, or the version (0) is unknown. */
+/* The fact about this code in this version of NCCL; NULL: there is none, or the version (0) is
+ * unknown. */
 const struct version_fact *version_fact_find(enum code code, int nccl_version);
 /* All of them, in the table's order: the first for NULL, NULL after the last. */
 const struct version_fact *version_fact_next(const struct version_fact *before);
+/* The same of one code only. */
+const struct version_fact *version_fact_of_code(enum code code, const struct version_fact *before);
+/* "With NCCL 2.26 and later", "With PyTorch before 2.2". Returns text. */
+char *version_fact_range(const struct version_fact *fact, char *text, size_t bytes);
+/* "With NCCL 2.28.9, which the job has". Returns text. */
+char *version_fact_job(int nccl_version, char *text, size_t bytes);
 
 #endif

@@ -1,9 +1,11 @@
 /* ddpcheck explain: the long text of a finding, for the terminal and for docs/findings. */
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/analyzer.h"
+#include "analyzer/version_facts.h"
 #include "cmd/options/codes.h"
 #include "cmd/commands.h"
 #include "cmd/explain.h"
@@ -15,31 +17,57 @@
 struct section {
     const char *title;
     const char *text;
-    const char *language;       /* of a listing; NULL for prose */
-    const struct cause *causes; /* instead of text: a list */
+    const char *language;             /* of a listing; NULL for prose */
+    const struct cause *causes;       /* instead of text: a list */
+    const struct version_fact *facts; /* likewise: the first of its code */
 };
 
-enum { SECTIONS = 8 };
+enum { SECTIONS = 9 };
 
 static void sections_of(const struct check *check, struct section section[SECTIONS])
 {
     const struct suite_minimal *program = suite_minimal_find(code_name(check->code));
     const struct section all[SECTIONS] = {
-        {NULL, check->text, NULL, NULL},
-        {"Usual causes, the most common first", NULL, NULL, check->causes},
-        {"Minimal reproducer", check->example, "c", NULL},
-        {"Fix (C/CUDA)", check->fix_c, "c", NULL},
-        {"Fix (PyTorch)", check->fix_torch, "python", NULL},
-        {"Complete program", program ? program->fault : NULL, "c", NULL},
-        {"Complete program, correct", program ? program->twin : NULL, "c", NULL},
-        {"Source of the rule", check->source, NULL, NULL},
+        {.text = check->text},
+        {.title = "By version", .facts = version_fact_of_code(check->code, NULL)},
+        {.title = "Usual causes, the most common first", .causes = check->causes},
+        {.title = "Minimal reproducer", .text = check->example, .language = "c"},
+        {.title = "Fix (C/CUDA)", .text = check->fix_c, .language = "c"},
+        {.title = "Fix (PyTorch)", .text = check->fix_torch, .language = "python"},
+        {.title = "Complete program", .text = program ? program->fault : NULL, .language = "c"},
+        {.title = "Complete program, correct",
+         .text = program ? program->twin : NULL,
+         .language = "c"},
+        {.title = "Source of the rule", .text = check->source},
     };
     memcpy(section, all, sizeof all);
 }
 
 static bool is_empty(const struct section *section)
 {
-    return !section->causes && (!section->text || !*section->text);
+    return !section->causes && !section->facts && (!section->text || !*section->text);
+}
+
+/* "With NCCL 2.26 and later: ... (NCCL 2.26 user guide, ...)"; the caller frees it. */
+static char *fact_line(const struct version_fact *fact)
+{
+    char range[VERSION_RANGE_BYTES], *line = NULL;
+    int status = asprintf(&line, "%s: %s (%s).", version_fact_range(fact, range, sizeof range),
+                          fact->words, fact->source);
+    return status < 0 ? NULL : line;
+}
+
+static void print_facts(const struct version_fact *fact, struct page *page)
+{
+    for (enum code code = fact->code; fact; fact = version_fact_of_code(code, fact)) {
+        char *line = fact_line(fact);
+        page_text(page, STYLE_PLAIN, "- ");
+        page->indent = 2;
+        page_words(page, STYLE_PLAIN, line ? line : fact->words);
+        page_line(page);
+        page->indent = 0;
+        free(line);
+    }
 }
 
 static void print_causes(const struct cause *cause, struct page *page)
@@ -66,6 +94,8 @@ static void print_section(const struct section *section, struct page *page)
     page->indent = section->language ? 4 : 0;
     if (section->causes)
         print_causes(section->causes, page);
+    else if (section->facts)
+        print_facts(section->facts, page);
     else if (section->language)
         page_listing(page, STYLE_PLAIN, section->text);
     else
@@ -97,6 +127,15 @@ static void markdown_section(const struct section *section, FILE *out)
     if (section->causes) {
         for (const struct cause *cause = section->causes; cause->what; cause++)
             fprintf(out, "- %s *Look at:* %s\n", cause->what, cause->look);
+        return;
+    }
+    if (section->facts) {
+        const struct version_fact *fact = section->facts;
+        for (enum code code = fact->code; fact; fact = version_fact_of_code(code, fact)) {
+            char *line = fact_line(fact);
+            fprintf(out, "- %s\n", line ? line : fact->words);
+            free(line);
+        }
         return;
     }
     const char *end = section->text[strlen(section->text) - 1] == '\n' ? "" : "\n";

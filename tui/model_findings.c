@@ -1,9 +1,11 @@
 /* model_findings.c: the list of findings; one finding with its sides beside each other; its long
  * text. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/analyzer.h"
+#include "analyzer/version_facts.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
@@ -191,6 +193,23 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
     free(text);
 }
 
+/* What holds in the job's version of NCCL. */
+static void add_version_fact(const struct tui_finding *finding, int width, struct rows *rows)
+{
+    const struct check *check = check_find(finding->code);
+    char version[VERSION_RANGE_BYTES], text[512];
+    for (int i = 0; check && i < finding->sides; i++) {
+        int nccl_version = finding->side[i].nccl_version;
+        const struct version_fact *fact = version_fact_find(check->code, nccl_version);
+        if (!fact)
+            continue;
+        snprintf(text, sizeof text, "%s: %s.",
+                 version_fact_job(nccl_version, version, sizeof version), fact->words);
+        rows_paragraph(rows, TONE_PLAIN, width, text);
+        return;
+    }
+}
+
 int model_finding(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
@@ -217,6 +236,7 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
         if (*times)
             rows_line(rows, TONE_FAINT, "%s", times);
         rows_paragraph(rows, TONE_GOOD, query->width, finding->todo);
+        add_version_fact(finding, query->width, rows);
         rows_line(rows, TONE_PLAIN, "%s", "");
         add_sides(source, finding, query->width, rows);
     }
@@ -263,6 +283,21 @@ static void add_causes(struct rows *rows, int width, const struct cause *cause)
     }
 }
 
+static void add_version_facts(struct rows *rows, int width, enum code code)
+{
+    char range[VERSION_RANGE_BYTES], text[512];
+    const struct version_fact *fact = version_fact_of_code(code, NULL);
+    if (!fact)
+        return;
+    rows_line(rows, TONE_PLAIN, "%s", "");
+    rows_line(rows, TONE_STRONG, "%s", "By version");
+    for (; fact; fact = version_fact_of_code(code, fact)) {
+        snprintf(text, sizeof text, "%s: %s.", version_fact_range(fact, range, sizeof range),
+                 fact->words);
+        add_text(rows, TONE_PLAIN, width, text);
+    }
+}
+
 int model_explain(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
@@ -276,6 +311,7 @@ int model_explain(struct source *source, struct query *query, struct rows *rows,
         rows_line(rows, TONE_PLAIN, "%s", "");
         rows_column(rows, "", 0, false);
         add_text(rows, TONE_PLAIN, query->width, check->text);
+        add_version_facts(rows, query->width, check->code);
         add_causes(rows, query->width, check->causes);
         add_listing(rows, "Minimal reproducer", check->example);
         add_listing(rows, "Fix (C/CUDA)", check->fix_c);

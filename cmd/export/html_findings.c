@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_faults.h"
 #include "lib/base/moment.h"
@@ -84,6 +85,32 @@ static void note_code(struct findings_writer *writer, const char *code)
         writer->code[writer->codes++] = code;
 }
 
+static void put_version_fact(const struct html *html, const struct finding *finding)
+{
+    char version[VERSION_RANGE_BYTES];
+    int nccl_version;
+    const struct version_fact *fact =
+        report_version_fact(html->export->report, finding, &nccl_version);
+    if (!fact)
+        return;
+    fprintf(html->out, "<p class=todo><span class=label>%s</span> ",
+            version_fact_job(nccl_version, version, sizeof version));
+    put_sentence(html, fact->words);
+    fputs("</p>", html->out);
+}
+
+static void put_likely_cause(const struct html *html, const struct finding *finding)
+{
+    const struct cause *cause = report_cause(html->export->report, finding);
+    if (!cause)
+        return;
+    fputs("<p class=todo><span class=label>Likely</span> ", html->out);
+    html_text(html, cause->what);
+    fputs(" <span class=label>Check</span> ", html->out);
+    html_text(html, cause->look);
+    fputs("</p>", html->out);
+}
+
 static void put_html_fault(struct findings_writer *writer, const struct report_fault *fault)
 {
     const struct finding *finding = fault->finding;
@@ -119,14 +146,8 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
         put_sentence(html, finding->todo);
         fputs("</p>", out);
     }
-    const struct cause *cause = report_cause(html->export->report, finding);
-    if (cause) {
-        fputs("<p class=todo><span class=label>Likely</span> ", out);
-        html_text(html, cause->what);
-        fputs(" <span class=label>Check</span> ", out);
-        html_text(html, cause->look);
-        fputs("</p>", out);
-    }
+    put_version_fact(html, finding);
+    put_likely_cause(html, finding);
     fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));
     if (finding->comm)
         fprintf(out,
@@ -168,6 +189,21 @@ static void put_causes(const struct html *html, const struct cause *cause)
     fputs("</ul>", html->out);
 }
 
+static void put_version_facts(const struct html *html, enum code code)
+{
+    char range[VERSION_RANGE_BYTES];
+    const struct version_fact *fact = version_fact_of_code(code, NULL);
+    if (!fact)
+        return;
+    fputs("<h5>By version</h5><ul>", html->out);
+    for (; fact; fact = version_fact_of_code(code, fact)) {
+        fprintf(html->out, "<li>%s: ", version_fact_range(fact, range, sizeof range));
+        html_text(html, fact->words);
+        fputs(".</li>", html->out);
+    }
+    fputs("</ul>", html->out);
+}
+
 static void put_code(const struct html *html, const char *code)
 {
     const struct check *check = check_find(code);
@@ -177,6 +213,7 @@ static void put_code(const struct html *html, const char *code)
             "<details class=about id=about-%s><summary>What %s means, and how to fix it</summary>",
             code, code);
     html_paragraphs(html, check->text);
+    put_version_facts(html, check->code);
     put_causes(html, check->causes);
     put_listing(html, "Minimal reproducer", check->example);
     put_listing(html, "Fix (PyTorch)", check->fix_torch);

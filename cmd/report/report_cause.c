@@ -1,10 +1,12 @@
-/* report_cause.c: which usual cause of a finding its ranks' ends and stacks show. */
+/* report_cause.c: which usual cause of a finding its ranks' ends and stacks show, and what holds in
+ * the job's version of NCCL. */
 #include "cmd/report/report_cause.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/cause.h"
+#include "analyzer/version_facts.h"
 #include "cmd/report/report_model.h"
 #include "lib/trace/site.h"
 
@@ -50,4 +52,17 @@ const struct cause *report_cause(const struct report *report, const struct findi
     for (int i = 0; i < finding->sides; i++)
         free(frames[i]);
     return cause;
+}
+
+const struct version_fact *report_version_fact(const struct report *report,
+                                               const struct finding *finding, int *nccl_version)
+{
+    const struct check *check = check_find(finding->code);
+    const struct version_fact *fact = NULL;
+    for (int i = 0; check && !fact && i < finding->sides; i++) {
+        int process = finding->side[i].process;
+        *nccl_version = process < 0 ? 0 : trace_process(report->trace, process)->nccl_version;
+        fact = version_fact_find(check->code, *nccl_version);
+    }
+    return fact;
 }

@@ -8,6 +8,7 @@
 #include "cmd/json_values.h"
 #include "cmd/report/act_json.h"
 #include "cmd/report/not_checked.h"
+#include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/moment.h"
@@ -77,6 +78,19 @@ static json_t *cause_json(const struct report *report, const struct finding *fin
     return cause ? json_pack("{s:s, s:s}", "what", cause->what, "check", cause->look) : json_null();
 }
 
+static json_t *version_fact_json(const struct report *report, const struct finding *finding)
+{
+    char version[VERSION_RANGE_BYTES];
+    int nccl_version;
+    const struct version_fact *fact = report_version_fact(report, finding, &nccl_version);
+    if (!fact)
+        return json_null();
+    snprintf(version, sizeof version, "%d.%d.%d", nccl_version / 10000, nccl_version / 100 % 100,
+             nccl_version % 100);
+    return json_pack("{s:s, s:s, s:s}", "nccl", version, "what", fact->words, "source",
+                     fact->source);
+}
+
 static void print_finding_json(void *context, const struct finding *finding)
 {
     struct json_writer *writer = context;
@@ -92,7 +106,8 @@ static void print_finding_json(void *context, const struct finding *finding)
     print_report_json(
         writer,
         json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+            "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+            "s:o}",
             "schema", "ddpcheck.finding/1", "code", finding->code, "title",
             check ? check->title : "", "severity", severity_name(finding->severity), "certainty",
             certainty_name(finding->certainty), "state",
@@ -100,7 +115,8 @@ static void print_finding_json(void *context, const struct finding *finding)
             finding->comm ? json_of_address(finding->comm) : json_null(), "number",
             finding->has_number ? json_of_count(finding->number) : json_null(), "ranks",
             json_of_ranks(&all), "what", json_of_text(finding->what), "todo",
-            json_of_text(finding->todo), "cause", cause_json(writer->report, finding), "first",
+            json_of_text(finding->todo), "cause", cause_json(writer->report, finding),
+            "version_fact", version_fact_json(writer->report, finding), "first",
             time_json(finding->first_ns), "last", time_json(finding->last_ns), "times",
             json_of_count(finding->times), "fingerprint", fingerprint_json(finding->fingerprint),
             "sides", sides));

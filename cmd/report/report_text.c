@@ -256,26 +256,20 @@ static void print_times(const struct text_writer *writer, const struct finding *
                 moment_clock(finding->last_ns, end_ns, last, sizeof last));
 }
 
-/* What holds in the job's version of NCCL: that of the first side whose process is known. */
 static void print_version_fact(const struct text_writer *writer, const struct finding *finding)
 {
-    const struct check *check = check_find(finding->code);
     struct page *page = writer->page;
-    for (int i = 0; check && i < finding->sides; i++) {
-        int process = finding->side[i].process;
-        int version = process < 0 ? 0 : trace_process(writer->report->trace, process)->nccl_version;
-        const struct version_fact *fact = version_fact_find(check->code, version);
-        if (!fact)
-            continue;
-        page_column(page, 8);
-        page_format(page, STYLE_PLAIN, "With NCCL %d.%d.%d, which the job has:", version / 10000,
-                    version / 100 % 100, version % 100);
-        page_text(page, STYLE_PLAIN, " ");
-        page_words(page, STYLE_PLAIN, fact->words);
-        page_text(page, STYLE_PLAIN, ".");
-        page_line(page);
+    char version[VERSION_RANGE_BYTES];
+    int nccl_version;
+    const struct version_fact *fact = report_version_fact(writer->report, finding, &nccl_version);
+    if (!fact)
         return;
-    }
+    page_column(page, 8);
+    page_text(page, STYLE_PLAIN, version_fact_job(nccl_version, version, sizeof version));
+    page_text(page, STYLE_PLAIN, ": ");
+    page_words(page, STYLE_PLAIN, fact->words);
+    page_text(page, STYLE_PLAIN, ".");
+    page_line(page);
 }
 
 /* The usual cause that fits what was seen, and how to be sure. */

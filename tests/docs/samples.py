@@ -89,6 +89,10 @@ PREPARE = {
 # Of faulty samples: what runs before, and what runs after, which raises where the page's result is not what happened.
 BUSY = "import time\ntime.sleep(600 if rank == %d else 0)"     # lives on, so that the peers do not see it end
 FAULTY = {
+    "03": ("", ""), "08": ("", ""), "24": ("", ""),
+    "14": ("cpu:", "gradients = [None] * world_size\ndist.all_gather_object(gradients, inner.weight.grad.sum().item())\n"
+           "assert gradients[0] != gradients[1]"),
+    "20": ("cpu:batch_size = rank", "assert all(gradient.grad.isnan().any() for gradient in model.parameters())"),
     "01": ("", ""), "02": ("", ""), "09": ("bare:", ""), "12": ("", BUSY % 1), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
     "04": (TWO_MODELS, ""),
     "05": ("def save():\n    pass", BUSY % 1),

@@ -16,6 +16,11 @@ struct minimal {
     char code[8];
     const char *name; /* file relative to the folder */
     const char *path;
+    char options[64]; /* of `ddpcheck run`, each followed by a blank */
+    int hang_after;
+    bool hangs; /* it may, so the command ends it */
+    bool needs_kernels;
+    int ranks;
 };
 
 static _Noreturn void fail(const char *path, const char *why)
@@ -38,26 +43,69 @@ static bool ends_header(const char *line)
     return strstr(line, "*/") != NULL;
 }
 
-/* Reads the header comment. Returns whether the case is a minimal one; code is then what it
- * expects. */
-static bool read_header(struct minimal *minimal)
+/* What the line says of the key, without what follows the value; NULL if it is another's. */
+static const char *value_of(char *line, const char *key)
+{
+    char *value = strstr(line, key);
+
+    if (!value)
+        return NULL;
+    value += strlen(key);
+    value[strcspn(value, "*\n")] = 0;
+    for (size_t length = strlen(value); length > 0 && value[length - 1] == ' '; length--)
+        value[length - 1] = 0;
+    return value;
+}
+
+static void read_header_line(struct minimal *minimal, char *line, bool *is_minimal)
+{
+    const char *value;
+
+    if ((value = value_of(line, "* expect: ")))
+        snprintf(minimal->code, sizeof minimal->code, "%.5s", value);
+    else if ((value = value_of(line, "* options: ")))
+        snprintf(minimal->options, sizeof minimal->options, "%s ", value);
+    else if ((value = value_of(line, "* ends: ")))
+        minimal->hangs = !strcmp(value, "hang") || !strcmp(value, "any");
+    else if ((value = value_of(line, "* hang-after: ")))
+        minimal->hang_after = atoi(value);
+    else if ((value = value_of(line, "* env: ")) || (value = value_of(line, "* devices: ")))
+        minimal->ranks = -1; /* the printed command has no words for it */
+    else if (value_of(line, "* minimal: yes"))
+        *is_minimal = true;
+}
+
+static void read_code_line(struct minimal *minimal, const char *line)
+{
+    const char *ranks = strstr(line, ".ranks = ");
+
+    if (!strncmp(line, "#include \"kernels/", 18))
+        minimal->needs_kernels = true;
+    else if (!strncmp(line, "SUITE_CASE(", 11) && ranks && !minimal->ranks)
+        minimal->ranks = atoi(ranks + strlen(".ranks = "));
+}
+
+/* Returns whether the case is a minimal one; code is then what it expects. */
+static bool read_case(struct minimal *minimal)
 {
     FILE *file = open_source(minimal->path);
     char line[LINE_BYTES];
-    bool is_minimal = false, over = false;
+    bool is_minimal = false, in_header = true;
 
-    minimal->code[0] = 0;
-    while (!over && fgets(line, sizeof line, file)) {
-        const char *expect = strstr(line, "* expect: DC"), *yes = strstr(line, "* minimal: yes");
-
-        if (expect)
-            snprintf(minimal->code, sizeof minimal->code, "%.5s", expect + strlen("* expect: "));
-        is_minimal |= yes != NULL;
-        over = ends_header(line);
+    minimal->hang_after = 2; /* as in cases.py */
+    while (fgets(line, sizeof line, file)) {
+        bool last = in_header && ends_header(line);
+        if (in_header)
+            read_header_line(minimal, line, &is_minimal);
+        else
+            read_code_line(minimal, line);
+        in_header = in_header && !last;
     }
     fclose(file);
     if (is_minimal && !minimal->code[0])
         fail(minimal->path, "minimal, but expects nothing");
+    if (is_minimal && minimal->ranks <= 0)
+        fail(minimal->path, "minimal, but has no .ranks, or another environment");
     return is_minimal;
 }
 
@@ -129,16 +177,20 @@ static void write_lines(const struct minimal *minimal, enum part wanted, FILE *o
         fail(minimal->path, "an #ifdef without #endif");
 }
 
-static bool needs_kernels(const struct minimal *minimal)
+/* How the program is built and run, as a part of its first comment. */
+static void write_commands(const struct minimal *minimal, const char *suffix, FILE *out)
 {
-    FILE *file = open_source(minimal->path);
-    char line[LINE_BYTES];
-    bool found = false;
+    char hang[64] = "";
 
-    while (!found && fgets(line, sizeof line, file))
-        found = !strncmp(line, "#include \"kernels/", 18);
-    fclose(file);
-    return found;
+    if (minimal->hangs && !strstr(minimal->options, "--timeout"))
+        snprintf(hang, sizeof hang, "--hang-after %d --timeout 10 ", minimal->hang_after);
+    fprintf(out,
+            "\n *\n * In share/ddpcheck/examples; on %d GPUs, without --emulate:\n *\n"
+            " *     nvcc -cudart shared -I. -o %s%s %s%s.c tests/suite/suite.c%s -lnccl\n"
+            " *     ddpcheck run --emulate %d %s%s./%s%s\n */\n",
+            minimal->ranks, minimal->code, suffix, minimal->code, suffix,
+            minimal->needs_kernels ? " kernels/cuda/elementwise.cu" : "", minimal->ranks,
+            minimal->options, hang, minimal->code, suffix);
 }
 
 /* One of the two programs, as it is printed and installed; to be freed. */
@@ -156,13 +208,7 @@ static char *program_text(const struct minimal *minimal, enum part wanted)
         fprintf(out, "/* %s.c: ", minimal->code);
         write_about(minimal, out);
     }
-    if (needs_kernels(minimal))
-        fputs("\n *\n * It is built with ddpcheck, whose kernels it launches. */\n", out);
-    else
-        fprintf(
-            out,
-            "\n *\n * In share/ddpcheck/examples: nvcc -I. %s%s.c tests/suite/suite.c -lnccl */\n",
-            minimal->code, wanted == IN_TWIN ? "_correct" : "");
+    write_commands(minimal, wanted == IN_TWIN ? "_correct" : "", out);
     write_lines(minimal, wanted, out);
     if (fclose(out) != 0)
         fail(minimal->path, "memory is short");
@@ -208,8 +254,7 @@ static void print_minimal(const char *folder, const struct minimal *minimal)
     for (int i = 0; i < 2; i++) {
         char *text = program_text(minimal, parts[i]);
         print_literal(text);
-        if (!needs_kernels(minimal))
-            write_file(folder, minimal, parts[i], text);
+        write_file(folder, minimal, parts[i], text);
         free(text);
     }
     puts("    },");
@@ -226,11 +271,10 @@ int main(int argc, char **argv)
         char path[4096];
 
         snprintf(path, sizeof path, "%s/%s", argv[3], argv[i]);
-        minimal[count].name = argv[i];
-        minimal[count].path = strdup(path);
+        minimal[count] = (struct minimal){.name = argv[i], .path = strdup(path)};
         if (!minimal[count].path)
             fail(path, "memory is short");
-        count += read_header(&minimal[count]);
+        count += read_case(&minimal[count]);
     }
     qsort(minimal, (size_t)count, sizeof *minimal, by_code);
     puts("/* Made by minimal_make.c. */\n#include \"tests/suite/minimal.h\"\n\n#include "

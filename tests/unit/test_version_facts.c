@@ -19,18 +19,39 @@ static void the_version_chooses_the_fact(void **state)
     assert_non_null(strstr(version_fact_find(DC405, 23000)->words, "MULTI_RANK_GPU"));
     assert_null(version_fact_find(DC405, 0)); /* not known */
     assert_null(version_fact_find(DC201, 22600));
+    assert_null(version_fact_find(DC210, 22600)); /* those of PyTorch: its version is not known */
 }
 
+static void ranges_in_words(void **state)
+{
+    const struct version_fact since = {DC201, LIBRARY_TORCH, 20200, 0, "", ""},
+                              before = {DC201, LIBRARY_NCCL, 0, 22600, "", ""},
+                              between = {DC201, LIBRARY_NCCL, 22400, 23000, "", ""};
+    char text[VERSION_RANGE_BYTES];
+    (void)state;
+    assert_string_equal(version_fact_range(&since, text, sizeof text),
+                        "With PyTorch 2.2 and later");
+    assert_string_equal(version_fact_range(&before, text, sizeof text), "With NCCL before 2.26");
+    assert_string_equal(version_fact_range(&between, text, sizeof text),
+                        "With NCCL 2.24 and later, before 2.30");
+    assert_string_equal(version_fact_job(22809, text, sizeof text),
+                        "With NCCL 2.28.9, which the job has");
+}
+
+/* Each is about some versions, and names the document in the version in which it holds. */
 static void facts_of_a_code_do_not_overlap(void **state)
 {
     (void)state;
-    for (const struct version_fact *fact = version_fact_next(NULL); fact;
+    for (const struct version_fact *fact = version_fact_next(NULL), *other; fact;
          fact = version_fact_next(fact)) {
         assert_non_null(check_find(code_name(fact->code)));
+        assert_true(fact->since || fact->before);
         assert_true(!fact->before || fact->since < fact->before);
-        int first = fact->since ? fact->since : 1, last = fact->before ? fact->before - 1 : 99999;
-        assert_ptr_equal(version_fact_find(fact->code, first), fact);
-        assert_ptr_equal(version_fact_find(fact->code, last), fact);
+        assert_non_null(strpbrk(fact->source, "0123456789"));
+        for (other = version_fact_of_code(fact->code, fact); other;
+             other = version_fact_of_code(fact->code, other))
+            assert_true(other->library != fact->library ||
+                        (fact->before && other->since >= fact->before));
     }
 }
 
@@ -38,6 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_version_chooses_the_fact),
+        cmocka_unit_test(ranges_in_words),
         cmocka_unit_test(facts_of_a_code_do_not_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ const struct check check_buffer_device = {
                       "a tensor's device is not the group's."},
                      {"Tensors created on 'cuda' in a thread whose current device is 0.",
                       "The call's thread is not the main thread."}),
-    .source = "NCCL user guide, \"Data Pointers\"",
+    .source = "NCCL 2.29 user guide, \"Data Pointers\"",
     .example =
         "cudaSetDevice(1); cudaMalloc(&x, bytes);\ncudaSetDevice(0); ncclCommInitRank(&comm, n, "
         "id, rank);\nncclAllReduce(x, x, count, ncclFloat, ncclSum, comm, stream);\n",

@@ -61,7 +61,7 @@ const struct check check_buffer_overrun = {
         {"A buffer of another datatype: torch.empty(n) is float32, the collective is float64 or "
          "int64.",
          "The range is twice the allocation, and the counts are right."}),
-    .source = "NCCL user guide, \"Collective Communication Functions\": sizes of the buffers",
+    .source = "NCCL 2.29 user guide, \"Collective Communication Functions\": sizes of the buffers",
     .example = "cudaMalloc(&all, n * sizeof(float));                 /* room for one rank "
                "*/\nncclAllGather(x, all, n, ncclFloat, comm, stream);\n",
     .fix_c = "cudaMalloc(&all, nranks * n * sizeof(float));\n",

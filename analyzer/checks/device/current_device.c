@@ -114,7 +114,7 @@ const struct check check_current_device = {
             "whose creation was recorded. Copies, memsets, cudaStreamWaitEvent, "
             "cudaEventSynchronize and NCCL's calls work with any current device. If "
             "ncclCommInitRank used a wrong current device, that shows as DC405, DC401 or DC402.",
-    .source = "CUDA C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
     .example = "cudaSetDevice(1); cudaStreamCreate(&stream);\ncudaSetDevice(0); scale<<<grid, "
                "block, 0, stream>>>(x, n);      /* fails */\n",
     .fix_c = "cudaSetDevice(1); scale<<<grid, block, 0, stream>>>(x, n);\nif (cudaGetLastError() "

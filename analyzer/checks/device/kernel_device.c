@@ -89,7 +89,7 @@ const struct check check_kernel_device = {
         "custom kernels do not.\n\n"
         "It is certain for pointers that are parameters themselves, and possible for values inside "
         "of structures that look like such a pointer.",
-    .source = "CUDA C++ Programming Guide, \"Peer-to-Peer Memory Access\"",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Peer-to-Peer Memory Access\"",
     .example = "cudaSetDevice(0); cudaMalloc(&weights, bytes);\ncudaSetDevice(1); "
                "cudaMalloc(&input, bytes);\nconvolve<<<grid, block>>>(input, weights);\n",
     .fix_c = "cudaSetDevice(1); cudaMemcpyPeer(weights_here, 1, weights, 0, "

@@ -58,7 +58,7 @@ const struct check check_pageable_buffer = {
             "If the GPU can translate host addresses (cudaDevAttrPageableMemoryAccess: HMM, or ATS "
             "on Grace Hopper), it works, page fault by page fault; it is then a warning and only "
             "possible.",
-    .source = "NCCL user guide, \"Data Pointers\"",
+    .source = "NCCL 2.29 user guide, \"Data Pointers\"",
     .example = "float *x = malloc(n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, "
                "comm, stream);\n",
     .fix_c = "float *x; cudaMalloc((void **)&x, n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, "

@@ -96,9 +96,8 @@ const struct check check_shared_gpu = {
     .needs = LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, DC111),
     .title = "two ranks of one communicator use the same GPU",
-    .text = "Two members of a communicator were created on one GPU. NCCL refuses it (\"Duplicate "
-            "GPU detected\"), or hangs in old versions. From NCCL 2.30 it is allowed with "
-            "NCCL_MULTI_RANK_GPU_ENABLE=1, or with several MIG instances of one GPU.\n\n"
+    .text = "Two members of a communicator were created on one GPU. NCCL refuses it, or "
+            "hangs in old versions, unless it was allowed (By version, below).\n\n"
             "GPUs are compared by their UUID, otherwise by host and PCI address: two MIG instances "
             "are two devices. The finding is withdrawn if NCCL creates the communicator anyway "
             "(NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU).",
@@ -111,8 +110,7 @@ const struct check check_shared_gpu = {
                 "device, and index 1 does not exist or is another's.",
                 "The environment of two ranks ('ddpcheck doctor' in each)."},
                {"More processes than GPUs on the host.", "nproc_per_node against nvidia-smi -L."}),
-    .source = "NCCL user guide, \"Creating a Communicator\": one device for each rank; environment "
-              "variable NCCL_MULTI_RANK_GPU_ENABLE",
+    .source = "NCCL 2.29 user guide, \"Creating a Communicator\": one device for each rank",
     .example =
         "ncclCommInitRank(&comm, nranks, id, rank);           /* every rank on device 0 */\n",
     .fix_c = "cudaSetDevice(local_rank);\nncclCommInitRank(&comm, nranks, id, rank);\n",

@@ -55,7 +55,7 @@ const struct check check_stream_device = {
             "so it uses that device's default stream. But work that the program issues on another "
             "device's default stream is not ordered with it. Streams whose creation was not "
             "recorded are not checked.",
-    .source = "CUDA C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
     .example = "cudaStreamCreate(&stream);      /* device 0 is current */\ncudaSetDevice(1); "
                "ncclCommInitRank(&comm, n, id, rank);\nncclAllReduce(x, x, count, ncclFloat, "
                "ncclSum, comm, stream);\n",

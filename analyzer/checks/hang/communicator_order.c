@@ -301,9 +301,8 @@ const struct check check_communicator_order = {
             "them at once. If the first rank's GPU runs one of them and the second rank's GPU the "
             "other, both wait forever. NCCL's user guide, \"Using multiple NCCL communicators "
             "concurrently\", asks for operations to be submitted in the same order across ranks. "
-            "Up to NCCL 2.25 the program must also order them on each device (a stream or an event "
-            "between them). From 2.26 NCCL_LAUNCH_ORDER_IMPLICIT=1 (the default is 0) makes NCCL "
-            "do that in the order of the host's calls. Whether the hang happens depends on the "
+            "They must be ordered on each device as well, in the same order (By version, below). "
+            "Whether the hang happens depends on the "
             "size of the operations, on other kernels and on chance.\n\n"
             "It is always possible, never certain. It is wrong if something that ddpcheck can't "
             "see orders the two, for example a flag in host memory that a thread polls. Operations "
@@ -315,8 +314,7 @@ const struct check check_communicator_order = {
          "proves nothing."},
         {"An operation of one group issued by autograd's thread, another by the main thread.",
          "The two calls of one rank have different threads."}),
-    .source = "NCCL user guide, \"Using multiple NCCL communicators concurrently\", and "
-              "environment variable NCCL_LAUNCH_ORDER_IMPLICIT (since 2.26)",
+    .source = "NCCL 2.29 user guide, \"Using multiple NCCL communicators concurrently\"",
     .example = "if (rank % 2) {\n    ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, "
                "other_stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n} "
                "else {\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, stream);\n    "

@@ -27,7 +27,7 @@ const struct check check_early_exit = {
          "The operation that waits is not a gradient bucket."},
         {"Early stopping decided by each rank for itself.",
          "The rank left in the middle of an epoch."}),
-    .source = "PyTorch documentation, torch.distributed.algorithms.Join",
+    .source = "PyTorch 2.10 documentation, torch.distributed.algorithms.Join",
     .example = "for (int i = 0; i < batches_of(rank); i++)\n    ncclAllReduce(x, x, n, ncclFloat, "
                "ncclSum, comm, stream);\nncclCommDestroy(comm);\n",
     .fix_c =

@@ -99,8 +99,8 @@ const struct check check_exited_rank = {
         {"A time limit of the scheduler or a preemption (signal 15 on all ranks of a host).",
          "The scheduler's log; all ranks of one host end within a second.",
          {.signals = SIGN_SIGNAL(SIGTERM)}}),
-    .source = "NCCL user guide, \"Error handling and communicator abort\"; PyTorch documentation, "
-              "\"Error Propagation\" of torch.distributed.elastic",
+    .source = "NCCL 2.29 user guide, \"Error handling and communicator abort\"; PyTorch 2.10 "
+              "documentation, \"Error Propagation\" of torch.distributed.elastic",
     .example = "if (rank == 2)\n    abort();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
                "stream);\ncudaStreamSynchronize(stream);\n",
     .fix_c = "/* Find the error of that rank: its exit status, its log, its core file. NCCL does "

@@ -136,7 +136,7 @@ const struct check check_host_function = {
             "Host functions must not call CUDA (CUDA Runtime API, cudaLaunchHostFunc); most calls "
             "are refused there, those of NCCL are not. An event that was never recorded is not a "
             "cause: cudaEventSynchronize and cudaStreamWaitEvent treat it as completed.",
-    .source = "CUDA Runtime API, cudaLaunchHostFunc: a host function must not make CUDA calls",
+    .source = "CUDA 13.0 Runtime API, cudaLaunchHostFunc: a host function must not make CUDA calls",
     .example = "pthread_mutex_lock(&lock);\ncudaLaunchHostFunc(stream, count_batch, &lock);     /* "
                "takes the lock */\ncudaStreamSynchronize(stream);                      /* while "
                "this thread holds it */\npthread_mutex_unlock(&lock);\n",

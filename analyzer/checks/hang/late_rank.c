@@ -124,7 +124,7 @@ const struct check check_late_rank = {
         {"Compilation or autotuning on one rank (torch.compile, cuDNN benchmark, Triton).",
          "The late rank is in the compiler; it happens in the first steps, or after a new shape.",
          {.absent = SIGN_COMPILER}}),
-    .source = "PyTorch documentation, init_process_group: timeout, by default 10 minutes with NCCL",
+    .source = "PyTorch 2.10 documentation, torch.distributed.init_process_group: timeout",
     .example = "if (rank == 0)\n    evaluate(model);        /* for minutes, on this rank's GPU "
                "alone */\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, "
                "stream);\ncudaStreamSynchronize(stream);\n",

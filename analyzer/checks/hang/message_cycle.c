@@ -24,7 +24,7 @@ const struct check check_message_cycle = {
         {"A pipeline schedule whose neighbours disagree about the order of forward sends and "
          "backward receives.",
          "One step is a send, the next a receive, of different micro-batches."}),
-    .source = "NCCL user guide, \"Point-to-point communication\" and \"Group Calls\"",
+    .source = "NCCL 2.29 user guide, \"Point-to-point communication\" and \"Group Calls\"",
     .example = "ncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, stream);     /* all ranks send "
                "first */\nncclRecv(y, n, ncclFloat, (rank + ranks - 1) % ranks, comm, stream);\n",
     .fix_c = "ncclGroupStart();\nncclSend(x, n, ncclFloat, (rank + 1) % ranks, comm, "

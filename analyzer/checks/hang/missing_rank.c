@@ -53,7 +53,7 @@ const struct check check_missing_rank = {
          "progress.",
          "The kernel's log (dmesg: NVRM: Xid), the interface's error counters; NCCL_DEBUG=INFO "
          "shows retries."}),
-    .source = "NCCL user guide, \"Collective Operations\"; PyTorch documentation, \"Flight "
+    .source = "NCCL 2.29 user guide, \"Collective Operations\"; PyTorch 2.5 tutorial, \"Flight "
               "Recorder for Debugging Stuck Jobs\"",
     .example = "if (rank != 3)\n    ncclAllReduce(flag, flag, 1, ncclFloat, ncclSum, control, "
                "stream);   /* a barrier, but not for rank 3 */\ncudaStreamSynchronize(stream);\n",

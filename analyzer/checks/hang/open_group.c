@@ -115,7 +115,7 @@ const struct check check_open_group = {
             "group: nothing is wrong if it waits again afterwards.\n\n"
             "Usual causes: a return, an exception or a continue between the two calls; more starts "
             "than ends.",
-    .source = "NCCL user guide, \"Group Calls\"",
+    .source = "NCCL 2.29 user guide, \"Group Calls\"",
     .example = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nif "
                "(rank == 1)\n    return;                             /* without ncclGroupEnd "
                "*/\nncclGroupEnd();\ncudaStreamSynchronize(stream);\n",

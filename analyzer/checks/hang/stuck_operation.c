@@ -44,7 +44,8 @@ const struct check check_stuck_operation = {
          "Which kernels were launched before the operation (the rank's timeline)."},
         {"In imported logs: a mismatch that the log does not show (datatypes, roots, operators).",
          "Flight Recorder dumps, or a run under ddpcheck."}),
-    .source = "NCCL user guide, \"Troubleshooting\"; PyTorch's ProcessGroupNCCL watchdog",
+    .source = "NCCL 2.29 user guide, \"Troubleshooting\"; PyTorch 2.10 source, "
+              "torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp (watchdog)",
     .example = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);     /* on every rank */\n"
                "cudaStreamSynchronize(stream);\nread_next_batch();      /* from a server that does "
                "not answer */\n",

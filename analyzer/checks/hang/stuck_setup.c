@@ -65,8 +65,8 @@ const struct check check_stuck_setup = {
          "df /dev/shm; NCCL_DEBUG=WARN names the file."},
         {"Different NCCL versions on the hosts.",
          "The first line of NCCL_DEBUG=VERSION on each rank."}),
-    .source = "NCCL user guide, \"Creating a Communicator\" and \"Troubleshooting\" (networking, "
-              "shared memory)",
+    .source = "NCCL 2.29 user guide, \"Creating a Communicator\" and \"Troubleshooting\" "
+              "(networking, shared memory)",
     .example = "if (rank != 3)\n    ncclCommInitRank(&comm, 4, id, rank);\n",
     .fix_c = "ncclCommInitRank(&comm, 4, id, rank);        /* on all four */\n",
     .fix_torch =

@@ -292,7 +292,7 @@ const struct check check_wait_cycle = {
                {"One order on the host, but CUDA_DEVICE_MAX_CONNECTIONS=1 or a stream shared by "
                 "both groups puts unrelated work between them.",
                 "The steps name one stream for operations of both communicators."}),
-    .source = "NCCL user guide, \"Using multiple NCCL communicators concurrently\"",
+    .source = "NCCL 2.29 user guide, \"Using multiple NCCL communicators concurrently\"",
     .example =
         "if (rank % 2) {         /* both on one stream */\n    ncclAllReduce(b, b, n, ncclFloat, "
         "ncclSum, second, stream);\n    ncclAllReduce(a, a, n, ncclFloat, ncclSum, first, "

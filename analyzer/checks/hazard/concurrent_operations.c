@@ -77,7 +77,7 @@ const struct check check_concurrent_operations = {
             "not reported for work around waits for events whose record was not seen, around the "
             "default stream while there are unknown streams, and after records of the process were "
             "lost (DC901). --certain hides the possible ones.",
-    .source = "NCCL user guide, \"CUDA Stream Semantics\" and \"Group Calls\"",
+    .source = "NCCL 2.29 user guide, \"CUDA Stream Semantics\" and \"Group Calls\"",
     .example = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
                "first);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);       /* "
                "while part is still being written */\n",

@@ -96,7 +96,7 @@ const struct check check_different_results = {
         {"A buffer that is freed and reused too early.", "DC306 beside it."},
         {"Faulty memory or a faulty link.", "Always the same rank, no other finding: nvidia-smi -q "
                                             "-d ECC, dcgmi diag -r 3, the switch's counters."}),
-    .source = "NCCL's maintainers, github.com/NVIDIA/nccl issues 434, 855 and 1497",
+    .source = "github.com/NVIDIA/nccl issues 434, 855 and 1497: answers of NCCL's maintainers",
     .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
                "communication);\nzero<<<grid, block, 0, compute>>>(gradients, n);     /* rank 1: "
                "while the AllReduce runs */\n",

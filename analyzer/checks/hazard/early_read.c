@@ -69,8 +69,8 @@ const struct check check_early_read = {
                 "The reader is the default stream: it does not wait for non-blocking streams."},
                {"An event recorded before the operation.",
                 "The reading stream waits for an event, and the finding is still reported."}),
-    .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL user guide, "
-              "\"CUDA Stream Semantics\"",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL 2.29 "
+              "user guide, \"CUDA Stream Semantics\"",
     .example = "ncclAllReduce(loss, loss, 1, ncclFloat, ncclAvg, comm, "
                "communication);\ncudaMemcpyAsync(&shown, loss, sizeof shown, "
                "cudaMemcpyDeviceToHost, compute);      /* may be this rank's own */\n",

@@ -82,8 +82,8 @@ const struct check check_early_start = {
         {"A tensor that was allocated and filled on the current stream, then reduced within `with "
          "torch.cuda.stream(...)`.",
          "The fill's line is just before the with block."}),
-    .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; CUDA Runtime "
-              "API, \"API synchronization behavior\" (memset)",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Asynchronous Concurrent Execution\"; CUDA 13.0 "
+              "Runtime API, \"API synchronization behavior\" (memset)",
     .example =
         "backward<<<grid, block, 0, compute>>>(gradients);\nncclAllReduce(gradients, gradients, n, "
         "ncclFloat, ncclAvg, comm, communication);       /* waits for nothing */\n",

@@ -242,7 +242,7 @@ const struct check check_in_place_write = {
         "marks: ddptrain does, and docs/nvtx.md shows how to do it in PyTorch. The finding is as "
         "correct as those marks. A program that does not name the saved version at the use is not "
         "checked after records were lost (DC901).",
-    .source = "PyTorch documentation, \"Autograd mechanics\", In-place correctness checks",
+    .source = "PyTorch 2.10 documentation, \"Autograd mechanics\", In-place correctness checks",
     .example =
         "y = sigmoid(x);                          /* saves y, its result, for its backward */\n"
         "leaky_relu_in_place(y, 0.2f);            /* destroys it */\n"

@@ -134,7 +134,7 @@ const struct check check_overlapping_buffers = {
             "It is certain: counts, datatype, rank and addresses are those of the call. Equal "
             "buffers of an AlltoAll are possible: NCCL documents no in-place form for it, but does "
             "not explicitly forbid it (RCCL does).",
-    .source = "NCCL user guide, \"In-place Operations\"",
+    .source = "NCCL 2.29 user guide, \"In-place Operations\"",
     .example = "ncclAllGather(all + local_rank * n, all, n, ncclFloat, comm, stream);     /* must "
                "be the rank in comm */\n",
     .fix_c = "int rank;\nncclCommUserRank(comm, &rank);\nncclAllGather(all + rank * n, all, n, "

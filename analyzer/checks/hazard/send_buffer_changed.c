@@ -64,8 +64,8 @@ const struct check check_send_buffer_changed = {
         "operation's stream comes after the second hash. Buffers that the operation, or another "
         "one of its group, writes to (in-place calls) are not checked; a write that changes "
         "nothing is not seen.",
-    .source = "NCCL user guide, \"CUDA Stream Semantics\": buffers belong to the operation until "
-              "it is done",
+    .source = "NCCL 2.29 user guide, \"CUDA Stream Semantics\": buffers belong to the operation "
+              "until it is done",
     .example = "ncclAllReduce(gradients, sum, n, ncclFloat, ncclSum, comm, "
                "communication);\nbackward<<<grid, block, 0, compute>>>(gradients, n);     /* fills "
                "them again */\n",

@@ -111,7 +111,7 @@ const struct check check_uninitialized_read = {
             "that was stored in memory, and kernels of libraries with their own CUDA runtime are "
             "not seen. Memory that another process can access (IPC), that peers or the host can "
             "write, and work of graphs that were captured before ddpcheck recorded, are left out.",
-    .source = "CUDA Runtime API, cudaMalloc: memory is not cleared",
+    .source = "CUDA 13.0 Runtime API, cudaMalloc: memory is not cleared",
     .example = "cudaMalloc(&flag, sizeof *flag);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, "
                "comm, stream);\n",
     .fix_c = "cudaMalloc(&flag, sizeof *flag);\ncudaMemsetAsync(flag, 0, sizeof *flag, "

@@ -273,8 +273,9 @@ const struct check check_use_after_free = {
          "The free is the allocator's or a cudaFreeAsync on the stream that allocated it."},
         {"Destroying a stream or a communicator in the middle of an error path.",
          "The line of the free is in cleanup code."}),
-    .source = "CUDA Runtime API, cudaFree, cudaFreeAsync and \"Stream Ordered Memory Allocator\"; "
-              "PyTorch documentation, torch.Tensor.record_stream",
+    .source = "CUDA 13.0 Runtime API, cudaFree and cudaFreeAsync; CUDA 13.0 C++ Programming Guide, "
+              "\"Stream Ordered Memory Allocator\"; PyTorch 2.10 documentation, "
+              "torch.Tensor.record_stream",
     .example = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
                "communication);\ncudaFreeAsync(bucket, compute);      /* compute does not wait for "
                "communication */\n",

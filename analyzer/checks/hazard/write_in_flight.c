@@ -81,8 +81,8 @@ const struct check check_write_in_flight = {
          "The write is on another stream; add wait_stream or an event behind the operation."},
         {"An event recorded before the operation instead of behind it.",
          "The stream of the write waits for an event, and the finding is still reported."}),
-    .source = "CUDA C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL user guide, "
-              "\"CUDA Stream Semantics\"",
+    .source = "CUDA 13.0 C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL 2.29 "
+              "user guide, \"CUDA Stream Semantics\"",
     .example = "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclAvg, comm, "
                "communication);\nclip<<<grid, block, 0, compute>>>(n, limit, gradients);      /* "
                "while the AllReduce runs */\n",

@@ -264,8 +264,8 @@ const struct check check_different_buckets = {
          "PyTorch's DDP broadcasts rank 0's order after the first iteration.",
          "The first iteration is right, or the order changes from step to step."}),
     .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "
-              "Training\", VLDB 2020, section 3.2.3; PyTorch documentation, \"Distributed Data "
-              "Parallel\", Internal Design",
+              "Training\", VLDB 2020, section 3.2.3; PyTorch 2.10 documentation, \"Distributed "
+              "Data Parallel\", Internal Design",
     .example = "size_t cap = rank == 0 ? 25 << 20 : 10 << 20;   /* another bucket size "
                "*/\nreduce_in_buckets(gradients, cap, comm, stream);\n",
     .fix_c = "reduce_in_buckets(gradients, 25 << 20, comm, stream);\n",

@@ -167,8 +167,9 @@ const struct check check_different_counts = {
                       "for a skipped call (DC101, DC201)."},
                      {"A count in bytes on one rank and in elements on another.",
                       "One count is the other times the size of the datatype."}),
-    .source = "NCCL user guide, \"Collective Operations\": the same count on every rank; "
-              "\"Collective Communication Functions\" for what the count means in each call",
+    .source =
+        "NCCL 2.29 user guide, \"Collective Operations\": the same count on every rank; NCCL 2.29 "
+        "user guide, \"Collective Communication Functions\": what the count means in each call",
     .example = "size_t n = batch_of(rank);       /* the last batch is smaller on one rank "
                "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "size_t n = batch_max;            /* pad to one size */\nncclAllReduce(x, x, n, "

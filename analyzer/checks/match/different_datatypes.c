@@ -27,7 +27,7 @@ const struct check check_different_datatypes = {
                      {"A metric that is an integer on one rank and a float on another (the empty "
                       "case of a branch).",
                       "The operation is small and is not a gradient bucket."}),
-    .source = "NCCL user guide, \"Collective Operations\": the same datatype on every rank",
+    .source = "NCCL 2.29 user guide, \"Collective Operations\": the same datatype on every rank",
     .example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, "
                "ncclSum, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",

@@ -19,7 +19,7 @@ const struct check check_different_groups = {
             "It shows as a hang or as wrong results. A group on one rank against single calls on "
             "another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
             "It can be wrong only if records were lost (DC901).",
-    .source = "NCCL user guide, \"Group Calls\"",
+    .source = "NCCL 2.29 user guide, \"Group Calls\"",
     .example = "ncclGroupStart();\nncclAllReduce(rank ? a : b, rank ? a : b, rank ? na : nb, "
                "ncclFloat, ncclSum, comm, stream);\nncclAllReduce(rank ? b : a, rank ? b : a, rank "
                "? nb : na, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",

@@ -104,8 +104,8 @@ const struct check check_different_messages = {
                 "another of the peer.",
                 "The next message of one side has the other's count."},
                {"Autocast on one stage only.", "The counts are equal and the datatypes differ."}),
-    .source = "NCCL user guide, \"Point-to-point communication\": ncclSend needs an ncclRecv with "
-              "the same datatype and count on the peer",
+    .source = "NCCL 2.29 user guide, \"Point-to-point communication\": ncclSend needs an ncclRecv "
+              "with the same datatype and count on the peer",
     .example = "if (rank == 0) ncclSend(x, 1024, ncclFloat, 1, comm, stream);\nelse           "
                "ncclRecv(x, 512, ncclFloat, 0, comm, stream);\n",
     .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nelse           "

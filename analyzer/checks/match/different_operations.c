@@ -357,7 +357,8 @@ const struct check check_different_operations = {
          "TORCH_LOGS=recompiles shows a line on one rank only."},
         {"Two threads that issue on one communicator without a lock.",
          "The sides were called by different threads, and another run has other pairs."}),
-    .source = "NCCL user guide, \"Collective Operations\": every rank has to make the same call",
+    .source =
+        "NCCL 2.29 user guide, \"Collective Operations\": every rank has to make the same call",
     .example = "if (rank == 0)\n    ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\nelse\n    "
                "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);   /* the same call on "

@@ -16,7 +16,7 @@ const struct check check_different_operators = {
             "It shows as wrong results that differ from run to run; seldom as a hang. Operators of "
             "ncclRedOpCreatePreMulSum are not compared with each other: NCCL makes them locally, "
             "so their handles and scalars may differ between ranks.",
-    .source = "NCCL user guide, \"Collective Communication Functions\"; nccl.h on "
+    .source = "NCCL 2.29 user guide, \"Collective Communication Functions\"; NCCL 2.28 nccl.h, "
               "ncclRedOpCreatePreMulSum: operators are local to a communicator's rank",
     .example = "ncclAllReduce(x, x, n, ncclFloat, rank ? ncclSum : ncclAvg, comm, stream);\n",
     .fix_c = "ncclAllReduce(x, x, n, ncclFloat, ncclAvg, comm, stream);\n",

@@ -23,7 +23,7 @@ const struct check check_different_roots = {
         {"A root that is computed from local data: the rank with the best metric, the one that has "
          "the checkpoint.",
          "The value differs between ranks: reduce it first, then use the result on all of them."}),
-    .source = "NCCL user guide, \"Collective Communication Functions\": root is a rank of the "
+    .source = "NCCL 2.29 user guide, \"Collective Communication Functions\": root is a rank of the "
               "communicator, the same in every call of the operation",
     .example = "ncclBroadcast(x, x, n, ncclFloat, rank, comm, stream);      /* each rank names "
                "itself */\n",

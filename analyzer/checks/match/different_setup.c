@@ -360,7 +360,7 @@ const struct check check_different_setup = {
          "doctor' shows the variables."},
         {"Jobs that share a rendezvous address or id.",
          "More processes than ranks use one ncclUniqueId."}),
-    .source = "NCCL user guide, \"Creating a Communicator\"; PyTorch documentation, "
+    .source = "NCCL 2.29 user guide, \"Creating a Communicator\"; PyTorch 2.10 documentation, "
               "torch.distributed.new_group: all processes of the default group must call it",
     .example = "ncclCommInitRank(&comm, rank == 3 ? 5 : 4, id, rank);\n",
     .fix_c = "ncclCommInitRank(&comm, nranks, id, rank);       /* nranks and rank from one source "

@@ -277,7 +277,7 @@ const struct check check_invalid_call = {
         "for another reason than their arguments (a system, CUDA or remote error), and "
         "registrations, which a system may not support, are reported at the end, and only if no "
         "other error concerns the process. They are warnings if the process exited with status 0.",
-    .source = "nccl.h of NCCL 2.28, the comment of each function; NCCL user guide, \"Error "
+    .source = "NCCL 2.28 nccl.h, the comment of each function; NCCL 2.29 user guide, \"Error "
               "handling and communicator abort\"",
     .example = "ncclCommFinalize(comm);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream); "
                "  /* too late */\n",

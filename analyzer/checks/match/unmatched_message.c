@@ -245,7 +245,7 @@ const struct check check_unmatched_message = {
          "The lonely message has few elements or none."},
         {"A neighbour computed past the end of the chain.",
          "The peer is rank -1, or is not a rank of the communicator."}),
-    .source = "NCCL user guide, \"Point-to-point communication\"",
+    .source = "NCCL 2.29 user guide, \"Point-to-point communication\"",
     .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "
                "receives */\n",
     .fix_c = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);\nif (rank == 1) "

@@ -58,7 +58,8 @@ const struct check check_no_overlap = {
         "loss.backward(), one bucket for everything, a hook that waits for the last gradient.\n\n"
         "Backward passes come from NVTX ranges, so the program must have some. If the reductions "
         "depend on all gradients (clipping by the global norm before them), nothing can be gained.",
-    .source = "Li et al., VLDB 2020, section 3.2.3 (overlapping computation with communication)",
+    .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "
+              "Training\", VLDB 2020, section 3.2.3 (overlapping computation with communication)",
     .example = "backward(loss);\nfor (int b = 0; b < buckets; b++)\n    ncclAllReduce(bucket[b], "
                "bucket[b], count[b], ncclFloat, ncclAvg, comm, communication);\n",
     .fix_c = "/* in the hook of the last gradient of bucket b, while backward goes on: "

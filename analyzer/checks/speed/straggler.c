@@ -181,7 +181,7 @@ const struct check check_straggler = {
                       "All ranks of one host are late."},
                      {"A GPU with a lower clock (heat, power limit) or a link that fell back.",
                       "nvidia-smi -q -d CLOCK,PERFORMANCE on that host; nvidia-smi topo -m."}),
-    .source = "measured by ddpcheck; the rule is that of check_straggler in the source",
+    .source = "ddpcheck: measured, no rule of a library",
     .example = "if (rank == 0)\n    write_samples();             /* 50 ms in every iteration "
                "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_c = "if (rank == 0)\n    hand_samples_to_a_thread();\nncclAllReduce(x, x, n, ncclFloat, "

@@ -104,7 +104,7 @@ const struct check check_different_micro_steps = {
          "The sides reduce after different micro-steps."},
         {"An incomplete last group of micro-batches.", "Only the last iteration of an epoch."},
         {"no_sync() forgotten.", "All ranks reduce in every micro-step."}),
-    .source = "PyTorch documentation, DistributedDataParallel.no_sync",
+    .source = "PyTorch 2.10 documentation, DistributedDataParallel.no_sync",
     .example =
         "for (int micro = 0; micro < 4; micro++) {\n    backward(micro);\n    "
         "ncclAllReduce(gradients, gradients, n, ncclFloat, ncclSum, comm, stream);\n}\nstep();\n",

@@ -142,8 +142,8 @@ const struct check check_different_parameters = {
          "Only some names differ, and they belong to one branch."},
         {"Random initialization with a seed per rank in a job that does not broadcast.",
          "All parameters differ at the first comparison."}),
-    .source = "PyTorch documentation, \"Distributed Data Parallel\", Internal Design (parameters "
-              "are broadcast when the module is created)",
+    .source = "PyTorch 2.10 documentation, \"Distributed Data Parallel\", Internal Design "
+              "(parameters are broadcast when the module is created)",
     .example =
         "step(parameters, gradients, stream);            /* rank 2 skipped it: it saw an overflow "
         "*/\nddpcheck_hash(\"parameters\", parameters, n * sizeof(float), comm, stream);\n",

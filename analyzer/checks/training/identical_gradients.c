@@ -217,7 +217,7 @@ const struct check check_identical_gradients = {
                       "type(loader.sampler) at run time."},
                      {"One seed for all ranks in a random sampler of your own.",
                       "The first batch's hash is equal on all ranks."}),
-    .source = "PyTorch documentation, torch.utils.data.distributed.DistributedSampler and "
+    .source = "PyTorch 2.10 documentation, torch.utils.data.distributed.DistributedSampler and "
               "IterableDataset",
     .example = "sample = shuffled[step];                /* the same on every rank "
                "*/\ngradients_of(sample, gradients, stream);\nncclAllReduce(gradients, gradients, "

@@ -162,7 +162,7 @@ const struct check check_incomplete_iteration = {
                 "makes it legal. Without it they can drift silently, too."},
                {"Two forward passes before one backward, or parameters used outside of forward.",
                 "PyTorch's own 'Expected to have finished reduction' appears on a rank."}),
-    .source = "PyTorch documentation, torch.nn.parallel.DistributedDataParallel "
+    .source = "PyTorch 2.10 documentation, torch.nn.parallel.DistributedDataParallel "
               "(find_unused_parameters, uneven inputs)",
     .example = "if (loss_is_finite)          /* on one rank only */\n    "
                "backward_and_reduce(model, comm);\n",

@@ -60,8 +60,8 @@ const struct check check_model_order = {
             "\"discriminator reduce\"). It is reported when both sides have reached the other's "
             "model as well, in the same iteration. It is certain if the calls themselves do not "
             "match, otherwise possible: the names could be wrong.",
-    .source = "PyTorch documentation, \"Distributed Data Parallel\", Internal Design; NCCL user "
-              "guide, \"Using multiple NCCL communicators concurrently\"",
+    .source = "PyTorch 2.10 documentation, \"Distributed Data Parallel\", Internal Design; NCCL "
+              "2.29 user guide, \"Using multiple NCCL communicators concurrently\"",
     .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "
                "discriminator : generator, comm);\n",
     .fix_c = "reduce(generator, comm);         /* in one order on every rank: */\n"

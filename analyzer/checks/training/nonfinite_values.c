@@ -191,8 +191,8 @@ const struct check check_nonfinite_values = {
                       "All ranks in the same step; the loss grew before."},
                      {"Uninitialized memory (torch.empty, a receive buffer that was never filled).",
                       "DC310 beside it; the fault is there from the first step."}),
-    .source = "PyTorch documentation, \"Automatic Mixed Precision examples\"; environment variable "
-              "TORCH_NCCL_NAN_CHECK",
+    .source = "PyTorch 2.10 documentation, \"Automatic Mixed Precision examples\"; PyTorch 2.10 "
+              "documentation, \"ProcessGroupNCCL Environment Variables\" (TORCH_NCCL_NAN_CHECK)",
     .example = "if (loss_is_bad_on_this_rank)           /* log(0) on one rank's sample */\n    "
                "gradient[0] = NAN;\nncclAllReduce(gradient, gradient, n, ncclFloat, ncclSum, comm, "
                "stream);\n",

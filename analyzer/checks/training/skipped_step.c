@@ -156,8 +156,8 @@ const struct check check_skipped_step = {
                {"Gradients checked before the reduction, or a step skipped because of a local NaN "
                 "or a local norm.",
                 "The condition around optimizer.step(): reduce it with MAX first."}),
-    .source = "PyTorch documentation, \"Automatic Mixed Precision examples\"; "
-              "torch.distributed.fsdp.sharded_grad_scaler",
+    .source = "PyTorch 2.10 documentation, \"Automatic Mixed Precision examples\"; PyTorch 2.10 "
+              "source, torch/distributed/fsdp/sharded_grad_scaler.py",
     .example =
         "if (!overflow_here)          /* another answer on each rank */\n    step(optimizer);\n",
     .fix_c = "ncclAllReduce(&overflow_here, &overflow, 1, ncclInt32, ncclMax, comm, stream);\nif "

@@ -10,12 +10,14 @@ static void kind_differs(struct rank *me)
 {
     float *metric = suite_floats(COUNT);
 
-#ifndef TWIN
+#ifdef TWIN
+    NCCL(ncclAllReduce(metric, metric, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+#else
     if (me->rank == 3)
         NCCL(ncclReduce(metric, metric, COUNT, ncclFloat32, ncclSum, 0, me->comm, me->stream));     /* here */
     else
-#endif
         NCCL(ncclAllReduce(metric, metric, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+#endif
     CUDA(cudaStreamSynchronize(me->stream));
 }
 
