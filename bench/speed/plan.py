@@ -48,8 +48,10 @@ def choose_model(job, draw):
     job.unoverlapped = False
 
 
-def tables(job, draw):
+def tables(job):
     """The noise of kernels, hosts, networks and batches, as factors."""
+    draw = random.Random(job.seed + 700001)
+
     def table(sigma, tail=0.0, heaviest=1.0):
         return [draw.lognormvariate(0, sigma) * (1 + draw.random() ** 3 * heaviest if draw.random() < tail else 1)
                 for _ in range(NOISE)]
@@ -66,7 +68,6 @@ def choose_noise(job, draw):
     job.spread = draw.choice((0.001, 0.003, 0.006))
     job.variable = draw.random() < 0.12
     job.warm_up, job.warm_up_factor = (draw.randint(1, 3), draw.uniform(1.5, 4)) if draw.random() < 0.3 else (0, 1.0)
-    tables(job, draw)
 
 
 def choose_knowledge(job, draw):
@@ -153,7 +154,7 @@ def unoverlapped(job, draw):
 KINDS = {
     "slow-host": (slow_host, 5, False), "slow-device": (slow_device, 4, False), "throttle-after": (throttle_after, 2, True),
     "more-work": (more_work, 4, False), "slow-link": (slow_link, 4, False), "slow-since": (slow_since, 3, True),
-    "pause": (pause, 3, False), "small-operations": (small_operations, 1, False), "unoverlapped": (unoverlapped, 1, False),
+    "pause": (pause, 3, False), "small-operations": (small_operations, 6, False), "unoverlapped": (unoverlapped, 6, False),
 }
 
 
@@ -211,12 +212,19 @@ def search(job, cause, seconds):
         amount = (low + high) / 2 if high else amount * min(4.0, 1.2 * (aim - seconds) / max(took - seconds, 0.05 * seconds))
 
 
-def plan(seed):
-    """The job of a seed."""
+def choose(seed):
+    """The job of a seed, without what takes long: its tables of noise and how large its causes have to be."""
     draw = random.Random(seed)
     job = Job(seed)
-    for choose in (choose_grid, choose_model, choose_noise, choose_knowledge, choose_causes):
-        choose(job, draw)
+    for what in (choose_grid, choose_model, choose_noise, choose_knowledge, choose_causes):
+        what(job, draw)
+    return job
+
+
+def plan(seed):
+    """The job of a seed."""
+    job = choose(seed)
+    tables(job)
     for cause in job.causes:
         calibrate(job, cause)
     return job

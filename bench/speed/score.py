@@ -1,0 +1,202 @@
+"""Measures how much of what slows the made-up jobs ddpcheck finds: precision and recall of rank, kind and share.
+
+    score.py BUILD SEEDS [--jobs FOLDER] [--results FILE] [--list]
+
+    SEEDS            1-500 to tune with, 501-1000 to measure with
+    --jobs FOLDER    where generate.py wrote jobs; those that it lacks are generated, and removed afterwards
+    --results FILE   writes what was found in each job, as JSON lines
+    --list           lists what was missed or wrong
+
+What counts as right is in README.md."""
+
+import argparse
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from generate import generate, seeds
+
+RANK_CODES = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
+NOTE_CODES = ("DC602", "DC603")
+NEEDED, LEAST = 0.10, 0.03      # shares: of what has to be found, and of what may be
+PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+def rank_set(text):
+    """"0-2,5" -> {0, 1, 2, 5}"""
+    found = set()
+    for first, last in re.findall(r"(\d+)(?:-(\d+))?", text or ""):
+        found.update(range(int(first), int(last or first) + 1))
+    return found
+
+
+def findings_of(lines):
+    """The findings of section 6 in what `ddpcheck report --json` printed: code, the ranks that cause it (the first side's), share."""
+    found = []
+    for line in lines:
+        record = json.loads(line)
+        if record["schema"].startswith("ddpcheck.finding/") and record["code"] in RANK_CODES + NOTE_CODES:
+            percent = PERCENT.search(record["what"])
+            sides = record["sides"]
+            found.append({"code": record["code"], "ranks": sorted(rank_set(sides[0]["ranks"] if sides else record["ranks"])),
+                          "share": float(percent.group(1)) / 100 if percent else None, "what": record["what"]})
+    return found
+
+
+def names(cause, finding):
+    """The finding names ranks of the cause, and none that have nothing to do with it."""
+    ranks, allowed = set(finding["ranks"]), set(cause["ranks"]) | set(cause["visible"])
+    return bool(ranks & set(cause["ranks"])) and ranks <= allowed
+
+
+def has_reason(truth, finding):
+    """Something in the job is as the finding reports: where, or, of slower iterations, that they became slower."""
+    return any(names(cause, finding) or finding["code"] == "DC607" and cause["since"] for cause in truth["causes"])
+
+
+def judge_cause(cause, findings):
+    """Whether at least half of its ranks are named, and whether the findings that name them have its kind and share."""
+    named = [finding for finding in findings if finding["code"] in RANK_CODES + NOTE_CODES and names(cause, finding)]
+    covered = set().union(*(finding["ranks"] for finding in named)) if named else set()
+    rank = len(covered & set(cause["ranks"])) * 2 >= len(cause["ranks"]) if cause["kind"] != "slow-link" else bool(named)
+    kind = [finding for finding in named if finding["code"] in cause["accepted"]]
+    shares = [finding["share"] for finding in kind if finding["share"] is not None]
+    near = any(abs(share - cause["share"]) <= max(0.03, 0.3 * cause["share"]) for share in shares)
+    return {"found rank": rank and bool(named), "found kind": rank and bool(kind), "found share": near}
+
+
+def judge(truth, findings):
+    """What a report found of a job's causes, and what it reported that is none."""
+    causes = [{**cause, **judge_cause(cause, findings)} for cause in truth["causes"]]
+    ranked = [finding for finding in findings if finding["code"] in RANK_CODES]
+    wrong = [finding for finding in ranked if not has_reason(truth, finding)]
+    return {"truth": truth, "causes": causes, "findings": findings, "reported": len(ranked), "wrong": len(wrong)}
+
+
+def run(command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=1800)
+    if done.returncode not in (0, 1, 3):
+        raise RuntimeError("%s: status %d: %s" % (" ".join(command), done.returncode, done.stderr.strip()[-500:]))
+    return done.stdout
+
+
+def score(task):
+    """Imports a job and judges its report."""
+    tool, seed, folder = task
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-speed-") as own:
+        place = os.path.join(folder or own, "%04d" % seed)
+        if not os.path.exists(os.path.join(place, "truth.json")):
+            generate(own, seed)
+            place = os.path.join(own, "%04d" % seed)
+        with open(os.path.join(place, "truth.json"), encoding="utf-8") as file:
+            truth = json.load(file)
+        timeline = next(name for name in sorted(os.listdir(place)) if name.startswith("timeline."))
+        database = os.path.join(own, "job.db")
+        run([tool, "import", "--format", "timeline", "-o", database, os.path.join(place, timeline)])
+        return judge(truth, findings_of(run([tool, "report", "--json", database]).splitlines()))
+
+
+def percent(part, whole):
+    return "%5.1f %% of %4d" % (100 * part / whole, whole) if whole else "      -       "
+
+
+def needed(outcomes):
+    """The causes that have to be found; how the program is written (notes) is in a row of its own."""
+    return [cause for outcome in outcomes for cause in outcome["causes"] if cause["share"] >= NEEDED and cause["code"] in RANK_CODES]
+
+
+def row(label, outcomes, causes):
+    reported = sum(outcome["reported"] for outcome in outcomes)
+    right = reported - sum(outcome["wrong"] for outcome in outcomes)
+    return "%-24s %s  %s  %s  %s" % (label, *(percent(sum(cause["found " + name] for cause in causes), len(causes))
+                                             for name in ("rank", "kind", "share")), percent(right, reported))
+
+
+def size(outcome):
+    ranks = outcome["truth"]["ranks"]
+    return "%4d and more ranks" % next(least for least in (4096, 1024, 256, 32, 8, 0) if ranks >= least)
+
+
+def groups(outcomes):
+    """(title, {label: outcomes}) of the tables that show one property of a job."""
+    for title, label in (("causes", lambda outcome: "%d" % len(outcome["causes"])), ("ranks", size),
+                         ("noise", lambda outcome: outcome["truth"]["noise"]),
+                         ("kernels recorded", lambda outcome: str(outcome["truth"]["has"]["kernels"]))):
+        table = {}
+        for outcome in outcomes:
+            table.setdefault(label(outcome), []).append(outcome)
+        yield title, table
+
+
+def show_tables(outcomes):
+    head = "%-24s %-15s %-15s %-15s %-15s" % ("", "rank found", "kind right", "share near", "findings right")
+    print(head + "\n" + row("all", outcomes, needed(outcomes)))
+    for title, table in groups(outcomes):
+        print("\nby %s:" % title)
+        for label in sorted(table):
+            print(row("  " + label, table[label], needed(table[label])))
+    print("\nby kind, causes of %d %% and more:" % (100 * NEEDED))
+    every = [cause for outcome in outcomes for cause in outcome["causes"]]
+    for kind in sorted({cause["kind"] for cause in every}):
+        print(row("  " + kind, [], [cause for cause in every if cause["kind"] == kind and cause["share"] >= NEEDED]))
+    print("\nsmaller causes:")
+    for low, high in ((0.05, NEEDED), (LEAST, 0.05), (0.0, LEAST)):
+        print(row("  %g to %g %%" % (100 * low, 100 * high), [], [cause for cause in every if low <= cause["share"] < high]))
+
+
+def show_aims(outcomes):
+    """The figures that the project aims at."""
+    clean = [outcome for outcome in outcomes if not outcome["causes"]]
+    print("\nclean jobs without a finding   %s   (aim: 99.5 %%)" % percent(sum(not one["reported"] for one in clean), len(clean)))
+    for label, count, aim in (("rank, one cause", lambda one: one == 1, 99), ("rank, several", lambda one: one > 1, 95)):
+        causes = needed([outcome for outcome in outcomes if count(len(outcome["causes"]))])
+        print("%-30s %s   (aim: %d %%)" % (label, percent(sum(cause["found rank"] for cause in causes), len(causes)), aim))
+    causes = needed(outcomes)
+    print("%-30s %s   (aim: 95 %%)" % ("kind", percent(sum(cause["found kind"] for cause in causes), len(causes))))
+
+
+def show_misses(outcomes):
+    for outcome in sorted(outcomes, key=lambda one: one["truth"]["seed"]):
+        missed = [cause for cause in needed([outcome]) if not (cause["found rank"] and cause["found kind"])]
+        if missed or outcome["wrong"]:
+            truth = outcome["truth"]
+            print("\n%d: %s, %d ranks, grid %s, %s" % (truth["seed"], truth["style"], truth["ranks"], truth["grid"], truth["noise"]))
+            for cause in outcome["causes"]:
+                print("  is     %s %s ranks %s since %d: %.1f %%%s" % (
+                    cause["kind"], cause["mode"], cause["ranks"][:8], cause["since"], 100 * cause["share"],
+                    "  MISSED" if cause in missed else ""))
+            for finding in outcome["findings"]:
+                print("  found  %s ranks %s: %s%s" % (finding["code"], finding["ranks"][:8], finding["what"][:100],
+                                                      "" if has_reason(truth, finding) else "  WRONG"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("seeds", type=seeds)
+    parser.add_argument("--jobs")
+    parser.add_argument("--results")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    tasks = [(os.path.join(os.path.abspath(options.build), "bin", "ddpcheck"), seed, options.jobs) for seed in options.seeds]
+    outcomes = []
+    with multiprocessing.Pool() as pool:
+        for outcome in pool.imap_unordered(score, tasks):
+            outcomes.append(outcome)
+            if sys.stderr.isatty():
+                print("\r%d of %d" % (len(outcomes), len(tasks)), end="", file=sys.stderr)
+    if options.results:
+        with open(options.results, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(outcome) + "\n" for outcome in sorted(outcomes, key=lambda one: one["truth"]["seed"]))
+    show_tables(outcomes)
+    show_aims(outcomes)
+    if options.list:
+        show_misses(outcomes)
+
+
+if __name__ == "__main__":
+    main()
