@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <driver_types.h>
 
+#include "emu/core/architecture.h"
 #include "emu/core/device.h"
 
 /* What is not named here is 0: not supported. */
@@ -37,7 +38,6 @@ static const int values[] = {
     [cudaDevAttrUnifiedAddressing] = 1,
     [cudaDevAttrTexturePitchAlignment] = 32,
     [cudaDevAttrSurfaceAlignment] = 512,
-    [cudaDevAttrComputeCapabilityMajor] = 9,
     [cudaDevAttrStreamPrioritiesSupported] = 1,
     [cudaDevAttrGlobalL1CacheSupported] = 1,
     [cudaDevAttrLocalL1CacheSupported] = 1,
@@ -68,8 +68,20 @@ int emu_device_attribute(const struct emu_device *device, int attribute, int *va
 {
     if (attribute <= 0 || attribute >= (int)(sizeof(values) / sizeof(values[0])))
         return cudaErrorInvalidValue;
-    *value = attribute == cudaDevAttrPciBusId ? emu_device_bus(device) : values[attribute];
-    return 0;
+    switch (attribute) {
+    case cudaDevAttrPciBusId:
+        *value = emu_device_bus(device);
+        return 0;
+    case cudaDevAttrComputeCapabilityMajor:
+        *value = (int)emu_architecture() / 10;
+        return 0;
+    case cudaDevAttrComputeCapabilityMinor:
+        *value = (int)emu_architecture() % 10;
+        return 0;
+    default:
+        *value = values[attribute];
+        return 0;
+    }
 }
 
 /* Read once: a program may change its environment while other threads call CUDA. */

@@ -1,7 +1,7 @@
 /* attributes.h: the attributes of the virtual device. Numbers are cudaDeviceAttr, which are those
- * of CUdevice_attribute too. The device passes for one of compute capability 9.0, so that programs
- * take their usual paths, without what the emulated machine can't do (IPC of events, textures,
- * multicast). */
+ * of CUdevice_attribute too. But for its compute capability (architecture.h) the device passes for
+ * one of 9.0, so that programs take their usual paths, without what the emulated machine can't do
+ * (IPC of events, textures, multicast). */
 #ifndef DDPCHECK_EMU_ATTRIBUTES_H
 #define DDPCHECK_EMU_ATTRIBUTES_H
 

@@ -1,7 +1,6 @@
-/* image.c: finds the names of kernels in cubins, PTX text and fat binaries. */
+/* image.c: reads fat binaries, and finds out what a device code image is and what it fits. */
 #include "emu/core/image.h"
 
-#include <ctype.h>
 #include <driver_types.h>
 #include <elf.h>
 #include <stdint.h>
@@ -9,9 +8,8 @@
 #include <string.h>
 
 #include "emu/core/attributes.h"
-#include "emu/core/limits.h"
+#include "emu/core/image_parts.h"
 
-enum { KERNEL_SYMBOL = 0x10 }; /* in st_other of a cubin's symbols */
 enum { PART_PTX = 1, PART_CUBIN = 2 };
 enum { PART_LZ4 = 0x2000, PART_ZSTD = 0x8000 };
 
@@ -41,41 +39,44 @@ struct part {
     uint64_t flags;
 };
 
-struct visit {
-    bool (*each)(void *arg, const char *name, size_t length);
-    void *arg;
-    bool stopped, packed;
-};
-
-static void visit_name(struct visit *visit, const char *name, size_t length)
+static uint32_t magic_of(const void *image)
 {
-    visit->stopped = visit->stopped || !visit->each(visit->arg, name, length);
+    uint32_t magic;
+
+    memcpy(&magic, image, sizeof(magic));
+    return magic;
 }
 
-static bool visit_symbols(struct visit *to, const char *image, const Elf64_Shdr *sections,
-                          const Elf64_Shdr *table)
+/* What is inside of the wrapper that nvcc's host code registers. */
+static const void *unwrap(const void *image)
 {
-    const Elf64_Sym *symbols = (const Elf64_Sym *)(image + table->sh_offset);
-    const char *names = image + sections[table->sh_link].sh_offset;
-
-    for (size_t i = 0; i < table->sh_size / sizeof(*symbols) && !to->stopped; i++)
-        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC && symbols[i].st_other & KERNEL_SYMBOL)
-            visit_name(to, names + symbols[i].st_name, strlen(names + symbols[i].st_name));
-    return true;
+    return magic_of(image) == WRAPPER_MAGIC ? ((const struct wrapper *)image)->fatbin : image;
 }
 
-static bool read_cubin(struct visit *to, const char *image)
+const void *emu_image_registered(const void *wrapper)
 {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
-    const Elf64_Shdr *sections = (const Elf64_Shdr *)(image + header->e_shoff);
-    bool found = false;
+    const void *image = wrapper ? unwrap(wrapper) : NULL;
 
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_CUDA)
-        return false;
-    for (int i = 0; i < header->e_shnum; i++)
-        if (sections[i].sh_type == SHT_SYMTAB)
-            found = visit_symbols(to, image, sections, &sections[i]);
-    return found;
+    return image && magic_of(image) == FATBIN_MAGIC ? image : NULL;
+}
+
+/* The part behind `part`, or the first for NULL; NULL behind the last, or if the next has no room.
+ */
+static const struct part *next_part(const struct fatbin *fatbin, const struct part *part)
+{
+    const char *at = (const char *)fatbin + fatbin->header_bytes, *end = at + fatbin->bytes;
+
+    if (part)
+        at = (const char *)part + part->header_bytes + part->bytes;
+    part = (const struct part *)at;
+    if ((size_t)(end - at) < sizeof(*part) || part->header_bytes + part->bytes > (size_t)(end - at))
+        return NULL;
+    return part;
+}
+
+void image_visit_kernel(struct image_visit *visit, const struct emu_image_kernel *kernel)
+{
+    visit->stopped = visit->stopped || !visit->each(visit->arg, kernel);
 }
 
 /* Whether text of a PTX version can be compiled by the driver ("PTX ISA", Release Notes): CUDA 13.0
@@ -89,27 +90,28 @@ static bool is_ptx_too_new(unsigned major, unsigned minor)
     return major * 10 + minor > newest;
 }
 
-/* Error 222 for text that is too new; error 209 for a fat binary with nothing for this device:
- * machine code runs on later minor versions of its architecture, PTX on all later ones (CUDA
- * programming guide, "Binary Compatibility", "PTX Compatibility"). */
-static int find_misfit(const struct fatbin *fatbin)
+/* Machine code runs on later minor versions of its architecture (CUDA programming guide, "Binary
+ * Compatibility"). */
+static bool runs_on(unsigned code, unsigned architecture)
 {
-    const char *at = (const char *)fatbin + fatbin->header_bytes, *end = at + fatbin->bytes;
+    return code <= architecture && code / 10 == architecture / 10;
+}
+
+/* Error 222 if there is nothing but text that is too new; error 209 if there is nothing for this
+ * device. PTX can be compiled for all later architectures ("PTX Compatibility"). */
+static int find_misfit(const struct fatbin *fatbin, unsigned architecture)
+{
     int error = cudaErrorNoKernelImageForDevice;
 
-    while ((size_t)(end - at) >= sizeof(struct part)) {
-        const struct part *part = (const struct part *)at;
-        bool older = part->architecture <= PTX_VERSION;
+    for (const struct part *part = next_part(fatbin, NULL); part; part = next_part(fatbin, part)) {
+        bool older = part->architecture <= architecture;
 
-        if (part->kind == PART_CUBIN && older && part->architecture / 10 == PTX_VERSION / 10)
+        if (part->kind == PART_CUBIN && runs_on(part->architecture, architecture))
             return 0;
         if (part->kind == PART_PTX && older && !is_ptx_too_new(part->major, part->minor))
             return 0;
         if (part->kind == PART_PTX && older)
             error = cudaErrorUnsupportedPtxVersion;
-        if (part->header_bytes + part->bytes > (size_t)(end - at))
-            break;
-        at += part->header_bytes + part->bytes;
     }
     return error;
 }
@@ -125,95 +127,62 @@ static int find_text_misfit(const char *text)
                : 0;
 }
 
-int emu_image_misfit(const void *image)
+int emu_image_misfit(const void *image, unsigned architecture)
 {
-    uint32_t magic;
+    unsigned code;
 
-    memcpy(&magic, image, sizeof(magic));
-    if (magic == WRAPPER_MAGIC) {
-        image = ((const struct wrapper *)image)->fatbin;
-        memcpy(&magic, image, sizeof(magic));
-    }
-    if (magic == FATBIN_MAGIC)
-        return find_misfit(image);
-    return memcmp(image, ELFMAG, SELFMAG) ? find_text_misfit(image) : 0;
+    image = unwrap(image);
+    if (magic_of(image) == FATBIN_MAGIC)
+        return find_misfit(image, architecture);
+    if (memcmp(image, ELFMAG, SELFMAG))
+        return find_text_misfit(image);
+    code = image_cubin_architecture(image);
+    return !code || runs_on(code, architecture) ? 0 : cudaErrorNoKernelImageForDevice;
 }
 
-static bool is_name_letter(char letter)
+void emu_image_architectures(const void *image, void (*each)(void *arg, unsigned architecture),
+                             void *arg)
 {
-    return isalnum((unsigned char)letter) || letter == '_' || letter == '$' || letter == '%';
+    image = unwrap(image);
+    if (magic_of(image) != FATBIN_MAGIC)
+        return;
+    for (const struct part *part = next_part(image, NULL); part; part = next_part(image, part))
+        if (part->kind == PART_CUBIN)
+            each(arg, part->architecture);
 }
 
-/* ".entry NAME(", wherever comments do not hide it. */
-static bool read_ptx(struct visit *to, const char *text)
+static bool read_fatbin(struct image_visit *to, const struct fatbin *fatbin)
 {
-    if (!strstr(text, ".version"))
-        return false;
-    while ((text = strpbrk(text, "./")) && !to->stopped) {
-        size_t length = 0;
-
-        if (!strncmp(text, "//", 2)) {
-            text += strcspn(text, "\n");
-            continue;
-        }
-        if (!strncmp(text, "/*", 2)) {
-            text = strstr(text, "*/");
-            if (!text)
-                break;
-        }
-        if (strncmp(text, ".entry", 6) || !isspace((unsigned char)text[6])) {
-            text++;
-            continue;
-        }
-        text += 6;
-        text += strspn(text, " \t\r\n");
-        while (is_name_letter(text[length]))
-            length++;
-        visit_name(to, text, length);
-    }
-    return true;
-}
-
-static bool read_fatbin(struct visit *to, const struct fatbin *fatbin)
-{
-    const char *at = (const char *)fatbin + fatbin->header_bytes, *end = at + fatbin->bytes;
+    const struct part *part = next_part(fatbin, NULL);
     bool read = false;
 
-    while ((size_t)(end - at) >= sizeof(struct part) && !to->stopped) {
-        const struct part *part = (const struct part *)at;
+    for (; part && !to->stopped; part = next_part(fatbin, part)) {
+        const char *inside = (const char *)part + part->header_bytes;
 
         if (part->flags & (PART_LZ4 | PART_ZSTD))
             read = to->packed = true;
         else if (part->kind == PART_CUBIN)
-            read = read_cubin(to, at + part->header_bytes) || read;
+            read = image_read_cubin(to, inside) || read;
         else if (part->kind == PART_PTX)
-            read = read_ptx(to, at + part->header_bytes) || read;
-        if (part->header_bytes + part->bytes > (size_t)(end - at))
-            return false;
-        at += part->header_bytes + part->bytes;
+            read = image_read_ptx(to, inside) || read;
     }
     return read;
 }
 
 enum emu_image emu_image_kernels(const void *image,
-                                 bool (*each)(void *arg, const char *name, size_t length),
+                                 bool (*each)(void *arg, const struct emu_image_kernel *kernel),
                                  void *arg)
 {
-    struct visit to = {.each = each, .arg = arg};
-    uint32_t magic;
+    struct image_visit to = {.each = each, .arg = arg};
     bool read;
 
-    memcpy(&magic, image, sizeof(magic));
-    if (magic == WRAPPER_MAGIC) {
-        image = ((const struct wrapper *)image)->fatbin;
-        memcpy(&magic, image, sizeof(magic));
-    }
-    if (magic == FATBIN_MAGIC)
+    image = unwrap(image);
+    if (magic_of(image) == FATBIN_MAGIC)
         read = read_fatbin(&to, image);
     else if (!memcmp(image, ELFMAG, SELFMAG))
-        read = read_cubin(&to, image);
+        read = image_read_cubin(&to, image);
     else
-        read = read_ptx(&to, image);
+        read = image_read_ptx(&to, image);
     if (!read)
         return EMU_IMAGE_NONE;
     return to.packed ? EMU_IMAGE_PACKED : EMU_IMAGE_LISTED;

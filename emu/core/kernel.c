@@ -3,12 +3,15 @@
 
 #include <driver_types.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/architecture.h"
 #include "emu/core/device.h"
 #include "emu/core/handles.h"
+#include "emu/core/image.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -24,19 +27,24 @@ static void kernel_free(struct emu_kernel *kernel)
     free(kernel);
 }
 
-int emu_kernel_register(const void *module, const void *host_function, const char *mangled)
+static void take_layout(struct emu_kernel *kernel, const struct emu_image_kernel *found)
 {
-    struct emu_kernel *kernel = calloc(1, sizeof(*kernel));
+    if (found->count <= 0)
+        return;
+    kernel->parameter_count = (size_t)found->count;
+    memcpy(kernel->parameters, found->parameters,
+           kernel->parameter_count * sizeof(*kernel->parameters));
+}
 
-    if (!kernel)
-        return cudaErrorMemoryAllocation;
-    kernel->module = module;
-    kernel->host_function = host_function;
-    kernel->mangled = strdup(mangled);
-    kernel->name = emu_kernel_base_name(mangled);
-    if (!kernel->mangled || !kernel->name || emu_handles_add(kernel, HANDLE_KERNEL))
+/* Takes over `kernel`, whose names are still to be set. */
+static int add_kernel(struct emu_kernel *kernel, const char *mangled, size_t length)
+{
+    kernel->mangled = strndup(mangled, length);
+    kernel->name = kernel->mangled ? emu_kernel_base_name(kernel->mangled) : NULL;
+    if (!kernel->name || emu_handles_add(kernel, HANDLE_KERNEL))
         goto no_memory;
-    if (host_function && emu_handles_add_with(host_function, HANDLE_HOST_FUNCTION, kernel)) {
+    if (kernel->host_function &&
+        emu_handles_add_with(kernel->host_function, HANDLE_HOST_FUNCTION, kernel)) {
         emu_handles_remove(kernel, HANDLE_KERNEL);
         goto no_memory;
     }
@@ -48,6 +56,30 @@ int emu_kernel_register(const void *module, const void *host_function, const cha
 no_memory:
     kernel_free(kernel);
     return cudaErrorMemoryAllocation;
+}
+
+int emu_kernel_register(const void *module, const void *host_function, const char *mangled,
+                        const void *image)
+{
+    struct emu_kernel *kernel = calloc(1, sizeof(*kernel));
+
+    if (!kernel)
+        return cudaErrorMemoryAllocation;
+    kernel->module = module;
+    kernel->host_function = host_function;
+    kernel->image = image;
+    return add_kernel(kernel, mangled, strlen(mangled));
+}
+
+int emu_kernel_load(const void *module, const struct emu_image_kernel *found)
+{
+    struct emu_kernel *kernel = calloc(1, sizeof(*kernel));
+
+    if (!kernel)
+        return cudaErrorMemoryAllocation;
+    kernel->module = module;
+    take_layout(kernel, found);
+    return add_kernel(kernel, found->name, found->length);
 }
 
 void emu_kernel_unregister(const void *module)
@@ -95,6 +127,26 @@ size_t emu_kernel_of_module(const void *module, struct emu_kernel **kernels, siz
     return count;
 }
 
+static bool take_layout_if_named(void *arg, const struct emu_image_kernel *found)
+{
+    struct emu_kernel *kernel = arg;
+    bool other = strlen(kernel->mangled) != found->length ||
+                 memcmp(kernel->mangled, found->name, found->length) != 0;
+
+    if (!other)
+        take_layout(kernel, found);
+    return other;
+}
+
+/* The registered device code: whether a device runs it, and what parameters it declares. */
+static void look_up_image(struct emu_kernel *kernel)
+{
+    if (!kernel->image)
+        return;
+    kernel->misfit = emu_image_misfit(kernel->image, emu_architecture());
+    emu_image_kernels(kernel->image, take_layout_if_named, kernel);
+}
+
 static void look_up_twin(struct emu_kernel *kernel)
 {
     int count;
@@ -122,9 +174,29 @@ struct emu_kernel *emu_kernel_find(const void *function)
         return kernel;
     pthread_mutex_lock(&registry.lock);
     if (!atomic_load(&kernel->looked_up)) {
+        look_up_image(kernel);
         look_up_twin(kernel);
         atomic_store(&kernel->looked_up, true);
     }
     pthread_mutex_unlock(&registry.lock);
     return kernel;
+}
+
+int emu_kernel_misfit(const struct emu_kernel *kernel)
+{
+    char text[80];
+
+    if (kernel->misfit == cudaErrorNoKernelImageForDevice) {
+        snprintf(text, sizeof(text), "device code without a part for compute capability %u.%u",
+                 emu_architecture() / 10, emu_architecture() % 10);
+        emu_unsupported(text, "DDPCHECK_EMU_ARCHITECTURE sets that of the emulated GPUs");
+    }
+    return kernel->misfit;
+}
+
+int emu_kernel_check(const void *function, int unknown)
+{
+    const struct emu_kernel *kernel = emu_kernel_find(function);
+
+    return kernel ? emu_kernel_misfit(kernel) : unknown;
 }

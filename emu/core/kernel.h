@@ -12,13 +12,14 @@
 
 #include "kernels/twin.h"
 
-enum { EMU_MAX_PARAMETERS = 64, EMU_MAX_PARAMETER_BYTES = 32764 };
+enum { EMU_MAX_PARAMETERS = 64, EMU_MAX_PARAMETER_BYTES = 32764, EMU_PARAMETERS_UNKNOWN = -1 };
 
+struct emu_image_kernel;
 struct emu_stream;
 
 struct emu_parameter {
     size_t offset, bytes; /* in the argument block, aligned as C aligns them */
-    bool pointer;
+    bool pointer;         /* as far as it is known: the twin says so */
 };
 
 struct emu_kernel {
@@ -26,23 +27,32 @@ struct emu_kernel {
     const void *module;        /* who registered it */
     const void *host_function; /* or NULL */
     char *mangled, *name;
+    const void *image; /* the registered fat binary that it is in, or NULL */
     atomic_bool looked_up;
+    int misfit;              /* why no device runs it (emu_image_misfit), or 0 */
     const struct twin *twin; /* NULL: a launch does nothing */
-    size_t parameter_count;
+    size_t parameter_count;  /* of the twin, or else as the device code says */
     struct emu_parameter parameters[EMU_MAX_PARAMETERS];
 };
 
-/* A kernel of `module`; one out of a module that the program loaded has no host function. Returns 0
- * or cudaErrorMemoryAllocation. */
-int emu_kernel_register(const void *module, const void *host_function, const char *mangled);
+/* A kernel that nvcc's host code registers; `image` (may be NULL) must last as long as the module.
+ * Returns 0 or cudaErrorMemoryAllocation. */
+int emu_kernel_register(const void *module, const void *host_function, const char *mangled,
+                        const void *image);
+/* A kernel of a module that the program loaded. Returns the same. */
+int emu_kernel_load(const void *module, const struct emu_image_kernel *found);
 void emu_kernel_unregister(const void *module);
 /* The module's kernel of this mangled name, or NULL. */
 struct emu_kernel *emu_kernel_named(const void *module, const char *mangled);
 /* How many kernels the module has, and up to `room` of them. */
 size_t emu_kernel_of_module(const void *module, struct emu_kernel **kernels, size_t room);
 /* By the host stub's address, or by a handle that is such a kernel already; NULL if neither. The
- * twin is looked up. */
+ * twin is looked up, and the device code. */
 struct emu_kernel *emu_kernel_find(const void *function);
+/* 0, or why no device runs it (emu_image_misfit); prints what to set. */
+int emu_kernel_misfit(const struct emu_kernel *kernel);
+/* The same by a handle; `unknown` if there is no such kernel. */
+int emu_kernel_check(const void *function, int unknown);
 
 /* Launches; the arguments are copied at once. Without args, `block` holds them laid out by the
  * parameters' offsets (CU_LAUNCH_PARAM_BUFFER_POINTER). Returns a cudaError_t. */

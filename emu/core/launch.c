@@ -101,8 +101,9 @@ int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *g
                       void *const *args, const void *block, struct emu_stream *stream)
 {
     struct kernel_launch *launch;
-    int error = check_grid(grid, stream);
+    int error = emu_kernel_misfit(kernel);
 
+    error = error ? error : check_grid(grid, stream);
     if (error)
         return error;
     if (!kernel->twin) {

@@ -13,8 +13,7 @@ enum {
     SHARED_PER_BLOCK = 48 << 10,
     SHARED_OPT_IN = 227 << 10,
     SHARED_PER_MULTIPROCESSOR = 228 << 10,
-    REGISTERS = 32,
-    PTX_VERSION = 90
+    REGISTERS = 32
 };
 
 /* Blocks of this shape that one multiprocessor runs at once. threads > 0. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/core/architecture.h"
 #include "emu/core/handles.h"
 #include "emu/core/image.h"
 #include "emu/core/kernel.h"
@@ -19,16 +20,16 @@ struct loading {
     int error;
 };
 
-static bool add_kernel_name(void *arg, const char *name, size_t length)
+static bool load_kernel(void *arg, const struct emu_image_kernel *found)
 {
     struct loading *loading = arg;
-    char *copy = strndup(name, length);
+    char *copy = strndup(found->name, found->length);
 
     if (!copy)
         loading->error = cudaErrorMemoryAllocation;
     else if (!emu_kernel_named(loading->module,
                                copy)) /* a fat binary has it once per architecture */
-        loading->error = emu_kernel_register(loading->module, NULL, copy);
+        loading->error = emu_kernel_load(loading->module, found);
     free(copy);
     return !loading->error;
 }
@@ -37,13 +38,13 @@ int emu_module_load(const void *image, struct emu_module **module)
 {
     struct loading loading = {.module = NULL};
 
-    loading.error = emu_image_misfit(image);
+    loading.error = emu_image_misfit(image, emu_architecture());
     if (loading.error)
         return loading.error;
     loading.module = calloc(1, sizeof(struct emu_module));
     if (!loading.module)
         return cudaErrorMemoryAllocation;
-    loading.module->image = emu_image_kernels(image, add_kernel_name, &loading);
+    loading.module->image = emu_image_kernels(image, load_kernel, &loading);
     if (!loading.error && loading.module->image == EMU_IMAGE_NONE)
         loading.error = cudaErrorInvalidKernelImage;
     if (!loading.error)
@@ -113,7 +114,7 @@ int emu_module_kernel(struct emu_module *module, const char *name, struct emu_ke
     base = emu_kernel_base_name(name);
     if (!base)
         return cudaErrorMemoryAllocation;
-    error = emu_twin_find(base) ? emu_kernel_register(module, NULL, name)
+    error = emu_twin_find(base) ? emu_kernel_register(module, NULL, name, NULL)
                                 : (int)cudaErrorSymbolNotFound;
     free(base);
     *kernel = error ? NULL : emu_kernel_named(module, name);

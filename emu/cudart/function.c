@@ -1,4 +1,5 @@
 /* function.c: the attributes and occupancy of kernels. */
+#include "emu/core/architecture.h"
 #include "emu/core/kernel.h"
 #include "emu/core/limits.h"
 #include "emu/cudart/call.h"
@@ -55,15 +56,15 @@ CALL(cudaFuncGetParamInfo, (const void *function, size_t index, size_t *offset, 
 CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * attributes, const void *function),
      (attributes, function))
 {
-    if (!attributes)
-        return cudaErrorInvalidValue;
-    if (!emu_kernel_find(function))
-        return cudaErrorInvalidDeviceFunction;
+    int error = emu_kernel_check(function, cudaErrorInvalidDeviceFunction);
+
+    if (!attributes || error)
+        return attributes ? error : cudaErrorInvalidValue;
     *attributes = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = THREADS_PER_BLOCK,
         .numRegs = REGISTERS,
-        .ptxVersion = PTX_VERSION,
-        .binaryVersion = PTX_VERSION,
+        .ptxVersion = (int)emu_architecture(),
+        .binaryVersion = (int)emu_architecture(),
         .maxDynamicSharedSizeBytes = SHARED_PER_BLOCK,
         .preferredShmemCarveout = -1,
     };
@@ -73,8 +74,10 @@ CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * attributes, const void 
 CALL(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribute, int value),
      (function, attribute, value))
 {
-    if (!emu_kernel_find(function))
-        return cudaErrorInvalidDeviceFunction;
+    int error = emu_kernel_check(function, cudaErrorInvalidDeviceFunction);
+
+    if (error)
+        return error;
     if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize &&
         (value < 0 || value > SHARED_OPT_IN))
         return cudaErrorInvalidValue;
@@ -84,22 +87,22 @@ CALL(cudaFuncSetAttribute, (const void *function, enum cudaFuncAttribute attribu
 CALL(cudaFuncSetCacheConfig, (const void *function, enum cudaFuncCache config), (function, config))
 {
     (void)config;
-    return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    return emu_kernel_check(function, cudaErrorInvalidDeviceFunction);
 }
 
 CALL(cudaFuncSetSharedMemConfig, (const void *function, enum cudaSharedMemConfig config),
      (function, config))
 {
     (void)config;
-    return emu_kernel_find(function) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+    return emu_kernel_check(function, cudaErrorInvalidDeviceFunction);
 }
 
 static int runtime_occupancy(int *blocks, const void *function, int threads, size_t shared)
 {
-    if (!blocks || threads <= 0)
-        return cudaErrorInvalidValue;
-    if (!emu_kernel_find(function))
-        return cudaErrorInvalidDeviceFunction;
+    int error = emu_kernel_check(function, cudaErrorInvalidDeviceFunction);
+
+    if (!blocks || threads <= 0 || error)
+        return blocks && threads > 0 ? error : cudaErrorInvalidValue;
     *blocks = limits_blocks(threads, shared);
     return cudaSuccess;
 }

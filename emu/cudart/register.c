@@ -1,8 +1,11 @@
 /* register.c: registers device code, kernels and variables, as nvcc's host code does before main.
- * The device code itself is not used here: kernels are found by name. */
+ * The work is done by twins; of the device code only what it is for, and its kernels' parameters,
+ * are used. */
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/core/architecture.h"
+#include "emu/core/image.h"
 #include "emu/core/kernel.h"
 #include "emu/cudart/call.h"
 #include "emu/cudart/variable.h"
@@ -31,7 +34,8 @@ void **__cudaRegisterFatBinary(void *fat_binary)
         fprintf(stderr, "ddpcheck emu: no memory to register a program's kernels\n");
         abort(); /* there is no way to report it, and every launch would fail */
     }
-    *module = fat_binary;
+    *module = (void *)emu_image_registered(fat_binary);
+    emu_architecture_add(*module);
     return module;
 }
 
@@ -46,6 +50,7 @@ void __cudaUnregisterFatBinary(void **module)
         return;
     emu_kernel_unregister(module);
     variable_unregister(module);
+    emu_architecture_remove(*module);
     free(module);
 }
 
@@ -60,7 +65,7 @@ void __cudaRegisterFunction(void **module, const char *host, char *device, const
 {
     (void)device, (void)thread_limit, (void)thread, (void)block, (void)block_size, (void)grid_size,
         (void)warp_size;
-    if (emu_kernel_register(module, host, name))
+    if (emu_kernel_register(module, host, name, *module))
         fprintf(stderr,
                 "ddpcheck emu: no memory to register the kernel %s; its launches will fail\n",
                 name);

@@ -1,4 +1,5 @@
 /* function.c: the attributes and occupancy of functions and kernels, which are the same here. */
+#include "emu/core/architecture.h"
 #include "emu/core/kernel.h"
 #include "emu/core/limits.h"
 #include "emu/core/module.h"
@@ -19,7 +20,7 @@ static int attribute(int *value, CUfunction_attribute which, const void *functio
         return 0;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        *value = PTX_VERSION;
+        *value = (int)emu_architecture();
         return 0;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *value = SHARED_PER_BLOCK;

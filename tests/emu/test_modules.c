@@ -1,11 +1,11 @@
 /* Device code that programs load themselves: kernels are found by name in PTX, cubins and fat
  * binaries. */
 #include <cuda.h>
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "images.h"
 #include "support.h"
 
 #define CHECK(call, wanted) EXPECT((cudaError_t)(call), (cudaError_t)(wanted))
@@ -95,67 +95,11 @@ static void libraries_have_kernels(void **state)
     OK(cudaFree(y));
 }
 
-/* A cubin as small as it can be: two symbols, one of a kernel. */
-struct cubin {
-    Elf64_Ehdr header;
-    Elf64_Shdr sections[3];
-    Elf64_Sym symbols[3];
-    char names[40];
-};
-
-static struct cubin make_cubin(void)
-{
-    struct cubin cubin = {
-        .header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64},
-                   .e_machine = EM_CUDA,
-                   .e_shoff = offsetof(struct cubin, sections),
-                   .e_shnum = 3},
-        .sections = {{0},
-                     {.sh_type = SHT_SYMTAB,
-                      .sh_offset = offsetof(struct cubin, symbols),
-                      .sh_size = 3 * sizeof(Elf64_Sym),
-                      .sh_link = 2},
-                     {.sh_type = SHT_STRTAB,
-                      .sh_offset = offsetof(struct cubin, names),
-                      .sh_size = 40}},
-        .symbols = {{0},
-                    {.st_name = 1,
-                     .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-                     .st_other = 0x10},
-                    {.st_name = 12, .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC)}},
-        .names = "\0add_scaled\0inner",
-    };
-    return cubin;
-}
-
-/* The container that nvcc makes, around one part. */
-struct fatbin {
-    uint32_t magic;
-    uint16_t version, header_bytes;
-    uint64_t bytes;
-    uint16_t kind, part_version;
-    uint32_t part_header_bytes;
-    uint64_t part_bytes;
-    uint64_t between[3], flags, more[2];
-    struct cubin cubin;
-};
-
 static void cubins_and_fat_binaries_are_read(void **state)
 {
-    struct cubin cubin = make_cubin();
-    struct fatbin fatbin = {.magic = 0xba55ed50,
-                            .version = 1,
-                            .header_bytes = 16,
-                            .bytes = sizeof(fatbin) - 16,
-                            .kind = 2,
-                            .part_header_bytes = 64,
-                            .part_bytes = sizeof(fatbin.cubin),
-                            .between = {0, (uint64_t)90 << 32},
-                            .cubin = cubin};
-    struct {
-        uint32_t magic, version;
-        const void *fatbin, *more;
-    } wrapper = {0x466243b1, 1, &fatbin, NULL};
+    struct test_cubin cubin = make_cubin("add_scaled");
+    struct test_fatbin fatbin = make_fatbin("add_scaled", 90);
+    struct test_wrapper wrapper = WRAPPER(&fatbin);
     const void *images[] = {&cubin, &fatbin, &wrapper};
     CUmodule module;
     CUfunction function;
@@ -180,34 +124,47 @@ static void cubins_and_fat_binaries_are_read(void **state)
  * device's architecture. */
 static void what_does_not_fit_is_refused(void **state)
 {
-    struct cubin cubin = make_cubin();
-    struct fatbin fatbin = {.magic = 0xba55ed50,
-                            .version = 1,
-                            .header_bytes = 16,
-                            .bytes = sizeof(fatbin) - 16,
-                            .kind = 2,
-                            .part_header_bytes = 64,
-                            .part_bytes = sizeof(fatbin.cubin),
-                            .cubin = cubin};
+    struct test_cubin cubin = make_cubin("add_scaled");
+    struct test_fatbin fatbin = make_fatbin("add_scaled", 90);
     static const struct {
         uint16_t kind;
-        uint64_t architecture, version;
+        uint32_t architecture;
+        uint16_t major, minor;
         CUresult wanted;
     } parts[] = {
-        {2, 80, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
-        {2, 100, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
-        {2, 90, 0, CUDA_SUCCESS},
-        {1, 75, 9 << 16 | 1, CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
-        {1, 100, 8 << 16, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {PART_CUBIN, 80, 0, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {PART_CUBIN, 100, 0, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {PART_CUBIN, 90, 0, 0, CUDA_SUCCESS},
+        {PART_PTX, 75, 9, 1, CUDA_ERROR_UNSUPPORTED_PTX_VERSION},
+        {PART_PTX, 100, 8, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+    };
+    /* In a cubin alone its header says so; from 10.0 on in another byte. */
+    static const struct {
+        uint8_t abi;
+        uint32_t flags;
+        CUresult wanted;
+    } headers[] = {
+        {7, 0x500550, CUDA_ERROR_NO_BINARY_FOR_GPU},
+        {7, 0x50055a, CUDA_SUCCESS},
+        {8, 0x6006402, CUDA_ERROR_NO_BINARY_FOR_GPU},
     };
     CUmodule module;
 
     (void)state;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         fatbin.kind = parts[i].kind;
-        fatbin.between[1] = parts[i].architecture << 32 | parts[i].version;
+        fatbin.architecture = parts[i].architecture;
+        fatbin.major = parts[i].major;
+        fatbin.minor = parts[i].minor;
         CHECK(cuModuleLoadFatBinary(&module, &fatbin), parts[i].wanted);
         if (parts[i].wanted == CUDA_SUCCESS)
+            CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    }
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+        cubin.header.e_ident[EI_ABIVERSION] = headers[i].abi;
+        cubin.header.e_flags = headers[i].flags;
+        CHECK(cuModuleLoadData(&module, &cubin), headers[i].wanted);
+        if (headers[i].wanted == CUDA_SUCCESS)
             CHECK(cuModuleUnload(module), CUDA_SUCCESS);
     }
     CHECK(cuModuleLoadData(&module, ".version 9.1\n.target sm_75\n.entry nothing() { ret; }\n"),
@@ -215,6 +172,61 @@ static void what_does_not_fit_is_refused(void **state)
     CHECK(cuModuleLoadData(&module, ".version 6.3\n.target sm_70\n.entry nothing() { ret; }\n"),
           CUDA_SUCCESS);
     CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+static void expect_layout(CUfunction function, size_t count, const size_t (*wanted)[2])
+{
+    size_t offset, bytes;
+
+    for (size_t i = 0; i < count; i++) {
+        CHECK(cuFuncGetParamInfo(function, i, &offset, &bytes), CUDA_SUCCESS);
+        assert_int_equal(offset, wanted[i][0]);
+        assert_int_equal(bytes, wanted[i][1]);
+    }
+    CHECK(cuFuncGetParamInfo(function, count, &offset, &bytes), CUDA_ERROR_INVALID_VALUE);
+}
+
+/* Kernels that nothing here can run have the parameters that their code declares. */
+static void parameters_are_read_from_device_code(void **state)
+{
+    static const char text[] =
+        ".version 8.0\n.target sm_80\n"
+        ".visible .entry mixed(\n\t.param .u32 mixed_param_0,\n"
+        "\t.param .align 8 .b8 mixed_param_1[24],\n"
+        "\t.param .u64 .ptr .global .align 1 mixed_param_2, .param .u8 mixed_param_3\n)\n"
+        "{ ret; }\n.entry none\n{ ret; }\n";
+    static const size_t mixed[][2] = {{0, 4}, {8, 24}, {32, 8}, {40, 1}};
+    static const size_t plain[][2] = {{0, 8}, {8, 24}, {32, 4}};
+    static const size_t large[][2] = {{0, 5000}, {5000, 8}};
+    /* More than 4 KiB of parameters: ptxas writes another attribute. */
+    static const uint8_t large_info[] = {
+        0x04, 0x45, 12, 0, 0, 0, 0, 0, 1, 0, 0x88, 0x13, 8,    0,    4, 4,
+        0x04, 0x45, 12, 0, 0, 0, 0, 0, 0, 0, 0,    0,    0x88, 0x13, 0, 0,
+    };
+    struct test_cubin small = make_cubin("small");
+    struct test_cubin big = make_cubin_with("big", large_info, sizeof(large_info));
+    const struct {
+        const void *image;
+        const char *name;
+        size_t count;
+        const size_t (*layout)[2];
+    } rows[] = {
+        {text, "mixed", 4, mixed},
+        {text, "none", 0, NULL},
+        {&small, "small", 3, plain},
+        {&big, "big", 2, large},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CUmodule module;
+        CUfunction function;
+
+        CHECK(cuModuleLoadData(&module, rows[i].image), CUDA_SUCCESS);
+        CHECK(cuModuleGetFunction(&function, module, rows[i].name), CUDA_SUCCESS);
+        expect_layout(function, rows[i].count, rows[i].layout);
+        CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    }
 }
 
 static void what_is_no_image_is_refused(void **state)
@@ -249,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup(libraries_have_kernels, begin),
         cmocka_unit_test_setup(cubins_and_fat_binaries_are_read, begin),
         cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
+        cmocka_unit_test_setup(parameters_are_read_from_device_code, begin),
         cmocka_unit_test_setup(what_is_no_image_is_refused, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
