@@ -217,10 +217,12 @@ int collector_write_batch(struct collector *collector, struct error *err)
 }
 
 /* Takes from every process, in turn no more than its share, so that one busy process can't starve
- * the others. Returns whether all rings have been read to their ends. */
+ * the others, and a quarter of the batch is left to what they have reached. Returns whether all
+ * rings have been read to their ends. */
 static bool drain_producers(struct collector *collector, uint64_t now_ns)
 {
-    int quota = collector->producer_count ? BATCH_RECORDS / collector->producer_count : 0;
+    const int shared = BATCH_RECORDS - BATCH_RECORDS / 4;
+    int quota = collector->producer_count ? shared / collector->producer_count : 0;
     if (quota < QUOTA_MIN)
         quota = QUOTA_MIN;
     bool all = true;
@@ -450,13 +452,30 @@ static void remove_rings(const struct collector *collector)
         fprintf(stderr, "ddpcheck: can't remove %s: %s\n", collector->rings, strerror(errno));
 }
 
+static void free_collector(struct collector *collector)
+{
+    if (!collector)
+        return;
+    for (int i = 0; i < collector->producer_count; i++)
+        producer_free(collector->producers[i]);
+    free(collector->producers);
+    progress_watch_free(collector->progress);
+    batch_free(collector->batch);
+    collector_forget_notified(collector);
+    free(collector);
+}
+
 int collector_run(const struct collector_options *options, struct collector_summary *summary,
                   struct error *err)
 {
     *summary = (struct collector_summary){0};
     struct collector *collector = calloc(1, sizeof *collector);
-    if (!collector || !(collector->batch = batch_new())) {
-        free(collector);
+    if (collector) {
+        collector->batch = batch_new();
+        collector->progress = progress_watch_new();
+    }
+    if (!collector || !collector->batch || !collector->progress) {
+        free_collector(collector);
         return error_set(err, "can't collect into %s: out of memory", options->directory);
     }
     collector->options = *options;
@@ -466,11 +485,6 @@ int collector_run(const struct collector_options *options, struct collector_summ
     int result = run_session(collector, err);
     collector_close(collector, NULL);
     remove_rings(collector);
-    for (int i = 0; i < collector->producer_count; i++)
-        producer_free(collector->producers[i]);
-    free(collector->producers);
-    batch_free(collector->batch);
-    collector_forget_notified(collector);
-    free(collector);
+    free_collector(collector);
     return result;
 }

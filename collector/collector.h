@@ -79,6 +79,7 @@ struct collector {
     struct analyzer *analyzer;
     struct symbolizer *symbolizer;
     struct collector_state *state;
+    struct progress_watch *progress;
     struct record_batch *batch;
     struct producer **producers;
     int producer_count;

@@ -118,6 +118,11 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     }
     producer->liveness.pidfd = -1;
     producer->reader = reader;
+    producer->progress = progress_watch_add(collector->progress, reader);
+    if (!producer->progress) {
+        producer_free(producer);
+        return error_set(err, "can't watch %s: out of memory", path);
+    }
     const struct process_info *info = ring_reader_process(reader);
     liveness_watch(&producer->liveness, reader);
     int result = 0;

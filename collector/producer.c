@@ -8,8 +8,6 @@ static const uint64_t how_patience_ns =
     300000000; /* how long the kernel may take to say how a process ended */
 static const uint64_t lost_interval_ns =
     100000000; /* how often a growing number of losses is reported */
-static const uint64_t progress_interval_ns =
-    200000000; /* progress is reported after the records before it, but not later than this */
 
 /* In the database the newest records of a segment have two numbers behind those of the rings: the
  * position and what was missed. */
@@ -67,22 +65,49 @@ static struct record make_notice(enum api api, uint64_t now_ns)
     return (struct record){.time_ns = now_ns, .api = (uint16_t)api, .device = RECORD_NO_DEVICE};
 }
 
-static void note_progress(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
+static struct record make_progress(const struct progress_sample *sample)
 {
-    unsigned slots = ring_reader_slots(producer->reader);
-    producer->progress_reported_ns = now_ns;
-    for (unsigned i = 0; i < slots; i++) {
-        struct ring_progress slot = ring_reader_slot(producer->reader, i);
-        if (slot.started == producer->slot[i].started && slot.done == producer->slot[i].done)
-            continue;
-        struct record record = make_notice(API_notice_progress, now_ns);
-        record.progress.slot = i;
-        record.progress.started = slot.started;
-        record.progress.done = slot.done;
-        if (!batch_add(batch, producer->process, &record))
-            return;
-        producer->slot[i] = slot;
+    struct record record = make_notice(API_notice_progress, sample->time_ns);
+    record.progress.slot = sample->slot;
+    record.progress.started = sample->reached.started;
+    record.progress.done = sample->reached.done;
+    return record;
+}
+
+/* How many samples may go among the records taken: no record that is still to come is older. */
+static int count_ready(const struct producer *producer, const struct record_batch *batch, int taken,
+                       bool drained)
+{
+    int room = batch_room(batch), ready = 0;
+    uint64_t until_ns = taken ? batch->record[batch->count - 1].time_ns : 0;
+    while (ready < producer->samples && ready < room &&
+           (drained || producer->sample[ready].time_ns <= until_ns))
+        ready++;
+    return ready;
+}
+
+/* Merges the samples by time with the batch's last records, `taken` of this process: what a stream
+ * has reached comes behind the records of it, and before those of later calls. */
+static void merge_progress(struct producer *producer, struct record_batch *batch, int taken,
+                           bool drained)
+{
+    int ready = count_ready(producer, batch, taken, drained), left = ready;
+    struct record *to = &batch->record[batch->count + ready - 1];
+    const struct record *from = to - ready;
+    for (; left > 0; to--) {
+        const struct progress_sample *sample = &producer->sample[left - 1];
+        bool is_record = taken > 0 && from->time_ns > sample->time_ns;
+        *to = is_record ? *from-- : make_progress(sample);
+        taken -= is_record;
+        left -= !is_record;
     }
+    for (int i = 0; i < ready; i++) {
+        batch->process[batch->count++] = producer->process;
+        producer->slot[producer->sample[i].slot] = producer->sample[i].reached;
+    }
+    producer->samples -= ready;
+    memmove(producer->sample, producer->sample + ready,
+            (size_t)producer->samples * sizeof producer->sample[0]);
 }
 
 /* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in
@@ -194,8 +219,19 @@ static int drain_rings(struct producer *producer, struct store *store, struct re
 
 static void close_damaged(struct producer *producer)
 {
+    progress_watch_remove(producer->progress);
+    producer->progress = NULL;
+    producer->samples = 0;
     ring_reader_close(producer->reader);
     producer->reader = producer->liveness.reader = NULL;
+}
+
+/* Before the rings are looked at: what a stream has reached was issued in a record seen then. */
+static void take_progress(struct producer *producer, bool ended)
+{
+    producer->samples += progress_watch_take(producer->progress, ended,
+                                             producer->sample + producer->samples,
+                                             PROGRESS_SAMPLES - producer->samples);
 }
 
 int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
@@ -206,20 +242,20 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
     int taken = 0;
     bool drained = true, hashes_reported = true;
     if (producer->reader) {
+        take_progress(producer, ended);
         taken = drain_rings(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
             close_damaged(producer);
             return -1;
         }
         drained = ring_reader_drained(producer->reader);
-        if (drained || now_ns - producer->progress_reported_ns > progress_interval_ns)
-            note_progress(producer, batch, now_ns);
+        merge_progress(producer, batch, taken, drained);
         hashes_reported = tell_hashes(producer, batch, drained, now_ns);
         tell_lost(producer, batch, now_ns, ended && drained);
         if (drained)
             tell_issued(producer, batch, now_ns);
     }
-    if (ended && drained && hashes_reported && !producer->end_reported)
+    if (ended && drained && hashes_reported && !producer->samples && !producer->end_reported)
         tell_end(producer, batch, now_ns);
     return taken;
 }
@@ -291,6 +327,7 @@ void producer_free(struct producer *producer)
 {
     if (!producer)
         return;
+    progress_watch_remove(producer->progress);
     ring_reader_close(producer->reader);
     liveness_close(&producer->liveness);
     free(producer->path);

@@ -7,6 +7,7 @@
 
 #include "collector/batch.h"
 #include "collector/liveness.h"
+#include "collector/progress_watch.h"
 #include "lib/trace/ring_reader.h"
 
 struct producer {
@@ -14,11 +15,14 @@ struct producer {
     char *path;                 /* of the ring file */
     int process;                /* number in the database */
     struct liveness liveness;
-    unsigned rings;                            /* rings whose stored position is known */
+    unsigned rings; /* rings whose stored position is known */
+    struct watched_progress *progress;
+    struct progress_sample sample[PROGRESS_SAMPLES]; /* taken, and not in a batch yet */
+    int samples;
     struct ring_progress slot[RING_SLOTS_MAX]; /* as last reported */
     uint64_t lost[RING_KINDS], hashes_lost;
     uint64_t highest_serial; /* of the records taken so far */
-    uint64_t lost_reported_ns, progress_reported_ns, gone_ns;
+    uint64_t lost_reported_ns, gone_ns;
     uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
     struct newest_position stored_newest[RING_SEGMENTS_MAX];
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
@@ -29,9 +33,10 @@ struct producer {
     bool end_reported; /* notice_end is in the batch or stored */
 };
 
-/* Takes records into the batch, at most `quota`, and what changed (progress, losses, the end) as
- * notices behind them. Returns how many records it took, or -1 with err: the ring file is damaged,
- * what was good is in the batch, and the reader is closed. */
+/* Takes records into the batch, at most `quota`, progress as notices between them, by time, and
+ * what else changed (losses, the end) as notices behind them. Returns how many records it took, or
+ * -1 with err: the ring file is damaged, what was good is in the batch, and the reader is closed.
+ */
 int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
                   int quota, uint64_t now_ns, struct error *err);
 

@@ -25,6 +25,7 @@
 #include "emu/core/capture.h"
 #include "emu/core/device.h"
 #include "emu/core/memory.h"
+#include "emu/core/model.h"
 #include "emu/core/stream.h"
 
 enum place { PAGEABLE, PINNED, DEVICE, MANAGED, FREED };
@@ -110,6 +111,34 @@ static void copy_rows(const struct emu_copy *copy)
                     copy->width);
 }
 
+/* The modelled time of the link between the devices on both sides, if they are two. */
+static uint64_t link_time_ns(const struct emu_copy *copy)
+{
+    struct emu_memory to, from;
+
+    if (!emu_model_is_on() || !emu_memory_find(copy->to, &to) ||
+        !emu_memory_find(copy->from, &from) || to.device < 0 || from.device < 0 ||
+        to.device == from.device)
+        return 0;
+    return emu_model_transfer_ns(emu_device_get(from.device)->physical,
+                                 emu_device_get(to.device)->physical,
+                                 (uint64_t)copy->width * copy->height * copy->depth);
+}
+
+/* What the copy takes beyond the time of this machine. */
+static void wait_as_modelled(const struct copy_work *work, uint64_t began_ns)
+{
+    uint64_t link_ns = began_ns ? link_time_ns(&work->copy) : 0;
+    uint64_t spent_ns = emu_model_now() - began_ns;
+
+    if (work->device >= 0)
+        emu_model_work(emu_device_get(work->device), began_ns);
+    if (link_ns)
+        emu_model_count_transfer(link_ns);
+    if (link_ns > spent_ns)
+        emu_model_wait(link_ns - spent_ns, NULL, NULL);
+}
+
 static int run_copy(void *arg)
 {
     const struct copy_work *work = arg;
@@ -119,12 +148,15 @@ static int run_copy(void *arg)
     size_t from_bytes =
         extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice);
     struct emu_range *to = NULL, *from = NULL;
+    uint64_t began_ns = emu_model_now();
     int error = emu_memory_hold(work->device, copy->to, to_bytes, true, &to);
 
     if (!error && !work->staged)
         error = emu_memory_hold(work->device, copy->from, from_bytes, true, &from);
-    if (!error)
+    if (!error) {
         copy_rows(copy);
+        wait_as_modelled(work, began_ns);
+    }
     emu_memory_release(to);
     emu_memory_release(from);
     return error;

@@ -8,6 +8,7 @@
 #include "emu/core/device.h"
 #include "emu/core/kernel.h"
 #include "emu/core/memory.h"
+#include "emu/core/model.h"
 
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
 
@@ -35,7 +36,9 @@ static void *pointer_of(const struct kernel_launch *launch, unsigned i)
 static int run_launch(void *arg)
 {
     struct kernel_launch *launch = arg;
+    const struct emu_device *device = emu_device_get(launch->device);
     struct emu_range *held[EMU_MAX_PARAMETERS];
+    uint64_t began_ns = emu_model_kernel_begins(device);
     unsigned i;
     int error = 0;
 
@@ -44,8 +47,10 @@ static int run_launch(void *arg)
         if (launch->pointer[i] && pointer_of(launch, i))
             error = emu_memory_hold(launch->device, pointer_of(launch, i), 1, false, &held[i]);
     }
-    if (!error)
+    if (!error) {
         emu_twin_run(launch->twin, &launch->grid, launch->args);
+        emu_model_kernel_ends(device, began_ns);
+    }
     while (i-- > 0)
         emu_memory_release(held[i]);
     return error;
@@ -53,7 +58,9 @@ static int run_launch(void *arg)
 
 static int run_no_kernel(void *arg)
 {
-    (void)arg;
+    const struct emu_device *device = arg;
+
+    emu_model_kernel_ends(device, emu_model_kernel_begins(device));
     return 0;
 }
 
@@ -100,15 +107,17 @@ static struct kernel_launch *make_launch(const struct emu_kernel *kernel,
 int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
                       void *const *args, const void *block, struct emu_stream *stream)
 {
+    struct emu_device *device = emu_device_get(emu_stream_device(stream));
     struct kernel_launch *launch;
     int error = emu_kernel_misfit(kernel);
 
     error = error ? error : check_grid(grid, stream);
     if (error)
         return error;
+    emu_model_host_call(device);
     if (!kernel->twin) {
         emu_not_computed(kernel->name);
-        return emu_stream_push(stream, "kernel without twin", run_no_kernel, NULL, NULL);
+        return emu_stream_push(stream, "kernel without twin", run_no_kernel, device, NULL);
     }
     if (kernel->parameter_count && !args && !block)
         return cudaErrorInvalidValue;

@@ -12,7 +12,9 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/device.h"
 #include "emu/core/memory.h"
+#include "emu/core/model.h"
 #include "emu/nccl/communicator.h"
 #include "emu/nccl/datatypes.h"
 #include "emu/nccl/task.h"
@@ -29,14 +31,19 @@ struct exchange {
     int root;
     const void *scalar;
     struct guard guard;
+    uint64_t work_ns; /* when this member's own work began, after it had met the others */
 };
 
 static bool meet_members(struct exchange *x)
 {
     struct ncclComm *comm = x->comm;
+    bool all_came;
 
-    return meeting_attend(&comm->segment.header->device_meeting, comm->ranks, &comm->device_met,
-                          &x->guard);
+    emu_model_work(emu_device_get(comm->device), x->work_ns);
+    all_came = meeting_attend(&comm->segment.header->device_meeting, comm->ranks, &comm->device_met,
+                              &x->guard);
+    x->work_ns = emu_model_now();
+    return all_came;
 }
 
 static char *stage_of(const struct exchange *x, int rank)
@@ -186,13 +193,71 @@ static const struct {
     bool (*run)(struct exchange *x);
     enum side sends, receives;
     bool send_blocks, recv_blocks;
+    enum { ONCE, FROM_OTHERS, THERE_AND_BACK } passes; /* how often a ring's links carry the data */
 } collectives[TASK_COLLECTIVES] = {
-    [TASK_ALL_REDUCE] = {exchange_all_reduce, EVERYBODY, EVERYBODY, false, false},
-    [TASK_BROADCAST] = {exchange_broadcast, ROOT, EVERYBODY, false, false},
-    [TASK_REDUCE] = {exchange_reduce, EVERYBODY, ROOT, false, false},
-    [TASK_ALL_GATHER] = {exchange_all_gather, EVERYBODY, EVERYBODY, false, true},
-    [TASK_REDUCE_SCATTER] = {exchange_reduce_scatter, EVERYBODY, EVERYBODY, true, false},
+    [TASK_ALL_REDUCE] = {exchange_all_reduce, EVERYBODY, EVERYBODY, false, false, THERE_AND_BACK},
+    [TASK_BROADCAST] = {exchange_broadcast, ROOT, EVERYBODY, false, false, ONCE},
+    [TASK_REDUCE] = {exchange_reduce, EVERYBODY, ROOT, false, false, ONCE},
+    [TASK_ALL_GATHER] = {exchange_all_gather, EVERYBODY, EVERYBODY, false, true, FROM_OTHERS},
+    [TASK_REDUCE_SCATTER] = {exchange_reduce_scatter, EVERYBODY, EVERYBODY, true, false,
+                             FROM_OTHERS},
 };
+
+/* What each link of a ring of all members carries, as nccl-tests counts it (PERFORMANCE.md, bus
+ * bandwidth): an AllReduce all but one of the parts twice, an AllGather the blocks of the others.
+ */
+static uint64_t bytes_on_link(const struct exchange *x)
+{
+    uint64_t others = (uint64_t)x->comm->ranks - 1;
+
+    switch (collectives[x->task->kind].passes) {
+    case THERE_AND_BACK:
+        return 2 * x->bytes * others / (uint64_t)x->comm->ranks;
+    case FROM_OTHERS:
+        return x->bytes * others;
+    default:
+        return others ? x->bytes : 0;
+    }
+}
+
+/* The time of the ring's slowest link. */
+static uint64_t ring_time_ns(const struct exchange *x)
+{
+    const struct segment_member *members = x->comm->segment.members;
+    uint64_t bytes = bytes_on_link(x), slowest_ns = 0;
+
+    for (int rank = 0; rank < x->comm->ranks; rank++) {
+        int next = (rank + 1) % x->comm->ranks;
+        uint64_t link_ns = emu_model_transfer_ns(members[rank].device, members[next].device, bytes);
+
+        if (link_ns > slowest_ns)
+            slowest_ns = link_ns;
+    }
+    return slowest_ns;
+}
+
+static bool exchange_stopped(const void *context)
+{
+    const struct exchange *x = context;
+
+    return guard_stopped(&x->guard);
+}
+
+/* Runs the collective, in which all members are by now, for at least the modelled time. */
+static void run_exchange(struct exchange *x)
+{
+    uint64_t began_ns = emu_model_now();
+    uint64_t ring_ns = began_ns ? ring_time_ns(x) : 0;
+
+    if (!collectives[x->task->kind].run(x) || !began_ns)
+        return;
+    emu_model_work(emu_device_get(x->comm->device), x->work_ns);
+    if (ring_ns)
+        emu_model_count_transfer(ring_ns);
+    uint64_t spent_ns = emu_model_now() - began_ns;
+    if (ring_ns > spent_ns)
+        emu_model_wait(ring_ns - spent_ns, exchange_stopped, x);
+}
 
 int mismatch_corrupts(void)
 {
@@ -290,7 +355,7 @@ int collective_run(struct ncclComm *comm, const struct task *task)
     x.recv = receives ? task->recv : NULL;
     if (!error && agree(&x, &same_kind)) {
         if (same_kind)
-            collectives[task->kind].run(&x);
+            run_exchange(&x);
         else
             leave_garbage(&x, send_bytes, recv_bytes);
     }

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/device.h"
+#include "emu/core/model.h"
 #include "emu/core/stream.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/profiler.h"
@@ -86,6 +88,7 @@ static int run_task_launch(void *arg)
 
     if (!begin_task_launch(launch))
         return 0;
+    emu_model_kernel_begins(emu_device_get(launch->comm->device)); /* or pauses first */
     if (!launch->eager)
         profiler_launch(launch->comm, launch->tasks, launch->count);
     for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop);
@@ -252,6 +255,7 @@ ncclResult_t launch_push(struct ncclComm *comm, const struct task *tasks, size_t
     error = emu_device_set(comm->device);
     if (!error)
         error = emu_device_error(comm->device);
+    emu_model_host_call(emu_device_get(comm->device));
     pthread_mutex_lock(&comm->issue);
     if (!error)
         error = push_all(comm, streams, tasks, count);

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/device.h"
 #include "emu/core/memory.h"
+#include "emu/core/model.h"
 #include "emu/nccl/communicator.h"
 #include "emu/nccl/datatypes.h"
 #include "emu/nccl/task.h"
@@ -22,6 +24,7 @@ struct transfer {
     size_t bytes; /* of this end; once moving: what both ends have */
     size_t moved;
     enum stage stage;
+    uint64_t due_ns; /* not done before, as modelled; 0: as soon as it is moved */
     struct emu_range *held;
 };
 
@@ -41,6 +44,19 @@ static void announce_transfer(struct segment_channel *channel, struct transfer *
     (t->sends ? channel->send_bytes : channel->recv_bytes)[number % 2] = t->bytes;
     atomic_store(t->sends ? &channel->sends : &channel->recvs, number + 1);
     t->stage = ANNOUNCED;
+}
+
+/* Both ends are there: from now on the link's modelled time runs. */
+static void begin_transfer(const struct ncclComm *comm, struct transfer *t)
+{
+    const struct segment_member *members = comm->segment.members;
+    uint64_t link_ns =
+        emu_model_transfer_ns(members[comm->rank].device, members[t->peer].device, t->bytes);
+
+    if (!link_ns)
+        return;
+    t->due_ns = emu_model_now() + link_ns;
+    emu_model_count_transfer(link_ns);
 }
 
 /* True if the other end is there. */
@@ -102,11 +118,14 @@ static bool advance_transfer(struct ncclComm *comm, struct transfer *t)
         announce_transfer(channel, t, traffic->messages);
         news = true;
     }
-    if (t->stage == ANNOUNCED)
+    if (t->stage == ANNOUNCED) {
         progress = shake_hands(channel, t, traffic->messages);
+        if (t->stage == MOVING)
+            begin_transfer(comm, t);
+    }
     if (t->stage == MOVING) {
         news |= move_chunk(comm, channel, t, traffic);
-        if (t->moved == t->bytes) {
+        if (t->moved == t->bytes && t->due_ns <= emu_model_now()) {
             t->stage = DONE;
             traffic->messages++;
             progress = true;
@@ -140,6 +159,17 @@ static size_t advance_all(struct ncclComm *comm, struct transfer *transfers, siz
     return left;
 }
 
+/* If a message is moved, but its modelled time is not over: rests a little, and returns true. */
+static bool wait_for_due(const struct transfer *transfers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (transfers[i].stage == MOVING && transfers[i].due_ns) {
+            emu_model_wait(200000, NULL, NULL);
+            return true;
+        }
+    return false;
+}
+
 static void progress_all(struct ncclComm *comm, struct transfer *transfers, size_t count,
                          bool *queued)
 {
@@ -152,7 +182,7 @@ static void progress_all(struct ncclComm *comm, struct transfer *transfers, size
 
         if (!advance_all(comm, transfers, count, queued, &progress) || guard_stopped(&guard))
             return;
-        if (!progress)
+        if (!progress && !wait_for_due(transfers, count))
             bell_wait(bell, seen);
     }
 }

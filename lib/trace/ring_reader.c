@@ -6,8 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lib/base/fault_guard.h"
 #include "lib/trace/ring_newest.h"
 
 /* Sources of records: the rings, then the newest records of each segment. */
@@ -34,6 +33,7 @@ struct ring_reader {
     int fd;
     struct ring_file *file;
     uint64_t mapped;
+    const struct ring_file *header; /* mapped once more: `file` moves when it grows */
     dev_t device;
     ino_t inode;
     struct process_info process;
@@ -58,8 +58,6 @@ struct ring_reader {
         hashes_lost; /* by entry: the ticket that was reported and is to be given back */
     uint64_t hash_tickets, hashes_seen_ns; /* at the last look at all entries, */
     bool hashes_pending; /* which found some that are not done, or not given back */
-    unsigned slots;
-    struct ring_progress slot[RING_SLOTS_MAX];
     /* Serials are dense, so what is missing is either lost, and counted, or still to come. */
     uint64_t highest, taken, excused;
     bool began, resumed, patient;
@@ -67,29 +65,29 @@ struct ring_reader {
     bool held_back;
 };
 
-/* The only state outside the readers: where this thread goes on when a page under it is gone. */
-static _Thread_local sigjmp_buf *on_fault;
+struct guarded_action {
+    struct ring_reader *reader;
+    int (*action)(struct ring_reader *, struct error *);
+    struct error *err;
+};
 
-static void fault(int signal_number)
+static int run_guarded(void *context)
 {
-    if (on_fault)
-        siglongjmp(*on_fault, 1);
-    signal(signal_number, SIG_DFL); /* not ours: fault again, and die of it */
+    struct guarded_action *guarded = context;
+    return guarded->action(guarded->reader, guarded->err);
+}
+
+static int report_cut(const struct ring_reader *reader, struct error *err)
+{
+    return error_set(err, "ring file %s was cut off while it was read", reader->path);
 }
 
 static int guarded(struct ring_reader *reader, int (*action)(struct ring_reader *, struct error *),
                    struct error *err)
 {
-    sigjmp_buf here;
-    int result;
-    if (sigsetjmp(here, 0) == 0) {
-        on_fault = &here;
-        result = action(reader, err);
-    } else {
-        result = error_set(err, "ring file %s was cut off while it was read", reader->path);
-    }
-    on_fault = NULL;
-    return result;
+    struct guarded_action guarded = {reader, action, err};
+    int result = fault_guard_run(run_guarded, &guarded);
+    return result == FAULT_GUARD_CUT ? report_cut(reader, err) : result;
 }
 
 static struct ring_segment *segment_of(const struct ring_reader *reader, unsigned ring)
@@ -217,6 +215,10 @@ static int open_file(struct ring_reader *reader, struct error *err)
     int mapped = map(reader, (uint64_t)status.st_size, err);
     if (mapped)
         return mapped;
+    void *header = mmap(NULL, sizeof *reader->header, PROT_READ, MAP_SHARED, reader->fd, 0);
+    if (header == MAP_FAILED)
+        return refuse(reader, "map", errno, err);
+    reader->header = header;
     return guarded(reader, check_header, err);
 }
 
@@ -239,12 +241,6 @@ static int find_size(struct ring_reader *reader, uint64_t *bytes, struct error *
     return 1;
 }
 
-static void install_handler(void)
-{
-    struct sigaction action = {.sa_handler = fault, .sa_flags = SA_NODEFER};
-    sigaction(SIGBUS, &action, NULL);
-}
-
 int ring_reader_open(struct ring_reader **result, const char *path, struct error *err)
 {
     *result = NULL;
@@ -253,7 +249,7 @@ int ring_reader_open(struct ring_reader **result, const char *path, struct error
         free(reader);
         return error_set(err, "can't read ring file %s: out of memory", path);
     }
-    install_handler();
+    fault_guard_install();
     int opened = open_file(reader, err);
     if (opened == RING_READER_OPEN && reader->hash_entries) {
         reader->hash = calloc(reader->hash_entries, sizeof *reader->hash);
@@ -277,6 +273,8 @@ void ring_reader_close(struct ring_reader *reader)
         return;
     if (reader->file)
         munmap(reader->file, reader->mapped);
+    if (reader->header)
+        munmap((void *)reader->header, sizeof *reader->header);
     if (reader->fd >= 0)
         close(reader->fd);
     for (unsigned i = 0; i < RING_SEGMENTS_MAX; i++)
@@ -378,20 +376,6 @@ static int look_at_segments(struct ring_reader *reader, struct error *err)
     return 0;
 }
 
-/* The slots are read before the heads: what the GPU has reached was issued in a record seen by this
- * look. */
-static void look_at_slots(struct ring_reader *reader)
-{
-    struct ring_file *file = reader->file;
-    unsigned slots = atomic_load_explicit(&file->slots, memory_order_acquire);
-    reader->slots = slots < RING_SLOTS_MAX ? slots : RING_SLOTS_MAX;
-    for (unsigned i = 0; i < reader->slots; i++) {
-        reader->slot[i].done = atomic_load_explicit(&file->slot[i].done, memory_order_acquire);
-        reader->slot[i].started =
-            atomic_load_explicit(&file->slot[i].started, memory_order_acquire);
-    }
-}
-
 /* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment
  * before its entry is taken, so that holds only for a while. */
 static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
@@ -400,7 +384,7 @@ static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
            reader->now_ns - reader->hashes_seen_ns < hashes_interval_ns;
 }
 
-/* Before the heads, too: the record of what was hashed is seen by this look. */
+/* Before the heads: the record of what was hashed is seen by this look. */
 static void look_at_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_hashes(reader->file);
@@ -509,7 +493,6 @@ static int look(struct ring_reader *reader, struct error *err)
 {
     if (look_at_segments(reader, err) < 0)
         return -1;
-    look_at_slots(reader);
     look_at_hashes(reader);
     look_at_members(reader);
     return look_at_rings(reader, err);
@@ -548,8 +531,10 @@ static bool hold_back(struct ring_reader *reader, uint64_t serial)
 }
 
 struct taking {
+    struct ring_reader *reader;
     struct record *records;
     int max, count;
+    struct error *err;
 };
 
 /* The first source's next record was taken. */
@@ -566,8 +551,10 @@ static void pass_taken(struct ring_reader *reader)
     sift(reader, 0);
 }
 
-static int take(struct ring_reader *reader, struct taking *taking, struct error *err)
+static int take(void *context)
 {
+    struct taking *taking = context;
+    struct ring_reader *reader = taking->reader;
     while (taking->count < taking->max && reader->heap_size > 0) {
         unsigned source = reader->heap[0];
         struct record *record = &taking->records[taking->count];
@@ -576,7 +563,8 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
             record_from_version_1(record);
         if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
             record->phase > RECORD_LEAVE)
-            return error_set(err, "ring file %s is damaged: noise in ring %u at position %" PRIu64,
+            return error_set(taking->err,
+                             "ring file %s is damaged: noise in ring %u at position %" PRIu64,
                              reader->path, source,
                              source < RINGS_MAX ? reader->cursor[source].position
                                                 : reader->newest[source - RINGS_MAX].position);
@@ -595,18 +583,11 @@ static int take(struct ring_reader *reader, struct taking *taking, struct error 
 
 int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err)
 {
-    struct taking taking = {records, max, 0};
-    struct taking *volatile state = &taking; /* survives the jump */
-    sigjmp_buf here;
-    int result;
-    if (sigsetjmp(here, 0) == 0) {
-        on_fault = &here;
-        result = take(reader, state, err);
-    } else {
-        result = error_set(err, "ring file %s was cut off while it was read", reader->path);
-    }
-    on_fault = NULL;
-    return state->count > 0 ? state->count : result;
+    struct taking taking = {reader, records, max, 0, err};
+    int result = fault_guard_run(take, &taking);
+    if (result == FAULT_GUARD_CUT)
+        result = report_cut(reader, err);
+    return taking.count > 0 ? taking.count : result;
 }
 
 bool ring_reader_drained(const struct ring_reader *reader)
@@ -710,14 +691,30 @@ uint64_t ring_reader_lost(const struct ring_reader *reader, int kind)
     return reader->lost[kind];
 }
 
-unsigned ring_reader_slots(const struct ring_reader *reader)
+struct progress_reading {
+    const struct ring_file *header;
+    struct ring_progress *slot;
+};
+
+static int read_progress(void *context)
 {
-    return reader->slots;
+    const struct progress_reading *reading = context;
+    const struct ring_file *header = reading->header;
+    unsigned slots = atomic_load_explicit((_Atomic uint32_t *)&header->slots, memory_order_acquire);
+    if (slots > RING_SLOTS_MAX)
+        slots = RING_SLOTS_MAX;
+    for (unsigned i = 0; i < slots; i++) {
+        struct progress_slot *slot = (struct progress_slot *)&header->slot[i];
+        reading->slot[i].done = atomic_load_explicit(&slot->done, memory_order_acquire);
+        reading->slot[i].started = atomic_load_explicit(&slot->started, memory_order_acquire);
+    }
+    return (int)slots;
 }
 
-struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot)
+int ring_reader_progress(const struct ring_reader *reader, struct ring_progress *slot)
 {
-    return reader->slot[slot];
+    struct progress_reading reading = {reader->header, slot};
+    return fault_guard_run(read_progress, &reading);
 }
 
 unsigned ring_reader_hashes(const struct ring_reader *reader)

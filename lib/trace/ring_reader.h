@@ -97,13 +97,17 @@ const struct ring_hash *ring_reader_hash(const struct ring_reader *reader, unsig
 void ring_reader_hash_reported(struct ring_reader *reader, unsigned index);
 uint64_t ring_reader_hashes_lost(const struct ring_reader *reader);
 
-/* As of the last look: records lost so far, and the progress of the GPU. */
+/* As of the last look: records lost so far. */
 uint64_t ring_reader_lost(const struct ring_reader *reader, int kind);
-unsigned ring_reader_slots(const struct ring_reader *reader);
+
+/* What the GPU has reached by now, of all slots in use (room for RING_SLOTS_MAX). What it has
+ * reached was issued in a record that the next look sees. This function alone may be called by
+ * another thread while the reader is in use. Returns how many slots there are, or a negative number
+ * if the file was cut off. */
 struct ring_progress {
     uint64_t started, done;
 };
-struct ring_progress ring_reader_slot(const struct ring_reader *reader, unsigned slot);
+int ring_reader_progress(const struct ring_reader *reader, struct ring_progress *slot);
 
 /* Asks the process where its threads stand: notices of them follow, if it can answer (once per call
  * of this). */

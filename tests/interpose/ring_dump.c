@@ -155,11 +155,11 @@ static int dump(const char *path)
         while ((count = ring_reader_take(reader, records, 256, &err)) > 0)
             for (int i = 0; i < count; i++)
                 print_record(&records[i]);
-    for (unsigned slot = 0; slot < ring_reader_slots(reader); slot++) {
-        struct ring_progress progress = ring_reader_slot(reader, slot);
+    struct ring_progress progress[RING_SLOTS_MAX];
+    int slots = ring_reader_progress(reader, progress);
+    for (int slot = 0; slot < slots; slot++)
         printf("{\"api\": \"slot\", \"started\": %" PRIu64 ", \"done\": %" PRIu64 "}\n",
-               progress.started, progress.done);
-    }
+               progress[slot].started, progress[slot].done);
     for (unsigned i = 0; i < ring_reader_hashes(reader); i++) {
         const struct ring_hash *r = ring_reader_hash(reader, i);
         printf("{\"api\": \"hash\", \"operation\": \"%s\"", names[r->api] ? names[r->api] : "?");
