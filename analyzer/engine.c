@@ -507,6 +507,9 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         return;
     }
     thread->last_ns = record_realtime(process, record);
+    /* A watchdog's loop says nothing of where the rank is. */
+    if (record_is_loop(record) && !thread->uses_nccl)
+        return;
     if (record->phase == RECORD_ENTER) {
         enter(analyzer, thread, record, class);
         if (record->flags & RECORD_FLAG_OVER)

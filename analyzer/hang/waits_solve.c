@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/callbacks.h"
+#include "analyzer/model/process.h"
 #include "analyzer/hang/waits_nodes.h"
 
 /* It has done nothing since long before now, while another thread that issues for the same member
@@ -26,9 +27,24 @@ static bool is_idle(const struct wait_graph *graph, const struct thread *thread,
     return false;
 }
 
+/* It waits by querying: it may give up, or do something else meanwhile. */
+static bool polls(const struct thread *thread)
+{
+    return thread->in_call && record_is_loop(&thread->enter);
+}
+
+static bool is_long_in_call(const struct wait_graph *graph, const struct thread *thread)
+{
+    return thread->enter_site.time_ns <=
+           process_known_before(thread->process,
+                                graph->analyzer->options.hang_after_ns / IDLE_PART);
+}
+
 static bool thread_can_go_on(const struct wait_graph *graph, const struct thread *thread,
                              const struct member *member)
 {
+    if (polls(thread) && !(graph->supposes_idle && is_long_in_call(graph, thread)))
+        return true;
     if (thread->blocked_node)
         return graph->blocked[thread->blocked_node - 1].can_go_on;
     return !graph->supposes_idle || !is_idle(graph, thread, member);
@@ -224,7 +240,7 @@ static bool has_idle_issuer(const struct wait_graph *graph)
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         const struct process *process = graph->blocked[i].thread->process;
         for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-            if (thread->uses_nccl && !thread->in_call && process->member_count)
+            if (thread->uses_nccl && (!thread->in_call || polls(thread)) && process->member_count)
                 return true;
     }
     for (const struct waiting_op *op = graph->ops; op; op = op->next)

@@ -414,8 +414,10 @@ int order_wait(struct thread *thread, const struct record *record)
     thread->work = (struct work){0};
     switch (record->api) {
     case API_cudaEventSynchronize:
+    case API_cudaEventQuery_loop:
         return event_into(process, event_find(process, record->wait.event), &thread->waits_for);
     case API_cudaStreamSynchronize:
+    case API_cudaStreamQuery_loop:
         if (order_stream(process, record, &stream))
             return -1;
         /* What the legacy stream waits for is ahead of this call as well. */

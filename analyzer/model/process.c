@@ -193,6 +193,11 @@ void process_name_iterations(struct process *process, uint64_t text)
         string->is_range = false;
 }
 
+bool record_is_loop(const struct record *record)
+{
+    return record->api == API_cudaStreamQuery_loop || record->api == API_cudaEventQuery_loop;
+}
+
 struct site thread_site(const struct thread *thread, const struct record *record)
 {
     return (struct site){

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "interpose/calls/poll.h"
 #include "interpose/process/start.h"
 #include "interpose/ring/attach.h"
 
@@ -24,6 +25,8 @@ bool call_begin_active(struct recorded_call *call, bool starts)
         goto pass;
     if (!thread->segment)
         attach_retry(thread);
+    if (thread->poll.times && call->api != thread->poll.api)
+        poll_end(thread, cudaErrorNotReady);
     call->thread = thread;
     return true;
 pass:

@@ -71,14 +71,6 @@ void point_event(struct recorded_call *call, cudaError_t result, cudaStream_t st
     emit_point(call, &record, result, stream);
 }
 
-/* Programs query in loops; only the answer that the work is done is recorded. */
-void query_answered(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
-                    cudaEvent_t event)
-{
-    if (result == cudaSuccess)
-        point_event(call, result, stream, event, 0);
-}
-
 void peer_access_changed(struct recorded_call *call, cudaError_t result, int peer)
 {
     struct record record = {.device_access = {.peer = peer}};

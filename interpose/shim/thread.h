@@ -80,6 +80,15 @@ struct thread_caches {
     struct launch_pointers launch; /* of the launch under way */
 };
 
+/* The query that the thread's last calls were (poll.h). */
+struct poll {
+    const void *of; /* the stream or event */
+    uint64_t enter; /* serial of the loop's ENTER record, 0 none */
+    uint32_t times; /* how often it was not ready; no more are counted than make a loop */
+    uint16_t api;   /* enum api */
+    uint16_t loop;  /* that of the loop */
+};
+
 struct shim_thread {
     volatile uint32_t inside; /* in a recorded call: calls that it makes pass through */
     bool attached;
@@ -96,6 +105,7 @@ struct shim_thread {
     bool in_group_api; /* profiler.h: NCCL reported an ncclGroup of the program */
     uint64_t group;    /* serial of the outermost open ncclGroupStart */
     uint32_t group_depth, group_calls;
+    struct poll poll;
     uint64_t group_slots[RING_SLOTS_MAX / 64]; /* progress slots that the open group launches on */
 };
 

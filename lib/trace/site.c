@@ -87,13 +87,20 @@ static bool is_nccl_call(const char *function)
     return false;
 }
 
-/* Where NCCL is linked into the program, its frames end at the call: the index of the first frame
- * beyond, or 0. */
-static int end_of_nccl(const struct frame *frames, int count)
+/* "MPI_Barrier", "PMPI_Barrier": what MPI does to wait, in libraries of its own, says nothing. */
+static bool is_mpi_call(const char *function)
+{
+    return !strncmp(function + (*function == 'P'), "MPI_", strlen("MPI_"));
+}
+
+/* Where NCCL is linked into the program, or MPI is called, their frames end at the call: the index
+ * of the first frame beyond, or 0. */
+static int end_of_call(const struct frame *frames, int count)
 {
     int end = 0;
     for (int i = 0; i < count; i++)
-        if (frames[i].address && is_nccl_call(frames[i].function))
+        if (frames[i].address &&
+            (is_nccl_call(frames[i].function) || is_mpi_call(frames[i].function)))
             end = i + 1;
     return end;
 }
@@ -101,7 +108,7 @@ static int end_of_nccl(const struct frame *frames, int count)
 int site_own_frames(struct frame *frames, int count)
 {
     enum python python = python_in(frames, count);
-    int end = end_of_nccl(frames, count), kept = 0;
+    int end = end_of_call(frames, count), kept = 0;
     for (int i = 0; i < count; i++)
         kept += (i >= end || !frames[i].address) && !is_plumbing(&frames[i], python);
     if (kept == 0)
@@ -122,11 +129,16 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
         frames, trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX));
 }
 
-/* The outermost of the native frames that lie in those libraries, before the program's own;
- * "__name@VERSION" and "name.part.0" as "name". */
+/* The call of MPI that they are in; else the outermost of the native frames that lie in those
+ * libraries, before the program's own; "__name@VERSION" and "name.part.0" as "name". */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
 {
     *text = '\0';
+    for (int i = count - 1; i >= 0; i--)
+        if (frames[i].address && is_mpi_call(frames[i].function)) {
+            snprintf(text, bytes, "%s", frames[i].function + (frames[i].function[0] == 'P'));
+            return text;
+        }
     for (int i = 0; i < count; i++) {
         if (!frames[i].address)
             continue;

@@ -126,7 +126,7 @@ static void silent_rank_is_possible_then_resolved(void **state)
     const struct found *found = expect_in(job, &verdict, "DC201");
     assert_int_equal(found->certainty, POSSIBLE);
     assert_string_equal(found->ranks[1], "1");
-    assert_string_equal(found->where[1], "running");
+    assert_string_equal(found->where[1], "in no call of NCCL or CUDA");
     ALL_REDUCE(job, 1, WORLD, 8);
     call_leave(job, 0);
     ticks(job, 500);

@@ -52,6 +52,22 @@ static void test_program_of_c(void **state)
     assert_left(frames, 7, "reduce main");
 }
 
+static void test_call_of_mpi(void **state)
+{
+    (void)state;
+    char called[64];
+    struct frame frames[] = {
+        native("epoll_wait", "/lib/libc.so.6"),
+        native("opal_progress", "/usr/lib/libopen-pal.so.40"),
+        native("ompi_coll_base_barrier", "/usr/lib/libmpi.so.40"),
+        native("PMPI_Barrier", "/usr/lib/libmpi.so.40"),
+        native("save", "/opt/train"),
+        native("main", "/opt/train"),
+    };
+    assert_string_equal(site_called(frames, 6, called, sizeof called), "MPI_Barrier");
+    assert_left(frames, 6, "save main");
+}
+
 static void test_only_libraries(void **state)
 {
     (void)state;
@@ -151,13 +167,10 @@ static void test_place_of_a_build_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),
-        cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_program_of_c),   cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_only_libraries), cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework), cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),     cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
