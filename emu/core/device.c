@@ -20,6 +20,8 @@ static struct {
 } machine = {.once = PTHREAD_ONCE_INIT};
 
 static _Thread_local int current = -1; /* -1: device 0, not yet chosen */
+/* What the thread made current of the contexts that programs create; NULL: the primary one. */
+static _Thread_local const void *created_context;
 
 /* A number of the environment, or `fallback`, with a warning, if it makes no sense. */
 static uint64_t environment_number(const char *name, uint64_t fallback, uint64_t least,
@@ -145,6 +147,22 @@ bool emu_device_chosen(void)
 void emu_device_unset(void)
 {
     current = -1;
+    created_context = NULL;
+}
+
+const void *emu_context_current(void)
+{
+    return created_context ? created_context : emu_device_here();
+}
+
+const void *emu_context_created(void)
+{
+    return created_context;
+}
+
+void emu_context_set(const void *context)
+{
+    created_context = context;
 }
 
 struct emu_device *emu_device_here(void)
@@ -166,6 +184,7 @@ int emu_device_set(int index)
     if (!device)
         return emu_device_count() ? cudaErrorInvalidDevice : cudaErrorNoDevice;
     current = index;
+    created_context = NULL;
     atomic_store(&device->active, true);
     return 0;
 }

@@ -43,6 +43,13 @@ bool emu_device_chosen(void);
 /* -1: as if the thread had never chosen. */
 void emu_device_unset(void);
 
+/* The identity of the thread's current context: one that the program created, or the device itself
+ * for its primary one. */
+const void *emu_context_current(void);
+/* The one of the program, or NULL; emu_device_set makes the primary one current again. */
+const void *emu_context_created(void);
+void emu_context_set(const void *context);
+
 /* identity.c: the same for every process of the machine. */
 void emu_device_uuid(const struct emu_device *device, unsigned char uuid[16]);
 /* Bus of the device; domain and function are 0. */

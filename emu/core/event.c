@@ -23,6 +23,7 @@ struct event_record {
 
 struct emu_event {
     int device;
+    const void *context; /* that it was created in (device.h) */
     unsigned flags;
     pthread_mutex_t lock;               /* guards what follows */
     struct event_record *latest;        /* NULL: never recorded */
@@ -39,13 +40,14 @@ static void record_release(void *arg)
     free(record);
 }
 
-struct emu_event *emu_event_create(int device, unsigned flags)
+struct emu_event *emu_event_create(unsigned flags)
 {
     struct emu_event *event = calloc(1, sizeof(*event));
 
     if (!event)
         return NULL;
-    event->device = device;
+    event->device = emu_device_current();
+    event->context = emu_context_current();
     event->flags = flags;
     pthread_mutex_init(&event->lock, NULL);
     if (emu_handles_add(event, HANDLE_EVENT)) {
@@ -122,7 +124,7 @@ int emu_event_record(struct emu_event *event, struct emu_stream *stream)
 
     if (error)
         return error;
-    if (event->device != stream->device->index)
+    if (event->context != emu_stream_context(stream))
         return cudaErrorInvalidResourceHandle;
     if (atomic_load(&stream->capture)) {
         error = emu_capture_point(stream, &point);

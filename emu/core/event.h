@@ -10,8 +10,8 @@
 struct emu_event;
 struct emu_stream;
 
-/* NULL: no memory. The flags are cudaEventCreateWithFlags'. */
-struct emu_event *emu_event_create(int device, unsigned flags);
+/* Of the current context. NULL: no memory. The flags are cudaEventCreateWithFlags'. */
+struct emu_event *emu_event_create(unsigned flags);
 /* NULL unless the handle is a live event. */
 struct emu_event *emu_event_find(void *handle);
 int emu_event_destroy(struct emu_event *event);

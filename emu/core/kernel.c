@@ -71,13 +71,14 @@ int emu_kernel_register(const void *module, const void *host_function, const cha
     return add_kernel(kernel, mangled, strlen(mangled));
 }
 
-int emu_kernel_load(const void *module, const struct emu_image_kernel *found)
+int emu_kernel_load(const void *module, const void *context, const struct emu_image_kernel *found)
 {
     struct emu_kernel *kernel = calloc(1, sizeof(*kernel));
 
     if (!kernel)
         return cudaErrorMemoryAllocation;
     kernel->module = module;
+    kernel->context = context;
     take_layout(kernel, found);
     return add_kernel(kernel, found->name, found->length);
 }

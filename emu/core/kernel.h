@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "emu/core/device.h"
 #include "kernels/twin.h"
 
 enum { EMU_MAX_PARAMETERS = 64, EMU_MAX_PARAMETER_BYTES = 32764, EMU_PARAMETERS_UNKNOWN = -1 };
@@ -26,7 +27,9 @@ struct emu_kernel {
     struct emu_kernel *next;
     const void *module;        /* who registered it */
     const void *host_function; /* or NULL */
+    const void *context;       /* of its module (device.h); NULL: whatever its stream's is */
     char *mangled, *name;
+    atomic_uint_fast64_t loaded[EMU_MAX_DEVICES / 64]; /* lazy.h: bit d: on device d */
     const void *image; /* the registered fat binary that it is in, or NULL */
     atomic_bool looked_up;
     int misfit;              /* why no device runs it (emu_image_misfit), or 0 */
@@ -40,7 +43,7 @@ struct emu_kernel {
 int emu_kernel_register(const void *module, const void *host_function, const char *mangled,
                         const void *image);
 /* A kernel of a module that the program loaded. Returns the same. */
-int emu_kernel_load(const void *module, const struct emu_image_kernel *found);
+int emu_kernel_load(const void *module, const void *context, const struct emu_image_kernel *found);
 void emu_kernel_unregister(const void *module);
 /* The module's kernel of this mangled name, or NULL. */
 struct emu_kernel *emu_kernel_named(const void *module, const char *mangled);
@@ -56,8 +59,8 @@ int emu_kernel_check(const void *function, int unknown);
 
 /* Launches; the arguments are copied at once. Without args, `block` holds them laid out by the
  * parameters' offsets (CU_LAUNCH_PARAM_BUFFER_POINTER). Returns a cudaError_t. */
-int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
-                      void *const *args, const void *block, struct emu_stream *stream);
+int emu_kernel_launch(struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
+                      const void *block, struct emu_stream *stream);
 
 /* kernel_name.c: "conv2d_forward" of "_Z14conv2d_forwardPf...", to be freed, or NULL. */
 char *emu_kernel_base_name(const char *mangled);

@@ -7,8 +7,10 @@
 #include "emu/core.h"
 #include "emu/core/device.h"
 #include "emu/core/kernel.h"
+#include "emu/core/lazy.h"
 #include "emu/core/memory.h"
 #include "emu/core/model.h"
+#include "emu/core/stream.h"
 
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
 
@@ -64,7 +66,7 @@ static int run_no_kernel(void *arg)
     return 0;
 }
 
-static int check_grid(const struct twin_grid *grid, const struct emu_stream *stream)
+static int check_grid(const struct twin_grid *grid)
 {
     uint64_t threads = (uint64_t)grid->block[0] * grid->block[1] * grid->block[2];
 
@@ -73,9 +75,7 @@ static int check_grid(const struct twin_grid *grid, const struct emu_stream *str
         return cudaErrorInvalidConfiguration;
     if (!threads || threads > MAX_THREADS || grid->block[2] > 64)
         return cudaErrorInvalidConfiguration;
-    if (grid->shared_bytes > MAX_SHARED_BYTES)
-        return cudaErrorInvalidValue;
-    return emu_stream_device(stream) == emu_device_current() ? 0 : cudaErrorInvalidResourceHandle;
+    return grid->shared_bytes > MAX_SHARED_BYTES ? cudaErrorInvalidValue : 0;
 }
 
 /* Copies the arguments behind the launch. NULL: no memory. */
@@ -104,14 +104,20 @@ static struct kernel_launch *make_launch(const struct emu_kernel *kernel,
     return launch;
 }
 
-int emu_kernel_launch(const struct emu_kernel *kernel, const struct twin_grid *grid,
-                      void *const *args, const void *block, struct emu_stream *stream)
+int emu_kernel_launch(struct emu_kernel *kernel, const struct twin_grid *grid, void *const *args,
+                      const void *block, struct emu_stream *stream)
 {
     struct emu_device *device = emu_device_get(emu_stream_device(stream));
     struct kernel_launch *launch;
     int error = emu_kernel_misfit(kernel);
 
-    error = error ? error : check_grid(grid, stream);
+    error = error ? error : check_grid(grid);
+    if (error)
+        return error;
+    if (kernel->context && kernel->context != emu_stream_context(stream))
+        return cudaErrorInvalidResourceHandle;
+    if (!emu_stream_is_capturing(stream)) /* a capture launches nothing yet */
+        error = emu_kernel_make_loaded(kernel, stream->device);
     if (error)
         return error;
     emu_model_host_call(device);

@@ -13,6 +13,7 @@
 
 struct emu_module {
     enum emu_image image;
+    const void *context; /* NULL: of none, as libraries */
 };
 
 struct loading {
@@ -29,12 +30,12 @@ static bool load_kernel(void *arg, const struct emu_image_kernel *found)
         loading->error = cudaErrorMemoryAllocation;
     else if (!emu_kernel_named(loading->module,
                                copy)) /* a fat binary has it once per architecture */
-        loading->error = emu_kernel_load(loading->module, found);
+        loading->error = emu_kernel_load(loading->module, loading->module->context, found);
     free(copy);
     return !loading->error;
 }
 
-int emu_module_load(const void *image, struct emu_module **module)
+int emu_module_load(const void *image, const void *context, struct emu_module **module)
 {
     struct loading loading = {.module = NULL};
 
@@ -44,6 +45,7 @@ int emu_module_load(const void *image, struct emu_module **module)
     loading.module = calloc(1, sizeof(struct emu_module));
     if (!loading.module)
         return cudaErrorMemoryAllocation;
+    loading.module->context = context;
     loading.module->image = emu_image_kernels(image, load_kernel, &loading);
     if (!loading.error && loading.module->image == EMU_IMAGE_NONE)
         loading.error = cudaErrorInvalidKernelImage;
@@ -78,10 +80,10 @@ static char *read_module_file(const char *path)
     return text;
 }
 
-int emu_module_load_file(const char *path, struct emu_module **module)
+int emu_module_load_file(const char *path, const void *context, struct emu_module **module)
 {
     char *image = read_module_file(path);
-    int error = image ? emu_module_load(image, module) : (int)cudaErrorFileNotFound;
+    int error = image ? emu_module_load(image, context, module) : (int)cudaErrorFileNotFound;
 
     free(image);
     return error;

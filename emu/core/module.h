@@ -8,9 +8,10 @@
 struct emu_module;
 struct emu_kernel;
 
-/* Returns 0, cudaErrorInvalidKernelImage or cudaErrorMemoryAllocation. */
-int emu_module_load(const void *image, struct emu_module **module);
-int emu_module_load_file(const char *path, struct emu_module **module);
+/* Into a context (device.h), or as a library, whose kernels run in any (NULL). Returns 0, why the
+ * image does not fit (image.h), cudaErrorInvalidKernelImage or cudaErrorMemoryAllocation. */
+int emu_module_load(const void *image, const void *context, struct emu_module **module);
+int emu_module_load_file(const char *path, const void *context, struct emu_module **module);
 /* True if it was loaded. Its kernels are gone then; launches under way end. */
 int emu_module_unload(struct emu_module *module);
 /* True for a module that is loaded. */

@@ -60,6 +60,22 @@ struct emu_stream *emu_stream_create(struct emu_device *device, unsigned flags, 
     return stream;
 }
 
+struct emu_stream *emu_stream_create_here(unsigned flags, int priority)
+{
+    struct emu_stream *stream = emu_stream_create(emu_device_here(), flags, priority);
+
+    if (stream)
+        stream->context = emu_context_current();
+    return stream;
+}
+
+const void *emu_stream_context(const struct emu_stream *stream)
+{
+    if (stream->context)
+        return stream->context;
+    return stream->device->index == emu_device_current() ? emu_context_current() : stream->device;
+}
+
 struct emu_stream *emu_stream_hold(struct emu_stream *stream)
 {
     atomic_fetch_add(&stream->references, 1);

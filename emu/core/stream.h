@@ -24,6 +24,7 @@ struct emu_node;
 
 struct emu_stream {
     struct emu_device *device;
+    const void *context; /* that it was created in (device.h); NULL: whatever is current */
     struct emu_stream *next_of_device; /* guarded by device->streams_lock */
     uint64_t id;
     unsigned flags; /* cudaStreamNonBlocking */
@@ -52,6 +53,10 @@ struct emu_stream {
 struct emu_stream *emu_stream_new_legacy(struct emu_device *device);
 struct emu_stream *emu_stream_new(struct emu_device *device, unsigned flags, int priority);
 struct emu_stream *emu_stream_create(struct emu_device *device, unsigned flags, int priority);
+/* The same in the thread's current context. */
+struct emu_stream *emu_stream_create_here(unsigned flags, int priority);
+/* The identity of the context in which work on the stream runs. */
+const void *emu_stream_context(const struct emu_stream *stream);
 /* Gives up a stream; work that is queued is still done. */
 int emu_stream_destroy(struct emu_stream *stream);
 struct emu_stream *emu_stream_hold(struct emu_stream *stream);

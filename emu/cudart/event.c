@@ -13,7 +13,7 @@ static int create_event(cudaEvent_t *event, unsigned flags)
                         "events of the emulated machine stay in their process");
         return cudaErrorNotSupported;
     }
-    *event = (cudaEvent_t)emu_event_create(emu_device_here()->index, flags);
+    *event = (cudaEvent_t)emu_event_create(flags);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 

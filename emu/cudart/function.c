@@ -1,6 +1,7 @@
 /* function.c: the attributes and occupancy of kernels. */
 #include "emu/core/architecture.h"
 #include "emu/core/kernel.h"
+#include "emu/core/lazy.h"
 #include "emu/core/limits.h"
 #include "emu/cudart/call.h"
 
@@ -60,6 +61,9 @@ CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * attributes, const void 
 
     if (!attributes || error)
         return attributes ? error : cudaErrorInvalidValue;
+    error = emu_kernel_make_loaded(emu_kernel_find(function), emu_device_here());
+    if (error)
+        return error;
     *attributes = (struct cudaFuncAttributes){
         .maxThreadsPerBlock = THREADS_PER_BLOCK,
         .numRegs = REGISTERS,

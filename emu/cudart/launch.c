@@ -6,15 +6,17 @@ static int runtime_launch(const void *function, dim3 grid, dim3 block, void **ar
                           cudaStream_t handle)
 {
     const struct twin_grid cut = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
-    const struct emu_kernel *kernel = emu_kernel_find(function);
+    struct emu_kernel *kernel = emu_kernel_find(function);
     struct emu_stream *stream;
     int error;
 
     if (!kernel)
         return cudaErrorInvalidDeviceFunction;
-    return call_stream(handle, &stream, &error)
-               ? emu_kernel_launch(kernel, &cut, args, NULL, stream)
-               : error;
+    if (!call_stream(handle, &stream, &error))
+        return error;
+    if (emu_stream_device(stream) != emu_device_current())
+        return cudaErrorInvalidResourceHandle; /* programming guide, "Stream and Event Behavior" */
+    return emu_kernel_launch(kernel, &cut, args, NULL, stream);
 }
 
 STREAM_CALL(cudaLaunchKernel,

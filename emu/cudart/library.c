@@ -11,7 +11,7 @@ CALL(cudaLibraryLoadData,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return library && image ? emu_module_load(image, (struct emu_module **)library)
+    return library && image ? emu_module_load(image, NULL, (struct emu_module **)library)
                             : (int)cudaErrorInvalidValue;
 }
 
@@ -23,7 +23,7 @@ CALL(cudaLibraryLoadFromFile,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return library && path ? emu_module_load_file(path, (struct emu_module **)library)
+    return library && path ? emu_module_load_file(path, NULL, (struct emu_module **)library)
                            : (int)cudaErrorInvalidValue;
 }
 

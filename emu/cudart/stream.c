@@ -19,7 +19,7 @@ static int create_stream(cudaStream_t *stream, unsigned flags, int priority)
         priority = 0;
     if (priority < GREATEST_PRIORITY)
         priority = GREATEST_PRIORITY;
-    *stream = (cudaStream_t)emu_stream_create(emu_device_here(), flags, priority);
+    *stream = (cudaStream_t)emu_stream_create_here(flags, priority);
     return *stream ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 

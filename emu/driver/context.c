@@ -15,11 +15,9 @@ struct context {
     unsigned flags;
 };
 
-/* The contexts under the current one, which the thread pushed; what is current is the device that
- * the machine keeps for the thread, by the name it was last made current under. */
+/* The contexts under the current one, which the thread pushed. */
 static _Thread_local CUcontext below[DEPTH];
 static _Thread_local int depth;
-static _Thread_local CUcontext named;
 
 static CUcontext make_context(struct emu_device *device, unsigned flags)
 {
@@ -56,22 +54,35 @@ struct emu_device *context_device(CUcontext handle)
     return context ? context->device : NULL;
 }
 
-static CUcontext thread_context(void)
+CUcontext context_here(void)
 {
     struct emu_device *device = emu_device_chosen() ? emu_device_get(emu_device_current()) : NULL;
+    CUcontext created = (CUcontext)emu_context_created();
 
     if (!device)
         return NULL;
-    return context_device(named) == device ? named : context_primary(device);
+    return context_device(created) == device ? created : context_primary(device);
+}
+
+CUcontext context_of_stream(const struct emu_stream *stream)
+{
+    if (!stream->context)
+        return context_here();
+    return stream->context == stream->device ? context_primary(stream->device)
+                                             : (CUcontext)stream->context;
 }
 
 static void make_current(CUcontext context)
 {
-    named = context;
-    if (context)
-        emu_device_set(context_device(context)->index);
-    else
+    struct emu_device *device = context_device(context);
+
+    if (!device) {
         emu_device_unset();
+        return;
+    }
+    emu_device_set(device->index);
+    if (context != context_primary(device))
+        emu_context_set(context);
 }
 
 DRIVER_CALL(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), (context, device))
@@ -124,7 +135,7 @@ static int create_context(CUcontext *context, unsigned flags, CUdevice device)
     *context = make_context(emu_device_get(device), flags);
     if (!*context)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    below[depth++] = thread_context();
+    below[depth++] = context_here();
     make_current(*context);
     return 0;
 }
@@ -150,7 +161,7 @@ DRIVER_CALL(cuCtxCreate_v4,
 DRIVER_CALL(cuCtxDestroy_v2, (CUcontext context), (context))
 {
     struct emu_device *device = context_device(context);
-    bool was_current = context == thread_context();
+    bool was_current = context == context_here();
 
     if (!device || context == context_primary(device) ||
         !emu_handles_remove(context, HANDLE_CONTEXT))
@@ -165,7 +176,7 @@ DRIVER_CALL(cuCtxGetCurrent, (CUcontext * context), (context))
 {
     if (!context)
         return CUDA_ERROR_INVALID_VALUE;
-    *context = thread_context();
+    *context = context_here();
     return 0;
 }
 
@@ -183,14 +194,14 @@ DRIVER_CALL(cuCtxPushCurrent_v2, (CUcontext context), (context))
         return CUDA_ERROR_INVALID_CONTEXT;
     if (depth == DEPTH)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    below[depth++] = thread_context();
+    below[depth++] = context_here();
     make_current(context);
     return 0;
 }
 
 DRIVER_CALL(cuCtxPopCurrent_v2, (CUcontext * context), (context))
 {
-    CUcontext before = thread_context();
+    CUcontext before = context_here();
 
     if (!before)
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -211,7 +222,7 @@ DRIVER_CALL(cuCtxGetDevice, (CUdevice * device), (device))
 
 DRIVER_CALL(cuCtxGetFlags, (unsigned int *flags), (flags))
 {
-    const struct context *context = (const struct context *)thread_context();
+    const struct context *context = (const struct context *)context_here();
 
     if (!flags || !context)
         return flags ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
@@ -223,7 +234,7 @@ DRIVER_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned int *version), (con
 {
     if (!version)
         return CUDA_ERROR_INVALID_VALUE;
-    if (!context_device(context ? context : thread_context()))
+    if (!context_device(context ? context : context_here()))
         return CUDA_ERROR_INVALID_CONTEXT;
     *version = 3020;
     return 0;

@@ -13,7 +13,7 @@ CONTEXT_CALL(cuEventCreate, (CUevent * event, unsigned int flags), (event, flags
                         "events of the emulated machine stay in their process");
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    *event = (CUevent)emu_event_create(emu_device_current(), flags);
+    *event = (CUevent)emu_event_create(flags);
     return *event ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

@@ -1,6 +1,7 @@
 /* function.c: the attributes and occupancy of functions and kernels, which are the same here. */
 #include "emu/core/architecture.h"
 #include "emu/core/kernel.h"
+#include "emu/core/lazy.h"
 #include "emu/core/limits.h"
 #include "emu/core/module.h"
 #include "emu/driver/call.h"
@@ -77,18 +78,24 @@ DRIVER_CALL(cuFuncGetModule, (CUmodule * module, CUfunction function), (module, 
     return module_of(function, (const void **)module);
 }
 
-DRIVER_CALL(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction function),
-            (state, function))
+CONTEXT_CALL(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction function),
+             (state, function))
 {
-    if (!state || !emu_kernel_find(function))
+    const struct emu_kernel *kernel = emu_kernel_find(function);
+
+    if (!state || !kernel)
         return state ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
+    *state = emu_kernel_is_loaded(kernel, emu_device_here()) ? CU_FUNCTION_LOADING_STATE_LOADED
+                                                             : CU_FUNCTION_LOADING_STATE_UNLOADED;
     return 0;
 }
 
-DRIVER_CALL(cuFuncLoad, (CUfunction function), (function))
+CONTEXT_CALL(cuFuncLoad, (CUfunction function), (function))
 {
-    return emu_kernel_find(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    struct emu_kernel *kernel = emu_kernel_find(function);
+
+    return kernel ? emu_kernel_make_loaded(kernel, emu_device_here())
+                  : (int)CUDA_ERROR_INVALID_HANDLE;
 }
 
 DRIVER_CALL(cuKernelGetAttribute,

@@ -5,7 +5,7 @@
 static int driver_launch(CUfunction function, const struct twin_grid *grid, void **args,
                          void **extra, CUstream handle)
 {
-    const struct emu_kernel *kernel = emu_kernel_find(function);
+    struct emu_kernel *kernel = emu_kernel_find(function);
     const void *block = NULL;
     struct emu_stream *stream;
     int error;

@@ -1,20 +1,20 @@
-/* module.c: modules and libraries, which are the same here. They are loaded at once; programs can't
- * distinguish that from CUDA's lazy loading.
- */
+/* module.c: modules and libraries, which are the same here but for the context that a module
+ * belongs to. Both are loaded at once; their kernels may be loaded lazily (lazy.h). */
 #include "emu/core/module.h"
 
 #include "emu/core/kernel.h"
+#include "emu/core/lazy.h"
 #include "emu/driver/call.h"
 
-static int load_module(const void *image, void **module)
+static int load_module(const void *image, const void *context, void **module)
 {
-    return image && module ? emu_module_load(image, (struct emu_module **)module)
+    return image && module ? emu_module_load(image, context, (struct emu_module **)module)
                            : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
-static int load_file(const char *path, void **module)
+static int load_file(const char *path, const void *context, void **module)
 {
-    return path && module ? emu_module_load_file(path, (struct emu_module **)module)
+    return path && module ? emu_module_load_file(path, context, (struct emu_module **)module)
                           : (int)CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -47,12 +47,12 @@ static int list(const void *module, void *kernels, unsigned room)
 
 CONTEXT_CALL(cuModuleLoad, (CUmodule * module, const char *path), (module, path))
 {
-    return load_file(path, (void **)module);
+    return load_file(path, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
-    return load_module(image, (void **)module);
+    return load_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadDataEx,
@@ -61,12 +61,12 @@ CONTEXT_CALL(cuModuleLoadDataEx,
              (module, image, count, options, values))
 {
     (void)count, (void)options, (void)values; /* how to compile: there is nothing to compile */
-    return load_module(image, (void **)module);
+    return load_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image), (module, image))
 {
-    return load_module(image, (void **)module);
+    return load_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
@@ -77,7 +77,10 @@ CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
 CONTEXT_CALL(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name),
              (function, module, name))
 {
-    return find_kernel(module, name, (void **)function);
+    int error = find_kernel(module, name, (void **)function);
+
+    return error ? error
+                 : emu_kernel_make_loaded((struct emu_kernel *)*function, emu_device_here());
 }
 
 CONTEXT_CALL(cuModuleGetFunctionCount, (unsigned int *functions, CUmodule module),
@@ -97,7 +100,7 @@ DRIVER_CALL(cuModuleGetLoadingMode, (CUmoduleLoadingMode * mode), (mode))
 {
     if (!mode)
         return CUDA_ERROR_INVALID_VALUE;
-    *mode = CU_MODULE_EAGER_LOADING;
+    *mode = emu_loads_lazily() ? CU_MODULE_LAZY_LOADING : CU_MODULE_EAGER_LOADING;
     return 0;
 }
 
@@ -110,7 +113,7 @@ DRIVER_CALL(cuLibraryLoadData,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return load_module(image, (void **)library);
+    return load_module(image, NULL, (void **)library);
 }
 
 DRIVER_CALL(cuLibraryLoadFromFile,
@@ -121,7 +124,7 @@ DRIVER_CALL(cuLibraryLoadFromFile,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return load_file(path, (void **)library);
+    return load_file(path, NULL, (void **)library);
 }
 
 DRIVER_CALL(cuLibraryUnload, (CUlibrary library), (library))

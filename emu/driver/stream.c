@@ -20,7 +20,7 @@ static int driver_create_stream(CUstream *stream, unsigned flags, int priority)
         priority = 0;
     if (priority < -5)
         priority = -5;
-    *stream = (CUstream)emu_stream_create(emu_device_here(), flags, priority);
+    *stream = (CUstream)emu_stream_create_here(flags, priority);
     return *stream ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -96,7 +96,7 @@ STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_ptsz,
         return 0;                                                                    \
     }
 
-STREAM_QUESTION(cuStreamGetCtx, CUcontext, context_primary(found->device))
+STREAM_QUESTION(cuStreamGetCtx, CUcontext, context_of_stream(found))
 STREAM_QUESTION(cuStreamGetDevice, CUdevice, emu_stream_device(found))
 STREAM_QUESTION(cuStreamGetFlags, unsigned int, found->flags)
 STREAM_QUESTION(cuStreamGetPriority, int, found->priority)

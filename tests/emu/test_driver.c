@@ -134,6 +134,80 @@ static void contexts_follow_devices(void **state)
     OK(cudaStreamDestroy(stream));
 }
 
+static const char ptx[] = ".version 8.0\n.target sm_80\n.entry nothing() { ret; }\n";
+
+static CUresult launch_nothing(CUfunction function, CUstream stream)
+{
+    return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL);
+}
+
+/* cuLaunchKernel: a module's function runs in its module's context, a library's kernel in that of
+ * the stream. Which context is current matters to the default stream alone. */
+static void launches_follow_the_stream(void **state)
+{
+    CUcontext here, there;
+    CUmodule module;
+    CUlibrary library;
+    CUfunction function;
+    CUkernel kernel;
+    CUstream of_here, of_there;
+
+    (void)state;
+    CHECK(cuDevicePrimaryCtxRetain(&there, 1), CUDA_SUCCESS);
+    CHECK(cuCtxSetCurrent(there), CUDA_SUCCESS);
+    CHECK(cuStreamCreate(&of_there, 0), CUDA_SUCCESS);
+    CHECK(cuDevicePrimaryCtxRetain(&here, 0), CUDA_SUCCESS);
+    CHECK(cuCtxSetCurrent(here), CUDA_SUCCESS);
+    CHECK(cuStreamCreate(&of_here, 0), CUDA_SUCCESS);
+    CHECK(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+    CHECK(cuModuleGetFunction(&function, module, "nothing"), CUDA_SUCCESS);
+    CHECK(cuLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+    CHECK(cuLibraryGetKernel(&kernel, library, "nothing"), CUDA_SUCCESS);
+    CHECK(launch_nothing((CUfunction)kernel, of_there), CUDA_SUCCESS);
+    CHECK(launch_nothing(function, of_there), CUDA_ERROR_INVALID_HANDLE);
+    CHECK(cuCtxSetCurrent(there), CUDA_SUCCESS);
+    CHECK(launch_nothing(function, of_here), CUDA_SUCCESS);
+    CHECK(launch_nothing(function, NULL), CUDA_ERROR_INVALID_HANDLE);
+    CHECK(launch_nothing((CUfunction)kernel, NULL), CUDA_SUCCESS);
+    CHECK(cuLibraryUnload(library), CUDA_SUCCESS);
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    CHECK(cuStreamDestroy(of_there), CUDA_SUCCESS);
+    CHECK(cuStreamDestroy(of_here), CUDA_SUCCESS);
+}
+
+/* Two contexts of one device are two, as well. */
+static void created_contexts_have_their_own_objects(void **state)
+{
+    CUcontext primary, created, of_stream;
+    CUmodule module;
+    CUfunction function;
+    CUstream stream;
+    CUevent event;
+
+    (void)state;
+    CHECK(cuDevicePrimaryCtxRetain(&primary, 0), CUDA_SUCCESS);
+    CHECK(cuCtxSetCurrent(primary), CUDA_SUCCESS);
+    CHECK(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+    CHECK(cuModuleGetFunction(&function, module, "nothing"), CUDA_SUCCESS);
+    CHECK(cuEventCreate(&event, 0), CUDA_SUCCESS);
+    CHECK(cuCtxCreate(&created, NULL, 0, 0), CUDA_SUCCESS);
+    CHECK(cuStreamCreate(&stream, 0), CUDA_SUCCESS);
+    CHECK(cuStreamGetCtx(stream, &of_stream), CUDA_SUCCESS);
+    assert_ptr_equal(of_stream, created);
+    CHECK(launch_nothing(function, stream), CUDA_ERROR_INVALID_HANDLE);
+    CHECK(cuEventRecord(event, stream), CUDA_ERROR_INVALID_HANDLE);
+    CHECK(cuEventRecord(event, NULL), CUDA_ERROR_INVALID_HANDLE);
+    OK(cudaSetDevice(0)); /* makes the primary context current */
+    CHECK(cuCtxGetCurrent(&of_stream), CUDA_SUCCESS);
+    assert_ptr_equal(of_stream, primary);
+    CHECK(cuEventRecord(event, NULL), CUDA_SUCCESS);
+    CHECK(launch_nothing(function, NULL), CUDA_SUCCESS);
+    CHECK(cuStreamDestroy(stream), CUDA_SUCCESS);
+    CHECK(cuEventDestroy(event), CUDA_SUCCESS);
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    CHECK(cuCtxDestroy(created), CUDA_SUCCESS);
+}
+
 static void both_apis_share_objects(void **state)
 {
     CUdeviceptr memory;
@@ -201,6 +275,8 @@ int main(void)
         cmocka_unit_test_setup(stream_writes_refuse_what_is_not_for_them, reset_devices),
         cmocka_unit_test_setup(pointers_tell_their_range, reset_devices),
         cmocka_unit_test_setup(contexts_follow_devices, reset_devices),
+        cmocka_unit_test_setup(launches_follow_the_stream, reset_devices),
+        cmocka_unit_test_setup(created_contexts_have_their_own_objects, reset_devices),
         cmocka_unit_test_setup(both_apis_share_objects, reset_devices),
         cmocka_unit_test_setup(functions_are_found_by_name, reset_devices),
     };

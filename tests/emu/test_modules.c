@@ -247,6 +247,55 @@ static void what_is_no_image_is_refused(void **state)
     unlink(path);
 }
 
+/* What first uses a kernel on a device waits for all work there, but only the first time. */
+static void first_use_waits_for_the_device(void **state)
+{
+    static const char two[] = ".version 8.0\n.target sm_80\n.entry one() { ret; }\n"
+                              ".entry two() { ret; }\n";
+    struct gate first = GATE_CLOSED, second = GATE_CLOSED;
+    CUmoduleLoadingMode mode;
+    CUfunctionLoadingState loaded;
+    CUlibrary library;
+    CUmodule module;
+    CUkernel kernel;
+    CUfunction function;
+    cudaStream_t busy, other;
+    pthread_t opener;
+
+    (void)state;
+    CHECK(cuModuleGetLoadingMode(&mode), CUDA_SUCCESS);
+    assert_int_equal(mode, CU_MODULE_LAZY_LOADING);
+    OK(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
+    CHECK(cuLibraryLoadData(&library, two, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+    CHECK(cuModuleLoadData(&module, two), CUDA_SUCCESS);
+    CHECK(cuLibraryGetKernel(&kernel, library, "one"), CUDA_SUCCESS);
+    CHECK(cuFuncIsLoaded(&loaded, (CUfunction)kernel), CUDA_SUCCESS);
+    assert_int_equal(loaded, CU_FUNCTION_LOADING_STATE_UNLOADED);
+
+    OK(cudaLaunchHostFunc(busy, gate_pass, &first));
+    gate_await(&first);
+    assert_int_equal(pthread_create(&opener, NULL, gate_open_later, &first), 0);
+    OK(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, other));
+    assert_true(gate_is_open(&first)); /* the launch came back only then */
+    pthread_join(opener, NULL);
+    CHECK(cuFuncIsLoaded(&loaded, (CUfunction)kernel), CUDA_SUCCESS);
+    assert_int_equal(loaded, CU_FUNCTION_LOADING_STATE_LOADED);
+
+    OK(cudaLaunchHostFunc(busy, gate_pass, &second));
+    gate_await(&second);
+    OK(cudaLaunchKernel(kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, other));
+    assert_false(gate_is_open(&second));
+    assert_int_equal(pthread_create(&opener, NULL, gate_open_later, &second), 0);
+    CHECK(cuModuleGetFunction(&function, module, "two"), CUDA_SUCCESS); /* loads, too */
+    assert_true(gate_is_open(&second));
+    pthread_join(opener, NULL);
+    assert_false(first.timed_out || second.timed_out);
+    OK(cudaDeviceSynchronize());
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    CHECK(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 static int begin(void **state)
 {
     reset_devices(state);
@@ -254,8 +303,11 @@ static int begin(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const struct CMUnitTest lazy[] = {
+        cmocka_unit_test_setup(first_use_waits_for_the_device, begin),
+    };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ptx_kernels_run_their_twins, begin),
         cmocka_unit_test_setup(libraries_have_kernels, begin),
@@ -264,5 +316,7 @@ int main(void)
         cmocka_unit_test_setup(parameters_are_read_from_device_code, begin),
         cmocka_unit_test_setup(what_is_no_image_is_refused, begin),
     };
+    if (argc > 1 && !strcmp(argv[1], "lazy")) /* with DDPCHECK_EMU_LAZY_LOADING=1 */
+        return cmocka_run_group_tests(lazy, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
