@@ -44,5 +44,8 @@ int bench_job_next(struct bench_job *job, struct record *record);
 /* A new trace with the processes of the job, in a transaction that has begun. Ends the program if
  * it can't be made. The caller commits and closes it. */
 struct store *bench_store_begin(const char *path);
+/* Makes a new trace and stores the first `rows` records of the job in it, `batch` a transaction, by
+ * a prepared INSERT alone. Ends the program if that fails. */
+void bench_insert_raw(const char *path, int rows, int batch);
 
 #endif

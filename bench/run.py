@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, analyzer, long, training, selection, hashing, tui, tui-live, kineto, log,
+    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, hashing, tui, tui-live, kineto, log,
                         flight-recorder
                         (default: all)
 
@@ -117,6 +117,11 @@ def python_calls(bench):
 def store(bench):
     bench.show("Storing events, rows a second into the same table")
     bench.show(bench.run([bench.path("bench/bench_store_insert")]).rstrip())
+
+
+def collector(bench):
+    bench.show("Draining full rings of 8 processes: read, stored and analysed by the collector")
+    bench.show(bench.run([bench.path("bench/bench_collect")]).rstrip())
 
 
 def analyzer(bench):
@@ -458,7 +463,7 @@ def flight_recorder(bench):
                   % (theirs[1] / (first[1] + second[1]), theirs[2] / max(first[2], second[2])))
 
 
-PARTS = {"calls": calls, "python": python_calls, "store": store, "analyzer": analyzer, "long": long_job, "training": training,
+PARTS = {"calls": calls, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live,
          "kineto": kineto, "log": log, "flight-recorder": flight_recorder}
 

@@ -69,9 +69,9 @@ int batch_add_finding(struct record_batch *batch, const struct finding *finding)
 
 int batch_write(const struct record_batch *batch, struct store *store, struct error *err)
 {
-    for (int i = 0; i < batch->count; i++)
-        if (store_event(store, batch->process[i], &batch->record[i], err) < 0)
-            return -1;
+    if (batch->count > 0 &&
+        store_events(store, batch->process, batch->record, batch->count, err) < 0)
+        return -1;
     for (const struct batch_finding *finding = batch->findings; finding; finding = finding->next)
         if (finding_store(store, &finding->finding, err) < 0)
             return -1;

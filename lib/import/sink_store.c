@@ -6,7 +6,15 @@
 #include "lib/trace/names.h"
 #include "lib/trace/store.h"
 
-enum { BATCH = 1 << 17 };
+enum { TRANSACTION = 1 << 17, PIECE = 64 };
+
+/* Records that are written at once. */
+struct record_piece {
+    int process[PIECE];
+    struct record record[PIECE];
+    int count;
+    uint32_t written; /* since the transaction began */
+};
 
 static int compare_numbers(const void *left, const void *right)
 {
@@ -91,22 +99,36 @@ static int store_processes(struct import *import, struct store *store, struct er
     return 0;
 }
 
+static int write_records(struct record_piece *piece, struct store *store, struct error *err)
+{
+    int count = piece->count;
+    piece->count = 0;
+    if (count && store_events(store, piece->process, piece->record, count, err))
+        return -1;
+    piece->written += (uint32_t)count;
+    if (piece->written < TRANSACTION)
+        return 0;
+    piece->written = 0;
+    return store_commit(store, err) || store_begin(store, err) ? -1 : 0;
+}
+
 static int store_records(struct import *import, struct store *store, struct error *err)
 {
     const struct sorted *item;
-    struct record record;
     const struct import_judge *judge = import->options->judge;
-    uint32_t batch = 0;
+    struct record_piece piece = {.count = 0};
     int got;
     while ((got = sorter_next(import->sorter, &item, err)) > 0) {
-        complete_record(import, item, &record);
-        if (store_event(store, (int)item->process, &record, err) ||
-            (judge && judge->record(judge->context, (int)item->process, &record, err)))
-            return -1;
-        if (++batch % BATCH == 0 && (store_commit(store, err) || store_begin(store, err)))
+        struct record *record = &piece.record[piece.count];
+        complete_record(import, item, record);
+        piece.process[piece.count++] = (int)item->process;
+        if ((judge && judge->record(judge->context, (int)item->process, record, err)) ||
+            (piece.count == PIECE && write_records(&piece, store, err)))
             return -1;
     }
-    return got || !judge ? got : judge->end(judge->context, store, err);
+    if (got || write_records(&piece, store, err))
+        return -1;
+    return judge ? judge->end(judge->context, store, err) : 0;
 }
 
 int sink_store(struct import *import, const char *path)

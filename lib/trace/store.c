@@ -22,10 +22,7 @@ enum { BUSY_TIMEOUT_MS = 10000 };
 static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
-    [STORE_EVENT] =
-        "INSERT INTO event(process, time_ns, serial, api, phase, flags, thread, result, device, "
-        "stack, stream, "
-        "w0, w1, w2, w3, w4, w5, w6, w7, w8, w9) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_EVENTS] = store_insert_events,
     [STORE_PROCESS_FIND] = "SELECT id FROM process WHERE boot_id = ? AND pid = ? AND start_ticks = "
                            "? AND monotonic_ns = ?",
     [STORE_PROCESS_ADD] =
@@ -286,15 +283,17 @@ int store_open(struct store **result, const char *path, struct error *err)
     /* The file may be somebody's who wants us to run what it holds. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    if (check_schema(store, err) < 0)
+    if (check_schema(store, err) < 0 || store_events_begin(store, err) < 0)
         goto out;
     /* A write-ahead log's index is memory that only processes of one host share: readers on others
      * would see a torn database. */
     const char *journal = network_file_system(path) ? "PRAGMA journal_mode = DELETE"
                                                     : "PRAGMA journal_mode = WAL";
     if (execute(store, journal, err) < 0 ||
-        execute(store, "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864", err) <
-            0 ||
+        execute(store,
+                "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864; "
+                "PRAGMA wal_autocheckpoint = 4096", /* pages: 16 MB */
+                err) < 0 ||
         store_findings_stay(store, err) < 0)
         goto out;
     *result = store;
@@ -416,32 +415,6 @@ int store_is_new(struct store *store, struct error *err)
                    err) < 0
                ? -1
                : 0;
-}
-
-int store_event(struct store *store, int process, const struct record *record, struct error *err)
-{
-    sqlite3_stmt *statement = store_prepare(store, STORE_EVENT, err);
-    if (!statement)
-        return -1;
-    sqlite3_bind_int(statement, 1, process);
-    sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->time_ns);
-    sqlite3_bind_int64(statement, 3, (sqlite3_int64)record->serial);
-    sqlite3_bind_int(statement, 4, record->api);
-    sqlite3_bind_int(statement, 5, record->phase);
-    sqlite3_bind_int(statement, 6, record->flags);
-    sqlite3_bind_int64(statement, 7, record->thread);
-    sqlite3_bind_int(statement, 8, record->result);
-    sqlite3_bind_int(statement, 9, record->device);
-    sqlite3_bind_int64(statement, 10, (sqlite3_int64)record->stack);
-    sqlite3_bind_int64(statement, 11, (sqlite3_int64)record->stream);
-    for (int i = 0; i < 10; i++)
-        sqlite3_bind_int64(statement, 12 + i, (sqlite3_int64)record->word[i]);
-    if (store_run(store, statement, err) < 0)
-        return -1;
-    enum api_class class = api_class_of(record->api);
-    if (class == CLASS_COLLECTIVE && record->phase == RECORD_ENTER)
-        return store_block_note(store, process, record, sqlite3_last_insert_rowid(store->db), err);
-    return class == CLASS_NOTICE ? store_notice(store, process, record, err) : 0;
 }
 
 int store_meta(struct store *store, const char *key, const char *value, struct error *err)

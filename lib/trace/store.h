@@ -56,7 +56,10 @@ int store_imported(struct store *store, int process, const struct store_import *
  * the disk. 0, or -1 with err. */
 int store_is_new(struct store *store, struct error *err);
 
-/* Appends an event. Returns 0, or -1 with err. */
+/* Appends `count` events, `process` and `record` of each. Returns 0, or -1 with err. */
+int store_events(struct store *store, const int *process, const struct record *record, int count,
+                 struct error *err);
+/* The same with one. */
 int store_event(struct store *store, int process, const struct record *record, struct error *err);
 
 /* How many bytes of the database are in use: pages that were freed and not used again don't count.

@@ -11,7 +11,7 @@ enum { STORE_APPLICATION_ID = 0x44445043 }; /* "DDPC" */
 enum store_statement {
     STORE_BEGIN,
     STORE_COMMIT,
-    STORE_EVENT,
+    STORE_EVENTS,
     STORE_PROCESS_FIND,
     STORE_PROCESS_ADD,
     STORE_POSITION_SET,
@@ -52,13 +52,21 @@ enum store_statement {
     STORE_STATEMENTS
 };
 
+/* The records that STORE_EVENTS writes. */
+struct store_incoming {
+    const int *process;
+    const struct record *record;
+    int count;
+};
+
 struct store {
     sqlite3 *db;
     char *path;
     int failure; /* SQLite's extended code of the last failure */
     sqlite3_stmt *statement[STORE_STATEMENTS];
-    struct store_block *blocks; /* store_block.c */
-    sqlite3_int64 dropped_to;   /* store_keep.c: up to this row */
+    struct store_incoming incoming; /* store_events.c */
+    struct store_block *blocks;     /* store_block.c */
+    sqlite3_int64 dropped_to;       /* store_keep.c: up to this row */
     bool knows_dropped;
     uint32_t finding_base; /* findings of before that can't be found again have ids up to this */
 };
@@ -69,6 +77,10 @@ sqlite3_stmt *store_prepare(struct store *store, enum store_statement which, str
 int store_run(struct store *store, sqlite3_stmt *statement, struct error *err);
 /* Remembers and describes SQLite's last failure. Returns -1. */
 int store_failed(struct store *store, struct error *err);
+
+/* store_events.c: the statement, and what it reads from. 0, or -1 with err. */
+extern const char store_insert_events[];
+int store_events_begin(struct store *store, struct error *err);
 
 /* store_block.c: a collective was stored as row `seq`: a block of 1,024 may begin or end with it.
  * 0, or -1 with err. */

@@ -33,13 +33,16 @@ static void rows_are_the_same_records_again(void **state)
     info.start_ticks++;
     assert_int_equal(store_process_find(store, &info, NULL), -1);
     assert_int_equal(store_process(store, &info, NULL), 1);
+    static struct record batch[1000];
+    static int processes[1000];
     for (int i = 0; i < RECORDS; i++) {
-        struct record record = random_record(&seed);
-        if (i % 1000 == 0)
-            assert_int_equal(store_begin(store, NULL), 0);
-        assert_int_equal(store_event(store, i % 2, &record, NULL), 0);
-        if (i % 1000 == 999)
-            assert_int_equal(store_commit(store, NULL), 0);
+        batch[i % 1000] = random_record(&seed);
+        processes[i % 1000] = i % 2;
+        if (i % 1000 < 999)
+            continue;
+        assert_int_equal(store_begin(store, NULL), 0);
+        assert_int_equal(store_events(store, processes, batch, 1000, NULL), 0);
+        assert_int_equal(store_commit(store, NULL), 0);
     }
     assert_int_equal(store_close(store, NULL), 0);
 
@@ -221,13 +224,17 @@ static void blocks_of_operations_are_hashed(void **state)
     struct record record = {.api = API_ncclAllReduce,
                             .phase = RECORD_ENTER,
                             .op = {.comm = 77, .count = 4, .root = -1}};
+    static struct record batch[300];
+    static const int processes[300];
     for (uint64_t number = 0; number < 2100; number++) {
         for (int rank = 0; rank < 3; rank++) {
             record.op.number = number;
             record.op.rank = rank;
             record.op.count = rank == 2 && number == 1500 ? 5 : 4 + number % 3;
-            assert_int_equal(store_event(store, 0, &record, NULL), 0);
+            batch[number % 100 * 3 + (uint64_t)rank] = record;
         }
+        if (number % 100 == 99)
+            assert_int_equal(store_events(store, processes, batch, 300, NULL), 0);
     }
     store_close(store, NULL);
     path = scratch_path(state, "a.db");
