@@ -23,11 +23,13 @@ def seeds(text):
     return found
 
 
-def generate(folder, seed):
-    """Writes one job; returns the path of its timeline."""
+def generate(folder, seed, after=None):
+    """Writes one job; returns the path of its timeline. after: it ends so many iterations after its last cause began."""
     folder = os.path.join(folder, "%04d" % seed)
     os.makedirs(folder, exist_ok=True)
     job = plan(seed)
+    if after:
+        job.iterations = min(job.iterations, max([cause.since for cause in job.causes], default=0) + after)
     path, simulation = write_timeline(job, folder)
     write_truth(job, simulation, os.path.join(folder, "truth.json"))
     return path

@@ -1,9 +1,10 @@
 """Measures how much of what slows the made-up jobs ddpcheck finds: precision and recall of rank, kind and share.
 
-    score.py BUILD SEEDS [--jobs FOLDER] [--results FILE] [--list]
+    score.py BUILD SEEDS [--jobs FOLDER | --after N] [--results FILE] [--list]
 
     SEEDS            1-500 to tune with, 501-1000 to measure with
     --jobs FOLDER    where generate.py wrote jobs; those that it lacks are generated, and removed afterwards
+    --after N        jobs end N iterations after their last cause began: how soon it is found (not with --jobs)
     --results FILE   writes what was found in each job, as JSON lines
     --list           lists what was missed or wrong
 
@@ -34,15 +35,18 @@ def rank_set(text):
     return found
 
 
-def findings_of(lines):
-    """The findings of section 6 in what `ddpcheck report --json` printed: code, the ranks that cause it (the first side's), share."""
+def findings_of(lines, world):
+    """The findings of section 6 in what `ddpcheck report --json` printed: code, ranks, share.
+
+    The ranks are the first side's: those that cause it. A finding without ranks is about all of the job."""
     found = []
     for line in lines:
         record = json.loads(line)
         if record["schema"].startswith("ddpcheck.finding/") and record["code"] in RANK_CODES + NOTE_CODES:
             percent = PERCENT.search(record["what"])
             sides = record["sides"]
-            found.append({"code": record["code"], "ranks": sorted(rank_set(sides[0]["ranks"] if sides else record["ranks"])),
+            ranks = rank_set(sides[0]["ranks"] if sides else record["ranks"]) or range(world)
+            found.append({"code": record["code"], "ranks": sorted(ranks),
                           "share": float(percent.group(1)) / 100 if percent else None, "what": record["what"]})
     return found
 
@@ -63,10 +67,10 @@ def judge_cause(cause, findings):
     named = [finding for finding in findings if finding["code"] in RANK_CODES + NOTE_CODES and names(cause, finding)]
     covered = set().union(*(finding["ranks"] for finding in named)) if named else set()
     rank = len(covered & set(cause["ranks"])) * 2 >= len(cause["ranks"]) if cause["kind"] != "slow-link" else bool(named)
-    kind = [finding for finding in named if finding["code"] in cause["accepted"]]
-    shares = [finding["share"] for finding in kind if finding["share"] is not None]
+    kind = any(finding["code"] in cause["accepted"] for finding in named)
+    shares = [finding["share"] for finding in named if finding["share"] is not None]
     near = any(abs(share - cause["share"]) <= max(0.03, 0.3 * cause["share"]) for share in shares)
-    return {"found rank": rank and bool(named), "found kind": rank and bool(kind), "found share": near}
+    return {"found rank": rank and bool(named), "found kind": rank and kind, "found share": near}
 
 
 def judge(truth, findings):
@@ -86,18 +90,18 @@ def run(command):
 
 def score(task):
     """Imports a job and judges its report."""
-    tool, seed, folder = task
+    tool, seed, folder, after = task
     with tempfile.TemporaryDirectory(prefix="ddpcheck-speed-") as own:
         place = os.path.join(folder or own, "%04d" % seed)
         if not os.path.exists(os.path.join(place, "truth.json")):
-            generate(own, seed)
+            generate(own, seed, after)
             place = os.path.join(own, "%04d" % seed)
         with open(os.path.join(place, "truth.json"), encoding="utf-8") as file:
             truth = json.load(file)
         timeline = next(name for name in sorted(os.listdir(place)) if name.startswith("timeline."))
         database = os.path.join(own, "job.db")
         run([tool, "import", "--format", "timeline", "-o", database, os.path.join(place, timeline)])
-        return judge(truth, findings_of(run([tool, "report", "--json", database]).splitlines()))
+        return judge(truth, findings_of(run([tool, "report", "--json", database]).splitlines(), truth["ranks"]))
 
 
 def percent(part, whole):
@@ -178,11 +182,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("seeds", type=seeds)
-    parser.add_argument("--jobs")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--jobs")
+    source.add_argument("--after", type=int)
     parser.add_argument("--results")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
-    tasks = [(os.path.join(os.path.abspath(options.build), "bin", "ddpcheck"), seed, options.jobs) for seed in options.seeds]
+    tasks = [(os.path.join(os.path.abspath(options.build), "bin", "ddpcheck"), seed, options.jobs, options.after) for seed in options.seeds]
     outcomes = []
     with multiprocessing.Pool() as pool:
         for outcome in pool.imap_unordered(score, tasks):

@@ -42,7 +42,7 @@ def report(code, ranks, what="it costs 20 % of an iteration", others="0-7", sche
 
 
 def judged(job, *lines):
-    return score.judge(job, score.findings_of(lines))
+    return score.judge(job, score.findings_of(lines, job["ranks"]))
 
 
 def found(outcome):
@@ -53,15 +53,15 @@ def found(outcome):
 
 class Judge(unittest.TestCase):
     def test_only_findings_of_slow_jobs_count(self):
-        self.assertEqual(score.findings_of([report("DC201", "1"), report("DC604", "1", schema="ddpcheck.member/1")]), [])
-        finding, = score.findings_of([report("DC601", "1,4-6", "12.5 % of 3 s")])
+        self.assertEqual(score.findings_of([report("DC201", "1"), report("DC604", "1", schema="ddpcheck.member/1")], 8), [])
+        finding, = score.findings_of([report("DC601", "1,4-6", "12.5 % of 3 s")], 8)
         self.assertEqual((finding["code"], finding["ranks"], finding["share"]), ("DC601", [1, 4, 5, 6], 0.125))
-        self.assertIsNone(score.findings_of([report("DC601", "1", "no number")])[0]["share"])
+        self.assertIsNone(score.findings_of([report("DC601", "1", "no number")], 8)[0]["share"])
 
     def test_one_rank(self):
         job = truth(cause())
         self.assertEqual(found(judged(job, report("DC604", "3"))), (True, True, True, 0))
-        self.assertEqual(found(judged(job, report("DC601", "3"))), (True, False, False, 0))
+        self.assertEqual(found(judged(job, report("DC601", "3"))), (True, False, True, 0))
         self.assertEqual(found(judged(job, report("DC604", "3", "60 % of an iteration"))), (True, True, False, 0))
         self.assertEqual(found(judged(job, report("DC604", "2"))), (False, False, False, 1))
         self.assertEqual(found(judged(job, report("DC604", "2-3"))), (False, False, False, 1))
@@ -84,6 +84,13 @@ class Judge(unittest.TestCase):
         self.assertEqual(found(judged(job, report("DC606", "0-3"))), (True, True, True, 0))
         self.assertEqual(found(judged(job, report("DC606", "0-4"))), (False, False, False, 1))
         self.assertEqual(found(judged(job, report("DC606", "0-1"))), (False, False, False, 1))
+
+    def test_all_ranks(self):
+        job = truth(cause("pause", range(8), code="DC608", period=5))
+        self.assertEqual(found(judged(job, report("DC608", "0-7"))), (True, True, True, 0))
+        self.assertEqual(found(judged(job, report("DC608", ""))), (True, True, True, 0))
+        self.assertEqual(found(judged(job, report("DC608", "1"))), (False, False, True, 0))
+        self.assertEqual(found(judged(truth(cause()), report("DC608", ""))), (False, False, False, 1))
 
     def test_slower_since(self):
         """That a job became slower is right, whoever is the cause; without such a cause it is wrong."""
@@ -149,6 +156,14 @@ class Program(unittest.TestCase):
         self.assertRegex(out, r"clean jobs without a finding +0\.0 % of +1 ")
         self.assertEqual(out.count("WRONG"), 3)
         self.assertEqual([job["wrong"] for job in jobs], [1, 1, 1])
+
+    def test_soon_after_the_cause(self):
+        done = subprocess.run([sys.executable, os.path.join(FOLDER, "score.py"), self.place.name, "%d" % self.seeds[1], "--after", "12",
+                               "--results", os.path.join(self.place.name, "short.jsonl")], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, env={**os.environ, "WHO": "right"})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        with open(os.path.join(self.place.name, "short.jsonl"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["truth"]["iterations"], 12)
 
     def test_a_tool_that_fails(self):
         done = subprocess.run([sys.executable, os.path.join(FOLDER, "score.py"), os.path.join(self.place.name, "none"), "%d" % self.seeds[0]],
