@@ -379,6 +379,9 @@ static void feed_notice(struct analyzer *analyzer, struct process *process,
     case API_notice_member:
         feed_member(analyzer, process, record);
         break;
+    case API_notice_comm_name:
+        comm_take_name(analyzer, process, record);
+        break;
     case API_notice_untold:
         feed_written(process, record);
         break;

@@ -9,7 +9,8 @@
 
 enum { ID_BITS = 20 }; /* findings of one database */
 enum { LINE_WIDTH = 256 };
-enum { SINCE_ACTS = 4 }; /* the minor schema version that has finding_act */
+/* The minor schema versions that have finding_act, finding_comm. */
+enum { SINCE_ACTS = 4, SINCE_TITLES = 6 };
 
 static void side_free(struct tui_side *side)
 {
@@ -205,6 +206,16 @@ static void take_call(struct findings *findings, const struct cursor *row)
         act_take_call(act, &call);
 }
 
+static void take_title(struct findings *findings, const struct cursor *row)
+{
+    uint64_t comm = (uint64_t)cursor_number(row, 0);
+    for (int i = 0; i < findings->count; i++)
+        for (int k = 0; k < findings->finding[i].sides; k++) {
+            act_take_title(&findings->finding[i].side[k].act, comm, cursor_text(row, 1));
+            act_take_title(&findings->finding[i].side[k].now, comm, cursor_text(row, 1));
+        }
+}
+
 static void write_words(const struct act *act, char **words)
 {
     char *made = act->did != DID_OTHER || act->name ? act_words(act) : NULL;
@@ -222,8 +233,10 @@ static int load_acts(struct findings *findings, struct source *source, struct er
     static const char calls[] = "SELECT finding, side, moment, role, kind, comm, number, api, "
                                 "arguments, datatype, redop, peer, size, count, bytes "
                                 "FROM finding_call";
+    static const char titles[] = "SELECT comm, title FROM finding_comm";
     if (each(findings, source, acts, SINCE_ACTS, take_act, err) < 0 ||
-        each(findings, source, calls, SINCE_ACTS, take_call, err) < 0)
+        each(findings, source, calls, SINCE_ACTS, take_call, err) < 0 ||
+        each(findings, source, titles, SINCE_TITLES, take_title, err) < 0)
         return -1;
     for (int i = 0; i < findings->count; i++)
         for (int k = 0; k < findings->finding[i].sides; k++) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analyzer/hang/ends.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
@@ -47,6 +48,7 @@ struct awaited wait_awaited(const struct wait_node *wait)
         .kind = kinds[wait->kind], .comm = wait->comm->id, .number = wait->number};
     if (awaited.kind == AWAITED_OPERATION)
         awaited.call = signature_call(&wait->signature);
+    comm_title(wait->comm, awaited.title);
     return awaited;
 }
 
@@ -137,6 +139,9 @@ static void find_last_call(const struct process *process, struct where *where)
                                        .call = where->act.call,
                                        .comm = last->enter.op.comm,
                                        .number = last->enter.op.number};
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->comm->id == where->act.wait.comm)
+            comm_title(member->comm, where->act.wait.title);
 }
 
 static void find_end(const struct process *process, const struct member *member,

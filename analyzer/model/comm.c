@@ -387,35 +387,3 @@ bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_a
     }
     return comm->members > 1 && apart->least < apart->most;
 }
-
-/* The first of the ranks that people know, if all members are known and in a row; else -1. */
-static int comm_first_rank(const struct comm *comm)
-{
-    if (comm->nranks < 1 || comm->members < (uint32_t)comm->nranks)
-        return -1;
-    for (int i = 0; i < comm->nranks; i++)
-        if (!comm->member[i] || !comm->member[i]->process ||
-            member_shown_rank(comm->member[i]) != member_shown_rank(comm->member[0]) + i)
-            return -1;
-    return member_shown_rank(comm->member[0]);
-}
-
-char *comm_extent(const struct comm *comm, char text[COMM_TITLE_BYTES])
-{
-    int first = comm_first_rank(comm);
-    if (comm->nranks < 1)
-        text[0] = '\0';
-    else if (first > 0 && comm->nranks > 1)
-        snprintf(text, COMM_TITLE_BYTES, " of ranks %d-%d", first, first + comm->nranks - 1);
-    else
-        snprintf(text, COMM_TITLE_BYTES, " (%d %s)", comm->nranks,
-                 comm->nranks == 1 ? "rank" : "ranks");
-    return text;
-}
-
-char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES])
-{
-    char name[16], extent[COMM_TITLE_BYTES];
-    snprintf(text, COMM_TITLE_BYTES, "%s%s", comm_name(comm->id, name), comm_extent(comm, extent));
-    return text;
-}

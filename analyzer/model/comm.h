@@ -3,6 +3,7 @@
 #define DDPCHECK_COMM_H
 
 #include "analyzer/engine.h"
+#include "lib/finding/act.h"
 
 /* Made known if it is not. NULL with errno = ENOMEM. */
 struct comm *comm_get(struct analyzer *analyzer, uint64_t id);
@@ -33,13 +34,15 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
  * if the communicator is as large as the job. NULL otherwise. */
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
 
+/* notice_comm_name. */
+void comm_take_name(struct analyzer *analyzer, const struct process *process,
+                    const struct record *record);
+
 /* What people call the communicator: "comm 5ae7 of ranks 8-15" if its ranks are in a row and do not
- * begin with 0, else "comm 5ae7 (64 ranks)", or "comm 5ae7" where its size is not known. For
- * sentences alone: it changes as members come to be known. Returns text. */
-enum { COMM_TITLE_BYTES = 48 };
+ * begin with 0, else "comm 5ae7 (64 ranks)", or "comm 5ae7" where its size is not known. One that
+ * the program named is "comm default_pg (64 ranks)", or "comm dp 5ae7 (8 ranks)" if others have
+ * that name too. For sentences alone: it changes as members come to be known. Returns text. */
 char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES]);
-/* What follows the name in it: " of ranks 8-15", " (64 ranks)" or "". Returns text. */
-char *comm_extent(const struct comm *comm, char text[COMM_TITLE_BYTES]);
 
 /* Whether a member's process lost records that no check can do without. */
 bool comm_lost(const struct comm *comm);

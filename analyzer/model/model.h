@@ -305,8 +305,11 @@ struct member {
     UT_hash_handle hh;
 };
 
+enum { COMM_NAME_BYTES = 24 };
 struct comm {
     uint64_t id;
+    char name[COMM_NAME_BYTES]; /* that the program gave it; "": none */
+    bool shares_name;           /* with another communicator */
     void *states;
     uint32_t order;     /* of creation */
     int nranks;         /* -1 not known */

@@ -102,6 +102,18 @@ static void read_calls(sqlite3 *db, sqlite3_int64 id, struct finding *finding)
     sqlite3_finalize(row);
 }
 
+static void read_titles(sqlite3 *db, struct finding *finding)
+{
+    sqlite3_stmt *row = query_of_finding(db, "SELECT comm, title FROM finding_comm", 0);
+    while (row && sqlite3_step(row) == SQLITE_ROW)
+        for (int i = 0; i < finding->sides; i++) {
+            uint64_t comm = (uint64_t)sqlite3_column_int64(row, 0);
+            act_take_title(&finding->side[i].act, comm, column_text(row, 1));
+            act_take_title(&finding->side[i].now, comm, column_text(row, 1));
+        }
+    sqlite3_finalize(row);
+}
+
 /* Returns 0, or -1 when memory is short. */
 static int read_sides(struct report *report, int database, sqlite3_int64 id,
                       struct finding *finding)
@@ -167,6 +179,7 @@ static int take_stored(struct report *report, int database, sqlite3_stmt *row, e
         return -1;
     read_acts(db, id, finding);
     read_calls(db, id, finding);
+    read_titles(db, finding);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 /* communicators.c: records calls that create, use and end communicators, and their members. */
+#include <stddef.h>
 #include <string.h>
 
 #include "interpose/memory/buffers.h"
@@ -64,6 +65,30 @@ static void emit_init_enter(struct recorded_call *call, const struct pending_ini
     emit_enter(call, &record, NULL);
 }
 
+/* ncclConfig_t.commName came with NCCL 2.27; `size` is that of the caller's nccl.h. The fields
+ * before it have been the same since. */
+#define CONFIG_MAGIC 0xcafebeefu
+enum { CONFIG_NAME_OFFSET = 48, COMM_NAME_MAX = 128 };
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+_Static_assert(offsetof(ncclConfig_t, commName) == CONFIG_NAME_OFFSET, "nccl.h");
+#endif
+
+static void emit_comm_name(const struct recorded_call *call, const struct pending_init *init,
+                           const ncclConfig_t *config)
+{
+    const char *name;
+    if (!init->comm || !config || config->magic != CONFIG_MAGIC ||
+        config->size < CONFIG_NAME_OFFSET + sizeof name)
+        return;
+    memcpy(&name, (const char *)config + CONFIG_NAME_OFFSET, sizeof name);
+    if (!name || !*name)
+        return;
+    struct record record = {
+        .range = {.text = emit_string(call->thread, name, strnlen(name, COMM_NAME_MAX)),
+                  .id = init->comm}};
+    emit_notice(call->thread, &record, API_notice_comm_name);
+}
+
 static bool is_zeroed(const ncclUniqueId *id)
 {
     static const ncclUniqueId zeros;
@@ -83,6 +108,7 @@ void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncc
     init->nranks = nranks;
     init->rank = rank;
     emit_init_enter(call, init, NULL, rank);
+    emit_comm_name(call, init, config);
 }
 
 /* Handle and rank of the ENTER record are the caller's in the parent. */
@@ -109,6 +135,7 @@ static void child_enter(struct recorded_call *call, struct pending_init *init, n
         init->comm = string_id((const char *)words, sizeof words);
     const struct local_member *caller = parent ? parent : ended;
     emit_init_enter(call, init, handle, caller ? caller->rank : RECORD_NO_RANK);
+    emit_comm_name(call, init, config);
 }
 
 void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, int key,

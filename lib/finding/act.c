@@ -35,8 +35,8 @@ enum awaited_kind awaited_of_key(const char *key)
 
 void awaited_add(struct text *text, const struct awaited *awaited)
 {
-    char comm[16], call[CALL_TEXT_BYTES];
-    comm_name(awaited->comm, comm);
+    char name[16], call[CALL_TEXT_BYTES];
+    const char *comm = *awaited->title ? awaited->title : comm_name(awaited->comm, name);
     switch (awaited->kind) {
     case AWAITED_NOTHING:
         break;
@@ -255,8 +255,10 @@ static uint64_t hash_words(const char *words)
 uint64_t act_first_hash(const struct act *act, bool without_peer)
 {
     struct text text = {0};
+    struct act untitled = *act;
+    untitled.wait.title[0] = untitled.behind.title[0] = '\0';
     const char *words = did_first_words(act->did);
-    add_words(&text, act, words, words + strlen(words));
+    add_words(&text, &untitled, words, words + strlen(words));
     char *all = text_take(&text);
     if (!all)
         return 0;

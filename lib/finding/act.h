@@ -26,10 +26,12 @@ enum awaited_kind {
     AWAITED_SHRINK,
     AWAITED_WINDOW
 };
+enum { COMM_TITLE_BYTES = 64 };
 struct awaited {
     enum awaited_kind kind;
     struct called call; /* AWAITED_OPERATION */
     uint64_t comm, number;
+    char title[COMM_TITLE_BYTES]; /* of comm, for people; "": it is called by its id */
 };
 
 /* Only fields that the words of `did` name (acts.def) are set; the others are 0. */
@@ -62,7 +64,7 @@ char *act_words(const struct act *act);
 const char *awaited_key(enum awaited_kind kind);
 /* AWAITED_NOTHING if there is none of that key. */
 enum awaited_kind awaited_of_key(const char *key);
-/* Adds "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
+/* Adds "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7 (4 ranks)". */
 void awaited_add(struct text *text, const struct awaited *awaited);
 
 /* Of the fields, never of the words; without the peer of a send or receive where reported so. */
@@ -70,7 +72,7 @@ uint64_t act_hash(const struct act *act, bool without_peer);
 /* Of the words, as fingerprints of version 1 have it; 0 if memory is short. */
 uint64_t act_first_hash(const struct act *act, bool without_peer);
 
-/* Their words are the same. */
+/* Their words are the same, but for titles of communicators. */
 bool act_equal(const struct act *a, const struct act *b);
 
 /* `to` owns copies of the texts. Returns 0, or -1 when memory is short. */

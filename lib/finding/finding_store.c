@@ -1,6 +1,7 @@
 /* finding_store.c: between findings and the rows that the database keeps of them. */
 #include "lib/finding/finding_store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { RANKS_BYTES = 512 };
@@ -17,6 +18,7 @@ static struct store_call awaited_row(const char *role, const struct awaited *awa
                                .kind = awaited_key(awaited->kind),
                                .comm = awaited->comm,
                                .number = awaited->number,
+                               .title = awaited->title,
                                .called = awaited->call};
 }
 
@@ -63,6 +65,18 @@ void act_take_call(struct act *act, const struct store_call *call)
         act->wait = awaited;
     else if (!strcmp(call->role, "behind"))
         act->behind = awaited;
+}
+
+static void awaited_take_title(struct awaited *awaited, uint64_t comm, const char *title)
+{
+    if (awaited->kind != AWAITED_NOTHING && awaited->comm == comm)
+        snprintf(awaited->title, sizeof awaited->title, "%s", title);
+}
+
+void act_take_title(struct act *act, uint64_t comm, const char *title)
+{
+    awaited_take_title(&act->wait, comm, title);
+    awaited_take_title(&act->behind, comm, title);
 }
 
 int finding_store(struct store *store, const struct finding *finding, struct error *err)

@@ -15,5 +15,7 @@ int finding_store(struct store *store, const struct finding *finding, struct err
 struct act act_of_row(const struct store_act *row);
 /* Adds a call of the act. */
 void act_take_call(struct act *act, const struct store_call *call);
+/* Calls a communicator that the act waits in by a row of finding_comm. */
+void act_take_title(struct act *act, uint64_t comm, const char *title);
 
 #endif

@@ -1,4 +1,4 @@
--- schema.sql: the trace database, schema 1.5 (docs/schema.md says it in words).
+-- schema.sql: the trace database, schema 1.6 (docs/schema.md says it in words).
 --
 -- Unsigned 64-bit values (addresses, ids, handles) are stored as the signed integer of the same bits.
 -- Times in tables are CLOCK_MONOTONIC of the host; times in views are realtime (epoch) nanoseconds.

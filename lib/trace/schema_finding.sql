@@ -21,3 +21,6 @@ CREATE TABLE IF NOT EXISTS finding_call(
   peer INTEGER NOT NULL, size INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
   PRIMARY KEY(finding, side, moment, role)
 ) WITHOUT ROWID;
+
+-- What people call the communicators of these calls, "comm 5ae7 (4 ranks)", since schema 1.6.
+CREATE TABLE IF NOT EXISTS finding_comm(comm INTEGER PRIMARY KEY, title TEXT NOT NULL);

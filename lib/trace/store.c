@@ -50,6 +50,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_CALLS_REMOVE] = "DELETE FROM finding_call WHERE finding = ?",
     [STORE_ACT] = "INSERT INTO finding_act VALUES(?,?,?,?,?,?,?,?,?)",
     [STORE_CALL] = "INSERT INTO finding_call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_TITLE] = "INSERT OR REPLACE INTO finding_comm VALUES(?,?)",
     [STORE_MEMBER] =
         "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",

@@ -18,7 +18,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 5 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 6 };
 
 struct store;
 
@@ -85,6 +85,7 @@ int store_position_get(struct store *store, int process, unsigned ring, uint64_t
 struct store_call { /* a row of finding_call */
     const char *role, *kind;
     uint64_t comm, number;
+    const char *title; /* of comm: a row of finding_comm; NULL or "": none */
     struct called called;
 };
 enum { STORE_ACT_CALLS = 3 };

@@ -14,6 +14,18 @@ static void bind_act_key(sqlite3_stmt *statement, const struct act_key *key, con
     sqlite3_bind_text(statement, 3, moment, -1, SQLITE_STATIC);
 }
 
+static int store_title(struct store *store, const struct store_call *call, struct error *err)
+{
+    if (!call->title || !*call->title)
+        return 0;
+    sqlite3_stmt *statement = store_prepare(store, STORE_TITLE, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, (sqlite3_int64)call->comm);
+    sqlite3_bind_text(statement, 2, call->title, -1, SQLITE_STATIC);
+    return store_run(store, statement, err);
+}
+
 static int store_call(struct store *store, const struct act_key *key, const char *moment,
                       const struct store_call *call, struct error *err)
 {
@@ -36,7 +48,7 @@ static int store_call(struct store *store, const struct act_key *key, const char
     sqlite3_bind_text(statement, 5, call->kind, -1, SQLITE_STATIC);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(statement, 6 + (int)i, numbers[i]);
-    return store_run(store, statement, err);
+    return store_run(store, statement, err) < 0 ? -1 : store_title(store, call, err);
 }
 
 static int store_act(struct store *store, const struct act_key *key, const char *moment,

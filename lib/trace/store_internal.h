@@ -32,6 +32,7 @@ enum store_statement {
     STORE_CALLS_REMOVE,
     STORE_ACT,
     STORE_CALL,
+    STORE_TITLE,
     STORE_MEMBER,
     STORE_WAITS_REMOVE,
     STORE_WAIT,

@@ -25,8 +25,15 @@ static struct act act_with_all_fields(enum did did)
         .value = -9,
         .rank = 7,
         .number = UINT64_MAX,
-        .wait = {.kind = AWAITED_SETUP, .comm = state_comm, .number = 1},
-        .behind = {.kind = AWAITED_OPERATION, .call = call, .comm = UINT64_MAX, .number = 12},
+        .wait = {.kind = AWAITED_SETUP,
+                 .comm = state_comm,
+                 .number = 1,
+                 .title = "comm control (4 ranks)"},
+        .behind = {.kind = AWAITED_OPERATION,
+                   .call = call,
+                   .comm = UINT64_MAX,
+                   .number = 12,
+                   .title = "comm data of ranks 8-15"},
         .name = "conv",
         .phase = "backward",
     };
@@ -85,6 +92,18 @@ static void a_stored_finding_is_shown_by_its_fields(void **state)
     }
 }
 
+static void a_title_is_in_no_fingerprint(void **state)
+{
+    (void)state;
+    for (enum did did = DID_OTHER; did < DID_COUNT; did++) {
+        struct act act = act_with_all_fields(did), untitled = act;
+        *untitled.wait.title = *untitled.behind.title = '\0';
+        assert_int_equal(act_hash(&act, false), act_hash(&untitled, false));
+        assert_int_equal(act_first_hash(&act, false), act_first_hash(&untitled, false));
+        assert_true(act_equal(&act, &untitled));
+    }
+}
+
 static void change_database(const char *path, const char *sql)
 {
     sqlite3 *db;
@@ -102,6 +121,18 @@ static void a_finding_without_fields_is_shown_by_its_words(void **state)
     change_database(path, "DROP TABLE finding_act; DROP TABLE finding_call; "
                           "PRAGMA user_version = 1003");
     expect_words(*state, "stored call", "stored where");
+}
+
+static void a_database_without_titles_has_ids(void **state)
+{
+    struct act act = act_with_all_fields(DID_WAITS_BEHIND);
+    const char *path = scratch_path(state, "a.db");
+    *act.wait.title = *act.behind.title = '\0';
+    char *words = act_words(&act);
+    store_acts(path, DID_WAITS_BEHIND);
+    change_database(path, "DROP TABLE finding_comm; PRAGMA user_version = 1005");
+    expect_words(*state, words, words);
+    free(words);
 }
 
 /* Of one fault on several communicators the list has one finding, with the ranks of all. */
@@ -138,6 +169,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SCRATCH(a_stored_finding_is_shown_by_its_fields),
         ON_SCRATCH(a_finding_without_fields_is_shown_by_its_words),
+        ON_SCRATCH(a_database_without_titles_has_ids),
+        cmocka_unit_test(a_title_is_in_no_fingerprint),
         ON_SCRATCH(findings_of_one_fault_are_one_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,8 +116,46 @@ static void crossed_with_host_waits(void **state)
     assert_has(
         found->where[0],
         "waits for rank 1: it has not called it, it is in cudaStreamSynchronize and waits in "
-        "ncclAllReduce(count=200, float32, sum) #0 of comm bbbb");
+        "ncclAllReduce(count=200, float32, sum) #0 of comm bbbb (2 ranks)");
     job_free(job);
+}
+
+static void name_comm(struct job *job, uint64_t comm, const char *name)
+{
+    struct record record = {.api = API_notice_comm_name};
+    record.range.text = intern(job, 0, name);
+    record.range.id = comm;
+    job_record(job, 0, record);
+}
+
+/* The program's name of a communicator is in the sentence, with its id where two have it. */
+static void named_communicators(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second, *called;
+    } cases[] = {
+        {"dp", NULL, "#0 of comm dp (2 ranks)"},
+        {"dp", "tp", "#0 of comm dp (2 ranks)"},
+        {"dp", "dp", "#0 of comm dp aaaa (2 ranks)"},
+        {"", NULL, "#0 of comm aaaa (2 ranks)"},
+        {"a\033[31m\nb", NULL, "#0 of comm a[31mb (2 ranks)"},
+        {"a_name_of_23_characters", NULL, "#0 of comm a_name_of_23_characters (2 ranks)"},
+        {"a_name_of_24_characters_", NULL, "#0 of comm a_name_of_24_charact... (2 ranks)"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = two_comms(2);
+        name_comm(job, FIRST, cases[i].first);
+        if (cases[i].second)
+            name_comm(job, SECOND, cases[i].second);
+        issue_both(job, 0, FIRST, SECOND, BY_HOST, true);
+        issue_both(job, 1, SECOND, FIRST, BY_HOST, true);
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, "DC202");
+        assert_has(found->where[1], cases[i].called);
+        job_free(job);
+    }
 }
 
 /* Of two ranks one waits in an operation of one element and the other one in a buffer's: the
@@ -351,13 +389,15 @@ static void waits_as_a_tree(void **state)
     assert_int_equal(analyzer_visit_waits(analyzer, draw_line, &tree), 0);
     assert_string_equal(
         tree.text,
-        "ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa\n"
+        "ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (3 ranks)\n"
         "  rank 2 has called it, behind another operation on its stream\n"
-        "    rank 2 waits in ncclAllReduce(count=200, float32, sum) #0 of comm bbbb\n"
+        "    rank 2 waits in ncclAllReduce(count=200, float32, sum) #0 of comm bbbb (3 ranks)\n"
         "      rank 0 has not called it: in cudaStreamSynchronize\n"
-        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (again)\n"
+        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (3 "
+        "ranks) (again)\n"
         "      rank 1 has called it, behind another operation on its stream\n"
-        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa "
+        "        ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (3 "
+        "ranks) "
         "(again)\n");
     assert_int_equal(tree.lines, 7);
     assert_int_equal(tree.cycles, 4);
@@ -371,6 +411,7 @@ int main(void)
         cmocka_unit_test(crossed_communicators),
         cmocka_unit_test(right_orders_are_none),
         cmocka_unit_test(crossed_with_host_waits),
+        cmocka_unit_test(named_communicators),
         cmocka_unit_test(skipped_barrier_of_two_ranks),
         cmocka_unit_test(one_communicator_on_two_streams),
         cmocka_unit_test(missing_rank_with_queued_work),

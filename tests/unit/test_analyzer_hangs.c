@@ -73,7 +73,7 @@ static void partial_barrier_names_the_rank(void **state)
     assert_string_equal(
         found->where[1],
         "in cudaStreamSynchronize, waiting for ncclAllReduce(count=1000, float32, sum) #35 "
-        "of comm 5ae7 that ranks 0-2 have not called");
+        "of comm 5ae7 (4 ranks) that ranks 0-2 have not called");
     assert_true(found->seen_ns - last_call < 700000000); /* of the trace's time, not ours */
     job_free(job);
     job = partial_barrier(false);

@@ -102,7 +102,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
                           bool in_one_thread)
 {
     struct text what = {0};
-    char waiting[RANKS_BYTES], missing[RANKS_BYTES], extent[COMM_TITLE_BYTES];
+    char waiting[RANKS_BYTES], missing[RANKS_BYTES];
     const struct rankset *ranks = &draft->finding.side[0].ranks;
     bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
     rankset_text(ranks, waiting, sizeof waiting);
@@ -131,7 +131,6 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         text_add(&what, "%s %s %s in ", one_waits ? "rank" : "ranks", waiting,
                  one_waits ? "waits" : "wait");
     wait_text(wait, &what);
-    text_add(&what, "%s", comm_extent(wait->comm, extent));
     if (kind == HANG_SETUP)
         text_add(&what, "; %s %s %s not arrived%s%s", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "has" : "have", *first_where ? ": " : "", first_where);
