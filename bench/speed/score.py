@@ -25,6 +25,7 @@ RANK_CODES = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 NOTE_CODES = ("DC602", "DC603")
 NEEDED, LEAST = 0.10, 0.03      # shares: of what has to be found, and of what may be
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+SLOWER = re.compile(r"take ([\d.e+]+) ms, before they took ([\d.e+]+) ms")       # DC607; its percentage is the confidence
 
 
 def rank_set(text):
@@ -35,6 +36,14 @@ def rank_set(text):
     return found
 
 
+def share_of(what):
+    """The share of an iteration that the sentence of a finding states; None if it states none."""
+    slower, percent = SLOWER.search(what), PERCENT.search(what)
+    if slower:
+        return 1 - float(slower.group(2)) / float(slower.group(1))
+    return float(percent.group(1)) / 100 if percent else None
+
+
 def findings_of(lines, world):
     """The findings of section 6 in what `ddpcheck report --json` printed: code, ranks, share.
 
@@ -43,11 +52,10 @@ def findings_of(lines, world):
     for line in lines:
         record = json.loads(line)
         if record["schema"].startswith("ddpcheck.finding/") and record["code"] in RANK_CODES + NOTE_CODES:
-            percent = PERCENT.search(record["what"])
             sides = record["sides"]
             ranks = rank_set(sides[0]["ranks"] if sides else record["ranks"]) or range(world)
             found.append({"code": record["code"], "ranks": sorted(ranks),
-                          "share": float(percent.group(1)) / 100 if percent else None, "what": record["what"]})
+                          "share": share_of(record["what"]), "what": record["what"]})
     return found
 
 

@@ -58,6 +58,10 @@ class Judge(unittest.TestCase):
         self.assertEqual((finding["code"], finding["ranks"], finding["share"]), ("DC601", [1, 4, 5, 6], 0.125))
         self.assertIsNone(score.findings_of([report("DC601", "1", "no number")], 8)[0]["share"])
 
+    def test_shares(self):
+        self.assertEqual(score.share_of("5.1 ms of each iteration of 17.0 ms (30%): its kernels take 120 % of the others'"), 0.3)
+        self.assertEqual(score.share_of("since iteration 34 iterations take 1.2e+03 ms, before they took 900 ms; 98% of them"), 0.25)
+
     def test_one_rank(self):
         job = truth(cause())
         self.assertEqual(found(judged(job, report("DC604", "3"))), (True, True, True, 0))
