@@ -1,7 +1,12 @@
 /* cause.c: which of a check's usual causes fits what was seen of a finding. */
 #include "analyzer/cause.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "lib/trace/kinds.h"
+
+enum { FUNCTION_BYTES = 96 };
 
 /* One of the words, which '|' separates, is in the text. */
 static bool cause_has_word(const char *text, const char *words)
@@ -45,12 +50,69 @@ static bool frames_show(const char *frames, const char *words)
     return words && frames && cause_has_word(frames, words);
 }
 
+static bool has_done(const struct finding_side *side, const enum did *did)
+{
+    for (; did && *did != DID_COUNT; did++)
+        if (side->act.did == *did || side->now.did == *did)
+            return true;
+    return false;
+}
+
+static bool has_called_function(const struct finding_side *side, const char *names)
+{
+    char name[FUNCTION_BYTES];
+    if (!names || !side->act.call.api)
+        return false;
+    snprintf(name, sizeof name, "%s ", call_name(&side->act.call));
+    return cause_has_word(name, names);
+}
+
+static bool is_half(unsigned datatype)
+{
+    return datatype == TYPE_FLOAT16 || datatype == TYPE_BFLOAT16;
+}
+
+static bool is_integer(unsigned datatype)
+{
+    return datatype <= TYPE_UINT64;
+}
+
+static bool calls_differ(const struct called *a, const struct called *b,
+                         enum call_difference difference)
+{
+    const int typed = ARGUMENT_COUNT | ARGUMENT_DATATYPE;
+    if ((a->arguments & b->arguments & typed) != typed)
+        return false;
+    switch (difference) {
+    case DIFFERENCE_BYTES:
+        return a->datatype == b->datatype && a->count != b->count &&
+               a->count == b->count * datatype_bytes(a->datatype);
+    case DIFFERENCE_HALF:
+        return a->count == b->count && is_half(a->datatype) && !is_half(b->datatype);
+    case DIFFERENCE_INTEGER:
+        return a->count == b->count && is_integer(a->datatype) && !is_integer(b->datatype);
+    case DIFFERENCE_ANY:
+        break;
+    }
+    return false;
+}
+
+/* This side's call and that of some other. */
+static bool differs_so(const struct finding *finding, int side, enum call_difference difference)
+{
+    for (int i = 0; i < finding->sides; i++)
+        if (calls_differ(&finding->side[side].act.call, &finding->side[i].act.call, difference))
+            return true;
+    return false;
+}
+
 /* Each kind of sign says one thing of one side; rank 0 is looked at in addition. */
 static bool side_shows(const struct finding_side *side, const struct sign *sign, const char *frames)
 {
     if (sign->rank_0_alone && !is_rank_0_alone(side))
         return false;
-    if (was_killed_by(side, sign->signals) || (sign->failed && has_failed(side)))
+    if (was_killed_by(side, sign->signals) || (sign->failed && has_failed(side)) ||
+        has_done(side, sign->did) || has_called_function(side, sign->function))
         return true;
     const char *words = side_has_called(side) ? sign->waiting : sign->absent;
     return frames_show(frames, words);
@@ -61,7 +123,8 @@ const struct cause *cause_seen(const struct check *check, const struct finding *
 {
     for (const struct cause *cause = check->causes; cause && cause->what; cause++)
         for (int i = 0; i < finding->sides; i++)
-            if (side_shows(&finding->side[i], &cause->sign, frames[i]))
+            if (side_shows(&finding->side[i], &cause->sign, frames[i]) ||
+                differs_so(finding, i, cause->sign.difference))
                 return cause;
     return NULL;
 }

@@ -88,6 +88,14 @@ enum {
 #define CODES_DIVERGED DC101, DC102, DC103, DC105, DC106, DC107, CODES_LOOPS
 #define CODES_WHY      CODES_DIVERGED, DC507, DC110, DC503
 
+/* How the calls of two sides differ. */
+enum call_difference {
+    DIFFERENCE_ANY,
+    DIFFERENCE_BYTES,   /* one count is the other times the size of the datatype */
+    DIFFERENCE_HALF,    /* one is float16 or bfloat16, the other another type */
+    DIFFERENCE_INTEGER, /* one is of integers, the other of floating-point numbers */
+};
+
 /* What is seen of a side of a finding where a cause fits: one of these is enough. Words are
  * separated by '|'; each is a part of a frame's function or file. */
 struct sign {
@@ -95,8 +103,13 @@ struct sign {
     bool failed;         /* it exited with a status that is not 0, or after an exception */
     const char *absent;  /* frames of ranks that have not made the call */
     const char *waiting; /* frames of ranks that have */
-    bool rank_0_alone;   /* in addition: the side is rank 0 and no other */
+    const char
+        *function; /* names of functions, one of which it called, each with a blank behind it */
+    const enum did *did;             /* it did or does one of these: SIGN_DID */
+    enum call_difference difference; /* this and another side */
+    bool rank_0_alone;               /* in addition: the side is rank 0 and no other */
 };
+#define SIGN_DID(...) ((const enum did[]){__VA_ARGS__, DID_COUNT})
 /* Frames of code that one rank runs alone, of data loaders and of compilers. A blank ends the
  * function: autograd's own evaluate_function is none of them. */
 #define SIGN_RANK_0_WORK                                                            \

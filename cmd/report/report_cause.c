@@ -23,7 +23,8 @@ static void cause_add_frames(const struct report *report, const struct finding_s
     free(frame);
 }
 
-/* Of the side's call and of where its ranks are now. The caller frees it; NULL: none is known. */
+/* Of the side's call and of where its ranks are now, and its phase as if it were a function. The
+ * caller frees it; NULL: none is known. */
 static char *frames_of_side(const struct report *report, const struct finding_side *side)
 {
     char *text = NULL;
@@ -36,6 +37,8 @@ static char *frames_of_side(const struct report *report, const struct finding_si
     uint64_t where = stack_of_where(report, side, &is_address);
     if (where != side->stack)
         cause_add_frames(report, side, where, is_address, out);
+    if (*side->phase)
+        fprintf(out, "%s \n", side->phase);
     fclose(out);
     return text;
 }

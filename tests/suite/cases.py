@@ -7,7 +7,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CATEGORIES = ["match", "hang", "p2p", "hazard", "device", "training", "setup", "clean"]
-KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings"}
+KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings", "cause"}
 ENDS = {"yes", "hang", "error", "any"}
 
 
@@ -67,6 +67,7 @@ class Case:
             raise BadCase("ends: one of %s" % ", ".join(sorted(ENDS)))
         self.options = fields.get("options", "").split()
         self.environment = dict(word.split("=", 1) for word in fields.get("env", "").split())
+        self.cause = fields.get("cause")
         self.minimal = fields.get("minimal") == "yes"
         self.hang_after = float(fields.get("hang-after", 2))
         self.ranks, self.layout = self.read_layout()

@@ -141,6 +141,14 @@ class Job:
         return {"program": self.program, "status": self.status, "findings": findings}
 
 
+def wrong_cause(case, findings):
+    """What is wrong with the usual cause that the expected finding names as likely; None if it is the header's."""
+    causes = [(finding["cause"] or {}).get("what") for finding in findings if finding["code"] in case.expect.codes]
+    if all(case.cause in (cause or "") for cause in causes):
+        return None
+    return "should name the cause '%s', not %s" % (case.cause, causes)
+
+
 def run(case, program, expect, build, keep=False):
     """(verdict, what went wrong with the run itself or None, the job's output)."""
     job = Job(case, program, build)
@@ -160,6 +168,8 @@ def run(case, program, expect, build, keep=False):
             trouble = "should hang, but ended with status %d" % job.status
         elif ends == "error" and not job.status:
             trouble = "should end with an error, " + ("but hangs" if job.status is None else "not status 0")
+        if expect and case.cause and not trouble:
+            trouble = wrong_cause(case, job.raw)
         return job.verdict(), trouble, "\n".join(job.output)
     except (OSError, RuntimeError, ValueError, IndexError, sqlite3.Error, subprocess.TimeoutExpired) as error:
         return {"program": program, "status": None, "findings": []}, "%s: %s" % (type(error).__name__, error), "\n".join(job.output)

@@ -287,6 +287,44 @@ static void findings_are_ordered_over_hosts(void **state)
     source_close_all(&source);
 }
 
+/* The processes have NCCL 2.28.9. */
+static void finding_says_what_holds_in_the_version(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    const struct store_side side = {
+        .ranks = "0", .call = "ncclAllReduce", .phase = "", .where = "", .process = 0};
+    const struct store_finding stored = {.id = 1,
+                                         .code = "DC204",
+                                         .severity = "warning",
+                                         .certainty = "possible",
+                                         .state = "open",
+                                         .what = "what happened",
+                                         .todo = "what to do",
+                                         .times = 1,
+                                         .first_ns = state_epoch_ns,
+                                         .fingerprint = 1,
+                                         .side = &side,
+                                         .sides = 1};
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 1);
+    assert_int_equal(store_finding(store, &stored, NULL), 0);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_FINDINGS, .ascii = true, .width = 200}, &rows);
+    uint32_t id = (uint32_t)rows.row[0].target.finding;
+    rows_free(&rows);
+    state_load(&source, &(struct query){.view = VIEW_FINDING, .finding = id, .width = 200}, &rows);
+    bool found = false;
+    for (int i = 0; i < rows.lines; i++)
+        found |= strstr(rows.line[i].text,
+                        "With NCCL 2.28.9, which the job has: NCCL_LAUNCH_ORDER_IMPLICIT=1") !=
+                 NULL;
+    assert_true(found);
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
 /* --- waits, timeline, memory
  * ------------------------------------------------------------------------------ */
 
@@ -488,6 +526,7 @@ int main(void)
         ON_SCRATCH(divergence_where_the_finding_says),
         ON_SCRATCH(divergence_in_a_block_that_is_not_full),
         ON_SCRATCH(findings_are_ordered_over_hosts),
+        ON_SCRATCH(finding_says_what_holds_in_the_version),
         ON_SCRATCH(waits_are_a_tree),
         ON_SCRATCH(bars_begin_and_end_with_the_operation),
         ON_SCRATCH(a_hang_is_drawn_however_long_it_lasts),

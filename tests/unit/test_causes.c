@@ -70,6 +70,69 @@ static void the_stack_names_the_cause(void **state)
     assert_cause(seen(DC201, false, absent, "step train.py\n", save), "if rank == 0");
     assert_cause(seen(DC201, true, absent, "forward SyncBatchNorm.py\n", NULL), "SyncBatchNorm");
     assert_cause(seen(DC210, true, absent, NULL, loader), "slow disk");
+    const struct act called = {.did = DID_CALLED};
+    assert_cause(seen(DC101, true, called, "step train.py\n", "validate train.py\n"), "A branch");
+    assert_cause(seen(DC101, true, called, "step train.py\n", "validation \n"), "A branch");
+}
+
+static const struct cause *seen_calls(enum code code, struct called first, struct called second)
+{
+    struct finding finding = {.code = code_name(code), .sides = 2};
+    const char *const frames[FINDING_SIDES_MAX] = {NULL};
+    finding.side[0].act = (struct act){.did = DID_CALLED, .call = first};
+    finding.side[1].act = (struct act){.did = DID_CALLED, .call = second};
+    return cause_seen(check_find(code_name(code)), &finding, frames);
+}
+
+static struct called all_reduce(uint64_t count, uint8_t datatype)
+{
+    return (struct called){.api = API_ncclAllReduce,
+                           .arguments = ARGUMENT_COUNT | ARGUMENT_DATATYPE,
+                           .count = count,
+                           .datatype = datatype};
+}
+
+static void the_calls_name_the_cause(void **state)
+{
+    (void)state;
+    struct called few = all_reduce(100, TYPE_FLOAT32), many = all_reduce(400, TYPE_FLOAT32);
+    assert_cause(seen_calls(DC102, few, many), "in bytes");
+    assert_cause(seen_calls(DC102, many, few), "in bytes");
+    assert_null(seen_calls(DC102, few, all_reduce(200, TYPE_FLOAT32)));
+    assert_null(seen_calls(DC102, all_reduce(100, TYPE_INT8), all_reduce(100, TYPE_INT8)));
+    assert_cause(seen_calls(DC103, few, all_reduce(100, TYPE_BFLOAT16)), "Mixed precision");
+    assert_cause(seen_calls(DC103, all_reduce(100, TYPE_INT64), few), "an integer on one rank");
+    assert_null(seen_calls(DC103, few, all_reduce(100, TYPE_FLOAT64)));
+    assert_null(seen_calls(DC103, few, all_reduce(50, TYPE_BFLOAT16))); /* more than the type */
+    struct called unknown = all_reduce(400, TYPE_FLOAT32);
+    unknown.arguments = ARGUMENT_COUNT;
+    assert_null(seen_calls(DC102, few, unknown));
+}
+
+static void the_function_names_the_cause(void **state)
+{
+    (void)state;
+    struct called reduced = all_reduce(100, TYPE_FLOAT32);
+    assert_cause(seen_calls(DC302, reduced, call_of_api(API_cudaMemcpy)), "cudaStreamNonBlocking");
+    assert_null(seen_calls(DC302, reduced, call_of_api(API_cudaMemcpyAsync)));
+    assert_cause(seen_calls(DC303, reduced, call_of_api(API_cudaMemset)), "cudaMemset");
+    assert_cause(seen_calls(DC306, reduced, call_of_api(API_cudaFreeAsync)), "record_stream");
+    assert_cause(seen_calls(DC306, reduced, call_of_api(API_cudaStreamDestroy)), "Destroying");
+}
+
+static void what_was_done_names_the_cause(void **state)
+{
+    (void)state;
+    const struct act never = {.did = DID_NOT_SEEN}, often = {.did = DID_REDUCES_OFTEN},
+                     taken = {.did = DID_INIT_TAKEN_RANK}, used = {.did = DID_INIT_USED_ID},
+                     last = {.did = DID_COMES_LAST}, host = {.did = DID_STEP_UNCALLED};
+    assert_cause(seen(DC209, true, never, NULL, NULL), "Fewer processes");
+    assert_cause(seen(DC505, true, often, NULL, NULL), "forgotten");
+    assert_cause(seen(DC109, true, taken, NULL, NULL), "WORLD_SIZE");
+    assert_cause(seen(DC109, true, used, NULL, NULL), "share a rendezvous");
+    assert_cause(seen(DC202, true, host, NULL, NULL), "Host waits");
+    assert_cause(seen(DC601, false, last, NULL, NULL), "checkpoints"); /* rank 0 */
+    assert_null(seen(DC601, true, last, NULL, NULL));                  /* ranks 1-3 */
 }
 
 static void another_side_or_another_stack_names_none(void **state)
@@ -92,7 +155,8 @@ static void a_sign_has_words(void **state)
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
         for (const struct cause *cause = check->causes; cause && cause->what; cause++) {
             const struct sign *sign = &cause->sign;
-            bool any = sign->signals || sign->failed || sign->absent || sign->waiting;
+            bool any = sign->signals || sign->failed || sign->absent || sign->waiting ||
+                       sign->function || sign->did || sign->difference;
             assert_true(any || !sign->rank_0_alone);
             assert_true(!sign->absent || *sign->absent);
             assert_true(!sign->waiting || *sign->waiting);
@@ -107,6 +171,9 @@ int main(void)
         cmocka_unit_test(the_signal_names_the_cause),
         cmocka_unit_test(the_status_names_the_cause),
         cmocka_unit_test(the_stack_names_the_cause),
+        cmocka_unit_test(the_calls_name_the_cause),
+        cmocka_unit_test(the_function_names_the_cause),
+        cmocka_unit_test(what_was_done_names_the_cause),
         cmocka_unit_test(another_side_or_another_stack_names_none),
         cmocka_unit_test(a_sign_has_words),
     };

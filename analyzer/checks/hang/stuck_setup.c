@@ -55,7 +55,7 @@ const struct check check_stuck_setup = {
         {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
          "above.",
          "The finding names the ranks that never called; look for their processes and logs.",
-         {.failed = true}},
+         {.failed = true, .did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
         {"The wrong network interface: NCCL picked one that other hosts can't reach (docker0, a "
          "VPN).",
          "NCCL_DEBUG=INFO prints 'NET/Socket : Using ...'; set NCCL_SOCKET_IFNAME."},

@@ -288,7 +288,8 @@ const struct check check_wait_cycle = {
                 "The two calls of one rank have different threads."},
                {"Host waits (`.item()`, synchronize, work.wait() on a CPU thread) between the two "
                 "operations on some ranks.",
-                "A step of the cycle is a host wait rather than a stream."},
+                "A step of the cycle is a host wait rather than a stream.",
+                {.did = SIGN_DID(DID_STEP_UNCALLED)}},
                {"One order on the host, but CUDA_DEVICE_MAX_CONNECTIONS=1 or a stream shared by "
                 "both groups puts unrelated work between them.",
                 "The steps name one stream for operations of both communicators."}),

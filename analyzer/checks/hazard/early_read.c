@@ -66,7 +66,8 @@ const struct check check_early_read = {
                 "The line that reads follows that of the collective in the same function."},
                {"A stream created with cudaStreamNonBlocking, and a cudaMemcpy or the default "
                 "stream that reads the result.",
-                "The reader is the default stream: it does not wait for non-blocking streams."},
+                "The reader is the default stream: it does not wait for non-blocking streams.",
+                {.function = "cudaMemcpy "}},
                {"An event recorded before the operation.",
                 "The reading stream waits for an event, and the finding is still reported."}),
     .source = "CUDA 13.0 C++ Programming Guide, \"Asynchronous Concurrent Execution\"; NCCL 2.29 "

@@ -78,7 +78,8 @@ const struct check check_early_start = {
          "The fill is a kernel or copy on another stream: wait_stream before the collective."},
         {"cudaMemset or an asynchronous copy before an operation on a stream created with "
          "cudaStreamNonBlocking.",
-         "The fill is on the default stream."},
+         "The fill is on the default stream.",
+         {.function = "cudaMemset |cudaMemcpy "}},
         {"A tensor that was allocated and filled on the current stream, then reduced within `with "
          "torch.cuda.stream(...)`.",
          "The fill's line is just before the with block."}),

@@ -270,9 +270,11 @@ const struct check check_use_after_free = {
         "hides the possible ones.",
     .causes = CAUSES(
         {"A tensor used on a side stream is freed by its last reference: record_stream is missing.",
-         "The free is the allocator's or a cudaFreeAsync on the stream that allocated it."},
+         "The free is the allocator's or a cudaFreeAsync on the stream that allocated it.",
+         {.function = "cudaFreeAsync "}},
         {"Destroying a stream or a communicator in the middle of an error path.",
-         "The line of the free is in cleanup code."}),
+         "The line of the free is in cleanup code.",
+         {.function = "cudaStreamDestroy |cudaEventDestroy |ncclCommDestroy |ncclCommAbort "}}),
     .source = "CUDA 13.0 Runtime API, cudaFree and cudaFreeAsync; CUDA 13.0 C++ Programming Guide, "
               "\"Stream Ordered Memory Allocator\"; PyTorch 2.10 documentation, "
               "torch.Tensor.record_stream",

@@ -166,7 +166,8 @@ const struct check check_different_counts = {
                       "The other rank's count is that of the next or the previous operation: look "
                       "for a skipped call (DC101, DC201)."},
                      {"A count in bytes on one rank and in elements on another.",
-                      "One count is the other times the size of the datatype."}),
+                      "One count is the other times the size of the datatype.",
+                      {.difference = DIFFERENCE_BYTES}}),
     .source =
         "NCCL 2.29 user guide, \"Collective Operations\": the same count on every rank; NCCL 2.29 "
         "user guide, \"Collective Communication Functions\": what the count means in each call",

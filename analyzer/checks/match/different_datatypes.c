@@ -21,12 +21,14 @@ const struct check check_different_datatypes = {
     .causes = CAUSES({"Mixed precision that only some ranks switch on (autocast, model.half(), a "
                       "configuration per host).",
                       "One side is float16 or bfloat16; print next(model.parameters()).dtype on "
-                      "every rank before DDP."},
+                      "every rank before DDP.",
+                      {.difference = DIFFERENCE_HALF}},
                      {"A checkpoint that was loaded in another type on the rank that loads it.",
                       "The fault begins after a resume, and rank 0 is the odd one."},
                      {"A metric that is an integer on one rank and a float on another (the empty "
                       "case of a branch).",
-                      "The operation is small and is not a gradient bucket."}),
+                      "The operation is small and is not a gradient bucket.",
+                      {.difference = DIFFERENCE_INTEGER}}),
     .source = "NCCL 2.29 user guide, \"Collective Operations\": the same datatype on every rank",
     .example = "ncclDataType_t t = rank == 1 ? ncclHalf : ncclFloat;\nncclAllReduce(x, x, n, t, "
                "ncclSum, comm, stream);\n",

@@ -103,7 +103,9 @@ const struct check check_different_messages = {
                {"Sends and receives issued in different orders, so that the n-th of one meets "
                 "another of the peer.",
                 "The next message of one side has the other's count."},
-               {"Autocast on one stage only.", "The counts are equal and the datatypes differ."}),
+               {"Autocast on one stage only.",
+                "The counts are equal and the datatypes differ.",
+                {.difference = DIFFERENCE_HALF}}),
     .source = "NCCL 2.29 user guide, \"Point-to-point communication\": ncclSend needs an ncclRecv "
               "with the same datatype and count on the peer",
     .example = "if (rank == 0) ncclSend(x, 1024, ncclFloat, 1, comm, stream);\nelse           "

@@ -340,7 +340,8 @@ const struct check check_different_operations = {
         {"A branch on the rank or on local data around a collective: save, evaluation, FSDP's "
          "state_dict or a DDP forward under `if rank == 0`, a metric that only some ranks reduce.",
          "Compare the source lines of the two sides; the condition is between the last common "
-         "operation and them."},
+         "operation and them.",
+         {.waiting = SIGN_RANK_0_WORK}},
         {"An exception that is caught on one rank (out of memory, a bad batch): the rank skips the "
          "rest of its step and goes on.",
          "That rank's log has a warning or a traceback, and its iteration is ahead of the "
@@ -354,7 +355,8 @@ const struct check check_different_operations = {
         {"SyncBatchNorm in eval() on some ranks, or torch.compile that recompiles on one rank and "
          "reorders its collectives.",
          "One side is the AllGather or AllReduce of a normalization layer, or "
-         "TORCH_LOGS=recompiles shows a line on one rank only."},
+         "TORCH_LOGS=recompiles shows a line on one rank only.",
+         {.waiting = "SyncBatchNorm|sync_batch_norm"}},
         {"Two threads that issue on one communicator without a lock.",
          "The sides were called by different threads, and another run has other pairs."}),
     .source =

@@ -357,9 +357,11 @@ const struct check check_different_setup = {
          "ranks."},
         {"WORLD_SIZE, RANK or MASTER_ADDR not set for each process, or left over from another job.",
          "The sides differ in the number of ranks, or two processes have the same rank; 'ddpcheck "
-         "doctor' shows the variables."},
+         "doctor' shows the variables.",
+         {.did = SIGN_DID(DID_INIT_SIZE, DID_INIT_BAD_RANK, DID_INIT_TAKEN_RANK)}},
         {"Jobs that share a rendezvous address or id.",
-         "More processes than ranks use one ncclUniqueId."}),
+         "More processes than ranks use one ncclUniqueId.",
+         {.did = SIGN_DID(DID_INIT_USED_ID)}}),
     .source = "NCCL 2.29 user guide, \"Creating a Communicator\"; PyTorch 2.10 documentation, "
               "torch.distributed.new_group: all processes of the default group must call it",
     .example = "ncclCommInitRank(&comm, rank == 3 ? 5 : 4, id, rank);\n",

@@ -101,9 +101,12 @@ const struct check check_different_micro_steps = {
             "usual for the discriminator of a GAN.",
     .causes = CAUSES(
         {"no_sync() that depends on the rank or on its data.",
-         "The sides reduce after different micro-steps."},
+         "The sides reduce after different micro-steps.",
+         {.did = SIGN_DID(DID_IN_MICRO_STEP)}},
         {"An incomplete last group of micro-batches.", "Only the last iteration of an epoch."},
-        {"no_sync() forgotten.", "All ranks reduce in every micro-step."}),
+        {"no_sync() forgotten.",
+         "All ranks reduce in every micro-step.",
+         {.did = SIGN_DID(DID_REDUCES_OFTEN)}}),
     .source = "PyTorch 2.10 documentation, DistributedDataParallel.no_sync",
     .example =
         "for (int micro = 0; micro < 4; micro++) {\n    backward(micro);\n    "

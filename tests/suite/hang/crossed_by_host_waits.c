@@ -1,5 +1,6 @@
 /* Two models, each reduced and waited for in turn; rank 1 takes the second first.
  * expect: DC202 certain ranks=0+1 place=reduce
+ * cause: Host waits
  * ends: hang */
 #include "tests/suite/suite.h"
 

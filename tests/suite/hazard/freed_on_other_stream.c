@@ -1,5 +1,6 @@
 /* The bucket of an AllReduce is given back to the pool on the compute stream, which does not wait for it.
  * expect: DC306 certain ranks=0-1 place=here
+ * cause: record_stream is missing
  * ends: any
  * minimal: yes */
 #include "tests/suite/suite.h"

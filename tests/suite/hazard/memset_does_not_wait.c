@@ -1,6 +1,7 @@
 /* cudaMemset clears the bucket: on the device it does not wait for the work, and the stream of the AllReduce does not wait
  * for the default stream.
- * expect: DC303 certain place=here */
+ * expect: DC303 certain place=here
+ * cause: cudaMemset or */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 16 };

@@ -1,5 +1,6 @@
 /* cudaMemcpy fetches the sum. It waits for the default stream, and the AllReduce runs on one made with cudaStreamNonBlocking.
- * expect: DC302 certain ranks=0 place=here */
+ * expect: DC302 certain ranks=0 place=here
+ * cause: cudaStreamNonBlocking */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };

@@ -1,5 +1,6 @@
 /* One process drives all GPUs; for the last it passes a size in bytes where NCCL wants elements.
  * expect: DC102 certain ranks=3 place=here
+ * cause: A count in bytes on one rank
  * ends: any */
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,6 @@
 /* Mixed precision is on for one rank only: it reduces fp16 where the others reduce fp32.
  * expect: DC103 certain ranks=1 place=here
+ * cause: Mixed precision
  * ends: hang
  * minimal: yes */
 #include "tests/suite/suite.h"

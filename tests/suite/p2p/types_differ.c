@@ -1,5 +1,6 @@
 /* The sender has its activations in half precision, the receiver wants them in single.
  * expect: DC107 certain ranks=2+3
+ * cause: Autocast on one stage
  * ends: any */
 #include "tests/suite/suite.h"
 

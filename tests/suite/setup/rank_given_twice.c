@@ -1,5 +1,6 @@
 /* Two processes were started with the same rank.
  * expect: DC109 certain place=rank_given_twice
+ * cause: WORLD_SIZE, RANK
  * ends: any */
 #include "tests/suite/suite.h"
 

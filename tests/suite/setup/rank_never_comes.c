@@ -1,5 +1,6 @@
 /* Rank 1 fails before it gets to ncclCommInitRank. It has not used NCCL yet, so it may only be unseen.
  * expect: DC209 possible ranks=1
+ * cause: Fewer processes than WORLD_SIZE
  * ends: hang
  * minimal: yes */
 #include "tests/suite/suite.h"

@@ -1,5 +1,6 @@
 /* The ranks are counted from 1, so that the last is out of range.
  * expect: DC109 certain place=ranks_counted_from_one
+ * cause: WORLD_SIZE, RANK
  * ends: any */
 #include "tests/suite/suite.h"
 

@@ -1,5 +1,6 @@
 /* The second communicator is made from the unique id of the first.
  * expect: DC109 certain ranks=0-1 place=here
+ * cause: Jobs that share a rendezvous
  * ends: any */
 #include "tests/suite/suite.h"
 

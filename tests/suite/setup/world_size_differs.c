@@ -1,5 +1,6 @@
 /* Rank 2 was started with an older WORLD_SIZE.
  * expect: DC109 certain ranks=2 place=here
+ * cause: WORLD_SIZE, RANK
  * ends: any
  * minimal: yes */
 #include "tests/suite/suite.h"

@@ -1,5 +1,6 @@
 /* no_sync() was forgotten: every micro-step reduces what the last one would have.
- * expect: DC505 possible ranks=0-1 place=reduce */
+ * expect: DC505 possible ranks=0-1 place=reduce
+ * cause: no_sync() forgotten */
 #include "tests/suite/training/loop.h"
 
 enum { ITERATIONS = 4, MICRO_STEPS = 4, BUCKETS = 2, COUNT = 1000 };

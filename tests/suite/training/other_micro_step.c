@@ -1,5 +1,6 @@
 /* Gradients of four micro-steps are accumulated; rank 2 leaves no_sync() two micro-steps too early.
  * expect: DC505 possible ranks=2+0-1,3 place=reduce
+ * cause: no_sync() that depends
  * minimal: yes */
 #include "tests/suite/training/loop.h"
 
