@@ -97,9 +97,13 @@ static bool calls_differ(const struct called *a, const struct called *b,
     return false;
 }
 
-/* This side's call and that of some other. */
-static bool differs_so(const struct finding *finding, int side, enum call_difference difference)
+/* This side's call and that of some other. Who calls from Python can't give bytes for elements. */
+static bool differs_so(const struct finding *finding, int side, enum call_difference difference,
+                       const char *const frames[FINDING_SIDES_MAX])
 {
+    for (int i = 0; i < finding->sides; i++)
+        if (difference == DIFFERENCE_BYTES && frames_show(frames[i], ".py"))
+            return false;
     for (int i = 0; i < finding->sides; i++)
         if (calls_differ(&finding->side[side].act.call, &finding->side[i].act.call, difference))
             return true;
@@ -124,7 +128,7 @@ const struct cause *cause_seen(const struct check *check, const struct finding *
     for (const struct cause *cause = check->causes; cause && cause->what; cause++)
         for (int i = 0; i < finding->sides; i++)
             if (side_shows(&finding->side[i], &cause->sign, frames[i]) ||
-                differs_so(finding, i, cause->sign.difference))
+                differs_so(finding, i, cause->sign.difference, frames))
                 return cause;
     return NULL;
 }

@@ -91,7 +91,8 @@ enum {
 /* How the calls of two sides differ. */
 enum call_difference {
     DIFFERENCE_ANY,
-    DIFFERENCE_BYTES,   /* one count is the other times the size of the datatype */
+    DIFFERENCE_BYTES,   /* one count is the other times the size of the datatype, and no
+                            frame is Python's */
     DIFFERENCE_HALF,    /* one is float16 or bfloat16, the other another type */
     DIFFERENCE_INTEGER, /* one is of integers, the other of floating-point numbers */
 };

@@ -75,13 +75,19 @@ static void the_stack_names_the_cause(void **state)
     assert_cause(seen(DC101, true, called, "step train.py\n", "validation \n"), "A branch");
 }
 
-static const struct cause *seen_calls(enum code code, struct called first, struct called second)
+static const struct cause *seen_calls_from(const char *from, enum code code, struct called first,
+                                           struct called second)
 {
     struct finding finding = {.code = code_name(code), .sides = 2};
-    const char *const frames[FINDING_SIDES_MAX] = {NULL};
+    const char *const frames[FINDING_SIDES_MAX] = {NULL, from};
     finding.side[0].act = (struct act){.did = DID_CALLED, .call = first};
     finding.side[1].act = (struct act){.did = DID_CALLED, .call = second};
     return cause_seen(check_find(code_name(code)), &finding, frames);
+}
+
+static const struct cause *seen_calls(enum code code, struct called first, struct called second)
+{
+    return seen_calls_from("step train.c\n", code, first, second);
 }
 
 static struct called all_reduce(uint64_t count, uint8_t datatype)
@@ -98,6 +104,7 @@ static void the_calls_name_the_cause(void **state)
     struct called few = all_reduce(100, TYPE_FLOAT32), many = all_reduce(400, TYPE_FLOAT32);
     assert_cause(seen_calls(DC102, few, many), "in bytes");
     assert_cause(seen_calls(DC102, many, few), "in bytes");
+    assert_null(seen_calls_from("step train.py\n", DC102, many, few)); /* torch counts elements */
     assert_null(seen_calls(DC102, few, all_reduce(200, TYPE_FLOAT32)));
     assert_null(seen_calls(DC102, all_reduce(100, TYPE_INT8), all_reduce(100, TYPE_INT8)));
     assert_cause(seen_calls(DC103, few, all_reduce(100, TYPE_BFLOAT16)), "Mixed precision");
