@@ -116,7 +116,9 @@ def more_work(job, draw):
 
 
 def slow_link(job, draw):
-    """A link of two neighbours in a ring, or of a host. Only groups beside it, or the time before, show what is usual."""
+    """A link of two neighbours in a ring, or of a host. What is usual show the time before, or groups beside it.
+
+    Groups are beside each other if they send as many bytes and both or neither leave a host: that has to be recorded."""
     kind, ranks = draw.choice([(kind, ranks) for kind, ranks in job.members() if kind != "pp" or job.grid[2] > 1])
     place = draw.randrange(len(ranks))
     cause = dict(ranks=[ranks[place], ranks[place - 1]], mode="pair")
@@ -126,7 +128,7 @@ def slow_link(job, draw):
     probe = Cause("slow-link", cause["ranks"], 0, mode=cause["mode"])
     alike = [group for group in job.groups() if group.kind == kind and job.node(group.members[0]) != job.node(group.members[-1])
              or group.kind == kind and len(hosts) == 1]
-    sisters = any(not probe.crosses(job, group) for group in alike)
+    sisters = job.has["host"] and job.has["bytes"] and any(not probe.crosses(job, group) for group in alike)
     if job.iterations >= 2 * BEFORE and (not sisters or draw.random() < 0.5):
         cause["since"] = change(job, draw)
     return cause if sisters or "since" in cause else None
