@@ -49,8 +49,8 @@ static bool read_slots(struct watched_progress *watched)
         if (watched->count == PROGRESS_SAMPLES)
             break;
         *before = reached[i];
-        watched->sample[watched->count++] = (struct progress_sample){
-            .time_ns = now_ns, .reached = reached[i], .slot = (uint32_t)i};
+        watched->sample[watched->count++] =
+            (struct progress_sample){.time_ns = now_ns, .reached = reached[i], .slot = (uint32_t)i};
     }
     return changed;
 }

@@ -109,6 +109,21 @@ static const struct fault_kind kinds[] = {
     {FAULT_EARLY_STEP, "early-step", 29,
      "a rank's optimizer steps before the compute stream waits for the reduction",
      "weights differ between ranks, silently", "DC302", "", 2},
+    {FAULT_SLOW_HOST, "slow-host", 31,
+     "between forward and backward a rank's host is busy for 30 ms in each iteration, as with "
+     "logging or metrics in Python; its GPU has nothing queued meanwhile",
+     "slow; all GPUs look busy, as the others' wait in the AllReduce", "DC601", "", 2},
+    {FAULT_SLOW_LOADER, "slow-loader", 31,
+     "a rank waits 30 ms for each batch, as with too few workers or a slow disk", "slow", "DC601",
+     "", 2},
+    {FAULT_MORE_WORK, "more-work", 32,
+     "a rank's batches are three times as large as the others', as with longer sequences that "
+     "nobody balances",
+     "slow", "DC605", "", 2},
+    {FAULT_GC_PAUSE, "gc-pause", 33,
+     "in each tenth iteration a rank pauses for 200 ms, as for a garbage collection or a "
+     "checkpoint",
+     "now and then an iteration is slow", "DC608", "", 2},
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

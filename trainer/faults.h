@@ -40,6 +40,10 @@ enum fault_id {
     FAULT_FREE_IN_FLIGHT,
     FAULT_MISSING_EVENT,
     FAULT_EARLY_STEP,
+    FAULT_SLOW_HOST,
+    FAULT_SLOW_LOADER,
+    FAULT_MORE_WORK,
+    FAULT_GC_PAUSE,
 };
 
 struct fault_kind {

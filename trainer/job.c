@@ -15,6 +15,7 @@
 #include "trainer/trace_ranges.h"
 
 static const double store_patience_s = 60;
+enum { STALL_MS = 30, MORE_WORK = 3 }; /* what faults.c says of slow-host and more-work */
 
 /* Wrong input: status 2 distinguishes it from an error while training. */
 static void exit_usage_error(const struct error *err)
@@ -37,6 +38,8 @@ static void open_data(struct training_job *job)
     int rank = job->environment.rank, ranks = job->environment.size;
     job->images = job->trainee->same_batch ? options->batch : job->devices * options->batch;
     int batch = job->trainee->one_process ? job->images : options->batch;
+    if (fault_strikes_rank(&job->fault, FAULT_MORE_WORK, job->environment.rank))
+        batch *= MORE_WORK;
     if (job->trainee->same_batch || fault_is(&job->fault, FAULT_SAME_SHARD))
         rank = 0, ranks = 1;
     sampler_open(&job->sampler, job->dataset.count, rank, ranks, (uint64_t)options->seed, true,
@@ -260,6 +263,12 @@ struct adam_settings job_adam(const struct training_job *job, float beta1)
 bool job_fault_strikes(const struct training_job *job, enum fault_id id)
 {
     return fault_strikes(&job->fault, id, job->environment.rank, job->iteration);
+}
+
+void job_stall_if(const struct training_job *job, enum fault_id id)
+{
+    if (fault_strikes_rank(&job->fault, id, job->environment.rank))
+        mistake_stall(STALL_MS);
 }
 
 enum fault_id job_fault_now(const struct training_job *job)

@@ -76,6 +76,8 @@ struct adam_settings job_adam(const struct training_job *job, float beta1);
 enum fault_id job_fault_now(const struct training_job *job);
 /* True if it is this one. */
 bool job_fault_strikes(const struct training_job *job, enum fault_id id);
+/* On the rank of this fault the host is busy for a while, in each iteration. */
+void job_stall_if(const struct training_job *job, enum fault_id id);
 
 /* train.c: trains to the end. Returns the process's exit status. */
 int job_train(struct training_job *job);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernels/kernels.h"
@@ -13,6 +14,13 @@ void mistake_load_data_forever(void)
     notice("still loading data (--fault init-missing)");
     for (;;)
         sleep(1000);
+}
+
+void mistake_stall(int milliseconds)
+{
+    const struct timespec time = {.tv_sec = milliseconds / 1000,
+                                  .tv_nsec = milliseconds % 1000 * 1000000L};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
 void mistake_crash(void)

@@ -7,6 +7,9 @@
 /* Sleeps for good, as a rank does whose data never come. */
 void mistake_load_data_forever(void) __attribute__((noreturn));
 
+/* The host is busy with something else, and gives the device no work meanwhile. */
+void mistake_stall(int milliseconds);
+
 /* Half a second of work that nobody sees, then this process is killed, as by the kernel when memory
  * is short: nothing is flushed, freed or said. */
 void mistake_crash(void) __attribute__((noreturn));

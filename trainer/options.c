@@ -287,6 +287,8 @@ static int check_fault(const struct train_options *options, struct error *err)
         return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
     if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
         return error_set(err, "--fault %s needs --exchange-every N", options->fault);
+    if (kind->id == FAULT_MORE_WORK && options->epochs)
+        return error_set(err, "--fault %s needs --iterations instead of --epochs", options->fault);
     if (kind->id == FAULT_COMM_ORDER && options->shared_communicator)
         return error_set(
             err, "--fault %s needs a communicator for each model: leave out --shared-communicator",

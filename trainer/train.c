@@ -212,11 +212,16 @@ static void save_and_meet(struct training_run *run, bool has_data)
         meet_in_barrier(job);
 }
 
+enum { GC_EVERY = 10, GC_PAUSE_MS = 200 }; /* as faults.c says */
+
 /* What all ranks do after an iteration, whether they had data for it or not. */
 static void end_iteration(struct training_run *run, bool has_data)
 {
     struct training_job *job = run->job;
     scaler_update(&job->scaler, job->iteration);
+    if (is_multiple(job->iteration + 1, GC_EVERY) &&
+        fault_strikes_rank(&job->fault, FAULT_GC_PAUSE, job->environment.rank))
+        mistake_stall(GC_PAUSE_MS);
     if (is_multiple(job->iteration + 1, job->options->log_every))
         log_losses(run, has_data);
     if (is_multiple(job->iteration + 1, job->options->exchange_every))
@@ -264,6 +269,7 @@ static void train_on_batch(struct training_run *run)
     struct training_job *job = run->job;
     struct tensor *losses[TRAINEE_MAX_LOSSES] = {NULL};
     range_begin_iteration(job->iteration);
+    job_stall_if(job, FAULT_SLOW_LOADER);
     struct data_batch batch = loader_read(&job->loader, job->iteration);
     if (job_fault_strikes(job, FAULT_CRASH) && job->environment.restart == 0)
         mistake_crash();

@@ -124,6 +124,7 @@ static struct tensor *classifier_forward(struct classifier *classifier, struct t
 static bool classifier_backward(struct classifier *classifier, struct training_job *job,
                                 struct tensor *loss)
 {
+    job_stall_if(job, FAULT_SLOW_HOST);
     bool lost = job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration);
     if (!lost)
         distributed_backward(&classifier->ranks, loss);

@@ -158,6 +158,7 @@ static struct tensor *backward_discriminator(struct gan *gan, struct training_jo
     distributed_backward(ranks, loss_real);
     distributed_set_no_sync(ranks, false);
     struct tensor *loss_fake = gan_judge(gan, op_detach(generated), GAN_FAKE);
+    job_stall_if(job, FAULT_SLOW_HOST);
 
     if (job_fault_strikes(job, FAULT_OOM_SKIP) && mistake_run_out_of_memory(job->iteration)) {
         if (!job->options->catch_up)

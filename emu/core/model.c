@@ -194,15 +194,15 @@ __attribute__((destructor)) static void append_totals(void)
     if (!model.is_on || !model.totals)
         return;
     const char *rank = getenv("RANK");
-    int length = snprintf(
-        line, sizeof line,
-        "{\"pid\": %d, \"rank\": \"%.20s\", \"kernels\": %llu, \"slower_s\": %.6f, "
-        "\"transfers\": %llu, "
-        "\"transfer_s\": %.6f, \"device_pause_s\": %.6f, \"host_pause_s\": %.6f}\n",
-        (int)getpid(), rank ? rank : "", (unsigned long long)atomic_load(&model.kernels),
-        seconds(&model.slowed_ns), (unsigned long long)atomic_load(&model.transfers),
-        seconds(&model.transfer_ns), seconds(&model.device_pause.total_ns),
-        seconds(&model.host_pause.total_ns));
+    int length =
+        snprintf(line, sizeof line,
+                 "{\"pid\": %d, \"rank\": \"%.20s\", \"kernels\": %llu, \"slower_s\": %.6f, "
+                 "\"transfers\": %llu, "
+                 "\"transfer_s\": %.6f, \"device_pause_s\": %.6f, \"host_pause_s\": %.6f}\n",
+                 (int)getpid(), rank ? rank : "", (unsigned long long)atomic_load(&model.kernels),
+                 seconds(&model.slowed_ns), (unsigned long long)atomic_load(&model.transfers),
+                 seconds(&model.transfer_ns), seconds(&model.device_pause.total_ns),
+                 seconds(&model.host_pause.total_ns));
     int file = open(model.totals, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return;

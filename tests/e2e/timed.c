@@ -1,4 +1,5 @@
-/* One AllReduce of a mebibyte after the other, each waited for: what test_operation_times.py times. */
+/* One AllReduce of a mebibyte after the other, each waited for: what test_operation_times.py times.
+ */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1 << 18, OPERATIONS = 30 };

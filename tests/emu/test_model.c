@@ -1,5 +1,5 @@
-/* Modelled speeds, links and pauses: each case is a process of its own, since they are read once. Only
- * lower bounds of times are compared; what was modelled is counted, and exact. */
+/* Modelled speeds, links and pauses: each case is a process of its own, since they are read once.
+ * Only lower bounds of times are compared; what was modelled is counted, and exact. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +104,8 @@ static void kernels_on_two_devices(void)
 
 static void slow_devices_take_longer(void **state)
 {
-    static const char *const settings[][2] = {{"DDPCHECK_EMU_KERNEL_TIME", "all=0.005"},
-                                              {"DDPCHECK_EMU_DEVICE_SPEED", "1=0.25"},
-                                              {0}};
+    static const char *const settings[][2] = {
+        {"DDPCHECK_EMU_KERNEL_TIME", "all=0.005"}, {"DDPCHECK_EMU_DEVICE_SPEED", "1=0.25"}, {0}};
     struct modelled modelled;
 
     (void)state;
@@ -125,9 +124,8 @@ static void kernels_before_and_after(void)
 
 static void a_device_may_become_slow(void **state)
 {
-    static const char *const settings[][2] = {{"DDPCHECK_EMU_KERNEL_TIME", "0=0.005"},
-                                              {"DDPCHECK_EMU_DEVICE_SPEED", "0=1,0=0.1@1"},
-                                              {0}};
+    static const char *const settings[][2] = {
+        {"DDPCHECK_EMU_KERNEL_TIME", "0=0.005"}, {"DDPCHECK_EMU_DEVICE_SPEED", "0=1,0=0.1@1"}, {0}};
     struct modelled modelled;
 
     (void)state;
@@ -143,9 +141,8 @@ static void many_kernels(void)
 
 static void devices_and_hosts_pause(void **state)
 {
-    static const char *const settings[][2] = {{"DDPCHECK_EMU_PAUSE", "0=0.04/10"},
-                                              {"DDPCHECK_EMU_HOST_PAUSE", "0=0.01/5"},
-                                              {0}};
+    static const char *const settings[][2] = {
+        {"DDPCHECK_EMU_PAUSE", "0=0.04/10"}, {"DDPCHECK_EMU_HOST_PAUSE", "0=0.01/5"}, {0}};
     struct modelled modelled;
 
     (void)state;

@@ -1,7 +1,10 @@
 """How faults show without ddpcheck, and that their twins compute what they should."""
 
+import json
+import os
 import re
 import socket
+import tempfile
 import time
 
 from running import start, end, run, losses, must_contain, must_be_close, must_differ, must_hang
@@ -22,6 +25,60 @@ def case_models_that_differ():
                  "32x24x4x4 here, and 32x32x4x4 on rank 0")
     must_contain(outs[1], "the generator of rank 1 has other parameters")
     must_hang("--ranks 2 --no-gang --fault model-mismatch")
+
+
+def seconds(out):
+    return float(re.search(r"iterations on \d+ ranks? in ([0-9.]+) s", out)[1])
+
+
+def case_slow_ranks():
+    """A slow rank changes no number; the job takes at least the time that it stalls."""
+    for model in ("gan", "cnn"):
+        options = "--model %s --ranks 2 --iterations 10 --log-every 1 " % model
+        right = losses(run(options))
+        for fault, least_s in (("slow-host", 10 * 0.03), ("slow-loader", 10 * 0.03), ("gc-pause", 0.2)):
+            out = run(options + "--fault " + fault)
+            if losses(out) != right:
+                raise AssertionError("%s changed the losses" % fault)
+            if seconds(out) < least_s - 0.05:        # printed with one digit
+                raise AssertionError("%s: %.1f s, of which at least %.1f s are the fault's" % (fault, seconds(out), least_s))
+
+
+def case_more_work():
+    """The faulty rank alone reads larger batches."""
+    options = "--model cnn --ranks 2 --iterations 6 --log-every 1 "
+    must_differ(losses(run(options + "--fault more-work")), losses(run(options)), "equal and unequal batches")
+    must_contain(run(options + "--epochs 1 --fault more-work", expected=2), "needs --iterations instead of --epochs")
+
+
+def modelled(folder, options, **environment):
+    """The losses, and of each rank what the emulated GPUs waited because of the settings."""
+    path = os.path.join(folder, "modelled")
+    out = run(options, environment={"DDPCHECK_EMU_MODELLED": path, **environment})
+    with open(path, encoding="utf-8") as file:
+        totals = {each["rank"]: each for each in map(json.loads, file)}
+    os.unlink(path)
+    return losses(out), totals
+
+
+def case_slow_hardware():
+    """Slow devices and links are settings of the emulated GPU. They change no number either."""
+    options = "--model cnn --ranks 2 --iterations 6 --log-every 1"
+    right = losses(run(options))
+    with tempfile.TemporaryDirectory() as folder:
+        slow, totals = modelled(folder, options, DDPCHECK_EMU_KERNEL_TIME="all=0.0005", DDPCHECK_EMU_DEVICE_SPEED="1=0.25")
+        # A kernel of rank 0 waits for less than 0.5 ms, one of rank 1 for three times as long as it takes at full speed.
+        most, least = (0.0005 * totals["0"]["kernels"], 3 * 0.0005 * totals["1"]["kernels"])
+        if not (totals["0"]["slower_s"] <= most and totals["1"]["slower_s"] >= least):
+            raise AssertionError("a slow device: %s" % totals)
+        linked, totals = modelled(folder, options, DDPCHECK_EMU_LINK_RATE="0-1=20M")
+        if not totals["0"]["transfer_s"] == totals["1"]["transfer_s"] > 0:
+            raise AssertionError("a slow link: %s" % totals)
+        paused, totals = modelled(folder, options, DDPCHECK_EMU_PAUSE="1=0.02/50")
+        if totals["0"]["device_pause_s"] != 0 or totals["1"]["device_pause_s"] < 0.02 * (totals["1"]["kernels"] // 50):
+            raise AssertionError("pauses: %s" % totals)
+    if not slow == linked == paused == right:
+        raise AssertionError("slow hardware changed the losses")
 
 
 def case_unused_parameters():

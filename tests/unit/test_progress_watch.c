@@ -1,4 +1,5 @@
-/* What GPU streams have reached, with the times of the readings, and between which records it goes. */
+/* What GPU streams have reached, with the times of the readings, and between which records it goes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,8 +151,8 @@ static void issue_call(uint64_t serial, uint64_t time_ns)
 {
     struct ring_segment *segment = (struct ring_segment *)((char *)file + sizeof *file);
     struct record record = {.serial = serial, .api = API_ncclAllReduce, .time_ns = time_ns};
-    assert_int_equal(
-        ring_append(&segment->ring[RING_CONTROL], segment->records, CONTROL, &record), 1);
+    assert_int_equal(ring_append(&segment->ring[RING_CONTROL], segment->records, CONTROL, &record),
+                     1);
 }
 
 static struct producer *make_producer(void)
