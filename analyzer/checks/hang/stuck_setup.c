@@ -56,8 +56,9 @@ const struct check check_stuck_setup = {
          "above.",
          "The finding names the ranks that never called; look for their processes and logs.",
          {.failed = true, .did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
-        {"The wrong network interface: NCCL picked one that other hosts can't reach (docker0, a "
-         "VPN).",
+        {"The wrong network interface: NCCL picked one that other hosts can't reach (a VPN or "
+         "bridge; docker0 "
+         "only if there is no other).",
          "NCCL_DEBUG=INFO prints 'NET/Socket : Using ...'; set NCCL_SOCKET_IFNAME."},
         {"A firewall between the hosts: NCCL uses ports that it chooses at random.",
          "'nc -zv' from one host to a listening port of another."},
