@@ -25,8 +25,8 @@ static struct time_spent time_now(void)
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     return (struct time_spent){(double)bench_now_ns() / 1e9,
-                          (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                              (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6};
+                               (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6};
 }
 
 static struct time_spent time_since(struct time_spent begin)

@@ -219,7 +219,7 @@ int command_collect(int argc, char **argv)
     char directory[PATH_MAX];
     struct error err;
     descriptors_raise();
-    if (descriptors_need(COLLECTOR_DESCRIPTORS, &err) < 0)
+    if (descriptors_need("the collector", COLLECTOR_DESCRIPTORS, &err) < 0)
         return command_fail(&err);
     umask(0777 & ~directory_mode());
     request.has_database = trace_find_database(argv[0], &request.no_database) == 0;

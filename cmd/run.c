@@ -28,6 +28,7 @@ enum { COLLECTOR_STARTS_MAX = 5, STATES_SHOWN = 64 };
 
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
 static const double judge_patience_s = 1;      /* for the collector, before the job is ended */
+enum { RUN_DESCRIPTORS = 4 };                  /* the socket, signals, the job's start */
 static const double collector_patience_s = 30; /* for the collector, after the job */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
@@ -409,15 +410,17 @@ static int check_choice(const struct watched_run *run, struct error *err)
     return 0;
 }
 
-/* The collector raises the limit for itself; a job whose limit is that low could not be recorded.
- */
+/* The collector raises the limit for itself. This process does not: the job inherits its limit, and
+ * one whose limit is that low could not be recorded. */
 static int check_descriptors(struct error *err)
 {
     struct rlimit before;
     getrlimit(RLIMIT_NOFILE, &before);
     descriptors_raise();
-    int result = descriptors_need(COLLECTOR_DESCRIPTORS, err);
+    int result = descriptors_need("the collector", COLLECTOR_DESCRIPTORS, err);
     setrlimit(RLIMIT_NOFILE, &before);
+    if (result == 0)
+        result = descriptors_need("ddpcheck run", RUN_DESCRIPTORS, err);
     return result ? error_prefix(err, "can't record, so the program is not started") : 0;
 }
 

@@ -21,7 +21,7 @@ enum {
     CONTROL_MIN = 256,
     SHARE =
         32, /* a segment takes at most this part of the budget: several ranks, several threads */
-    SHARE_PLENTY = 1024 /* and if it is larger than usual, this part */
+    SHARE_PLENTY = 256 /* and if it is larger than usual, this part */
 };
 
 static struct {

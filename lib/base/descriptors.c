@@ -16,16 +16,16 @@ bool descriptors_are_few(int count)
     return are_few;
 }
 
-int descriptors_need(int count, struct error *err)
+int descriptors_need(const char *who, int count, struct error *err)
 {
     struct rlimit limit = {0};
     if (!descriptors_are_few(count))
         return 0;
     getrlimit(RLIMIT_NOFILE, &limit);
     return error_set(err,
-                     "too few file descriptors: ulimit -n is %llu, and the collector needs %d that "
-                     "are free; raise the limit, such as by 'ulimit -n 1024'",
-                     (unsigned long long)limit.rlim_cur, count);
+                     "too few file descriptors: ulimit -n is %llu, and %s needs %d that are free; "
+                     "raise the limit, such as by 'ulimit -n 1024'",
+                     (unsigned long long)limit.rlim_cur, who, count);
 }
 
 void descriptors_raise(void)

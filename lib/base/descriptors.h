@@ -11,7 +11,8 @@
 void descriptors_raise(void);
 /* Fewer than `count` more files can be opened. */
 bool descriptors_are_few(int count);
-/* Whether `count` more files can be opened. Returns 0, or -1 with err, which says what to do. */
-int descriptors_need(int count, struct error *err);
+/* Whether `count` more files can be opened, for `who`. Returns 0, or -1 with err, which says what
+ * to do. */
+int descriptors_need(const char *who, int count, struct error *err);
 
 #endif

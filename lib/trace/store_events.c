@@ -15,8 +15,8 @@ enum {
     COLUMN_COUNT = COLUMN_WORD + sizeof((struct record *)0)->word / sizeof(uint64_t)
 };
 
-const char store_insert_events[] =
-    "INSERT INTO event(" COLUMNS ") SELECT " COLUMNS " FROM ddpcheck_incoming";
+const char store_insert_events[] = "INSERT INTO event(" COLUMNS ") SELECT " COLUMNS
+                                   " FROM ddpcheck_incoming";
 
 struct incoming_table {
     sqlite3_vtab base;
@@ -154,7 +154,7 @@ int store_events_begin(struct store *store, struct error *err)
 
 /* What other tables keep of a record. */
 static int note_in_tables(struct store *store, int process, const struct record *record,
-                      sqlite3_int64 seq, struct error *err)
+                          sqlite3_int64 seq, struct error *err)
 {
     enum api_class class = api_class_of(record->api);
     if (class == CLASS_COLLECTIVE && record->phase == RECORD_ENTER)

@@ -242,7 +242,7 @@ static void forks(void)
 static void overflow(void)
 {
     begin(2, 0);
-    for (int i = 0; i < 20000; i++)
+    for (int i = 0; i < 40000; i++)
         EXPECT(!cudaStreamSynchronize(stream));
 }
 

@@ -10,6 +10,7 @@ from job import COUNTED, TOOL, Job
 
 LOOPS = 20
 NEEDED = 16         # by the collector, besides its standard streams and its socket
+NEEDED_BY_RUN = 4   # by `ddpcheck run`, besides its standard streams
 
 
 def run(job, limit=None, of_job=None):
@@ -33,6 +34,21 @@ def test_refused(limit):
         said = "too few file descriptors: ulimit -n is %d, and the collector needs %d that are free" % (limit, NEEDED)
         assert done.returncode == 2 and said in done.stderr and "no NCCL call" not in done.stderr, (limit, done)
         assert [entered for _, entered, _ in job.counts()] == [0, 0], job.counts()
+
+
+def test_low_soft_limit():
+    """The collector raises the soft limit for itself, the job inherits it."""
+    for limit in range(4, 12):     # with 3 no program finds its libraries
+        with Job(1) as job:
+            job.make_counts()
+            command = job.run_command("/bin/sh", "-c", "ulimit -n")
+            done = subprocess.run(["/bin/sh", "-c", "ulimit -S -n %d; exec \"$@\"" % limit, "sh", *command], cwd=job.folder,
+                                  env=job.run_environment(), capture_output=True, text=True, timeout=300)
+            if limit < 3 + NEEDED_BY_RUN:
+                said = "ulimit -n is %d, and ddpcheck run needs %d that are free" % (limit, NEEDED_BY_RUN)
+                assert done.returncode == 2 and said in done.stderr and not done.stdout, (limit, done)
+            else:
+                assert done.returncode == 0 and done.stdout == "%d\n" % limit, (limit, done)
 
 
 def check_recorded(job, done):
@@ -65,6 +81,7 @@ def test_process_can_not_record():
 if __name__ == "__main__":
     for limit in (4, 7, 13, 19):
         test_refused(limit)
+    test_low_soft_limit()
     for limit in (20, 24, 40):
         test_recorded(2, limit=limit)
     test_recorded(1, limit=20)

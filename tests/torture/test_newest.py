@@ -9,7 +9,9 @@ import time
 
 from job import Job, wait_until
 
-LOOPS = 12000       # of one rank; with four records each, more than the rings hold
+LOOPS = 40000       # of one rank; with two records each, more than the rings hold
+BURST = 20000       # whose records the largest rings hold
+BURST_FREE_BYTES = 20 << 30     # of /dev/shm, for rings of that size (interpose/ring/files.c)
 
 
 def stall(job, collector, loops):
@@ -59,7 +61,24 @@ def test_correct_twin():
             assert enters < entered <= enters + lost and leaves + lost >= entered, (entered, enters, leaves, lost)
 
 
+def test_burst_is_kept():
+    """Calls at full speed, while the collector gets no processor: all are kept."""
+    shared = os.statvfs("/dev/shm")
+    if shared.f_bavail * shared.f_frsize < BURST_FREE_BYTES:
+        print("not tested with the largest rings: /dev/shm has less than %d bytes free" % BURST_FREE_BYTES)
+        return
+    with Job(1) as job:
+        program = job.start_program(BURST)
+        collector = job.start_collector()
+        stall(job, collector, BURST)
+        assert program.wait(timeout=300) == 0, program.stdout.read()
+        os.kill(collector.pid, signal.SIGCONT)
+        assert collector.wait(timeout=300) == 0
+        assert job.rows() == [(BURST, BURST, 0)], job.rows()
+
+
 if __name__ == "__main__":
+    test_burst_is_kept()
     test_finding_about_the_end()
     test_correct_twin()
     print("ok")
