@@ -8,6 +8,7 @@
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/hang/pending_index.h"
+#include "analyzer/model/process.h"
 #include "analyzer/model/progress.h"
 #include "analyzer/hang/waits_nodes.h"
 #include "analyzer/match/window.h"
@@ -388,10 +389,9 @@ const struct blocked *wait_graph_member(const struct wait_graph *graph, const st
     for (uint32_t i = 0; member && i < member->issuers && !blocked; i++)
         blocked = wait_graph_blocked(graph, member->issuer[i]);
     /* Where a process holds several ranks, another thread's wait is another rank's. */
-    if (member && process && process->several_ranks && member->issuers && !member->more_issuers)
-        return blocked;
     for (const struct thread *thread = process ? process->threads : NULL; thread && !blocked;
          thread = thread->hh.next)
-        blocked = wait_graph_blocked(graph, thread);
+        if (!member || thread_may_issue(thread, member))
+            blocked = wait_graph_blocked(graph, thread);
     return blocked;
 }

@@ -94,23 +94,12 @@ static void add_reason(const struct wait_node *wait, const struct member *self, 
     act->number = wait->missing_count;
 }
 
-/* Where a process holds several ranks, only the threads that issue for this one. */
-static bool is_of_member(const struct thread *thread, const struct member *member)
-{
-    if (!member || !thread->process->several_ranks || !member->issuers || member->more_issuers)
-        return true;
-    for (uint32_t i = 0; i < member->issuers; i++)
-        if (member->issuer[i] == thread)
-            return true;
-    return false;
-}
-
 static const struct thread *call_in_progress(const struct process *process,
                                              const struct member *member)
 {
     const struct thread *found = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
-        if (thread->in_call && is_of_member(thread, member) &&
+        if (thread->in_call && (!member || thread_may_issue(thread, member)) &&
             (!found || thread->enter_site.time_ns < found->enter_site.time_ns))
             found = thread;
     return found;

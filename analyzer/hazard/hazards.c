@@ -9,7 +9,7 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
 
-enum { COVERED_MAX = 32, ROWS_MAX = 16, FLIGHT_TEXT_BYTES = 256 };
+enum { COVERED_MAX = 32, ROWS_MAX = 16 };
 
 struct hazards {
     bool off; /* records were lost: order may be missing */
@@ -190,54 +190,10 @@ static void drop_covered(struct search *search, struct intervals *ranges)
     }
 }
 
-static struct hazard_key key_of(const struct conflict *conflict, enum certainty certainty)
-{
-    const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
-    return (struct hazard_key){
-        .comm = operation->member->comm->id,
-        .rank = operation->member->rank,
-        .certainty = certainty,
-        .place = {hazard_place_of(&conflict->later->record),
-                  hazard_place_of(&conflict->earlier->record)},
-    };
-}
-
-static void add_side(struct draft *draft, const struct conflict *conflict,
-                     const struct flight *flight)
-{
-    char kernel[FLIGHT_TEXT_BYTES];
-    const struct act act = flight_act(conflict->process, flight, kernel, sizeof kernel);
-    const struct flight *other = flight == conflict->later ? conflict->earlier : conflict->later;
-    struct finding_side *side = draft_side(draft, &act, &flight->site);
-    draft_rank(draft, side, flight->member ? flight->member : other->member);
-}
-
-static void make_draft(struct draft *draft, const struct hazard_rule *rule,
-                       const struct conflict *conflict, enum certainty certainty)
-{
-    const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
-    *draft = draft_new(rule->check, certainty, operation->member->comm);
-    draft->merges_sides = true;
-    add_side(draft, conflict, conflict->later);
-    add_side(draft, conflict, conflict->earlier);
-    hazard_number(draft, operation);
-    draft->finding.first_ns = draft->finding.last_ns = conflict->later->site.time_ns;
-    struct text what = {0};
-    text_add(&what, "rank %d: ", member_shown_rank(operation->member));
-    rule->say(conflict, &what);
-    draft_say(draft, &what, rule->todo);
-}
-
 static void report_conflict(struct search *search, struct flight *later)
 {
     const struct hazard_rule *rule = rule_of(&search->conflict);
-    enum certainty certainty = rule->certainty(&search->conflict);
-    struct hazard_key key = key_of(&search->conflict, certainty);
-    uint8_t reported = certainty == CERTAIN ? FLIGHT_REPORTED_CERTAIN : FLIGHT_REPORTED_POSSIBLE;
-    search->best->reported = later->reported = reported;
-    struct draft *draft = hazards_found(search->process, &key, later->site.time_ns);
-    if (draft)
-        make_draft(draft, rule, &search->conflict, certainty);
+    search->best->reported = later->reported = hazard_found(rule, &search->conflict);
 }
 
 static void look_up(struct search *search, const struct intervals *ranges)
@@ -293,6 +249,8 @@ void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct 
         return;
     }
     bool is_captured = work->stream->is_captured;
+    if (kind != FLIGHT_OPERATION && thread->group_calls && !is_captured)
+        hazards_check_group(thread, work, record, kind, use, uses);
     *flight = (struct flight){
         .kind = (uint8_t)kind,
         .from_graph = is_captured,

@@ -36,6 +36,7 @@ struct hazard_rule {
 };
 
 extern const struct hazard_rule hazard_write, hazard_read, hazard_fill, hazard_operations;
+extern const struct hazard_rule hazard_write_in_group, hazard_read_in_group;
 
 /* Two places of the program, in any order, and what is between them. */
 struct hazard_place {
@@ -75,6 +76,13 @@ void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end
  * RECORD_NO_RANK: all ranks of the process. */
 void hazards_forget_member(struct process *process, uint64_t comm, int rank);
 
+/* Looks up work between a call of NCCL and the end of its ncclGroup, which launches the call: the
+ * work runs before it (hazard_group.c). */
+void hazards_check_group(struct thread *thread, const struct work *work,
+                         const struct record *record, enum flight_kind kind, const struct use *use,
+                         uint32_t uses);
+/* Makes the finding of a conflict. Returns FLIGHT_REPORTED_*. */
+int hazard_found(const struct hazard_rule *rule, const struct conflict *conflict);
 /* Counts a hazard; returns where its finding is to be made if it is new, else NULL. */
 struct draft *hazards_found(struct process *process, const struct hazard_key *key,
                             uint64_t time_ns);

@@ -329,6 +329,7 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
     if ((*member)->process == process)
         member_learn(*member, record);
     (*member)->arrived = (*member)->exists = true;
+    (*member)->creator = record->thread;
     (*member)->initialising = false;
     struct member *parent = own_member(process, record->comm.parent, RECORD_NO_RANK);
     if (parent && !process->several_ranks)

@@ -288,6 +288,7 @@ struct member {
     bool leaving, aborted,
         destroyed;     /* finalize or destroy was entered; abort likewise; destroy returned */
     bool has_progress; /* the GPU reports how far it got */
+    uint32_t creator;  /* kernel id of the thread that created it; 0 not known */
     struct thread *issuer[MEMBER_ISSUERS_MAX];
     uint32_t issuers;
     bool more_issuers;

@@ -193,6 +193,16 @@ void process_name_iterations(struct process *process, uint64_t text)
         string->is_range = false;
 }
 
+bool thread_may_issue(const struct thread *thread, const struct member *member)
+{
+    if (!thread->process->several_ranks || member->more_issuers)
+        return true;
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (member->issuer[i] == thread)
+            return true;
+    return !member->issuers && (!member->creator || member->creator == thread->tid);
+}
+
 bool record_is_loop(const struct record *record)
 {
     return record->api == API_cudaStreamQuery_loop || record->api == API_cudaEventQuery_loop;

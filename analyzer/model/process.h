@@ -12,6 +12,9 @@ struct thread *process_thread(struct process *process, uint32_t tid);
 /* A thread enters or leaves a call: keeps the list of threads that are in one. */
 void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record);
 void thread_leave(struct analyzer *analyzer, struct thread *thread);
+/* Whether the thread may be the one that issues for the member: where a process holds several
+ * ranks, one that did, or the one that created a member for which none has. */
+bool thread_may_issue(const struct thread *thread, const struct member *member);
 /* The call is a loop that waits by querying. */
 bool record_is_loop(const struct record *record);
 struct site thread_site(const struct thread *thread, const struct record *record);

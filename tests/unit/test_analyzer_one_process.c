@@ -15,10 +15,12 @@
 enum { DEVICES = 3, MAIN_THREAD = 100, STREAM = 0x10 };
 
 /* What ncclCommInitAll leaves: the process has all ranks. */
-static struct job *one_process(void)
+static struct job *one_process_of(bool thread_each)
 {
     struct job *job = job_new(1);
     for (int device = 0; device < DEVICES; device++) {
+        if (thread_each)
+            job_thread(job, 0, MAIN_THREAD + (uint32_t)device);
         struct record notice = {.api = API_notice_member};
         notice.comm.comm = WORLD;
         notice.comm.nranks = DEVICES;
@@ -27,6 +29,11 @@ static struct job *one_process(void)
         job_record(job, 0, notice);
     }
     return job;
+}
+
+static struct job *one_process(void)
+{
+    return one_process_of(false);
 }
 
 static void reduce_on(struct job *job, int device, uint64_t number, uint64_t group)
@@ -93,6 +100,22 @@ static void a_thread_for_each_device(void **state)
     job_free(job);
 }
 
+/* The threads that created them have issued nothing: they are not in the wait of rank 0's. */
+static void a_thread_before_its_first(void **state)
+{
+    (void)state;
+    struct job *job = one_process_of(true);
+    job_thread(job, 0, MAIN_THREAD);
+    reduce_on(job, 0, 0, 0);
+    wait_enter(job, 0, API_cudaStreamSynchronize, STREAM);
+    ticks(job, 12000);
+    const struct found *found = expect(job, "DC201");
+    assert_string_equal(found->ranks[1], "1-2");
+    assert_string_equal(found->where[1], "in no call of NCCL or CUDA");
+    assert_non_null(strstr(found->todo, "a condition on the rank"));
+    job_free(job);
+}
+
 /* A process for each device. */
 static void a_process_for_each_device(void **state)
 {
@@ -111,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_forgotten_group),
         cmocka_unit_test(a_thread_for_each_device),
+        cmocka_unit_test(a_thread_before_its_first),
         cmocka_unit_test(a_process_for_each_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,10 @@ static const char all_in_one_group[] =
     "Make this call for all ranks that the thread drives, in one ncclGroup, before it "
     "waits for any of them.";
 
+static const char both_in_one_group[] =
+    "Make the send and its receive in one ncclGroup, before the thread that makes both waits for "
+    "either.";
+
 static bool left_cleanly(const struct missing *missing)
 {
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
@@ -89,7 +93,7 @@ static void add_work(const struct draft *draft, const struct wait_node *wait, st
 static const char *hang_todo(enum hang_kind kind, const struct wait_node *wait, bool in_one_thread)
 {
     if (kind == HANG_MISSING && in_one_thread)
-        return all_in_one_group;
+        return wait->kind == WAIT_PEER ? both_in_one_group : all_in_one_group;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
         return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)

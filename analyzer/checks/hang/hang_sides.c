@@ -92,13 +92,9 @@ bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
            member->rank == (wait->receives ? wait->receiver : wait->sender);
 }
 
-/* Where the member has issued nothing yet, any thread of its process may be meant to. */
 static bool issues_for(const struct thread *thread, const struct member *member)
 {
-    for (uint32_t i = 0; i < member->issuers; i++)
-        if (member->issuer[i] == thread)
-            return true;
-    return member->issuers == 0 && member->process == thread->process;
+    return member->process == thread->process && thread_may_issue(thread, member);
 }
 
 bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *wait)

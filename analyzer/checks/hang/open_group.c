@@ -66,6 +66,18 @@ static const struct operation *waited_for(const struct thread *thread, const str
     return NULL;
 }
 
+/* Work that came on what the thread waits for after the call was made: the wait may be for that. */
+static bool has_other_work(const struct thread *thread, const struct operation *held)
+{
+    for (uint32_t i = 0; i < thread->process->timelines; i++) {
+        const struct stream_state *stream = thread->process->timeline[i];
+        if (stream->position > held->record.serial &&
+            clock_at(&thread->waits_for, stream->timeline) >= stream->position)
+            return true;
+    }
+    return false;
+}
+
 static void groups_on_call(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
@@ -75,7 +87,8 @@ static void groups_on_call(struct analyzer *analyzer, const struct event *event)
         return;
     const struct act now = {.did = DID_WAITS_IN, .call = call_of_api(record->api)};
     struct site site = thread_site(thread, record);
-    open_group_report(analyzer, held, POSSIBLE, &site, &now);
+    enum certainty certainty = has_other_work(thread, held) ? POSSIBLE : CERTAIN;
+    open_group_report(analyzer, held, certainty, &site, &now);
 }
 
 /* Nobody else is stuck for it, but what was called never ran. */
@@ -111,8 +124,10 @@ const struct check check_open_group = {
             "that wait does not include them.\n\n"
             "It shows as a hang of the other ranks, or as results that are not there yet. It is "
             "certain if others are stuck because of it, or if the process terminated with calls in "
-            "an open group. It is possible if a thread only waits for such a stream within the "
-            "group: nothing is wrong if it waits again afterwards.\n\n"
+            "an open group. It is certain as well if a thread waits for such a stream or its "
+            "device within the group, and nothing was put there since the call. It is possible if "
+            "there was other work since: the wait may be for that. A copy of the result within "
+            "the group is DC302.\n\n"
             "Usual causes: a return, an exception or a continue between the two calls; more starts "
             "than ends.",
     .source = "NCCL 2.29 user guide, \"Group Calls\"",

@@ -36,6 +36,23 @@ const struct hazard_rule hazard_read = {
     "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
 };
 
+static void read_in_group_describe(const struct conflict *conflict, struct text *what)
+{
+    flight_text(conflict->process, conflict->later, what);
+    text_add(what, " %s the result of ",
+             read_certainty(conflict) == CERTAIN ? "reads" : "may read");
+    flight_text(conflict->process, conflict->earlier, what);
+    text_add(what, " before the operation runs: ncclGroupEnd, which launches it, comes later");
+}
+
+const struct hazard_rule hazard_read_in_group = {
+    &check_early_read,
+    read_applies,
+    read_certainty,
+    read_in_group_describe,
+    "Read the result after ncclGroupEnd.",
+};
+
 const struct check check_early_read = {
     .code = DC302,
     .name = "early-read",
@@ -48,7 +65,9 @@ const struct check check_early_read = {
     .title = "the result of an operation is read before it is done",
     .text = "A copy or a kernel reads memory that a collective or receive issued earlier writes, "
             "and nothing orders it after that operation. It is on another stream, or it is a copy "
-            "to the host by the default stream, and has not waited.\n\n"
+            "to the host by the default stream, and has not waited. Or it is on the operation's "
+            "stream, but between the call and the ncclGroupEnd that launches it, and so runs "
+            "first.\n\n"
             "It sometimes shows as values from before the reduction, or from the middle of it: "
             "losses or norms that differ between ranks, or a gradient that is only this rank's. "
             "ddpcheck finds it even if it went well this time.\n\n"

@@ -44,6 +44,31 @@ const struct hazard_rule hazard_write = {
     "behind it; in PyTorch work.wait()).",
 };
 
+/* The program may mean the operation to use what is written. */
+static enum certainty write_in_group_certainty(const struct conflict *conflict)
+{
+    (void)conflict;
+    return POSSIBLE;
+}
+
+static void write_in_group_describe(const struct conflict *conflict, struct text *what)
+{
+    flight_text(conflict->process, conflict->later, what);
+    text_add(what, " writes the buffer that ");
+    flight_text(conflict->process, conflict->earlier, what);
+    text_add(what, " %s, before the operation runs: ncclGroupEnd, which launches it, comes later",
+             conflict->before.writes ? "writes" : "reads");
+}
+
+const struct hazard_rule hazard_write_in_group = {
+    &check_write_in_flight,
+    write_applies,
+    write_in_group_certainty,
+    write_in_group_describe,
+    "Write the buffer after ncclGroupEnd, or before the call if the operation is to use what is "
+    "written.",
+};
+
 const struct check check_write_in_flight = {
     .code = DC301,
     .name = "write-in-flight",

@@ -1,5 +1,5 @@
 /* Each rank waits for its stream before it ends the group, and takes what lies in the buffer for the sum.
- * expect: DC207 possible ranks=0-1 place=result_read_inside_group */
+ * expect: DC207 certain ranks=0-1 place=result_read_inside_group */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 1000 };
