@@ -116,6 +116,11 @@ static int admit_file(struct collector *collector, const char *path, struct erro
         free(producer);
         return error_set(err, "can't watch %s: out of memory", path);
     }
+    if (ring_reader_words_missing(reader))
+        fprintf(stderr,
+                "ddpcheck: %s: the file in " RING_WORDS_DIRECTORY
+                " that the GPU writes to can't be read here; how far the GPU got is not known\n",
+                path);
     producer->liveness.pidfd = -1;
     producer->reader = reader;
     producer->progress = progress_watch_add(collector->progress, reader);
@@ -188,7 +193,7 @@ void collector_dismiss(struct collector *collector)
         }
         collector->process_ended[producer->process] = true;
         if (producer->reader && !collector->in_memory)
-            unlink(producer->path); /* a damaged one was renamed and stays */
+            ring_reader_remove(producer->reader); /* a damaged one was renamed and stays */
         producer_free(producer);
     }
     collector->producer_count = kept;

@@ -11,6 +11,7 @@
 #include "interpose/ring/emit.h"
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
+#include "interpose/ring/files.h"
 #include "kernels/payload.h"
 #include "lib/trace/unseen.h"
 
@@ -98,7 +99,9 @@ static const char *register_entries(void)
     if (host_register(ring_hashes(file), bytes,
                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
         device_pointer(&kernel.page, ring_hashes(file), 0) != CUDA_SUCCESS)
-        return "the GPU can't write to the ring file";
+        return files_are_in_memory() ? "the GPU can't write to the ring file"
+                                     : "the ring file is on a disk, which the driver can't pin "
+                                       "(free 32 MB in /dev/shm, or set TMPDIR to a tmpfs)";
     return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "interpose/progress/progress_events.h"
 #include "interpose/real/resolve.h"
 #include "interpose/ring/emit.h"
+#include "interpose/ring/files.h"
 #include "interpose/shim/environment.h"
 
 enum { PREPARE_WAIT_MS = 2000 };
@@ -42,6 +43,7 @@ void progress_forked(void)
 /* Why progress is late or missing; each is emitted once. */
 enum reason {
     REASON_EVENTS,
+    REASON_DISK,
     REASON_REQUESTED,
     REASON_NONE,
     REASON_SLOTS,
@@ -51,6 +53,9 @@ enum reason {
 static const char *const reason_text[] = {
     [REASON_EVENTS] = "how far the GPU got while the program makes no calls: the driver takes no "
                       "stream writes to the ring file, so events are queried in later calls",
+    [REASON_DISK] = "how far the GPU got while the program makes no calls: the ring file is on a "
+                    "disk and the driver can't pin it, so events are queried in later calls (free "
+                    "32 MB in /dev/shm, or set TMPDIR to a tmpfs)",
     [REASON_REQUESTED] = "how far the GPU got while the program makes no calls: "
                          "DDPCHECK_PROGRESS=events asks for events, which later calls query",
     [REASON_NONE] = "progress of operations: the driver has neither stream writes nor events",
@@ -76,6 +81,13 @@ static bool are_events_requested(void)
 {
     const char *setting = environment_get("DDPCHECK_PROGRESS");
     return setting && !strcmp(setting, "events");
+}
+
+static enum reason events_reason(void)
+{
+    if (are_events_requested())
+        return REASON_REQUESTED;
+    return files_are_in_memory() ? REASON_EVENTS : REASON_DISK;
 }
 
 static enum mode register_slots(void)
@@ -126,7 +138,7 @@ void progress_prepare(int device, struct shim_thread *thread)
     if (found == MODE_NONE)
         report_progress_lost(thread, REASON_NONE);
     else if (found == MODE_EVENTS)
-        report_progress_lost(thread, are_events_requested() ? REASON_REQUESTED : REASON_EVENTS);
+        report_progress_lost(thread, events_reason());
 }
 
 void progress_prepare_host(void)

@@ -4,16 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "interpose/ring/budget.h"
 #include "interpose/ring/process.h"
+#include "interpose/ring/words.h"
 #include "interpose/shim/shim.h"
 #include "lib/trace/unrecorded_mark.h"
 
@@ -47,9 +50,8 @@ static uint64_t header_bytes(void)
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
-/* Makes [offset, offset+bytes) real, so that writing there can't raise SIGBUS. A limit on the size
- * of files (ulimit -f) is checked first: to exceed it raises SIGXFSZ. */
-static int reserve(int fd, uint64_t offset, uint64_t bytes)
+/* A limit on the size of files (ulimit -f) is checked first: to exceed it raises SIGXFSZ. */
+int files_reserve(int fd, uint64_t offset, uint64_t bytes)
 {
     struct rlimit limit;
     int error;
@@ -192,7 +194,7 @@ static struct ring_file *create_ring_file(int fd)
         errno = ENOSPC;
         return NULL;
     }
-    int error = reserve(fd, 0, header_bytes());
+    int error = files_reserve(fd, 0, header_bytes());
     if (error) {
         errno = error;
         return NULL;
@@ -213,6 +215,8 @@ static struct ring_file *create_ring_file(int fd)
     file->segment_bytes = segment_bytes_of(&capacities);
     process_describe(&file->process);
     file->pid_namespace = process_pid_namespace();
+    if (!files_are_in_memory())
+        words_place(file, files.path);
     return file;
 }
 
@@ -258,6 +262,13 @@ const char *files_rings(void)
     return files.rings;
 }
 
+bool files_are_in_memory(void)
+{
+    struct statfs system;
+    return statfs(files.rings, &system) == 0 &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
+}
+
 static void lock_length(void)
 {
     while (atomic_exchange_explicit(&files.growing, 1, memory_order_acquire))
@@ -270,7 +281,8 @@ static struct ring_segment *add_segment(uint32_t thread)
     lock_length();
     uint32_t index = atomic_load_explicit(&shim.file->segments, memory_order_relaxed);
     int fd = index < RING_SEGMENTS_MAX && is_segment_in_budget(index) ? descriptor() : -1;
-    if (fd >= 0 && !reserve(fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
+    if (fd >= 0 &&
+        !files_reserve(fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
         segment = map_segment(fd, index);
     if (segment) {
         atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);

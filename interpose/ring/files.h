@@ -17,6 +17,13 @@ bool files_start(void);
 
 /* The directory of the rings. */
 const char *files_rings(void);
+/* Whether it is in shared memory, which drivers pin; those from 550.90 on can't pin files on disk
+ * (Linux from 6.5 on refuses FOLL_LONGTERM for them). */
+bool files_are_in_memory(void);
+
+/* Makes [offset, offset+bytes) of a file real, so that writing there can't raise SIGBUS. Returns 0
+ * or an errno. */
+int files_reserve(int fd, uint64_t offset, uint64_t bytes);
 
 /* A segment for a thread: one that an ended thread gave back, else a new one at the file's end.
  * Returns NULL if there are RING_SEGMENTS_MAX already or the file system is full. */

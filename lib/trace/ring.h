@@ -50,8 +50,9 @@ enum {
     RING_RECORDS_MAX = 65536
 };
 
-#define RING_MAGIC  "DDPRING1"
-#define RING_SUFFIX ".ring" /* file name: <pid>-<start ticks>.ring */
+#define RING_MAGIC           "DDPRING1"
+#define RING_WORDS_DIRECTORY "/dev/shm/"
+#define RING_SUFFIX          ".ring" /* file name: <pid>-<start ticks>.ring */
 
 enum segment_state { SEGMENT_FREE, SEGMENT_ACTIVE, SEGMENT_ENDED };
 
@@ -164,6 +165,8 @@ struct ring_file {
     uint32_t newest_records;      /* of each segment, a power of two */
     uint32_t members;             /* room for this many */
     _Atomic uint32_t member_next; /* entries given out; may be beyond `members` */
+    char words[48]; /* the file of RING_WORDS_DIRECTORY that has `slot` and the hash entries in this
+                       one's place: drivers can't pin files on a disk. "": they are here */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
@@ -180,6 +183,12 @@ static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bul
 static inline uint64_t ring_segment_offset(const struct ring_file *file, uint32_t index)
 {
     return file->file_header_bytes + index * file->segment_bytes;
+}
+
+/* What the GPU writes: the slots and, right behind them, the hash entries. */
+static inline uint64_t ring_words_bytes(uint32_t hash_entries)
+{
+    return RING_SLOTS_MAX * sizeof(struct progress_slot) + hash_entries * sizeof(struct hash_entry);
 }
 
 /* The first entry; hash_entries of them. */

@@ -34,6 +34,8 @@ struct ring_reader {
     struct ring_file *file;
     uint64_t mapped;
     const struct ring_file *header; /* mapped once more: `file` moves when it grows */
+    char *words;                    /* path of the file that has the slots and hash entries, */
+    struct progress_slot *shared;   /* and its mapping; NULL: they are in the ring file */
     dev_t device;
     ino_t inode;
     struct process_info process;
@@ -116,6 +118,24 @@ static bool is_capacity(uint32_t records)
     return records > 0 && records <= 1u << 24 && (records & (records - 1)) == 0;
 }
 
+/* The header's name of the file of shared memory, if there is one. Returns false if it is no such
+ * name. */
+static bool take_words_name(struct ring_reader *reader, const char *words)
+{
+    static const char prefix[] = "ddpcheck-";
+    char name[sizeof reader->file->words], path[sizeof RING_WORDS_DIRECTORY + sizeof name];
+    memcpy(name, words, sizeof name);
+    if (!name[0])
+        return true;
+    if (!memchr(name, 0, sizeof name) || strncmp(name, prefix, sizeof prefix - 1) ||
+        strchr(name, '/'))
+        return false;
+    snprintf(path, sizeof path, RING_WORDS_DIRECTORY "%s", name);
+    free(reader->words);
+    reader->words = strdup(path);
+    return reader->words != NULL;
+}
+
 static int check_header(struct ring_reader *reader, struct error *err)
 {
     const struct ring_file *file = reader->file;
@@ -164,6 +184,9 @@ static int check_header(struct ring_reader *reader, struct error *err)
         (reader->header_bytes - sizeof(struct ring_file) - hash_bytes) / sizeof(struct ring_member))
         return error_set(err, "ring file %s is damaged: its header has no room for %u members",
                          reader->path, reader->members_max);
+    if (file->version > 1 && !take_words_name(reader, file->words))
+        return error_set(err, "ring file %s is damaged: its header has an impossible file name",
+                         reader->path);
     reader->pid_namespace = file->pid_namespace;
     reader->locked = file->locked == 1;
     reader->process = file->process;
@@ -194,6 +217,46 @@ static int map(struct ring_reader *reader, uint64_t bytes, struct error *err)
     return 0;
 }
 
+/* The file of shared memory that the header names. As the ring file it has to be our own. */
+static int open_words(struct ring_reader *reader, uint64_t bytes)
+{
+    struct stat status;
+    int fd = open(reader->words, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+        status.st_uid == geteuid() && status.st_size >= (off_t)bytes)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Maps it over the slots of `header`, whose place they take, and once more as a whole. */
+static int overlay_words(struct ring_reader *reader, struct error *err)
+{
+    uint64_t bytes = ring_words_bytes(reader->hash_entries);
+    if (!reader->words)
+        return RING_READER_OPEN;
+    int fd = open_words(reader, bytes);
+    if (fd < 0)
+        return RING_READER_OPEN; /* ring_reader_words_missing() */
+    void *whole = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *slots = whole == MAP_FAILED
+                      ? MAP_FAILED
+                      : mmap((void *)reader->header->slot, sizeof reader->header->slot, PROT_READ,
+                             MAP_SHARED | MAP_FIXED, fd, 0);
+    int number = errno;
+    close(fd);
+    if (whole != MAP_FAILED)
+        reader->shared = whole;
+    return slots == MAP_FAILED ? refuse(reader, "map", number, err) : RING_READER_OPEN;
+}
+
+static struct hash_entry *shared_hashes(const struct ring_reader *reader)
+{
+    return reader->shared ? (struct hash_entry *)(reader->shared + RING_SLOTS_MAX)
+                          : ring_hashes(reader->file);
+}
+
 static int open_file(struct ring_reader *reader, struct error *err)
 {
     struct stat status;
@@ -219,7 +282,8 @@ static int open_file(struct ring_reader *reader, struct error *err)
     if (header == MAP_FAILED)
         return refuse(reader, "map", errno, err);
     reader->header = header;
-    return guarded(reader, check_header, err);
+    int checked = guarded(reader, check_header, err);
+    return checked == RING_READER_OPEN ? overlay_words(reader, err) : checked;
 }
 
 /* The size of the file, which has grown. Returns 1, 0 if it can't be found out now, or -1 with err.
@@ -275,6 +339,9 @@ void ring_reader_close(struct ring_reader *reader)
         munmap(reader->file, reader->mapped);
     if (reader->header)
         munmap((void *)reader->header, sizeof *reader->header);
+    if (reader->shared)
+        munmap(reader->shared, ring_words_bytes(reader->hash_entries));
+    free(reader->words);
     if (reader->fd >= 0)
         close(reader->fd);
     for (unsigned i = 0; i < RING_SEGMENTS_MAX; i++)
@@ -289,6 +356,18 @@ void ring_reader_close(struct ring_reader *reader)
 const struct process_info *ring_reader_process(const struct ring_reader *reader)
 {
     return &reader->process;
+}
+
+bool ring_reader_words_missing(const struct ring_reader *reader)
+{
+    return reader->words && !reader->shared;
+}
+
+void ring_reader_remove(const struct ring_reader *reader)
+{
+    unlink(reader->path);
+    if (reader->words)
+        unlink(reader->words);
 }
 
 const char *ring_reader_path(const struct ring_reader *reader)
@@ -387,7 +466,7 @@ static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
 /* Before the heads: the record of what was hashed is seen by this look. */
 static void look_at_hashes(struct ring_reader *reader)
 {
-    struct hash_entry *entries = ring_hashes(reader->file);
+    struct hash_entry *entries = shared_hashes(reader);
     uint64_t tickets = atomic_load_explicit(&reader->file->hash_tickets, memory_order_relaxed);
     reader->hashes = 0;
     if (!reader->hash_entries || no_hash_is_new(reader, tickets))
@@ -660,7 +739,7 @@ static void publish_newest(struct ring_reader *reader)
 
 static void publish_hashes(struct ring_reader *reader)
 {
-    struct hash_entry *entries = ring_hashes(reader->file);
+    struct hash_entry *entries = shared_hashes(reader);
     for (unsigned i = 0; i < reader->hash_entries; i++) {
         uint64_t reported = reader->hash_reported[i];
         if (reported)

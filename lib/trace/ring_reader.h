@@ -26,6 +26,12 @@ enum ring_reader_opened { RING_READER_OPEN = 0, RING_READER_NOT_READY = 1, RING_
 int ring_reader_open(struct ring_reader **reader, const char *path, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 
+/* True if the header names a file for what the GPU writes, and it can't be opened here: how far the
+ * GPU got stays unknown. */
+bool ring_reader_words_missing(const struct ring_reader *reader);
+/* Removes the ring file and what belongs to it. */
+void ring_reader_remove(const struct ring_reader *reader);
+
 const struct process_info *ring_reader_process(const struct ring_reader *reader);
 const char *ring_reader_path(const struct ring_reader *reader);
 /* What the header says of the producer's life (ring.h): its PID namespace, and whether it has a

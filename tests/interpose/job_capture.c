@@ -13,7 +13,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-enum { COUNT = 64, BYTES = COUNT * sizeof(float) };
+enum { COUNT = 64, BYTES = COUNT * sizeof(float), MEGABYTE = 1 << 20 };
 
 #define TRY(call)                                                           \
     do {                                                                    \
@@ -159,6 +159,34 @@ static void run_driver(void)
     end();
 }
 
+/* A kernel without a twin: a struct with two pointers, and a pointer to what it only reads. */
+static void run_struct(void)
+{
+    static const char ptx[] = ".version 8.0\n.target sm_80\n.visible .entry _Z5apply7functorPKf(\n"
+                              "\t.param .align 8 .b8 _Z5apply7functorPKf_param_0[24],\n"
+                              "\t.param .u64 _Z5apply7functorPKf_param_1\n) { ret; }\n";
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    CUmodule module;
+    CUfunction function;
+    char *memory;
+    begin();
+    TRY(!driver);
+    FIND(driver, cuModuleLoadData);
+    FIND(driver, cuModuleGetFunction);
+    FIND(driver, cuLaunchKernel);
+    TRY(cudaMalloc((void **)&memory, MEGABYTE));
+    TRY(do_cuModuleLoadData(&module, ptx));
+    TRY(do_cuModuleGetFunction(&function, module, "_Z5apply7functorPKf"));
+    struct {
+        int count;
+        char *to[2];
+    } functor = {COUNT, {memory, memory + 64}};
+    char *read = memory + 128;
+    void *args[] = {&functor, &read};
+    TRY(do_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, args, NULL));
+    end();
+}
+
 static void count_up(void *argument)
 {
     ++*(int *)argument;
@@ -241,8 +269,6 @@ static void run_shapes(void)
     TRY(cudaMemcpy2D(host, 4, device.ptr, device.pitch, 4, 3, cudaMemcpyDeviceToHost));
     end();
 }
-
-enum { MEGABYTE = 1 << 20 };
 
 /* Numbers of bytes tell the memsets apart. */
 static void run_selection(void)
@@ -409,6 +435,7 @@ int main(int argc, char **argv)
     } modes[] = {
         {"graph", run_graph},
         {"driver", run_driver},
+        {"struct", run_struct},
         {"host", run_host},
         {"before", run_before},
         {"shapes", run_shapes},

@@ -3,12 +3,14 @@
 test_emulated.py BUILD EMULATOR-LIBRARIES"""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
-from watch import DUMP, NO_SLOT, PROGRAMS, SHIM, Run, equal, of
+from watch import BUILD, DUMP, NO_SLOT, PROGRAMS, SHIM, Run, equal, of
 
 NOT_READY = 3       # of ring_dump: killed before the file's header was complete
 EMULATOR = os.path.abspath(sys.argv[2])
@@ -77,21 +79,25 @@ def expected_hashes(name, rank):
 
 def test_hashes():
     with watch(RANKS, DDPCHECK_HASH="1").ok() as run:
-        zeros = {}
-        for rank, records in by_rank(run).items():
-            check_rank(rank, records)
-            equal([r["hashing.entries"] for r in of(records, "notice_hashing")], [2048], "hashing")
-            hashes = of(records, "hash")
-            for op in [r for r in records if "op.number" in r][:-1]:
-                mine = {h["what"]: h for h in hashes if h["serial"] == op["serial"]}
-                equal({what: h["bytes"] for what, h in mine.items()}, expected_hashes(op["api"], rank), "%s on rank %d" % (op["api"], rank))
-                for what, h in mine.items():
-                    equal((h["comm"], h["number"], h["rank"], h["operation"], h["flags"], h["nans"], h["infs"]),
-                          (op["op.comm"], op["op.number"], rank, op["api"], 1, 0, 0), "hash of %s" % op["api"])
-                    equal(h["expects"], sum(1 << w for w in mine), "what is expected of %s" % op["api"])
-                    zeros.setdefault(h["bytes"], set()).add(h["hash"])
-        equal({bytes_: len(values) for bytes_, values in zeros.items()}, {ELEMENTS: 1, 4 * ELEMENTS: 1},
-              "equal bytes, equal hashes on all ranks; other lengths, other hashes")
+        check_hashes(run)
+
+
+def check_hashes(run):
+    zeros = {}
+    for rank, records in by_rank(run).items():
+        check_rank(rank, records)
+        equal([r["hashing.entries"] for r in of(records, "notice_hashing")], [2048], "hashing")
+        hashes = of(records, "hash")
+        for op in [r for r in records if "op.number" in r][:-1]:
+            mine = {h["what"]: h for h in hashes if h["serial"] == op["serial"]}
+            equal({what: h["bytes"] for what, h in mine.items()}, expected_hashes(op["api"], rank), "%s on rank %d" % (op["api"], rank))
+            for what, h in mine.items():
+                equal((h["comm"], h["number"], h["rank"], h["operation"], h["flags"], h["nans"], h["infs"]),
+                      (op["op.comm"], op["op.number"], rank, op["api"], 1, 0, 0), "hash of %s" % op["api"])
+                equal(h["expects"], sum(1 << w for w in mine), "what is expected of %s" % op["api"])
+                zeros.setdefault(h["bytes"], set()).add(h["hash"])
+    equal({bytes_: len(values) for bytes_, values in zeros.items()}, {ELEMENTS: 1, 4 * ELEMENTS: 1},
+          "equal bytes, equal hashes on all ranks; other lengths, other hashes")
 
 
 def test_hashes_of_two_threads():
@@ -189,6 +195,18 @@ def test_driver():
     equal([r["wait.dst"] for r in of(records, "cudaFree", "ENTER")], [memory[0]["memory.pointer"]], "free")
 
 
+def test_structs_are_searched():
+    """A kernel that nothing can run has the layout that its device code declares, so that pointers in its structs are found."""
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "struct", DDPCHECK_CUDA="all") as run:
+        equal((run.status, run.out), (0, "ok\n"), run.err)
+        records = run.records()
+    launch, = of(records, "cudaLaunchKernel")
+    memory = of(records, "cudaMalloc")[-1]["memory.pointer"]
+    equal([launch["launch.pointer[%d]" % i] for i in range(launch["launch.count"])], [memory, memory + 64, memory + 128], "pointers")
+    # The struct's are inferred and may be written; the name says of the last that it is only read.
+    equal((launch["launch.inferred"], launch["launch.written"], launch["launch.known"]), (0b011, 0b011, 0), "what is known of them")
+
+
 def test_what_was_there_before():
     records = capture("before")
     flags = {r["stream"]: r["event.flags"] for r in of(records, "notice_stream")}
@@ -215,6 +233,68 @@ def test_captures_are_not_broken_by_queries():
         records = run.records()
         equal([(r["started"], r["done"]) for r in of(records, "slot")], [(3, 3)], "progress")
         equal(len(of(records, "notice_blind")), 1, "that events are queried is recorded, once")
+
+
+def rings_on_disk():
+    """A directory for rings that is not in memory, or None."""
+    place = tempfile.mkdtemp(dir=BUILD, prefix="rings-")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", place], check=True, capture_output=True, text=True).stdout.strip()
+    if kind not in ("tmpfs", "hugetlbfs"):
+        return place
+    os.rmdir(place)
+    print("the build is in memory: rings on a disk are not tested")
+    return None
+
+
+def words_of(run):
+    """The files of shared memory that the ring files name; they are removed here, as the collector would."""
+    names = []
+    for file in run.files():
+        with open(file, "rb") as header:
+            names += [name.decode("ascii") for name in re.findall(rb"ddpcheck-\d+-[0-9a-f]{16}\.words", header.read(4096))]
+    for name in names:
+        os.unlink("/dev/shm/" + name)
+    return names
+
+
+def test_words_beside_rings_on_a_disk():
+    """Drivers do not pin files on a disk: what the GPU writes is in shared memory then."""
+    place = rings_on_disk()
+    if not place:
+        return
+    with watch(RANKS, rings=place, DDPCHECK_HASH="1").ok() as run:
+        check_hashes(run)
+        for records in by_rank(run).values():
+            equal(of(records, "notice_blind"), [], "nothing is lost")
+        equal(len(words_of(run)), len(run.files()), "files of words")
+
+
+def test_full_shared_memory():
+    """Without room for that, progress comes from events, payloads are not hashed, and both is said with what to do."""
+    full = "%s:%s" % (SHIM, os.path.join(PROGRAMS, "libinterpose_full_shm.so"))
+    place = rings_on_disk()
+    if not place:
+        return
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "queries", rings=place, LD_PRELOAD=full).ok() as run:
+        records = run.records()
+        equal(words_of(run), [], "no file of words")
+        equal([(r["started"], r["done"]) for r in of(records, "slot")], [(3, 3)], "progress")
+        expect_said(records, ["how far the GPU got"])
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "queries", rings=rings_on_disk(), LD_PRELOAD=full, DDPCHECK_HASH="1") as run:
+        equal((run.status, run.out), (0, "ok\n"), "the program")
+        assert "payloads are not hashed: the ring file is on a disk" in run.err, run.err
+        expect_said(run.records(), ["how far the GPU got", "payloads (--hash)"])
+
+
+def expect_said(records, beginnings):
+    """Each notice of something unseen begins with one of these, and says what to do."""
+    texts = {}
+    for record in of(records, "notice_string"):     # a long one comes in pieces
+        texts[record["string.id"]] = texts.get(record["string.id"], "") + record["text"]
+    said = sorted(texts[r["range.text"]] for r in of(records, "notice_blind"))
+    equal(len(said), len(beginnings), "notices")
+    for text, beginning in zip(said, sorted(beginnings)):
+        assert text.startswith(beginning) and "on a disk" in text and "/dev/shm" in text, text
 
 
 def test_shapes():
@@ -318,7 +398,8 @@ def test_selection_keeps_order():
 
 if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
-                 test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries, test_shapes,
+                 test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries,
+                 test_words_beside_rings_on_a_disk, test_full_shared_memory, test_structs_are_searched, test_shapes,
                  test_progress_of_many_communicators, test_progress_after_a_reset,
                  test_nodes_added_by_hand, test_nodes_added_by_hand_with_edge_data, test_captures_to_a_graph,
                  test_pointers_are_looked_up_once_an_allocation, test_selection,

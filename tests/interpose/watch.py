@@ -21,9 +21,13 @@ LAUNCHER = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "PMI_RANK", "SLURM_PROCID", "OMP
 class Run:
     """A program under the shim, with its output and what is in its rings."""
 
-    def __init__(self, *program, preload=True, timeout=300, cwd=None, trace=True, **environment):
+    def __init__(self, *program, preload=True, timeout=300, cwd=None, trace=True, rings=None, **environment):
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-interpose-")
         self.trace = os.path.join(self.folder, "trace")
+        if rings:       # a directory that the first process of the trace would choose itself
+            os.mkdir(self.trace)
+            with open(os.path.join(self.trace, "rings"), "w", encoding="ascii") as file:
+                file.write(rings + "\n")
         # The TSan preset's GLIBC_TUNABLES reserve room that small stacks have not.
         clean = {name: value for name, value in os.environ.items()
                  if name not in LAUNCHER and name != "GLIBC_TUNABLES" and not name.startswith("DDPCHECK")}

@@ -410,6 +410,46 @@ static void members_are_read(void **state)
     assert_non_null(strstr(err.text, "no room for"));
 }
 
+/* The GPU's words in a file of shared memory, which is removed with the ring file. */
+static void words_are_read_from_shared_memory(void **state)
+{
+    const char *path = scratch_path(state, "words.ring");
+    char place[sizeof RING_WORDS_DIRECTORY + sizeof file->words];
+    struct ring_progress slots[RING_SLOTS_MAX];
+    struct ring_reader *reader;
+    struct error err = {""};
+    make(path, 1);
+    file->slots = 1;
+    snprintf(file->words, sizeof file->words, "ddpcheck-test-%d.words", (int)getpid());
+    snprintf(place, sizeof place, RING_WORDS_DIRECTORY "%s", file->words);
+    reader = open_reader(path);
+    assert_true(ring_reader_words_missing(reader));
+    assert_int_equal(ring_reader_progress(reader, slots), 1);
+    assert_int_equal(slots[0].done, 0);
+    ring_reader_close(reader);
+
+    int fd = open(place, O_RDWR | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)ring_words_bytes(0)), 0);
+    reader = open_reader(path);
+    assert_false(ring_reader_words_missing(reader));
+    assert_int_equal(pwrite(fd, &(uint64_t){7}, 8, offsetof(struct progress_slot, done)), 8);
+    assert_int_equal(ring_reader_progress(reader, slots), 1);
+    assert_int_equal(slots[0].done, 7);
+    close(fd);
+    ring_reader_remove(reader);
+    ring_reader_close(reader);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(place, F_OK), -1);
+
+    make(path, 1);
+    strcpy(file->words, "ddpcheck-/../../tmp/other");
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    assert_non_null(strstr(err.text, "is damaged"));
+    memset(file->words, 'd', sizeof file->words);
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+}
+
 /* Files of version 1 end with the bulk records; the fields of later versions hold anything. */
 static void files_of_version_1_are_read(void **state)
 {
@@ -418,6 +458,7 @@ static void files_of_version_1_are_read(void **state)
     file->version = 1;
     file->segment_bytes = ring_segment_bytes(CONTROL, BULK, 0);
     file->members = 99;
+    memset(file->words, 'x', sizeof file->words);
     assert_true(put(0, RING_CONTROL, 1));
     struct ring_reader *reader = open_reader(path);
     struct record record;
@@ -442,6 +483,7 @@ int main(void)
         WITH_SCRATCH(the_newest_records_are_kept),
         WITH_SCRATCH(newest_records_are_neither_doubled_nor_counted_twice),
         WITH_SCRATCH(members_are_read),
+        WITH_SCRATCH(words_are_read_from_shared_memory),
         WITH_SCRATCH(files_of_version_1_are_read),
         WITH_SCRATCH(damage_is_an_error),
         WITH_SCRATCH(a_file_cut_under_the_reader_is_an_error),
