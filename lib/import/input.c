@@ -46,6 +46,18 @@ static int read_head(struct import_input *input, struct error *err)
     return 0;
 }
 
+/* Editors put one before UTF-8 text. No other file that is read here begins like this. */
+static void drop_byte_order_mark(struct import_input *input)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t bytes = strlen(mark);
+    if (input->head_bytes < bytes || memcmp(input->head, mark, bytes) != 0)
+        return;
+    input->head_bytes -= bytes;
+    memmove(input->head, input->head + bytes, input->head_bytes);
+    input->offset = bytes;
+}
+
 struct import_input *input_open(const char *path, struct error *err)
 {
     struct stat status;
@@ -64,6 +76,7 @@ struct import_input *input_open(const char *path, struct error *err)
         input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
                              (uint64_t)status.st_mtim.tv_nsec;
         if (read_head(input, err) == 0) {
+            drop_byte_order_mark(input);
             input->head[input->head_bytes] = 0;
             return input;
         }
