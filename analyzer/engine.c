@@ -299,6 +299,8 @@ static void feed_lost(struct analyzer *analyzer, struct process *process,
     if (record->lost.control <= process->lost_control && bulk <= process->lost_bulk &&
         record->lost.hashes <= process->lost_hashes)
         return;
+    if (!process->lost_since_ns)
+        process->lost_since_ns = record_realtime(process, record);
     process->lost_hashes = record->lost.hashes;
     process->lost_control = record->lost.control;
     process->lost_bulk = bulk;

@@ -172,7 +172,7 @@ static void add_group(struct source *source, const struct query *query, const st
     if (member->process >= 0)
         set_where(source, query, group, row);
     else
-        row_set(row, CELL_WHERE, TONE_PLAIN, "no trace of it");
+        row_set(row, CELL_WHERE, TONE_PLAIN, "no call recorded");
     if (row) {
         row->target =
             (struct target){.view = VIEW_RANK, .comm = comm->id, .process = member->process};

@@ -46,8 +46,7 @@ int hazard_found(const struct hazard_rule *rule, const struct conflict *conflict
 {
     enum certainty certainty = rule->certainty(conflict);
     struct hazard_key key = key_of(conflict, certainty);
-    struct draft *draft =
-        hazards_found(conflict->process, &key, conflict->later->site.time_ns);
+    struct draft *draft = hazards_found(conflict->process, &key, conflict->later->site.time_ns);
     if (draft)
         make_draft(draft, rule, conflict, certainty);
     return certainty == CERTAIN ? FLIGHT_REPORTED_CERTAIN : FLIGHT_REPORTED_POSSIBLE;

@@ -243,8 +243,9 @@ struct process {
     uint64_t units;  /* made so far, struct pending's */
     uint64_t gpu_ns; /* when its GPU was last seen to get on */
     uint64_t lost_control, lost_bulk;
-    uint64_t dropped_bulk; /* of lost_bulk: stored once, and analysed then (notice_dropped) */
-    bool hashes;           /* payloads.h: its payloads are hashed */
+    uint64_t lost_since_ns; /* when the first loss was seen; 0 none */
+    uint64_t dropped_bulk;  /* of lost_bulk: stored once, and analysed then (notice_dropped) */
+    bool hashes;            /* payloads.h: its payloads are hashed */
     uint64_t lost_hashes;
     struct hazards *hazards; /* hazards.h; NULL until something touches memory */
 };

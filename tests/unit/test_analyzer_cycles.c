@@ -57,6 +57,21 @@ static void issue_both(struct job *job, int rank, uint64_t first, uint64_t secon
                                                           : TWO);
 }
 
+/* Three of four ranks agree: DC201, whose advice is that of the cycle as well. */
+static void one_rank_crosses(void **state)
+{
+    (void)state;
+    struct job *job = two_comms(RANKS);
+    for (int rank = 0; rank < RANKS; rank++)
+        issue_both(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND, BY_HOST,
+                   true);
+    ticks(job, 1000);
+    const struct found *found = expect(job, "DC201");
+    assert_string_equal(found->ranks[1], "2");
+    assert_has(found->todo, "in one order on every rank");
+    job_free(job);
+}
+
 static void crossed_communicators(void **state)
 {
     (void)state;
@@ -418,6 +433,7 @@ int main(void)
         cmocka_unit_test(rings),
         cmocka_unit_test(uneven_all_to_all_is_none),
         cmocka_unit_test(pipeline_order),
+        cmocka_unit_test(one_rank_crosses),
         cmocka_unit_test(abort_ends_a_circle),
         cmocka_unit_test(waits_as_a_tree),
     };

@@ -151,6 +151,7 @@ static void lost_records_weaken(void **state)
     assert_int_equal(verdict.count, 2);
     assert_string_equal(verdict.found[0].code, "DC901");
     assert_int_equal(verdict.found[0].severity, SEVERITY_WARNING);
+    assert_non_null(strstr(verdict.found[0].what, ", from 20"));
     assert_string_equal(verdict.found[1].code, "DC102");
     assert_int_equal(verdict.found[1].certainty, POSSIBLE);
     job_free(job);

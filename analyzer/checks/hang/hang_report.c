@@ -41,9 +41,11 @@ static const char all_in_one_group[] =
     "Make this call for all ranks that the thread drives, in one ncclGroup, before it "
     "waits for any of them.";
 
-static const char both_in_one_group[] =
-    "Make the send and its receive in one ncclGroup, before the thread that makes both waits for "
-    "either.";
+/* Of DC201, where those who have not called it wait on another communicator: they may have skipped
+ * the call, or be about to make it (DC202 where no majority says who is wrong). */
+static const char in_one_order[] =
+    "Issue the operations of all communicators in one order on every rank; if a rank skipped this "
+    "call, look for a condition on the rank around it.";
 
 static bool left_cleanly(const struct missing *missing)
 {
@@ -90,10 +92,28 @@ static void add_work(const struct draft *draft, const struct wait_node *wait, st
         text_add(what, ", in phase \"%s\"", side->phase);
 }
 
-static const char *hang_todo(enum hang_kind kind, const struct wait_node *wait, bool in_one_thread)
+/* Each that is missing is stuck in a collective of another communicator. */
+static bool wait_in_other_comms(const struct wait_graph *graph, const struct wait_node *wait)
 {
-    if (kind == HANG_MISSING && in_one_thread)
-        return wait->kind == WAIT_PEER ? both_in_one_group : all_in_one_group;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        const struct blocked *blocked =
+            missing->process ? wait_graph_member(graph, missing->member, missing->process) : NULL;
+        const struct wait_node *reason = blocked ? blocked_reason(blocked) : NULL;
+        if (!reason || reason->kind != WAIT_COLLECTIVE || reason->comm == wait->comm ||
+            reason->satisfiable || !reason->missing_count)
+            return false;
+    }
+    return wait->missing_count > 0;
+}
+
+static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
+                             const struct wait_node *wait)
+{
+    if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
+        return all_in_one_group;
+    if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))
+        return in_one_order;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
         return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
@@ -102,8 +122,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_node *wait, 
     return rules[kind].todo;
 }
 
-static void hang_describe(struct draft *draft, enum hang_kind kind, const struct wait_node *wait,
-                          bool in_one_thread)
+static void hang_describe(struct draft *draft, enum hang_kind kind, const struct wait_graph *graph,
+                          const struct wait_node *wait)
 {
     struct text what = {0};
     char waiting[RANKS_BYTES], missing[RANKS_BYTES];
@@ -143,7 +163,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
         text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
                  *first_where ? ": " : "", first_where);
-    draft_say(draft, &what, hang_todo(kind, wait, in_one_thread));
+    draft_say(draft, &what, hang_todo(kind, graph, wait));
 }
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still
@@ -230,7 +250,7 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
-    hang_describe(&draft, kind, wait, hang_in_one_thread(graph, wait));
+    hang_describe(&draft, kind, graph, wait);
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
         return;

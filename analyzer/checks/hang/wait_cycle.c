@@ -227,6 +227,18 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
             draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
 }
 
+static const char *cycle_todo(const struct cycle *cycle, const struct check *check)
+{
+    if (check == &check_wait_cycle)
+        return "Issue the operations of all communicators in one order on every rank, from one "
+               "thread.";
+    if (cycle->steps == 1)
+        return "Put the send and its receive into one ncclGroupStart/End: the thread that waits "
+               "for the one has to make the other.";
+    return "Put sends and receives that need each other into one ncclGroupStart/End, or let every "
+           "second rank receive first.";
+}
+
 void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
                   const struct cycle *cycle, const struct check *check, enum certainty certainty)
 {
@@ -242,19 +254,17 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     draft.finding.first_ns = first->begin_ns;
     draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
     struct text what = {0};
-    text_add(&what, "a cycle of %d waits: ", cycle->steps);
+    if (cycle->steps == 1)
+        text_add(&what, "a thread waits for a call that only it could make: ");
+    else
+        text_add(&what, "a cycle of %d waits: ", cycle->steps);
     for (int i = 0; i < cycle->steps; i++)
         cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait,
                        &what, i);
     if (cycle->steps > STEPS_REPORTED)
         text_add(&what, "; and %d more", cycle->steps - STEPS_REPORTED);
     cover_rest(&draft, cycle);
-    draft_say(&draft, &what,
-              check == &check_message_cycle
-                  ? "Put sends and receives that need each other into one ncclGroupStart/End, or "
-                    "let every second rank receive first."
-                  : "Issue the operations of all communicators in one order on every rank, from "
-                    "one thread.");
+    draft_say(&draft, &what, cycle_todo(cycle, check));
     findings_report(analyzer, &draft, NULL);
 }
 

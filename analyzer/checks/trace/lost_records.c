@@ -2,6 +2,7 @@
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
+#include "lib/base/moment.h"
 
 /* What was lost when it was last reported. */
 struct reported_losses {
@@ -75,9 +76,12 @@ static void add_loss_sides(const struct analyzer *analyzer, struct draft *draft)
                 draft->failed = true;
             if (draft->finding.last_ns < process->last_ns)
                 draft->finding.last_ns = process->last_ns;
+            if (!draft->finding.first_ns || process->lost_since_ns < draft->finding.first_ns)
+                draft->finding.first_ns = process->lost_since_ns;
         }
     }
-    draft->finding.first_ns = draft->finding.last_ns;
+    if (draft->finding.last_ns < draft->finding.first_ns)
+        draft->finding.last_ns = draft->finding.first_ns;
 }
 
 static void add_losers(const struct draft *draft, const struct losses *losses, struct text *what)
@@ -97,6 +101,14 @@ static void add_losers(const struct draft *draft, const struct losses *losses, s
     rankset_free(&all);
 }
 
+/* From when on the checks below are off. */
+static void add_since(const struct draft *draft, struct text *what)
+{
+    char since[64];
+    if (moment_known(draft->finding.first_ns))
+        text_add(what, ", from %s on", moment_date(draft->finding.first_ns, since, sizeof since));
+}
+
 static void describe_losses(struct draft *draft, const struct losses *losses)
 {
     struct text what = {0};
@@ -107,6 +119,7 @@ static void describe_losses(struct draft *draft, const struct losses *losses)
                  "CUDA calls)",
                  (unsigned long long)(losses->control + losses->bulk),
                  (unsigned long long)losses->control, (unsigned long long)losses->bulk);
+        add_since(draft, &what);
         text_add(
             &what,
             losses->control
@@ -176,14 +189,14 @@ const struct check check_lost_records = {
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
     .title = "records were lost",
-    .text =
-        "The ring through which a process passes its records was full, so some were dropped: "
-        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
-        "others "
-        "the newest are kept, and what each rank called last.\n\n"
-        "What rests on complete records is not looked for in that process from then on: DC301 to "
-        "DC303, DC305, DC306 and DC310. Other findings that depend on the lost records are only "
-        "possible, and some faults may be missed.",
+    .text = "The ring through which a process passes its records was full, so some were dropped: "
+            "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
+            "others "
+            "the newest are kept, and what each rank called last.\n\n"
+            "What rests on complete records is not looked for in that process from then on, to its "
+            "end: DC301 to DC303, DC305, DC306 and DC310. The finding says from when. Other "
+            "findings that depend on the lost records are only "
+            "possible, and some faults may be missed.",
     .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
     .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
 };
