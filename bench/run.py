@@ -1,7 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, hashing, tui, tui-live, kineto, log,
-                        flight-recorder
+    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, times, hashing, tui, tui-live, kineto,
+                        log, flight-recorder
                         (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
@@ -14,6 +14,7 @@ import pty
 import re
 import resource
 import signal
+import sqlite3
 import statistics
 import struct
 import subprocess
@@ -24,6 +25,7 @@ import threading
 import time
 
 TRAINING_RUNS = 5
+TIMES_RUNS = 5
 TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
 RECORD_BYTES = 128
@@ -152,12 +154,19 @@ def wait_collector(trace, seconds=60):
         time.sleep(0.02)
 
 
+def thread_seconds(pid, thread):
+    """Of processor time."""
+    with open("/proc/%d/task/%s/schedstat" % (pid, thread)) as file:
+        return int(file.read().split()[0]) / 1e9
+
+
 class Collector(threading.Thread):
     """Watches the collector of a trace directory while it runs."""
 
     def __init__(self, trace):
         super().__init__()
         self.trace, self.peak_kb, self.cpu_s, self.stop = trace, 0, 0.0, threading.Event()
+        self.reading_s = 0.0           # of the thread that reads progress words
         self.start()
 
     def run(self):
@@ -169,7 +178,9 @@ class Collector(threading.Thread):
                 with open("/proc/%s/stat" % pid) as stat:
                     ticks = stat.read().rsplit(")", 1)[1].split()[11:13]
                     self.cpu_s = max(self.cpu_s, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
-            except (OSError, AttributeError):
+                threads = [name for name in os.listdir("/proc/%d/task" % pid) if name != str(pid)]
+                self.reading_s = max(self.reading_s, sum(thread_seconds(pid, thread) for thread in threads))
+            except (OSError, AttributeError, TypeError, IndexError):
                 pass
             time.sleep(0.02)
 
@@ -365,6 +376,42 @@ def selection(bench):
                      statistics.median(run[5] for run in of)))
 
 
+def progress_of(trace):
+    """Of the database: all records, those of progress, bytes, and the seconds between its first and last record."""
+    path = next(entry.path for entry in os.scandir(trace) if entry.name.endswith(".db"))
+    connection = sqlite3.connect("file:%s?mode=ro" % path, uri=True)
+    try:
+        return connection.execute(
+            "SELECT count(*), sum(api = (SELECT number FROM api WHERE name = 'notice_progress')), "
+            "(SELECT page_count * page_size FROM pragma_page_count, pragma_page_size), (max(time_ns) - min(time_ns)) / 1e9 "
+            "FROM event WHERE time_ns > 0").fetchone()
+    finally:
+        connection.close()
+
+
+def times(bench):
+    bench.show("Times of operations, always on: the collector, and the part of its thread that reads progress words; %d runs each"
+              % TIMES_RUNS)
+    if bench.missing("bin/ddptrain", "bench/bench_loop", "lib/libddpcheck.so"):
+        return
+    gan = [bench.path("bin/ddptrain"), "--model", "gan", "--ranks", "2", "--seed", "1", "--iterations"]
+    ways = (("DCGAN, 150 iterations", [*gan, "150"], {}),
+            ("DCGAN, kernels of 1 ms", [*gan, "40"], {"DDPCHECK_EMU_KERNEL_TIME": "all=0.001"}),
+            ("20,000 AllReduces", [bench.path("bench/bench_loop")], {}))
+    for name, command, settings in ways:
+        runs = []
+        for _ in range(TIMES_RUNS):
+            with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                collector = Collector(trace)
+                bench.run(command, env=bench.environment(2, LD_PRELOAD=bench.shim, DDPCHECK_DIR=trace, **settings))
+                collector.end()
+                runs.append((collector.cpu_s, collector.reading_s, *progress_of(trace)))
+        cpu, reading, records, progress, size, seconds = (statistics.median(column) for column in zip(*runs))
+        bench.show("%-24s %5.1f s, collector %5.2f s of processor, of which reading %6.3f s (%4.2f %% of the time); a minute has %7.0f "
+                  "records, %5.0f of progress, %6.1f MB" % (name, seconds, cpu, reading, 100 * reading / seconds, 60 * records / seconds,
+                                                          60 * progress / seconds, 60 * size / seconds / 1e6))
+
+
 def measured(command, statuses=(0,), output=subprocess.DEVNULL, cwd=None):
     """(seconds, processor seconds, peak memory in MB) of a command that must end with one of these statuses."""
     begin = time.monotonic()
@@ -464,7 +511,7 @@ def flight_recorder(bench):
 
 
 PARTS = {"calls": calls, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
-         "selection": selection, "hashing": hashing, "tui": tui, "tui-live": tui_live,
+         "selection": selection, "times": times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
          "kineto": kineto, "log": log, "flight-recorder": flight_recorder}
 
 

@@ -227,7 +227,7 @@ static void close_damaged(struct producer *producer)
 }
 
 /* Before the rings are looked at: what a stream has reached was issued in a record seen then. */
-static void take_progress(struct producer *producer, bool ended)
+static void drain_progress(struct producer *producer, bool ended)
 {
     producer->samples += progress_watch_take(producer->progress, ended,
                                              producer->sample + producer->samples,
@@ -242,7 +242,7 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
     int taken = 0;
     bool drained = true, hashes_reported = true;
     if (producer->reader) {
-        take_progress(producer, ended);
+        drain_progress(producer, ended);
         taken = drain_rings(producer, store, batch, quota, ended, now_ns, err);
         if (taken < 0) {
             close_damaged(producer);

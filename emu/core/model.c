@@ -182,7 +182,7 @@ void emu_model_count_transfer(uint64_t ns)
     atomic_fetch_add(&model.transfer_ns, ns);
 }
 
-static double seconds(const _Atomic uint64_t *ns)
+static double model_seconds(const _Atomic uint64_t *ns)
 {
     return (double)atomic_load((_Atomic uint64_t *)ns) / 1e9;
 }
@@ -200,9 +200,9 @@ __attribute__((destructor)) static void append_totals(void)
                  "\"transfers\": %llu, "
                  "\"transfer_s\": %.6f, \"device_pause_s\": %.6f, \"host_pause_s\": %.6f}\n",
                  (int)getpid(), rank ? rank : "", (unsigned long long)atomic_load(&model.kernels),
-                 seconds(&model.slowed_ns), (unsigned long long)atomic_load(&model.transfers),
-                 seconds(&model.transfer_ns), seconds(&model.device_pause.total_ns),
-                 seconds(&model.host_pause.total_ns));
+                 model_seconds(&model.slowed_ns), (unsigned long long)atomic_load(&model.transfers),
+                 model_seconds(&model.transfer_ns), model_seconds(&model.device_pause.total_ns),
+                 model_seconds(&model.host_pause.total_ns));
     int file = open(model.totals, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return;

@@ -16,7 +16,7 @@ static const char *const examples[] = {
 };
 
 /* A number above 0, at *text, which goes on behind it. */
-static bool read_number(const char **text, double *number)
+static bool read_positive(const char **text, double *number)
 {
     char *end;
     errno = 0;
@@ -68,7 +68,7 @@ static bool read_where(const char **text, enum model_value value, struct model_r
 static bool read_every(const char **text, struct model_rule *rule)
 {
     double every;
-    if (*(*text)++ != '/' || !read_number(text, &every))
+    if (*(*text)++ != '/' || !read_positive(text, &every))
         return false;
     rule->is_time = **text == 's';
     *text += rule->is_time;
@@ -80,7 +80,7 @@ static bool read_rule(const char *text, enum model_value value, struct model_rul
 {
     double from_s;
     *rule = (struct model_rule){0};
-    if (!read_where(&text, value, rule) || *text++ != '=' || !read_number(&text, &rule->value))
+    if (!read_where(&text, value, rule) || *text++ != '=' || !read_positive(&text, &rule->value))
         return false;
     if (value == MODEL_RATE)
         read_unit(&text, &rule->value);
@@ -88,7 +88,7 @@ static bool read_rule(const char *text, enum model_value value, struct model_rul
         return false;
     if (*text == '@') {
         text++;
-        if (!read_number(&text, &from_s))
+        if (!read_positive(&text, &from_s))
             return false;
         rule->from_ns = (uint64_t)(from_s * 1e9);
     }
@@ -114,8 +114,8 @@ void model_rules_read(struct model_rules *rules, const char *variable, enum mode
 }
 
 /* The last one in force of (device, peer). */
-static const struct model_rule *find_rule(const struct model_rules *rules, int device, int peer,
-                                          uint64_t ns)
+static const struct model_rule *find_model_rule(const struct model_rules *rules, int device,
+                                                int peer, uint64_t ns)
 {
     for (int i = rules->count; i-- > 0;) {
         const struct model_rule *rule = &rules->rule[i];
@@ -128,13 +128,13 @@ static const struct model_rule *find_rule(const struct model_rules *rules, int d
 const struct model_rule *model_rules_of_device(const struct model_rules *rules, int device,
                                                uint64_t ns)
 {
-    const struct model_rule *rule = find_rule(rules, device, MODEL_ANY, ns);
-    return rule ? rule : find_rule(rules, MODEL_ANY, MODEL_ANY, ns);
+    const struct model_rule *rule = find_model_rule(rules, device, MODEL_ANY, ns);
+    return rule ? rule : find_model_rule(rules, MODEL_ANY, MODEL_ANY, ns);
 }
 
 const struct model_rule *model_rules_of_pair(const struct model_rules *rules, int device, int peer,
                                              uint64_t ns)
 {
-    const struct model_rule *rule = find_rule(rules, device, peer, ns);
-    return rule ? rule : find_rule(rules, peer, device, ns);
+    const struct model_rule *rule = find_model_rule(rules, device, peer, ns);
+    return rule ? rule : find_model_rule(rules, peer, device, ns);
 }

@@ -775,7 +775,7 @@ struct progress_reading {
     struct ring_progress *slot;
 };
 
-static int read_progress(void *context)
+static int read_slot_words(void *context)
 {
     const struct progress_reading *reading = context;
     const struct ring_file *header = reading->header;
@@ -793,7 +793,7 @@ static int read_progress(void *context)
 int ring_reader_progress(const struct ring_reader *reader, struct ring_progress *slot)
 {
     struct progress_reading reading = {reader->header, slot};
-    return fault_guard_run(read_progress, &reading);
+    return fault_guard_run(read_slot_words, &reading);
 }
 
 unsigned ring_reader_hashes(const struct ring_reader *reader)
