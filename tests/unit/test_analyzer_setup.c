@@ -55,6 +55,22 @@ static void rank_that_is_taken(void **state)
     }
 }
 
+/* Of the first communicator the job's size differs; of one that comes later the group does. */
+static void sizes_differ(void **state)
+{
+    (void)state;
+    for (int group = 0; group < 2; group++) {
+        struct job *job = group ? world() : job_new(RANKS);
+        init_enter(job, 0, WORLD + 1, 2, 0, 100);
+        init_enter(job, 1, WORLD + 1, 3, 1, 101);
+        const struct found *found = expect(job, "DC109");
+        contains(found, "the number of ranks must be the same");
+        assert_int_equal(group, strstr(found->todo, "new_group") != NULL);
+        assert_int_equal(!group, strstr(found->todo, "WORLD_SIZE") != NULL);
+        job_free(job);
+    }
+}
+
 static void init_scalable(struct job *job, int rank, uint32_t ids)
 {
     struct record record = {.api = API_ncclCommInitRankScalable, .phase = RECORD_ENTER};
@@ -249,6 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unique_id_used_again),
+        cmocka_unit_test(sizes_differ),
         cmocka_unit_test(rank_that_is_taken),
         cmocka_unit_test(lists_of_unique_ids),
         cmocka_unit_test(lists_of_excluded_ranks),

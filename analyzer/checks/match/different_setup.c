@@ -81,6 +81,25 @@ static int add_claim(struct setup_claims *given, const struct member *member, in
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
+/* Their processes have other communicators already: what differs is this group, not the job. */
+static bool is_of_group(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        for (const struct member *other = comm->member[i]->process->members; other;
+             other = other->process_next)
+            if (other->comm->order < comm->order)
+                return true;
+    return false;
+}
+
+static const char *claims_todo(const struct comm *comm)
+{
+    if (is_of_group(comm))
+        return "Create every group with one list of ranks, in the same order on all ranks: "
+               "torch.distributed.new_group is called by those as well that are not in it.";
+    return "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).";
+}
+
 static void report_claims(struct analyzer *analyzer, const struct comm *comm,
                           struct setup_claims *given)
 {
@@ -108,9 +127,7 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
     }
     text_add(&what, ": the number of ranks must be the same");
     draft_cover_comm(&draft, comm);
-    draft_say(
-        &draft, &what,
-        "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).");
+    draft_say(&draft, &what, claims_todo(comm));
     if (given->finding) {
         findings_replace(analyzer, given->finding, &draft);
     } else {
