@@ -77,7 +77,7 @@ def judge_cause(cause, findings):
     rank = len(covered & set(cause["ranks"])) * 2 >= len(cause["ranks"]) if cause["kind"] != "slow-link" else bool(named)
     kind = any(finding["code"] in cause["accepted"] for finding in named)
     shares = [finding["share"] for finding in named if finding["share"] is not None]
-    near = any(abs(share - cause["share"]) <= max(0.03, 0.3 * cause["share"]) for share in shares)
+    near = any(abs(share - true) <= max(0.03, 0.3 * true) for share in shares for true in (cause["share"], cause["alone"]))
     return {"found rank": rank and bool(named), "found kind": rank and kind, "found share": near}
 
 

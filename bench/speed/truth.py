@@ -1,4 +1,6 @@
-"""What slows a job, as the simulation knows: each cause with its ranks and the share of the iteration that it costs."""
+"""What slows a job, as the simulation knows: each cause with its ranks and the share of the iteration that it costs.
+
+share: beside the other causes; alone: in a job without them."""
 
 import json
 
@@ -32,22 +34,27 @@ def visible(job, cause):
     return sorted(shared or set.union(*slow))
 
 
-def describe(job, cause, ends):
-    without = Simulation(job, [other for other in job.causes if other is not cause]).ends()
+def describe(job, cause, ends, clean):
+    if len(job.causes) > 1:
+        without = Simulation(job, [other for other in job.causes if other is not cause]).ends()
+        alone = share(cause, Simulation(job, [cause]).ends(), clean)
+    else:
+        without, alone = clean, share(cause, ends, clean)
     return {"kind": cause.kind, "code": CODES[cause.kind], "accepted": accepted(job, cause), "ranks": list(cause.ranks),
             "visible": visible(job, cause),
             "since": cause.since, "period": cause.period, "mode": cause.mode, "amount": round(cause.amount, 6), "aim": round(cause.aim, 4),
-            "share": round(share(cause, ends, without), 4)}
+            "share": round(share(cause, ends, without), 4), "alone": round(alone, 4)}
 
 
 def truth(job, simulation):
     ends = simulation.ends()
+    clean = Simulation(job, []).ends() if job.causes else ends
     return {"seed": job.seed, "half": "tuning" if job.seed in TUNING else "test", "style": job.style, "ranks": job.world,
             "grid": dict(zip(("tp", "dp", "pp"), job.grid)), "ranks_per_host": job.per_host, "iterations": job.iterations,
             "noise": job.noise, "variable_batches": job.variable, "warm_up": job.warm_up, "sync": job.sync,
             "has": {name: known for name, known in sorted(job.has.items())}, "format": job.format,
             "iteration_seconds": round((ends[-1] - ends[2]) / (len(ends) - 3), 6),
-            "causes": [describe(job, cause, ends) for cause in job.causes]}
+            "causes": [describe(job, cause, ends, clean) for cause in job.causes]}
 
 
 def write_truth(job, simulation, path):

@@ -16,7 +16,7 @@ sys.path.insert(0, FOLDER)
 import plan  # noqa: E402
 import timeline  # noqa: E402
 import truth  # noqa: E402
-from causes import CODES  # noqa: E402
+from causes import CODES, Cause  # noqa: E402
 from simulate import Simulation  # noqa: E402
 
 NUMBERS = {"rank": int, "number": int, "iteration": int, "bytes": int, "start": float, "duration": float, "issued": float}
@@ -171,6 +171,7 @@ class Twins(unittest.TestCase):
         first = max(cause.since, 2) - 1
         took, would = (one.ends()[-1] - one.ends()[first] for one in (faulty, clean))
         self.assertAlmostEqual(described["share"], 1 - would / took, 4)
+        self.assertEqual(described["share"], described["alone"])
         self.assertGreater(described["share"], 0.4 * cause.aim)
         self.assertEqual(faulty.ends()[:cause.since], clean.ends()[:cause.since])
         return job, cause, faulty, clean
@@ -240,6 +241,16 @@ class Twins(unittest.TestCase):
                           > clean.ends()[number] - clean.ends()[number - 1] + 0.2 * cause.amount]
                 self.assertTrue(longer)
                 self.assertEqual({number % cause.period for number in longer}, {cause.period - 1})
+
+    def test_several_causes(self):
+        """A rank that is as slow as another one costs nothing beside it, and as much alone."""
+        job = plan.plan(seed_of_kind("slow-device"))
+        cause, = job.causes
+        job.causes = [cause, Cause("slow-device", [(cause.ranks[0] + 1) % job.world], cause.aim, amount=cause.amount)]
+        described = truth.truth(job, Simulation(job, job.causes))["causes"]
+        for one in described:
+            self.assertLess(one["share"], 0.4 * one["alone"])
+            self.assertGreater(one["alone"], 0.4 * cause.aim)
 
     def test_how_the_program_communicates(self):
         for kind in ("small-operations", "unoverlapped"):

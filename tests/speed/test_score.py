@@ -30,7 +30,7 @@ sys.exit(1 if causes else 0)
 
 def cause(kind="slow-device", ranks=(3,), share=0.2, code="DC604", **more):
     return {"kind": kind, "code": code, "accepted": [code], "ranks": list(ranks), "visible": list(ranks), "since": 0, "period": 0,
-            "mode": "", "share": share, **more}
+            "mode": "", "share": share, "alone": share, **more}
 
 
 def truth(*causes, **more):
@@ -61,6 +61,11 @@ class Judge(unittest.TestCase):
     def test_shares(self):
         self.assertEqual(score.share_of("5.1 ms of each iteration of 17.0 ms (30%): its kernels take 120 % of the others'"), 0.3)
         self.assertEqual(score.share_of("since iteration 34 iterations take 1.2e+03 ms, before they took 900 ms; 98% of them"), 0.25)
+
+    def test_share_beside_others_or_alone(self):
+        for alone, near in ((0.4, True), (0.6, False)):
+            job = truth(cause(share=0.2, alone=alone))
+            self.assertEqual(found(judged(job, report("DC604", "3", "40 %"))), (True, True, near, 0))
 
     def test_one_rank(self):
         job = truth(cause())
