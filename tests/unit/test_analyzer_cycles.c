@@ -72,6 +72,29 @@ static void one_rank_crosses(void **state)
     job_free(job);
 }
 
+/* A loop over cudaStreamQuery may give up: possible. One of a thread that does not use NCCL, as a
+ * watchdog's, says nothing of where its rank is. */
+static void query_loops(void **state)
+{
+    (void)state;
+    for (int watchdog = 0; watchdog < 2; watchdog++) {
+        struct job *job = two_comms(2);
+        for (int rank = 0; rank < 2; rank++) {
+            if (!watchdog || rank == 0)
+                ALL_REDUCE(job, rank, rank ? SECOND : FIRST, 100, .stream = ONE);
+            if (watchdog && rank == 1)
+                job_thread(job, rank, 900);
+            wait_enter(job, rank, API_cudaStreamQuery_loop, ONE);
+        }
+        ticks(job, 12000);
+        const struct found *found = expect(job, watchdog ? "DC201" : "DC202");
+        assert_int_equal(found->certainty, POSSIBLE);
+        assert_has(found->where[watchdog ? 1 : 0],
+                   watchdog ? "in no call of NCCL or CUDA" : "a loop over cudaStreamQuery");
+        job_free(job);
+    }
+}
+
 static void crossed_communicators(void **state)
 {
     (void)state;
@@ -434,6 +457,7 @@ int main(void)
         cmocka_unit_test(uneven_all_to_all_is_none),
         cmocka_unit_test(pipeline_order),
         cmocka_unit_test(one_rank_crosses),
+        cmocka_unit_test(query_loops),
         cmocka_unit_test(abort_ends_a_circle),
         cmocka_unit_test(waits_as_a_tree),
     };
