@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emu/core/attributes.h"
@@ -37,6 +38,7 @@ struct part {
     uint32_t architecture; /* 90: compute capability 9.0 */
     uint32_t name, name_bytes;
     uint64_t flags;
+    uint64_t reserved, unpacked_bytes;
 };
 
 static uint32_t magic_of(const void *image)
@@ -151,20 +153,40 @@ void emu_image_architectures(const void *image, void (*each)(void *arg, unsigned
             each(arg, part->architecture);
 }
 
+static bool read_part(struct image_visit *to, int kind, const char *inside)
+{
+    if (kind == PART_CUBIN)
+        return image_read_cubin(to, inside);
+    return kind == PART_PTX && image_read_ptx(to, inside);
+}
+
+/* A part that LZ4 packed; one of zstd, as of CUDA 13, stays unread. */
+static bool read_packed_part(struct image_visit *to, const struct part *part)
+{
+    enum { BYTES_MAX = 1 << 30 };
+    bool sound = part->flags & PART_LZ4 && part->packed_bytes <= part->bytes &&
+                 part->unpacked_bytes && part->unpacked_bytes <= BYTES_MAX;
+    char *inside = sound ? calloc(1, part->unpacked_bytes + 1) : NULL; /* NUL behind text */
+    bool read = inside &&
+                image_unpack_lz4((const char *)part + part->header_bytes, part->packed_bytes,
+                                 inside, part->unpacked_bytes) &&
+                read_part(to, part->kind, inside);
+
+    free(inside);
+    to->packed = to->packed || !read;
+    return true;
+}
+
 static bool read_fatbin(struct image_visit *to, const struct fatbin *fatbin)
 {
     const struct part *part = next_part(fatbin, NULL);
     bool read = false;
 
     for (; part && !to->stopped; part = next_part(fatbin, part)) {
-        const char *inside = (const char *)part + part->header_bytes;
-
         if (part->flags & (PART_LZ4 | PART_ZSTD))
-            read = to->packed = true;
-        else if (part->kind == PART_CUBIN)
-            read = image_read_cubin(to, inside) || read;
-        else if (part->kind == PART_PTX)
-            read = image_read_ptx(to, inside) || read;
+            read = read_packed_part(to, part) || read;
+        else
+            read = read_part(to, part->kind, (const char *)part + part->header_bytes) || read;
     }
     return read;
 }

@@ -2,6 +2,8 @@
 #ifndef DDPCHECK_EMU_IMAGE_PARTS_H
 #define DDPCHECK_EMU_IMAGE_PARTS_H
 
+#include <stdint.h>
+
 #include "emu/core/image.h"
 
 struct image_visit {
@@ -12,6 +14,10 @@ struct image_visit {
 
 /* Passes a kernel on, unless the visit was stopped. */
 void image_visit_kernel(struct image_visit *visit, const struct emu_image_kernel *kernel);
+
+/* image_lz4.c. Unpacks exactly `room` bytes. False if the block is damaged or has another length.
+ */
+bool image_unpack_lz4(const void *packed, size_t bytes, void *to, size_t room);
 
 /* image_cubin.c. False if it is no cubin. */
 bool image_read_cubin(struct image_visit *visit, const char *image);

@@ -83,10 +83,10 @@ struct test_fatbin {
     uint16_t kind, part_version;
     uint32_t part_header_bytes;
     uint64_t part_bytes;
-    uint64_t packing;
+    uint32_t packed_bytes, options;
     uint16_t minor, major; /* of PTX */
     uint32_t architecture;
-    uint64_t name, flags, more[2];
+    uint64_t name, flags, reserved, unpacked_bytes;
     struct test_cubin cubin;
 };
 

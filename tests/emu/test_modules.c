@@ -229,6 +229,56 @@ static void parameters_are_read_from_device_code(void **state)
     }
 }
 
+/* A fat binary whose cubin is packed by LZ4: literals, a run of the zeros near its end, literals.
+ */
+static struct test_fatbin make_packed_fatbin(const char *kernel)
+{
+    enum { RUN = 32, LAST = 8, LITERALS = sizeof(struct test_cubin) - RUN - LAST };
+    struct test_fatbin fatbin = make_fatbin(kernel, 90);
+    const struct test_cubin cubin = fatbin.cubin;
+    uint8_t *packed = (uint8_t *)&fatbin.cubin, *at = packed;
+    int more = LITERALS - 15;
+
+    memset(&fatbin.cubin, 0, sizeof(fatbin.cubin));
+    for (*at++ = 15 << 4 | 15; more >= 255; more -= 255)
+        *at++ = 255;
+    *at++ = (uint8_t)more;
+    memcpy(at, &cubin, LITERALS);
+    at += LITERALS;
+    *at++ = 1; /* what was written one byte ago, RUN times */
+    *at++ = 0;
+    *at++ = RUN - 4 - 15;
+    *at++ = LAST << 4;
+    memset(at, 0, LAST);
+    fatbin.packed_bytes = (uint32_t)(at + LAST - packed);
+    fatbin.unpacked_bytes = sizeof(cubin);
+    fatbin.flags = 0x2000;
+    return fatbin;
+}
+
+static void packed_device_code_is_read(void **state)
+{
+    static const size_t plain[][2] = {{0, 8}, {8, 24}, {32, 4}};
+    struct test_fatbin fatbin = make_packed_fatbin("packed");
+    struct test_fatbin damaged[] = {fatbin, fatbin, fatbin};
+    CUmodule module;
+    CUfunction function;
+
+    (void)state;
+    CHECK(cuModuleLoadData(&module, &fatbin), CUDA_SUCCESS);
+    CHECK(cuModuleGetFunction(&function, module, "packed"), CUDA_SUCCESS);
+    expect_layout(function, 3, plain);
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    damaged[0].packed_bytes--;
+    damaged[1].unpacked_bytes--;
+    ((uint8_t *)&damaged[2].cubin)[0] = 1; /* no literals before what is repeated */
+    for (int i = 0; i < 3; i++) {
+        CHECK(cuModuleLoadData(&module, &damaged[i]), CUDA_SUCCESS);
+        CHECK(cuModuleGetFunction(&function, module, "packed"), CUDA_ERROR_NOT_FOUND);
+        CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+    }
+}
+
 static void what_is_no_image_is_refused(void **state)
 {
     CUmodule module;
@@ -314,6 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(cubins_and_fat_binaries_are_read, begin),
         cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
         cmocka_unit_test_setup(parameters_are_read_from_device_code, begin),
+        cmocka_unit_test_setup(packed_device_code_is_read, begin),
         cmocka_unit_test_setup(what_is_no_image_is_refused, begin),
     };
     if (argc > 1 && !strcmp(argv[1], "lazy")) /* with DDPCHECK_EMU_LAZY_LOADING=1 */
