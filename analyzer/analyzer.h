@@ -61,10 +61,6 @@ void analyzer_visit_members(struct analyzer *analyzer,
                             void (*visit)(void *context, const struct member_state *member),
                             void *context);
 
-/* "comm default_pg" if the program named the communicator, else "comm 5ae7". Returns text. */
-char *analyzer_comm_label(const struct analyzer *analyzer, uint64_t comm,
-                          char text[COMM_TITLE_BYTES]);
-
 /* One line of the tree of waits: who waits in an operation or set-up, and below it, one step
  * deeper, each rank that it is for, and below that what keeps this one, until a wait comes again or
  * a rank is held back by nothing. */

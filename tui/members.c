@@ -1,8 +1,13 @@
 /* members.c: loads the members of all communicators and judges how each stands. */
 #include "tui/members.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/text.h"
+
+enum { SINCE_LABELS = 6 }; /* the minor schema version that has comm_label */
 
 void members_free(struct members *members)
 {
@@ -48,8 +53,23 @@ static int take_row(struct members *members, int *capacity, const struct cursor 
     };
     if (member_state_copy(&members->member[members->count], &member) < 0)
         return error_set(err, "can't show the ranks: memory is short");
+    comm_name(member.comm, members->member[members->count].label);
     members->count++;
     return 0;
+}
+
+/* The program's names in place of those by the id. */
+static int load_labels(struct members *members, struct source *source, struct error *err)
+{
+    struct cursor row = cursor_new(source->trace, "SELECT comm, label FROM comm_label", NULL, 0);
+    int result;
+    row.since_minor = SINCE_LABELS;
+    while ((result = cursor_next(&row, err)) == 1)
+        for (int i = 0; i < members->count; i++)
+            if (members->member[i].comm == (uint64_t)cursor_number(&row, 0))
+                snprintf(members->member[i].label, sizeof members->member[i].label, "%s",
+                         cursor_text(&row, 1));
+    return result;
 }
 
 /* A member that one host has seen comes before the same one that another host has not. */
@@ -137,6 +157,8 @@ int members_load(struct members *members, struct source *source, struct error *e
         result = -1;
         break;
     }
+    if (result == 0)
+        result = load_labels(members, source, err);
     if (result == 0 && trace_database_count(source->trace) > 1 && members->count) {
         qsort(members->member, (size_t)members->count, sizeof *members->member, by_comm_and_rank);
         drop_doubles(members);

@@ -14,7 +14,8 @@ enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
 enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
 
 struct buffer_use {
-    int process, rank; /* rank: -1 not known */
+    char label[COMM_LABEL_BYTES]; /* of comm */
+    int process, rank;            /* rank: -1 not known */
     uint64_t begin, bytes, comm, number, seq;
     bool collective, in_flight,
         over; /* over: its process has ended, it will not be done any more */
@@ -62,6 +63,10 @@ static void take_use(struct buffer_use *use, int *uses, const struct members *me
                                 .seq = seq,
                                 .bytes = bytes_of(record, nranks),
                                 .collective = api_class_of(record->api) == CLASS_COLLECTIVE};
+    if (member)
+        strcpy(here->label, member->label);
+    else
+        comm_name(here->comm, here->label);
     here->rank = member ? member->shown_rank : record->op.rank;
     here->in_flight = here->collective && member && member->done <= record->op.number;
     here->over = member && member->ended;
@@ -138,7 +143,7 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
 
 static void add_use(const struct buffer_use *use, struct rows *rows)
 {
-    char bytes[32], name[16];
+    char bytes[32];
     struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
     enum tone tone = use->in_flight ? TONE_STRONG : TONE_PLAIN;
     row_set(row, CELL_RANK, tone, "%d", use->rank);
@@ -150,10 +155,10 @@ static void add_use(const struct buffer_use *use, struct rows *rows)
             : use->over     ? "never done"
                             : "in flight");
     if (use->collective)
-        row_set(row, CELL_USE, tone, "#%llu of %s: %s", (unsigned long long)use->number,
-                comm_name(use->comm, name), use->text);
+        row_set(row, CELL_USE, tone, "#%llu of %s: %s", (unsigned long long)use->number, use->label,
+                use->text);
     else
-        row_set(row, CELL_USE, tone, "%s of %s", use->text, comm_name(use->comm, name));
+        row_set(row, CELL_USE, tone, "%s of %s", use->text, use->label);
     if (row && use->collective)
         row->target = (struct target){
             .view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};

@@ -186,7 +186,7 @@ static void add_comm(struct source *source, const struct query *query, const str
 {
     const struct signs *signs = signs_of(query);
     struct group group[GROUPS_MAX] = {0};
-    char name[16], marks[4096];
+    char marks[4096];
     struct text text = {0};
     int width = query->width - NUMBERS_WIDTH - COUNTS_WIDTH, more;
     strip(comm, signs, rows_clamp(width, STRIP_LEAST, STRIP_MOST), marks, sizeof marks);
@@ -197,7 +197,7 @@ static void add_comm(struct source *source, const struct query *query, const str
         row->state = "";
         row->fixed = true;
     }
-    row_set(row, CELL_WHO, TONE_STRONG, "%s", comm_name(comm->id, name));
+    row_set(row, CELL_WHO, TONE_STRONG, "%s", comm->member->label);
     if (comm->most_issued)
         row_set(row, CELL_NUMBER, TONE_STRONG, "#%llu", (unsigned long long)comm->most_issued - 1);
     row_set(row, CELL_WHERE, tone_of(comm->worst), "%s  %s", marks, said ? said : "");

@@ -34,7 +34,6 @@ static void add_frames(struct source *source, const struct query *query, int pro
 static void add_members(struct source *source, const struct query *query,
                         const struct members *members, struct rows *rows)
 {
-    char name[16];
     const struct member_state *latest = NULL;
     add_head(rows, "Communicators");
     for (int i = 0; i < members->count; i++) {
@@ -44,10 +43,10 @@ static void add_members(struct source *source, const struct query *query,
         latest = !latest || member->since_ns > latest->since_ns ? member : latest;
         struct row *row = add_item(rows);
         row_set(row, 0, member->standing <= STANDS_BEHIND ? TONE_ERROR : TONE_PLAIN,
-                "%s rank %d of %d: %s, %llu called, %llu done, last %s",
-                comm_name(member->comm, name), member->rank, member->nranks,
-                standing_name(member->standing), (unsigned long long)member->issued,
-                (unsigned long long)member->done, *member->last_call ? member->last_call : "none");
+                "%s rank %d of %d: %s, %llu called, %llu done, last %s", member->label,
+                member->rank, member->nranks, standing_name(member->standing),
+                (unsigned long long)member->issued, (unsigned long long)member->done,
+                *member->last_call ? member->last_call : "none");
         if (row)
             row->target = (struct target){.view = VIEW_SEQUENCE,
                                           .comm = member->comm,

@@ -126,7 +126,6 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
 {
     struct members members;
     struct operations operations = {0};
-    char name[16];
     if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
         members_load(&members, source, err) < 0)
         return -1;
@@ -137,7 +136,7 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     if (comm) {
         query->comm = comm->id;
         rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collective%s (of %d communicator%s: c, C)",
-                  comm_name(comm->id, name), comm->nranks, (unsigned long long)comm->most_issued,
+                  comm->member->label, comm->nranks, (unsigned long long)comm->most_issued,
                   comm->most_issued == 1 ? "" : "s", members.comms, members.comms == 1 ? "" : "s");
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);

@@ -83,7 +83,6 @@ static void add_absent(const struct stream *stream, struct text *text)
 
 static void add_stream(const struct stream *stream, struct rows *rows)
 {
-    char name[16];
     if (stream->handle)
         row_set(rows_add(rows, (uint64_t)rows->count, 1), 0, TONE_PLAIN,
                 "stream 0x%llx on device %d, last %s", (unsigned long long)stream->handle,
@@ -99,8 +98,7 @@ static void add_stream(const struct stream *stream, struct rows *rows)
              !started                ? "has not reached"
              : stream->member->ended ? "was in"
                                      : "waits in",
-             stream->operation, (unsigned long long)stream->number,
-             comm_name(stream->comm->id, name));
+             stream->operation, (unsigned long long)stream->number, stream->comm->member->label);
     add_absent(stream, &text);
     char *said = text_take(&text);
     struct row *row = rows_add(rows, (uint64_t)rows->count, 2);

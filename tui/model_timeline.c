@@ -284,7 +284,7 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
 {
     struct members members;
     uint64_t first_ns;
-    char name[16], span[64], from[64], to[64];
+    char span[64], from[64], to[64];
     if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
         members_load(&members, source, err) < 0)
         return -1;
@@ -311,7 +311,7 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
                                     .comm = comm,
                                     .width = rows_clamp(width, 16, COLUMNS_MAX)};
         rows_line(rows, TONE_STRONG, "%s, %s to %s, %s  %s called  %s running  ! missing",
-                  comm_name(comm->id, name),
+                  comm->member->label,
                   moment_clock(query->begin_ns, source->now_ns, from, sizeof from),
                   moment_clock(query->end_ns, source->now_ns, to, sizeof to),
                   moment_duration(query->end_ns - query->begin_ns, span, sizeof span),

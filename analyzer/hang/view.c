@@ -11,6 +11,12 @@ enum {
     UNSEEN_MAX = 4096
 }; /* ranks without a trace that are shown of one communicator */
 
+static void label_view(const struct comm *comm, struct member_state *view)
+{
+    if (*comm->name)
+        comm_label(comm, view->label);
+}
+
 static void view_member(const struct wait_graph *graph, const struct member *member,
                         void (*visit)(void *context, const struct member_state *member),
                         void *context)
@@ -19,7 +25,7 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
     struct where where;
     where_find(member->process->ended ? NULL : graph, member->process, member, &where);
     char *words = act_words(&where.act);
-    const struct member_state view = {
+    struct member_state view = {
         .comm = member->comm->id,
         .rank = member->rank,
         .shown_rank = member_shown_rank(member),
@@ -41,6 +47,7 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
         .since_ns = where.site.time_ns,
         .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
     };
+    label_view(member->comm, &view);
     visit(context, &view);
     free(words);
 }
@@ -49,7 +56,7 @@ static void view_unseen(const struct comm *comm, int rank,
                         void (*visit)(void *context, const struct member_state *member),
                         void *context)
 {
-    const struct member_state view = {
+    struct member_state view = {
         .comm = comm->id,
         .rank = rank,
         .shown_rank = rank,
@@ -60,6 +67,7 @@ static void view_unseen(const struct comm *comm, int rank,
         .phase = "",
         .last_call = "",
     };
+    label_view(comm, &view);
     visit(context, &view);
 }
 

@@ -34,6 +34,8 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
  * if the communicator is as large as the job. NULL otherwise. */
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
 
+/* "comm 5ae7", or as the program named it: "comm default_pg". Returns text. */
+char *comm_label(const struct comm *comm, char text[COMM_LABEL_BYTES]);
 /* notice_comm_name. */
 void comm_take_name(struct analyzer *analyzer, const struct process *process,
                     const struct record *record);

@@ -1,17 +1,19 @@
 /* comm_title.c: what people call a communicator. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 
-/* Longer names end in "..."; what a terminal would act on is left out. */
+/* Longer names end in "..."; what means something to a terminal, JSON or HTML becomes "_". */
 static void copy_name(char name[COMM_NAME_BYTES], const char *given)
 {
     size_t used = 0;
-    for (; *given && used < COMM_NAME_BYTES - 1; given++)
-        if (*given >= ' ' && *given <= '~')
-            name[used++] = *given;
+    for (; *given && used < COMM_NAME_BYTES - 1; given++) {
+        bool is_plain = *given >= ' ' && *given <= '~' && !strchr("\"\\<>&'`", *given);
+        name[used++] = is_plain ? *given : '_';
+    }
     name[used] = '\0';
     if (*given)
         memcpy(name + COMM_NAME_BYTES - 4, "...", 4);
@@ -55,30 +57,21 @@ static char *comm_extent(const struct comm *comm, char text[COMM_TITLE_BYTES])
     return text;
 }
 
-static char *comm_label(const struct comm *comm, char text[COMM_TITLE_BYTES])
+char *comm_label(const struct comm *comm, char text[COMM_LABEL_BYTES])
 {
     if (!*comm->name)
         comm_name(comm->id, text);
     else if (comm->shares_name)
-        snprintf(text, COMM_TITLE_BYTES, "comm %s %04x", comm->name, (unsigned)(comm->id >> 48));
+        snprintf(text, COMM_LABEL_BYTES, "comm %s %04x", comm->name, (unsigned)(comm->id >> 48));
     else
-        snprintf(text, COMM_TITLE_BYTES, "comm %s", comm->name);
+        snprintf(text, COMM_LABEL_BYTES, "comm %s", comm->name);
     return text;
 }
 
 char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES])
 {
-    char extent[COMM_TITLE_BYTES];
-    comm_label(comm, text);
-    size_t used = strlen(text);
-    snprintf(text + used, COMM_TITLE_BYTES - used, "%s", comm_extent(comm, extent));
+    char label[COMM_LABEL_BYTES], extent[COMM_TITLE_BYTES];
+    comm_extent(comm, extent);
+    snprintf(text, COMM_TITLE_BYTES, "%s%.23s", comm_label(comm, label), extent);
     return text;
-}
-
-char *analyzer_comm_label(const struct analyzer *analyzer, uint64_t id, char text[COMM_TITLE_BYTES])
-{
-    const struct comm *comm = analyzer->first_comm;
-    while (comm && comm->id != id)
-        comm = comm->next;
-    return comm ? comm_label(comm, text) : comm_name(id, text);
 }

@@ -29,7 +29,11 @@ static int add_comm_member(struct export_names *names, const struct member_state
         }
         comm->id = member->comm;
         comm->nranks = member->nranks;
-        comm_name(comm->id, comm->name);
+        comm->is_named = *member->label;
+        if (comm->is_named)
+            strcpy(comm->name, member->label);
+        else
+            comm_name(comm->id, comm->name);
         snprintf(comm->hex, sizeof comm->hex, "0x%016" PRIx64, comm->id);
         strcpy(comm->ranks, "[]");
         HASH_ADD(hh, names->comms, id, sizeof comm->id, comm);

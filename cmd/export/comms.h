@@ -9,10 +9,11 @@
 struct export_comm {
     uint64_t id;
     int nranks;
-    char name[16]; /* "comm 5ae7" */
-    char hex[24];  /* "0x5ae77eb5ea4ec1ee" */
-    char *ranks;   /* that people know, in the order of the communicator: "[0, 1, 3]" */
-    int known;     /* how many of them */
+    char name[COMM_LABEL_BYTES]; /* "comm 5ae7", "comm generator" */
+    bool is_named;
+    char hex[24]; /* "0x5ae77eb5ea4ec1ee" */
+    char *ranks;  /* that people know, in the order of the communicator: "[0, 1, 3]" */
+    int known;    /* how many of them */
     UT_hash_handle hh;
 };
 

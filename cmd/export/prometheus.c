@@ -56,8 +56,8 @@ static void put_label_value(const char *text, FILE *out)
 static void put_process_labels(const struct prometheus_writer *writer, int process, FILE *out)
 {
     const struct process_info *info = trace_process(writer->export->report->trace, process);
-    if (*info->job) { /* of Slurm: without it there is none */
-        fputs("slurm_job_id=", out);
+    if (*info->job) {
+        fputs(strcmp(info->launcher, "slurm") ? "job_id=" : "slurm_job_id=", out);
         put_label_value(info->job, out);
         putc(',', out);
     }
@@ -126,6 +126,11 @@ static void put_metric_head(const char *name, const char *type, const char *help
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+static const char *label_of(const struct export_comm *comm)
+{
+    return comm->is_named ? comm->name + strlen("comm ") : comm->hex;
+}
+
 static void put_counters(const struct prometheus_writer *writer, const struct metric *metric)
 {
     FILE *out = writer->export->out;
@@ -136,7 +141,7 @@ static void put_counters(const struct prometheus_writer *writer, const struct me
         fprintf(out, "%s{", metric->name);
         put_process_labels(writer, (int)counter->key.process, out);
         fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ",
-                counter->device, comm ? comm->hex : "other", counter->nranks,
+                counter->device, comm ? label_of(comm) : "other", counter->nranks,
                 !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
         uint64_t value = *(const uint64_t *)((const char *)counter + metric->offset);
         if (metric->is_time)

@@ -218,7 +218,7 @@ static void print_communicator(const struct report *report, const struct member_
                                int count, struct page *page, bool all_ranks)
 {
     struct member_table table = {0};
-    char name[COMM_TITLE_BYTES];
+    char name[16];
     table_fill(&table, member, count, all_ranks ? same_member : same_state);
     if (!all_ranks && table.rows > ROWS_MAX)
         table_fill(&table, member, count, stand_alike);
@@ -228,7 +228,7 @@ static void print_communicator(const struct report *report, const struct member_
         shown = ROWS_MAX;
     }
     page->indent = 0;
-    page_words(page, STYLE_STRONG, analyzer_comm_label(report->analyzer, member->comm, name));
+    page_words(page, STYLE_STRONG, *member->label ? member->label : comm_name(member->comm, name));
     if (member->nranks < 0)
         page_format(page, STYLE_PLAIN, " (communicator %016" PRIx64 ", its size is not known",
                     member->comm);

@@ -28,6 +28,7 @@ static const struct {
     {"finding_side", "a side of a finding: ranks that agree"},
     {"finding_act", "what a side of a finding did, or where it is now, as fields"},
     {"finding_call", "a call that such an act is about, waits for or is queued behind"},
+    {"comm_label", "what the program calls its communicators, where it has named them"},
     {"finding_comm", "what people call the communicators of such calls"},
     {"member_state", "the final state of a member of a communicator"},
     {"process_state", "the final state of a process"},

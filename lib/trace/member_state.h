@@ -21,8 +21,10 @@ enum standing {
     STANDINGS
 };
 
+enum { COMM_LABEL_BYTES = 40 };
 struct member_state {
     uint64_t comm;
+    char label[COMM_LABEL_BYTES];   /* of comm: "comm dp"; "": the program has not named it */
     int rank;                       /* in the communicator */
     int shown_rank;                 /* that people know */
     int nranks;                     /* -1: not known */

@@ -13,6 +13,9 @@ CREATE TABLE IF NOT EXISTS member_state(
   PRIMARY KEY(comm, rank)
 ) WITHOUT ROWID;
 
+-- What the program calls its communicators, "comm generator", since schema 1.6; without a row for those that it has not named.
+CREATE TABLE IF NOT EXISTS comm_label(comm INTEGER PRIMARY KEY, label TEXT NOT NULL);
+
 -- What is known of each process besides its records: how many were lost for want of room, how it ended (payload end of
 -- lib/trace/record.h), times of the host's monotonic clock.
 CREATE TABLE IF NOT EXISTS process_state(

@@ -53,6 +53,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_TITLE] = "INSERT OR REPLACE INTO finding_comm VALUES(?,?)",
     [STORE_MEMBER] =
         "INSERT OR REPLACE INTO member_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_LABEL] = "INSERT OR REPLACE INTO comm_label VALUES(?,?)",
     [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",
     [STORE_WAIT] = "INSERT INTO wait_state VALUES(?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_LOST] = "INSERT INTO process_state(process, lost_control, lost_bulk) VALUES(?1,?2,?3) "

@@ -34,6 +34,7 @@ enum store_statement {
     STORE_CALL,
     STORE_TITLE,
     STORE_MEMBER,
+    STORE_LABEL,
     STORE_WAITS_REMOVE,
     STORE_WAIT,
     STORE_LOST,

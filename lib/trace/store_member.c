@@ -1,6 +1,18 @@
 /* store_member.c: the tables member_state and wait_state. */
 #include "lib/trace/store_internal.h"
 
+static int store_label(struct store *store, const struct member_state *member, struct error *err)
+{
+    if (!*member->label)
+        return 0;
+    sqlite3_stmt *statement = store_prepare(store, STORE_LABEL, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, (sqlite3_int64)member->comm);
+    sqlite3_bind_text(statement, 2, member->label, -1, SQLITE_STATIC);
+    return store_run(store, statement, err);
+}
+
 int store_member(struct store *store, const struct member_state *member, uint64_t updated_ns,
                  struct error *err)
 {
@@ -31,7 +43,7 @@ int store_member(struct store *store, const struct member_state *member, uint64_
         sqlite3_bind_text(statement, column++, texts[i], -1, SQLITE_STATIC);
     for (size_t i = 0; i < sizeof last / sizeof *last; i++)
         sqlite3_bind_int64(statement, column++, last[i]);
-    return store_run(store, statement, err);
+    return store_run(store, statement, err) < 0 ? -1 : store_label(store, member, err);
 }
 
 static int remove_waits(struct store *store, struct error *err)

@@ -1,4 +1,4 @@
-"""What the program calls its communicators (ncclConfig_t.commName) is what ddpcheck calls them: on stderr and in the report."""
+"""What the program calls its communicators (ncclConfig_t.commName) is what ddpcheck calls them, everywhere."""
 
 import sys
 
@@ -16,6 +16,13 @@ def main():
             assert "comm %s (communicator " % name in text, text
         _, findings, _ = line.report()
         assert "of comm generator (4 ranks) that ranks 0-2 have not called" in findings[0]["sides"][1]["where"], findings
+        for arguments, said in ((["tui", "--once"], "comm control  "), (["tui", "--once", "--view", "sequence"], "comm control, 4 ranks"),
+                                (["tui", "--once", "--view", "timeline"], "comm control, "), (["tui", "--once", "--view", "memory"], "of comm generator"),
+                                (["tui", "--once", "--view", "waits"], "of comm control (4 ranks)"),
+                                (["export", "--format", "html"], "comm generator"),
+                                (["export", "--format", "prometheus"], 'comm_name="discriminator"')):
+            _, text, err_reader = line.call([line.tool, *arguments, line.trace])
+            assert said in text, (arguments, text[:4000], err_reader)
     print(err.splitlines()[0])
 
 

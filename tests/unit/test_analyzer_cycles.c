@@ -177,7 +177,7 @@ static void named_communicators(void **state)
         {"dp", "tp", "#0 of comm dp (2 ranks)"},
         {"dp", "dp", "#0 of comm dp aaaa (2 ranks)"},
         {"", NULL, "#0 of comm aaaa (2 ranks)"},
-        {"a\033[31m\nb", NULL, "#0 of comm a[31mb (2 ranks)"},
+        {"a\033[31m\n<b>\"", NULL, "#0 of comm a_[31m__b__ (2 ranks)"},
         {"a_name_of_23_characters", NULL, "#0 of comm a_name_of_23_characters (2 ranks)"},
         {"a_name_of_24_characters_", NULL, "#0 of comm a_name_of_24_charact... (2 ranks)"},
     };
