@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyzer/check.h"
 #include "collector/collector.h"
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
@@ -133,6 +134,28 @@ static void count_shown_finding(void *context, const struct finding *finding)
     summary->warnings += finding->severity == SEVERITY_WARNING;
 }
 
+/* Of an earlier collector, resting on records that were dropped since. What the trace as a whole
+ * shows is not taken from before, as in the report. */
+static void count_old_finding(void *context, const struct store_old_finding *old)
+{
+    const struct check *check = check_find(old->code);
+    bool is_error = strcmp(old->severity, severity_name(SEVERITY_ERROR)) == 0;
+    bool is_warning = strcmp(old->severity, severity_name(SEVERITY_WARNING)) == 0;
+    if (!check || check->family == FAMILY_TRACE || (!is_error && !is_warning))
+        return;
+    struct finding finding = {
+        .code = code_name(check->code),
+        .severity = is_error ? SEVERITY_ERROR : SEVERITY_WARNING,
+        .certainty = POSSIBLE,
+        .comm = old->comm,
+        .fingerprint = old->fingerprint,
+        .first_fingerprint = old->fingerprint,
+    };
+    if (strcmp(old->certainty, certainty_name(CERTAIN)) == 0)
+        finding.certainty = CERTAIN;
+    count_shown_finding(context, &finding);
+}
+
 static void summarise(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
@@ -149,6 +172,7 @@ static void summarise(struct collector *collector)
     free(counting.ranks);
     struct fault_counting faults = {.collector = collector};
     analyzer_visit_findings(collector->analyzer, count_shown_finding, &faults);
+    store_visit_old_findings(collector->store, count_old_finding, &faults, NULL);
     free(faults.fault);
 }
 

@@ -74,6 +74,8 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_DROPPED_TO] = "SELECT coalesce(max(seq), 0) FROM dropped",
     [STORE_LAST_FINDING] =
         "SELECT coalesce(max(id), 0) FROM finding WHERE EXISTS (SELECT 1 FROM dropped)",
+    [STORE_OLD_FINDINGS] = "SELECT code, severity, certainty, comm, fingerprint FROM finding "
+                           "WHERE id <= ? AND state = 'open'",
     [STORE_DROP_NOTE] =
         "INSERT INTO dropped SELECT process, 'cuda', count(*), min(time_ns), max(time_ns), "
         "?2 " DROPPED_ROWS

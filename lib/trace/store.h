@@ -73,6 +73,16 @@ int store_size(struct store *store, uint64_t *bytes, struct error *err);
 int store_keep(struct store *store, const struct keep_limits *limits, uint64_t now_ns,
                struct error *err);
 
+/* Visits the findings of before that may not be found again, because records were dropped: all
+ * that are open, as far as a column says it. Returns 0, or -1 with err. */
+struct store_old_finding {
+    const char *code, *severity, *certainty;
+    uint64_t comm, fingerprint;
+};
+int store_visit_old_findings(struct store *store,
+                             void (*visit)(void *context, const struct store_old_finding *finding),
+                             void *context, struct error *err);
+
 /* How far ring `ring` (segment * RING_KINDS + kind) of a process was read; kept in the same
  * transaction as the events read. get gives 0 if nothing was kept. */
 int store_position_set(struct store *store, int process, unsigned ring, uint64_t position,

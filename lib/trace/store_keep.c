@@ -124,3 +124,28 @@ int store_findings_stay(struct store *store, struct error *err)
     store->finding_base = (uint32_t)last;
     return 0;
 }
+
+int store_visit_old_findings(struct store *store,
+                             void (*visit)(void *context, const struct store_old_finding *finding),
+                             void *context, struct error *err)
+{
+    sqlite3_stmt *row = store_prepare(store, STORE_OLD_FINDINGS, err);
+    if (!row)
+        return -1;
+    sqlite3_bind_int64(row, 1, store->finding_base);
+    int code;
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        const struct store_old_finding finding = {
+            .code = (const char *)sqlite3_column_text(row, 0),
+            .severity = (const char *)sqlite3_column_text(row, 1),
+            .certainty = (const char *)sqlite3_column_text(row, 2),
+            .comm = (uint64_t)sqlite3_column_int64(row, 3),
+            .fingerprint = (uint64_t)sqlite3_column_int64(row, 4),
+        };
+        if (finding.code && finding.severity && finding.certainty)
+            visit(context, &finding);
+    }
+    int result = code == SQLITE_DONE ? 0 : store_failed(store, err);
+    sqlite3_reset(row);
+    return result;
+}

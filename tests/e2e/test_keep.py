@@ -2,6 +2,7 @@
 reported only because they are."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -40,6 +41,50 @@ def has_begun(line, name):
         return False
 
 
+def pid_of_collector(line):
+    with open(os.path.join(line.trace, "collector.lock"), encoding="ascii") as file:
+        return int(file.read().split()[0])
+
+
+def wait_until(condition, what):
+    end = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < end, what + " did not happen in 300 s"
+        time.sleep(0.05)
+
+
+def has_dropped(line):
+    try:
+        return line.query("SELECT 1 FROM dropped")
+    except (AssertionError, FileNotFoundError, sqlite3.Error):
+        return False
+
+
+def test_restart(build):
+    """A collector that is killed after it has dropped the records of a finding: the next one counts it."""
+    line = Line(build, devices=2, name="restart")
+    with line:
+        go, leave = (os.path.join(line.folder, name) for name in ("go", "leave"))
+        program = [os.path.join(line.build, "tests", "keep_busy")]
+        wait = "\"$@\"; while [ ! -e %s ]; do sleep 0.05; done" % leave
+        job = subprocess.Popen([line.tool, "run", "--emulate", "2", "-o", line.trace, "--cuda", "all", "--keep", "1M", "--",
+                                "/bin/sh", "-c", wait, "sh", *program], env={**os.environ, "KEEP_BUSY_GO": go},
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: has_begun(line, "keep_busy"), "the finding")
+        open(go, "w").close()
+        wait_until(lambda: has_dropped(line), "a record that is dropped")
+        killed = pid_of_collector(line)
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda: pid_of_collector(line) != killed, "the next collector")
+        open(leave, "w").close()
+        said, _ = job.communicate(timeout=300)
+        assert job.returncode == 0, said
+        end = said.splitlines()[-1]
+        assert "1 error" in end and "no finding" not in end, said
+        _, findings, _ = line.report()
+        assert codes(findings).count("DC301") == 1, findings
+
+
 def codes(findings):
     """Without notes, and what a busy machine may delay: the job got over that."""
     return sorted(found["code"] for found in findings if found["severity"] != "note" and found["state"] == "open")
@@ -63,6 +108,7 @@ def check_dropped(line, lines):
 
 def main():
     build = sys.argv[1]
+    test_restart(build)
     with record(build, "keep_busy", "--keep", "1M") as line:
         _, findings, lines = line.report()
         assert codes(findings) == ["DC301"], findings
