@@ -1,5 +1,5 @@
-"""Faults, again and again: kills, few file descriptors, ordinary programs under the shim, damaged files. What a job did is
-counted by itself (counted.c), and compared with the rows of its trace.
+"""Faults, again and again: kills, few file descriptors, refused system calls, full disks, ordinary and odd programs under the
+shim, damaged files. What a job did is counted by itself (counted.c), and compared with the rows of its trace.
 
 torture.py BUILD EMULATOR-LIBRARIES [--seconds N] [--seed N] [--page FILE]
 
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-from job import COUNTED, SHIM, TOOL, Job, wait_until
+from job import BUILD, COUNTED, SHIM, TOOL, Job, wait_until
 
 SHORT_ROUNDS = 2
 LOOPS = 400
@@ -30,8 +30,7 @@ counts its own calls in a mapped file, without ddpcheck; the rows of its trace a
 | --- | --- | --- |
 %s
 `make test` runs a short form of it. What was lost in a round would end the run, so a row stands for rounds without such a loss.
-Full disks, namespaces, planted links and programs that treat their process in odd ways have tests of their own, in
-[tests/collector](../tests/collector) and [tests/interpose](../tests/interpose/test_odd.py).
+Planted links, and each of these faults by itself, have tests of their own, in [tests/collector](../tests/collector) and [tests/interpose](../tests/interpose/test_odd.py).
 """
 # Each writes the same each time.
 ORDINARY = (
@@ -43,6 +42,18 @@ ORDINARY = (
     [sys.executable, "-c", "import subprocess; print(subprocess.run(['echo', '2'], capture_output=True).stdout)"],
     ["git", "--version"], ["perl", "-e", "print 1 + 1"], ["cc", "--version"], ["xargs", "--version"], ["gzip", "-c", "/etc/passwd"],
     ["env", "-i", "/bin/echo", "3"], ["date", "-u", "-d", "@0"], ["readelf", "-h", "/bin/sh"], ["sqlite3", "-version"])
+
+
+FILTERED = os.path.join(os.path.dirname(COUNTED), "torture_filtered")
+FILTERED_CALLS = 16     # of filtered.c
+APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+FAKE = os.path.join(BUILD, "tests", "interpose", "fake")     # libraries that use no system calls themselves
+ODD = os.path.join(BUILD, "tests", "interpose", "interpose_odd")
+# Each prints ok (tests/interpose/job_odd.c).
+ODD_PROGRAMS = ("clears_environment", "replaces_environment", "own_environment", "no_arguments", "closes_all", "small_stack",
+                "counts_children", "blocks_signals", "undumpable", "no_files", "few_files", "small_files", "cancels_thread")
+# What ddpcheck says where it could not record, or not all.
+NOT_RECORDED = ("could not be recorded", "records were lost", "was full", "no space left")
 
 
 class Torture:
@@ -110,6 +121,73 @@ class Torture:
             assert os.listdir(folder) == [], command
         self.times["ordinary programs"] += 1
 
+    def unharmed(self, job, done, loops):
+        """The job did all that it does, and what of it is not stored was said."""
+        assert done.returncode == 0, done
+        assert [counts[1:] for counts in job.counts()] == [(loops, loops)] * job.ranks, (job.counts(), done)
+        stored = [row[:2] for row in job.rows()]
+        whole = stored == [(loops, loops)] * job.ranks
+        assert whole or any(words in done.stderr for words in NOT_RECORDED), (stored, done)
+        return whole
+
+    def start(self, command, job, **environment):
+        return subprocess.run(command, cwd=job.folder, env={**job.environment, **environment}, capture_output=True, text=True,
+                              errors="replace", timeout=300)
+
+    def start_wrapped(self, job, *wrapper, loops=50):
+        job.make_counts()
+        command = job.run_command(*wrapper, COUNTED, job.counts_path, str(job.ranks), str(loops))
+        return self.start(command, job, **job.run_environment())
+
+    def start_with_fakes(self, job, *program):
+        """Alone, and under ddpcheck."""
+        alone = self.start(program, job, LD_LIBRARY_PATH=FAKE)
+        if os.path.exists(job.counts_path):
+            job.make_counts()
+        watched = self.start([TOOL, "run", "-o", job.trace, "--", *program], job, LD_LIBRARY_PATH=FAKE, DDPCHECK_COLLECT="")
+        assert (watched.returncode, watched.stdout) == (alone.returncode, alone.stdout), (alone, watched)
+        return watched
+
+    def filters(self):
+        """System calls that fail, for the job's processes."""
+        calls = "%x" % (self.random.getrandbits(FILTERED_CALLS) & self.random.getrandbits(FILTERED_CALLS))
+        with Job(2) as job:
+            job.make_counts()
+            done = self.start_with_fakes(job, FILTERED, calls, COUNTED, job.counts_path, "2", "50")
+            whole = self.unharmed(job, done, 50)
+            self.times["filters, recorded" if whole else "filters, not recorded"] += 1
+
+    def namespaces(self):
+        if subprocess.run([*APART, "true"], capture_output=True, check=False).returncode:
+            return
+        with Job(2) as job:
+            assert self.unharmed(job, self.start_wrapped(job, *APART), 50), job.rows()
+            self.times["namespaces"] += 1
+
+    def full_disk(self):
+        """The trace directory is a file system that is too small for the trace, or nearly."""
+        kilobytes = self.random.choice((16, 64, 128, 256, 400, 600, 1000, 4000))
+        with Job(2) as job:
+            os.mkdir(job.trace, 0o700)
+            mount = ["mount", "-t", "tmpfs", "-o", "size=%dk,mode=700" % kilobytes, "none", job.trace]
+            if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+                return
+            try:
+                whole = self.unharmed(job, self.start_wrapped(job, loops=LOOPS), LOOPS)
+                self.times["disks with room" if whole else "full disks"] += 1
+            finally:
+                rings = job.rings()
+                if rings:
+                    shutil.rmtree(rings, ignore_errors=True)
+                subprocess.run(["umount", "-l", job.trace], check=True)
+
+    def odd(self):
+        name = self.random.choice(ODD_PROGRAMS)
+        with Job(1) as job:
+            done = self.start_with_fakes(job, ODD, name)
+            assert (done.returncode, done.stdout) == (0, "ok\n"), (name, done)
+        self.times["odd programs"] += 1
+
     def damage(self, data):
         """Cut off, or with some bits turned over."""
         data = bytearray(data)
@@ -173,6 +251,16 @@ class Torture:
              "%d jobs" % (times["jobs refused for few descriptors"] + times["jobs recorded with few descriptors"]),
              "%d were refused with the reason, %d recorded whole with the right number of ranks" % (
                  times["jobs refused for few descriptors"], times["jobs recorded with few descriptors"])),
+            ("A seccomp filter that refuses up to 16 system calls that ddpcheck uses (flock, fallocate, fcntl, prctl and others)",
+             "%d jobs" % (times["filters, recorded"] + times["filters, not recorded"]),
+             "The job made all its calls: %d were recorded whole, %d not, which was said" % (
+                 times["filters, recorded"], times["filters, not recorded"])),
+            ("A job in a PID namespace of its own", "%d jobs" % times["namespaces"], "Recorded whole"),
+            ("A trace directory of 16 KB to 4 MB", "%d jobs" % (times["disks with room"] + times["full disks"]),
+             "The job made all its calls: %d were recorded whole, %d not, which was said" % (
+                 times["disks with room"], times["full disks"])),
+            ("Programs that treat their process in odd ways (closed descriptors, cleared environment, small stacks and others)",
+             "%d runs" % times["odd programs"], "The same output and status as without it"),
             ("Ordinary programs (ls, bash, python, git and others) under the shim", "%d runs" % times["ordinary programs"],
              "The same output and status as without it, and no file"),
             ("`report` of a database that was cut off or had bits turned over", "%d times" % times["damaged databases"],
@@ -192,7 +280,7 @@ def main():
     print("seed %d" % options.seed, flush=True)
     torture = Torture(options.seed)
     faults = (torture.kills, torture.descriptors, torture.descriptors, torture.ordinary, torture.ordinary, torture.ordinary,
-              torture.ordinary, torture.files)
+              torture.ordinary, torture.files, torture.filters, torture.namespaces, torture.full_disk, torture.odd, torture.odd)
     end = time.monotonic() + (options.seconds or 0)
     rounds = 0
     while rounds < SHORT_ROUNDS or (options.seconds and time.monotonic() < end):
