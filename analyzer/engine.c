@@ -12,6 +12,7 @@
 #include "analyzer/hang/ends.h"
 #include "analyzer/findings.h"
 #include "analyzer/states.h"
+#include "analyzer/ticks.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/operations.h"
 #include "analyzer/loop/payloads.h"
@@ -47,6 +48,7 @@ struct analyzer *analyzer_new(const struct analyzer_options *options)
     if (!analyzer->options.hang_after_ns)
         analyzer->options.hang_after_ns = HANG_AFTER_NS;
     analyzer->wait_graph_empty = true;
+    analyzer->round = 1; /* in which no host has ticked */
     list_handlers(analyzer);
     states_plan(analyzer, checks);
     return analyzer;
@@ -87,10 +89,15 @@ void analyzer_free(struct analyzer *analyzer)
     for (int i = 0; i < analyzer->processes; i++)
         free_process(analyzer, analyzer->process[i]);
     free(analyzer->process);
-    while (analyzer->hosts) {
-        struct host *next = analyzer->hosts->next;
-        free(analyzer->hosts);
-        analyzer->hosts = next;
+    struct rank_process *rank, *next_rank;
+    HASH_ITER(hh, analyzer->rank_processes, rank, next_rank) {
+        HASH_DEL(analyzer->rank_processes, rank);
+        free(rank);
+    }
+    struct host *host, *next_host;
+    HASH_ITER(hh, analyzer->hosts, host, next_host) {
+        HASH_DEL(analyzer->hosts, host);
+        free(host);
     }
     free(analyzer);
 }
@@ -147,26 +154,6 @@ static void handle_call(struct analyzer *analyzer, struct thread *thread,
                         const struct record *record)
 {
     handle_record(analyzer, EVENT_CALL, thread->process, thread, record);
-}
-
-static void update_waits(struct analyzer *analyzer, enum moment moment)
-{
-    bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty &&
-                 !analyzer->ends_pending;
-    if (quiet && moment == MOMENT_TICK)
-        return;
-    ends_judge(analyzer, moment == MOMENT_FINAL);
-    struct wait_graph graph;
-    if (wait_graph_build(analyzer, moment, &graph)) {
-        analyzer->failed = true;
-        return;
-    }
-    analyzer->changes_seen = analyzer->changes;
-    analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked &&
-                                 !wait_graph_misses(&graph);
-    const struct event event = {.kind = EVENT_WAITS, .graph = &graph};
-    event_handle(analyzer, &event);
-    wait_graph_free(&graph);
 }
 
 static void enter_comm(struct analyzer *analyzer, struct thread *thread,
@@ -401,17 +388,12 @@ static void feed_notice(struct analyzer *analyzer, struct process *process,
         break;
     case API_notice_tick:
     case API_notice_known:
-        if (process->host->tick_ns < record_realtime(process, record))
-            process->host->tick_ns = record_realtime(process, record);
-        if (record->api == API_notice_tick)
-            update_waits(analyzer, MOMENT_TICK);
+        ticks_feed(analyzer, process->host, record->api, record_realtime(process, record));
         break;
     case API_notice_ending:
         analyzer->ending_ns = record_realtime(process, record);
         analyzer->ending_silence_ns = record->ending.silence_ns;
-        if (process->host->tick_ns < analyzer->ending_ns)
-            process->host->tick_ns = analyzer->ending_ns;
-        update_waits(analyzer, MOMENT_ENDING);
+        ticks_feed(analyzer, process->host, record->api, analyzer->ending_ns);
         break;
     default:
         was_taken_in(analyzer, feed_model(analyzer, process, record));
@@ -548,7 +530,7 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
 int analyzer_break_off(struct analyzer *analyzer)
 {
     analyzer->failed = false;
-    update_waits(analyzer, MOMENT_ENDING);
+    ticks_judge(analyzer, MOMENT_ENDING);
     return result_of(analyzer);
 }
 
@@ -558,7 +540,7 @@ int analyzer_finish(struct analyzer *analyzer)
         return 0;
     analyzer->finished = true;
     analyzer->failed = false;
-    update_waits(analyzer, MOMENT_FINAL);
+    ticks_judge(analyzer, MOMENT_FINAL);
     payloads_finish(analyzer);
     const struct event event = {.kind = EVENT_FINISH};
     event_handle(analyzer, &event);

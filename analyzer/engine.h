@@ -20,7 +20,10 @@ struct analyzer {
     struct analyzer_options options;
     struct process **process; /* by the caller's index; NULL where there is none */
     int processes;
-    struct host *hosts;
+    struct host *hosts;                  /* table */
+    struct rank_process *rank_processes; /* table */
+    uint64_t round;                      /* of the hosts' ticks: ticks.h */
+    uint32_t hosts_ticked;
     struct comm *comms;                  /* table */
     struct comm *first_comm, *last_comm; /* in order of creation */
     uint32_t comm_count;

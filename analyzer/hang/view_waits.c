@@ -1,4 +1,5 @@
 /* view_waits.c: the wait graph as a tree, for people to look at. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/checks/hang/wait_cycle.h"
@@ -148,18 +149,38 @@ static void show_waits_of(struct walk *walk, const struct blocked *blocked, int 
         show_wait(walk, reason, depth);
 }
 
-/* The one that began first and was not shown yet. */
-static const struct blocked *next_root(const struct wait_graph *graph)
+struct wait_root {
+    struct wait_node *wait;
+    uint32_t place; /* among the blocked */
+};
+
+static int began_first(const void *left, const void *right)
 {
-    const struct blocked *root = NULL;
+    const struct wait_root *a = left, *b = right;
+    if (a->wait->begin_ns != b->wait->begin_ns)
+        return a->wait->begin_ns < b->wait->begin_ns ? -1 : 1;
+    return a->place < b->place ? -1 : 1;
+}
+
+/* Those that began first come first, and what they wait for below them. */
+static int show_roots(struct walk *walk)
+{
+    const struct wait_graph *graph = walk->graph;
+    struct wait_root *root = malloc(((size_t)graph->blocked_count + 1) * sizeof *root);
+    size_t roots = 0;
+    if (!root)
+        return -1;
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
-        const struct blocked *blocked = &graph->blocked[i];
-        const struct wait_node *reason = blocked_reason(blocked);
-        if (reason && !reason->shown && (reason->missing_count || !reason->satisfiable) &&
-            (!root || reason->begin_ns < blocked_reason(root)->begin_ns))
-            root = blocked;
+        struct wait_node *reason = blocked_reason(&graph->blocked[i]);
+        if (reason && (reason->missing_count || !reason->satisfiable))
+            root[roots++] = (struct wait_root){reason, i};
     }
-    return root;
+    qsort(root, roots, sizeof *root, began_first);
+    for (size_t i = 0; i < roots; i++)
+        if (!root[i].wait->shown)
+            show_wait(walk, root[i].wait, 0);
+    free(root);
+    return 0;
 }
 
 int analyzer_visit_waits(struct analyzer *analyzer,
@@ -169,8 +190,7 @@ int analyzer_visit_waits(struct analyzer *analyzer,
     if (wait_graph_build(analyzer, analyzer->finished ? MOMENT_FINAL : MOMENT_TICK, &graph))
         return -1;
     struct walk walk = {.graph = &graph, .visit = visit, .context = context};
-    for (const struct blocked *root; (root = next_root(&graph));)
-        show_wait(&walk, blocked_reason(root), 0);
+    int result = show_roots(&walk);
     wait_graph_free(&graph);
-    return walk.failed ? -1 : 0;
+    return walk.failed ? -1 : result;
 }

@@ -310,12 +310,22 @@ static uint64_t patience_ns(const struct analyzer *analyzer, enum moment moment)
     return patience < ENDING_PATIENCE_NS ? patience : ENDING_PATIENCE_NS;
 }
 
+static void size_tables(struct wait_graph *graph)
+{
+    uint32_t processes = (uint32_t)graph->analyzer->processes;
+    graph->ops_max = GRAPH_OPS_MAX + PROCESS_OPS_MAX * processes;
+    for (graph->buckets = WAIT_BUCKETS; graph->buckets < processes;)
+        graph->buckets *= 2;
+    for (graph->op_buckets = OP_BUCKETS; graph->op_buckets < 2 * processes;)
+        graph->op_buckets *= 2;
+}
+
 int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph)
 {
     *graph = (struct wait_graph){
         .analyzer = analyzer, .moment = moment, .patience_ns = patience_ns(analyzer, moment)};
     uint32_t count = 0;
-    for (const struct host *host = analyzer->hosts; host; host = host->next)
+    for (const struct host *host = analyzer->hosts; host; host = host->hh.next)
         if (host->tick_ns > graph->now_ns)
             graph->now_ns = host->tick_ns;
     uint64_t end_ns = moment == MOMENT_FINAL ? cut_off_ns(analyzer) : 0;
@@ -324,9 +334,11 @@ int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_
     for (const struct thread *thread = analyzer->blocked; thread; thread = thread->blocked_next)
         count++;
     graph->blocked = calloc((size_t)count + 1, sizeof *graph->blocked);
-    graph->op_bucket = calloc(OP_BUCKETS, sizeof(*graph->op_bucket));
+    size_tables(graph);
+    graph->bucket = calloc(graph->buckets, sizeof(*graph->bucket));
+    graph->op_bucket = calloc(graph->op_buckets, sizeof(*graph->op_bucket));
     graph->index = pending_index_new(analyzer);
-    if (graph->blocked && graph->op_bucket && graph->index && !build(graph))
+    if (graph->blocked && graph->bucket && graph->op_bucket && graph->index && !build(graph))
         return 0;
     wait_graph_free(graph);
     return -1;
@@ -362,6 +374,34 @@ const struct waiting_op *waiting_op_culprit(const struct waiting_op *op)
         op = op->ahead[i];
     }
     return op;
+}
+
+const struct missing *wait_node_missing(const struct wait_node *wait, int rank)
+{
+    uint32_t low = 0, high = wait->missing_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (wait->missing[middle].rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < wait->missing_count && wait->missing[low].rank == rank ? &wait->missing[low]
+                                                                        : NULL;
+}
+
+const struct waiting_op *wait_node_behind(const struct wait_node *wait, int rank)
+{
+    uint32_t low = 0, high = wait->behind_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (wait->behind[middle]->pending->member->rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < wait->behind_count && wait->behind[low]->pending->member->rank == rank;
+    return found ? wait->behind[low] : NULL;
 }
 
 const struct blocked *wait_graph_blocked(const struct wait_graph *graph,

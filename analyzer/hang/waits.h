@@ -49,6 +49,7 @@ enum wait_kind {
     WAIT_WINDOW,     /* likewise ncclCommWindowRegister */
     WAIT_LEAVE       /* for members to finalize or destroy the communicator */
 };
+enum { WAIT_KINDS = WAIT_LEAVE + 1 };
 
 /* An operation on a stream that is not done, or a host function there (callbacks.h): that one can
  * finish when the thread that runs it can go on. */
@@ -109,7 +110,12 @@ struct blocked {
     int component; /* the same for all threads that are stuck together; -1 if it can go on */
 };
 
-enum { WAIT_BUCKETS = 256, GRAPH_OPS_MAX = 1 << 17, OP_BUCKETS = 1 << 12 };
+enum {
+    WAIT_BUCKETS = 256, /* at least, as the next two; they grow with the job's processes */
+    OP_BUCKETS = 1 << 12,
+    GRAPH_OPS_MAX = 1 << 17,
+    PROCESS_OPS_MAX = 16
+};
 
 /* When the waits are looked at: while time passes; when the job is about to be ended from outside;
  * at the end of the trace. */
@@ -118,10 +124,11 @@ enum moment { MOMENT_TICK, MOMENT_ENDING, MOMENT_FINAL };
 struct wait_graph {
     struct analyzer *analyzer;
     struct wait_node *waits; /* all, in order of their making */
-    struct wait_node *bucket[WAIT_BUCKETS];
+    struct wait_node **bucket;
+    uint32_t buckets, op_buckets;                /* powers of two */
     struct waiting_op *ops, *last_op, *expanded; /* all, in order of their making */
     struct waiting_op **op_bucket;
-    uint32_t op_count;
+    uint32_t op_count, ops_max;
     struct pending_index *index;
     struct blocked *blocked;
     uint32_t blocked_count;
@@ -145,6 +152,10 @@ const struct blocked *wait_graph_blocked(const struct wait_graph *graph,
                                          const struct thread *thread);
 /* The first wait in `blocked` that can't be satisfied, else its first wait, else NULL. */
 struct wait_node *blocked_reason(const struct blocked *blocked);
+/* The entry of a rank of the communicator in wait->missing or wait->behind; NULL if it has none.
+ * Both are in order of the ranks. */
+const struct missing *wait_node_missing(const struct wait_node *wait, int rank);
+const struct waiting_op *wait_node_behind(const struct wait_node *wait, int rank);
 /* A thread of the member's process that is blocked, the one that issues for it first; NULL if there
  * is none. */
 const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,

@@ -13,7 +13,7 @@
 #include "lib/trace/names.h"
 
 enum {
-    MISSING_MAX = 4096, /* ranks named in one wait */
+    MISSING_MAX = 1 << 17, /* ranks named in one wait; more are noise */
     SHRINK_ABSENT_MAX =
         256, /* ranks that have not called ncclCommShrink; of more nothing is said */
     SHRINK_STEPS_MAX = 1 << 14
@@ -238,7 +238,8 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
     uint64_t hash = (key->comm->id ^ key->number * UINT64_C(0x9e3779b97f4a7c15) ^
                      (uint64_t)key->kind << 7 ^ (uint64_t)(uint32_t)key->sender << 13 ^
                      (uint64_t)(uint32_t)key->receiver << 29);
-    struct wait_node **bucket = &graph->bucket[(hash ^ hash >> 17 ^ hash >> 41) % WAIT_BUCKETS];
+    struct wait_node **bucket =
+        &graph->bucket[(hash ^ hash >> 17 ^ hash >> 41) & (graph->buckets - 1)];
     for (struct wait_node *node = *bucket; node; node = node->bucket_next)
         if (same_wait(node, key)) {
             if (key->begin_ns < node->begin_ns)
@@ -264,7 +265,7 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
 /* NULL with errno = ENOMEM, or 0 if there are too many. */
 static struct waiting_op *op_new(struct wait_graph *graph, struct process *process)
 {
-    if (graph->op_count == GRAPH_OPS_MAX) {
+    if (graph->op_count == graph->ops_max) {
         errno = 0;
         return NULL;
     }
@@ -285,7 +286,7 @@ static struct waiting_op *op_new(struct wait_graph *graph, struct process *proce
 struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *pending)
 {
     uint64_t hash = (uintptr_t)pending * UINT64_C(0x9e3779b97f4a7c15);
-    struct waiting_op **bucket = &graph->op_bucket[(hash >> 32) % OP_BUCKETS];
+    struct waiting_op **bucket = &graph->op_bucket[hash >> 32 & (graph->op_buckets - 1)];
     for (struct waiting_op *op = *bucket; op; op = op->bucket_next)
         if (op->pending == pending)
             return op;
@@ -428,6 +429,7 @@ void wait_nodes_free(struct wait_graph *graph)
         free(graph->ops);
         graph->ops = next;
     }
+    free(graph->bucket);
     free(graph->op_bucket);
     pending_index_free(graph->index);
 }

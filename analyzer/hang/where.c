@@ -30,10 +30,7 @@ char *missing_text(const struct wait_node *wait, char *text, size_t bytes)
 
 static bool is_missing_itself(const struct wait_node *wait, const struct member *member)
 {
-    for (uint32_t i = 0; member && i < wait->missing_count; i++)
-        if (wait->missing[i].member == member)
-            return true;
-    return false;
+    return member && member->comm == wait->comm && wait_node_missing(wait, member->rank);
 }
 
 struct awaited wait_awaited(const struct wait_node *wait)

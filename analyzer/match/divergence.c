@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "analyzer/model/comm.h"
+
 enum { SHIFT_MAX = 3, SHIFT_PROOF = 2 };
 
 void divergence_free(struct divergence *divergence)
@@ -12,14 +14,30 @@ void divergence_free(struct divergence *divergence)
     free(divergence);
 }
 
-int divergence_follow(struct comm *comm, uint64_t number)
+/* Takes over the window's slot of the number. */
+static int take_slot(struct comm *comm, uint64_t number)
+{
+    struct slot *slot = window_slot(comm, number);
+    return slot && slot->variants
+               ? slot_copy(&comm->divergence->slot[number - comm->divergence->number], slot)
+               : 0;
+}
+
+int divergence_follow(struct comm *comm, uint64_t number, const struct member *member)
 {
     struct divergence *divergence = comm->divergence;
     if (!divergence || number < divergence->number || number > divergence->number + LOOK_AHEAD)
         return 0;
     struct slot *slot = window_slot(comm, number);
-    return slot && slot->variants ? slot_copy(&divergence->slot[number - divergence->number], slot)
-                                  : 0;
+    struct slot *kept = &divergence->slot[number - divergence->number];
+    /* The ranks are copied only where a variant is new: a copy for each rank would cost as much as
+     * the square of their number. */
+    if (!slot || slot->variants < 2 || slot->variants != kept->variants)
+        return take_slot(comm, number);
+    int variant = slot_variant_of(slot, member->rank);
+    kept->passed = slot->passed;
+    return variant < 0 ? 0
+                       : rankset_add(&slot_variant(kept, (uint32_t)variant)->ranks, member->rank);
 }
 
 int divergence_begin(struct comm *comm, uint64_t number)
@@ -34,19 +52,24 @@ int divergence_begin(struct comm *comm, uint64_t number)
     comm->divergence->number = number;
     comm->divergence->finding = finding;
     for (uint64_t i = 0; i <= LOOK_AHEAD; i++)
-        if (divergence_follow(comm, number + i))
+        if (take_slot(comm, number + i))
             return -1;
     return 0;
+}
+
+bool divergence_is_due(const struct comm *comm, uint32_t reported)
+{
+    uint32_t passed = comm->divergence->slot[0].passed;
+    return passed >= comm->members || passed >= 2 * reported;
 }
 
 /* What the rank called `after` operations later; NULL if not known. */
 static const struct signature *call_of(const struct comm *comm, int rank, int after)
 {
     struct slot *slot = &comm->divergence->slot[after];
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (comm->member[i]->rank == rank &&
-            comm->member[i]->next <= comm->divergence->number + (uint64_t)after)
-            return NULL;
+    const struct member *member = comm_member(comm, rank);
+    if (member && member->next <= comm->divergence->number + (uint64_t)after)
+        return NULL;
     if (slot->variants == 0)
         return NULL;
     int variant = slot->variants == 1 ? 0 : slot_variant_of(slot, rank);

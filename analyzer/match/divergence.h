@@ -10,6 +10,8 @@ enum { LOOK_AHEAD = 8 }; /* operations after it that say whether a rank skipped 
 struct divergence {
     uint64_t number;
     uint32_t finding;             /* id, 0 none */
+    uint32_t reported;            /* members that had issued it when the finding was made last */
+    bool stale;                   /* more have since */
     int shift[FINDING_SIDES_MAX]; /* side i of the finding is this many calls ahead of (> 0) or
                                      behind (< 0) side 0 */
     struct slot slot[1 + LOOK_AHEAD];
@@ -19,8 +21,12 @@ void divergence_free(struct divergence *divergence);
 /* Makes comm->divergence begin at `number`, with what the window has from there. 0 or -1 (ENOMEM).
  */
 int divergence_begin(struct comm *comm, uint64_t number);
-/* Takes over the window's slot of `number`, if it is one of those kept. 0 or -1 (ENOMEM). */
-int divergence_follow(struct comm *comm, uint64_t number);
+/* The member has issued `number`: takes that over from the window, if it is one of those kept. 0 or
+ * -1 (ENOMEM). */
+int divergence_follow(struct comm *comm, uint64_t number, const struct member *member);
+/* A finding that was made when `reported` members had issued the number is to be made again: all
+ * have, or twice as many. Making it costs as much as there are members, and each comes once. */
+bool divergence_is_due(const struct comm *comm, uint32_t reported);
 /* How far the sequence of the odd rank is shifted against that of the other: at least two calls in
  * a row that agree after it, and all that is known. 0: not, or not known. */
 int divergence_shift(const struct comm *comm, int odd_rank, int other_rank);

@@ -20,6 +20,8 @@ struct layout {
     struct piece piece[2][LAYOUT_PIECES_MAX];
     uint32_t pieces[2];
     uint32_t finding;
+    uint32_t reported; /* as struct divergence has them */
+    bool stale;
     bool other_order;  /* once found */
     uint32_t whole[2]; /* once found: so many pieces of each make the same whole */
 };

@@ -68,6 +68,26 @@ struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank)
     return member;
 }
 
+/* How many members have a lower rank. */
+static uint32_t comm_place(const struct comm *comm, int rank)
+{
+    uint32_t low = 0, high = comm->members;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (comm->member[middle]->rank < rank)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct member *comm_member(const struct comm *comm, int rank)
+{
+    uint32_t place = comm_place(comm, rank);
+    return place < comm->members && comm->member[place]->rank == rank ? comm->member[place] : NULL;
+}
+
 /* Puts the member at its place among the ranks. */
 static int comm_add_member(struct comm *comm, struct member *member)
 {
@@ -76,9 +96,9 @@ static int comm_add_member(struct comm *comm, struct member *member)
     if (!grown)
         return -1;
     comm->member = grown;
-    uint32_t place = comm->members++;
-    for (; place && comm->member[place - 1]->rank > member->rank; place--)
-        comm->member[place] = comm->member[place - 1];
+    uint32_t place = comm_place(comm, member->rank);
+    memmove(&comm->member[place + 1], &comm->member[place],
+            (comm->members++ - place) * sizeof(*comm->member));
     comm->member[place] = member;
     return 0;
 }
@@ -300,11 +320,10 @@ int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct re
     struct member *member = comm ? own_member(thread->process, id, rank) : NULL;
     if (!member || record->result != 0)
         return ENGINE_OK;
+    comm->destroyed += !member->destroyed;
     member->destroyed = true;
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (!comm->member[i]->destroyed)
-            return ENGINE_OK;
-    if (comm->nranks >= 0 && comm->members >= (uint32_t)comm->nranks)
+    if (comm->destroyed == comm->members && comm->nranks >= 0 &&
+        comm->members >= (uint32_t)comm->nranks)
         window_shrink(comm);
     return ENGINE_OK;
 }
@@ -355,15 +374,7 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
 
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank)
 {
-    struct process *guess = NULL;
-    for (int i = 0; i < analyzer->processes; i++) {
-        struct process *process = analyzer->process[i];
-        if (!process || process->info.rank != rank || process->info.world_size != comm->nranks)
-            continue;
-        if (!guess || process->info.restart > guess->info.restart)
-            guess = process;
-    }
-    return guess;
+    return process_of_rank(analyzer, rank, comm->nranks);
 }
 
 bool comm_lost(const struct comm *comm)

@@ -16,6 +16,7 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
                           struct process *process);
 /* NULL if never seen. */
 struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank);
+struct member *comm_member(const struct comm *comm, int rank);
 
 /* ENTER and LEAVE of the COMM calls, notice_member. ENGINE_*. `member` is set if one is concerned.
  */

@@ -37,7 +37,8 @@ struct site {
 struct host {
     char boot_id[40];
     uint64_t tick_ns;
-    struct host *next;
+    uint64_t round; /* that it ticked in last: ticks.h */
+    UT_hash_handle hh;
 };
 
 /* A call that makes or ends a communicator and has not returned. */
@@ -187,6 +188,16 @@ enum end_class {
     END_CLASS_CONSEQUENCE /* ended because another one did, or killed with the whole job */
 };
 
+/* The process that is a rank of the job, by its launcher; the newest, where it was started again.
+ */
+struct rank_process {
+    struct {
+        int32_t rank, world_size;
+    } key;
+    struct process *process;
+    UT_hash_handle hh;
+};
+
 struct process {
     int index;
     void *states;
@@ -319,6 +330,7 @@ struct comm {
     uint64_t parent;
     struct member **member; /* by rank */
     uint32_t members, capacity;
+    uint32_t destroyed; /* members that destroyed it */
     struct window *window;
     struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
     bool counts_apart;         /* its members never agreed on which iteration they are in */

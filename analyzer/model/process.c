@@ -1,6 +1,7 @@
 /* process.c: creates processes and threads, and hands each record to what it concerns. */
 #include "analyzer/model/process.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,18 +24,46 @@ uint64_t record_realtime(const struct process *process, const struct record *rec
     return process->info.lacks & LACKS_TIMING && time_ns < LACKS_TIME_BEGINS ? 0 : time_ns;
 }
 
-static struct host *host_find(struct analyzer *analyzer, const char *boot_id)
+static struct host *host_find(struct analyzer *analyzer, const char boot_id[])
 {
-    for (struct host *host = analyzer->hosts; host; host = host->next)
-        if (!strncmp(host->boot_id, boot_id, sizeof host->boot_id))
-            return host;
-    struct host *host = calloc(1, sizeof *host);
-    if (!host)
-        return NULL;
-    memcpy(host->boot_id, boot_id, sizeof host->boot_id);
-    host->next = analyzer->hosts;
-    analyzer->hosts = host;
-    return host;
+    struct host key = {0}, *host;
+    snprintf(key.boot_id, sizeof key.boot_id, "%.*s", (int)sizeof key.boot_id - 1, boot_id);
+    TABLE_FIND(analyzer->hosts, &key.boot_id, host);
+    if (host || !(host = calloc(1, sizeof *host)))
+        return host;
+    memcpy(host->boot_id, key.boot_id, sizeof host->boot_id);
+    TABLE_ADD(analyzer->hosts, boot_id, host);
+    if (TABLE_ADDED(host))
+        return host;
+    free(host);
+    return NULL;
+}
+
+static int add_rank_process(struct analyzer *analyzer, struct process *process)
+{
+    struct rank_process key = {.key = {process->info.rank, process->info.world_size}}, *known;
+    TABLE_FIND(analyzer->rank_processes, &key.key, known);
+    if (known) {
+        bool is_newer = process->info.restart > known->process->info.restart;
+        known->process = is_newer ? process : known->process;
+        return 0;
+    }
+    if (!(known = calloc(1, sizeof *known)))
+        return -1;
+    known->key = key.key;
+    known->process = process;
+    TABLE_ADD(analyzer->rank_processes, key, known);
+    if (TABLE_ADDED(known))
+        return 0;
+    free(known);
+    return -1;
+}
+
+struct process *process_of_rank(struct analyzer *analyzer, int rank, int world_size)
+{
+    struct rank_process key = {.key = {rank, world_size}}, *known;
+    TABLE_FIND(analyzer->rank_processes, &key.key, known);
+    return known ? known->process : NULL;
 }
 
 struct process *process_new(struct analyzer *analyzer, int index, const struct process_info *info)
@@ -47,7 +76,10 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
     process->info = *info;
     process->offset_ns = info->realtime_ns - info->monotonic_ns;
     process->host = host;
-    return process;
+    if (!add_rank_process(analyzer, process))
+        return process;
+    free(process);
+    return NULL;
 }
 
 static void thread_free(struct thread *thread)

@@ -6,6 +6,9 @@
 
 struct process *process_new(struct analyzer *analyzer, int index, const struct process_info *info);
 void process_free(struct process *process);
+/* The newest process that its launcher made this rank of a job of so many; NULL if there is none.
+ */
+struct process *process_of_rank(struct analyzer *analyzer, int rank, int world_size);
 
 /* The thread, made known if it is not. NULL with errno = ENOMEM. */
 struct thread *process_thread(struct process *process, uint32_t tid);

@@ -83,7 +83,7 @@ static void table_fill(struct member_table *table, const struct member_state *me
     table_free(table);
     table->row = calloc(count, sizeof *table->row);
     for (int i = 0; i < count && table->row; i++) {
-        int at = 0;
+        int at = same == same_member ? table->rows : 0; /* each is a row of its own */
         while (at < table->rows && !same(table->row[at].first, &member[i]))
             at++;
         table->rows += at == table->rows;

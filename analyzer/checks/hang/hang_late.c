@@ -2,6 +2,7 @@
 #include "analyzer/checks/hang/hang_late.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HOW_BYTES = 64 };
@@ -66,14 +67,23 @@ static enum missing_activity find_activity(const struct wait_graph *graph,
                                                               : MISSING_IS_ELSEWHERE;
 }
 
-/* The first one of a communicator stands for the rest. */
-static bool is_first(const struct wait_graph *graph, const struct wait_node *wait)
+static size_t place_of(const struct wait_node *wait)
 {
-    for (const struct wait_node *other = graph->waits; other; other = other->next)
-        if (other != wait && other->satisfiable && other->missing_count &&
-            other->comm == wait->comm && other->kind == wait->kind && other->number < wait->number)
-            return false;
-    return true;
+    return (size_t)wait->comm->order * WAIT_KINDS + wait->kind;
+}
+
+/* The first one of each kind on a communicator stands for the rest: their numbers, by place_of().
+ * NULL when memory is short. */
+static uint64_t *find_first_waits(const struct wait_graph *graph)
+{
+    size_t places = (size_t)graph->analyzer->comm_count * WAIT_KINDS;
+    uint64_t *first = malloc((places + 1) * sizeof *first);
+    for (size_t i = 0; first && i < places; i++)
+        first[i] = UINT64_MAX;
+    for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
+        if (wait->satisfiable && wait->missing_count && wait->number < first[place_of(wait)])
+            first[place_of(wait)] = wait->number;
+    return first;
 }
 
 /* It is reported anew each time the wait has doubled. */
@@ -91,6 +101,11 @@ static void report_working(struct analyzer *analyzer, const struct wait_graph *g
 
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
+    uint64_t *first = find_first_waits(graph);
+    if (!first) {
+        analyzer->failed = true;
+        return;
+    }
     for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
         if (!wait->satisfiable || !wait->missing_count ||
             graph->now_ns < wait->begin_ns + graph->patience_ns)
@@ -101,7 +116,7 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
             elsewhere = activity == MISSING_IS_ELSEWHERE;
             working |= activity == MISSING_IS_WORKING;
         }
-        if (elsewhere || !is_first(graph, wait))
+        if (elsewhere || wait->number > first[place_of(wait)])
             continue;
         if (working) {
             report_working(analyzer, graph, wait);
@@ -109,6 +124,7 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
             hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
         }
     }
+    free(first);
 }
 
 static const struct comm *comm_of(const struct analyzer *analyzer, const struct finding *finding)

@@ -38,14 +38,6 @@ struct act hang_call(const struct wait_node *wait)
     return (struct act){.did = DID_CALLED, .call = call_of_api(setups[wait->kind])};
 }
 
-static bool is_missing(const struct wait_node *wait, const struct member *member)
-{
-    for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].member == member)
-            return true;
-    return false;
-}
-
 const struct site *hang_issued_at(const struct wait_node *wait)
 {
     struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number)
@@ -75,10 +67,8 @@ static void place_waiting(struct draft *draft, struct finding_side *side,
 
 bool hang_is_behind(const struct wait_node *wait, const struct member *member)
 {
-    for (uint32_t i = 0; i < wait->behind_count; i++)
-        if (wait->behind[i]->pending->member == member && !wait->behind[i]->can_start)
-            return true;
-    return false;
+    const struct waiting_op *behind = wait_node_behind(wait, member->rank);
+    return behind && !behind->can_start;
 }
 
 bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
@@ -86,7 +76,7 @@ bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
 {
     if (!is_waiting(graph, member, wait, blocked))
         *blocked = NULL;
-    if (is_missing(wait, member) || hang_is_behind(wait, member))
+    if (wait_node_missing(wait, member->rank) || hang_is_behind(wait, member))
         return false;
     return wait->kind != WAIT_PEER ||
            member->rank == (wait->receives ? wait->receiver : wait->sender);

@@ -24,22 +24,31 @@ static bool has_behind(const struct wait_node *wait)
     return false;
 }
 
+/* A wait that may be the root of its component, with what is not found out twice: it takes as long
+ * as there are ranks. */
+struct root_candidate {
+    const struct wait_node *wait; /* NULL: none yet */
+    enum hang_kind kind;
+    bool has_behind;
+};
+
 /* Order of the waits of one component: the root is the least. A rank that ended explains every
  * other wait; so does one that left, or holds back its call. Then those that wait for nothing but
  * ranks that have not called it. Then the fewest missing: one rank that is elsewhere is the
  * likelier culprit than many, and who began to wait first can change from run to run where it is
  * the same fault. Then who began first. */
-static bool is_nearer_root(const struct wait_node *a, const struct wait_node *b)
+static bool is_nearer_root(const struct root_candidate *left, const struct root_candidate *right)
 {
-    enum hang_kind kind_a = hang_kind(a), kind_b = hang_kind(b);
+    const struct wait_node *a = left->wait, *b = right->wait;
+    enum hang_kind kind_a = left->kind, kind_b = right->kind;
     if ((kind_a == HANG_ENDED) != (kind_b == HANG_ENDED))
         return kind_a == HANG_ENDED;
     if ((kind_a == HANG_LEFT) != (kind_b == HANG_LEFT))
         return kind_a == HANG_LEFT;
     if ((kind_a == HANG_GROUP) != (kind_b == HANG_GROUP))
         return kind_a == HANG_GROUP;
-    if (has_behind(a) != has_behind(b))
-        return has_behind(b);
+    if (left->has_behind != right->has_behind)
+        return right->has_behind;
     if (a->comm == b->comm && a->kind == b->kind && a->number != b->number)
         return a->number < b->number;
     if (a->missing_count != b->missing_count)
@@ -78,18 +87,22 @@ static void report_root(struct analyzer *analyzer, const struct wait_graph *grap
 static void report_stuck(struct analyzer *analyzer, const struct wait_graph *graph,
                          enum certainty certainty)
 {
-    const struct wait_node **root = calloc((size_t)analyzer->processes + 1, sizeof(*root));
+    struct root_candidate *root = calloc((size_t)analyzer->processes + 1, sizeof *root);
     if (!root) {
         analyzer->failed = true;
         return;
     }
-    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
-        if (wait->component >= 0 &&
-            (!root[wait->component] || is_nearer_root(wait, root[wait->component])))
-            root[wait->component] = wait;
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
+        if (wait->component < 0)
+            continue;
+        const struct root_candidate candidate = {wait, hang_kind(wait), has_behind(wait)};
+        struct root_candidate *nearest = &root[wait->component];
+        if (!nearest->wait || is_nearer_root(&candidate, nearest))
+            *nearest = candidate;
+    }
     for (int i = 0; i < analyzer->processes; i++)
-        if (root[i])
-            report_root(analyzer, graph, root[i], certainty);
+        if (root[i].wait)
+            report_root(analyzer, graph, root[i].wait, certainty);
     free(root);
 }
 

@@ -128,6 +128,8 @@ static void layout_add_side(struct draft *draft, const struct comm *comm,
 static void layout_report(struct analyzer *analyzer, const struct comm *comm, struct layout *layout)
 {
     struct slot *slot = &comm->divergence->slot[0];
+    layout->reported = slot->passed;
+    layout->stale = false;
     int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
     bool swap = a >= 0 && b >= 0 &&
                 rankset_count(&slot_variant(slot, (uint32_t)b)->ranks) >
@@ -208,7 +210,9 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
         side = 0;
     bool is_next = side >= 0 && number == layout->number + layout->pieces[side];
     if (layout->finding && number == layout->number) {
-        layout_report(analyzer, comm, layout);
+        layout->stale = true;
+        if (divergence_is_due(comm, layout->reported))
+            layout_report(analyzer, comm, layout);
         return;
     }
     if (!is_next || layout->finding)
@@ -218,16 +222,19 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
     judge(analyzer, comm, layout, false);
 }
 
-/* Ranks that hang after their first buckets make no more calls that could prove it. */
-static void layout_on_finish(struct analyzer *analyzer, const struct event *event)
+/* Ranks that came since the finding was made last; and at the end those that hang after their first
+ * buckets, which make no more calls that could prove it. */
+static void layout_refresh(struct analyzer *analyzer, const struct event *event)
 {
-    (void)event;
     for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
         struct layout **kept =
             state_find(analyzer, &check_different_buckets, OWNER_COMM, comm->states);
         struct layout *layout = kept ? *kept : NULL;
-        if (layout && !layout->finding && comm->divergence &&
-            comm->divergence->number == layout->number)
+        if (!layout || !comm->divergence || comm->divergence->number != layout->number)
+            continue;
+        if (layout->stale)
+            layout_report(analyzer, comm, layout);
+        if (event->kind == EVENT_FINISH && !layout->finding)
             judge(analyzer, comm, layout, true);
     }
 }
@@ -272,7 +279,9 @@ const struct check check_different_buckets = {
     .fix_torch = "model = build_model(config)                  # the same code on every rank, no "
                  "branch on it\n"
                  "model = DDP(model, bucket_cap_mb=25)         # the same options on every rank\n",
-    .on = {[EVENT_OPERATION] = layout_on_operation, [EVENT_FINISH] = layout_on_finish},
+    .on = {[EVENT_OPERATION] = layout_on_operation,
+           [EVENT_WAITS] = layout_refresh,
+           [EVENT_FINISH] = layout_refresh},
     .state_bytes = {[OWNER_COMM] = sizeof(struct layout *)},
     .state_end = {[OWNER_COMM] = layout_end},
 };

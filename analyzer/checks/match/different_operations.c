@@ -210,6 +210,8 @@ static void match_report(struct analyzer *analyzer, struct comm *comm)
             analyzer->failed = true;
         return;
     }
+    divergence->reported = slot->passed;
+    divergence->stale = false;
     sort_variants(slot, order, slot->variants);
     const struct variant *most = slot_variant(slot, order[0]);
     unsigned fields = 0;
@@ -236,21 +238,25 @@ static void match_report(struct analyzer *analyzer, struct comm *comm)
     findings_report(analyzer, &draft, &divergence->finding);
 }
 
-static void match_follow(struct analyzer *analyzer, struct comm *comm, uint64_t number)
+static void match_follow(struct analyzer *analyzer, struct comm *comm, uint64_t number,
+                         const struct member *member)
 {
     struct divergence *divergence = comm->divergence;
     if (!divergence->finding || number < divergence->number ||
         number > divergence->number + LOOK_AHEAD)
         return;
-    if (divergence_follow(comm, number)) {
+    struct slot *slot = &divergence->slot[0];
+    uint32_t variants = slot->variants;
+    if (divergence_follow(comm, number, member)) {
         analyzer->failed = true;
         return;
     }
     if (number == divergence->number) {
-        match_report(analyzer, comm);
+        divergence->stale = true;
+        if (slot->variants != variants || divergence_is_due(comm, divergence->reported))
+            match_report(analyzer, comm);
         return;
     }
-    struct slot *slot = &divergence->slot[0];
     uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
     int before[FINDING_SIDES_MAX];
     if (!order) {
@@ -316,7 +322,16 @@ static void match_on_operation(struct analyzer *analyzer, const struct event *ev
         return;
     if (match->fresh && comm->divergence->finding)
         findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
-    match_follow(analyzer, comm, number);
+    match_follow(analyzer, comm, number, operation->member);
+}
+
+/* Ranks that came since the finding was made last. */
+static void match_refresh(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
+        if (comm->divergence && comm->divergence->stale)
+            match_report(analyzer, comm);
 }
 
 const struct check check_different_operations = {
@@ -367,5 +382,7 @@ const struct check check_different_operations = {
              "every rank */\n",
     .fix_torch =
         "dist.all_reduce(x)    # outside of any `if` that depends on the rank or on the data\n",
-    .on = {[EVENT_OPERATION] = match_on_operation},
+    .on = {[EVENT_OPERATION] = match_on_operation,
+           [EVENT_WAITS] = match_refresh,
+           [EVENT_FINISH] = match_refresh},
 };

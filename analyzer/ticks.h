@@ -1,0 +1,17 @@
+/* ticks.h: when the waits of the job are judged.
+ *
+ * On ticks, which say that time has passed on a host. Judging costs as much as the job has ranks, so
+ * where the records of many hosts come together it is done once for a round of their ticks: when all
+ * hosts have ticked, or one has for the second time. A host alone is judged at each of its ticks. */
+#ifndef DDPCHECK_TICKS_H
+#define DDPCHECK_TICKS_H
+
+#include "analyzer/engine.h"
+#include "analyzer/hang/waits.h"
+
+/* notice_tick, notice_known or notice_ending: all that happened on the host until then is known. */
+void ticks_feed(struct analyzer *analyzer, struct host *host, enum api api, uint64_t until_ns);
+/* Builds the graph of waits and gives it to the checks, unless nothing can have changed. */
+void ticks_judge(struct analyzer *analyzer, enum moment moment);
+
+#endif
