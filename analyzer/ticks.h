@@ -1,8 +1,9 @@
 /* ticks.h: when the waits of the job are judged.
  *
- * On ticks, which say that time has passed on a host. Judging costs as much as the job has ranks, so
- * where the records of many hosts come together it is done once for a round of their ticks: when all
- * hosts have ticked, or one has for the second time. A host alone is judged at each of its ticks. */
+ * On ticks, which say that time has passed on a host. Judging costs as much as the job has ranks,
+ * so where the records of many hosts come together it is done once for a round of their ticks: when
+ * all hosts have ticked, or one has for the second time. A host alone is judged at each of its
+ * ticks. */
 #ifndef DDPCHECK_TICKS_H
 #define DDPCHECK_TICKS_H
 

@@ -4,7 +4,7 @@
  *
  *     clean      every rank destroys its communicators and exits
  *     missing    a rank never makes the last call; the others wait for it until they are killed
- *     half       every second rank never makes it
+ *     half       half of the ranks never make it
  *     mismatch   a rank makes the last call with another count
  *     cycle      a rank makes the last two calls, one on each communicator, in the other order
  *
@@ -43,14 +43,14 @@ struct ranks_job {
     int first, count;
 };
 
-static bool ends(const struct ranks_job *job, const char *how)
+static bool job_ends(const struct ranks_job *job, const char *how)
 {
     return !strcmp(job->end, how);
 }
 
 static uint64_t comm_id(int comm, int rank)
 {
-    return comm == 0 ? 0x5ae7000000000000 : 0x5ae7100000000000 + (uint64_t)(rank / HOST_RANKS);
+    return comm == 0 ? 0x5ae7000000000000 : (uint64_t)(rank / HOST_RANKS + 1) * 0x9e3779b97f4a7c15;
 }
 
 static int comm_rank(int comm, int rank)
@@ -58,7 +58,7 @@ static int comm_rank(int comm, int rank)
     return comm == 0 ? rank : rank % HOST_RANKS;
 }
 
-static void put_record(struct ranks_job *job, int rank, struct record record)
+static void trace_record(struct ranks_job *job, int rank, struct record record)
 {
     struct error err = {{0}};
     record.time_ns = job->now_ns + (uint64_t)(rank % HOST_RANKS) * 1000;
@@ -68,23 +68,24 @@ static void put_record(struct ranks_job *job, int rank, struct record record)
 }
 
 /* A record of the rank's own thread. Returns its serial. */
-static uint64_t put_call(struct ranks_job *job, int rank, struct record record)
+static uint64_t trace_call(struct ranks_job *job, int rank, struct record record)
 {
     record.serial = ++job->rank[rank].serial;
     record.thread = (uint32_t)(100 + rank % HOST_RANKS);
-    put_record(job, rank, record);
+    trace_record(job, rank, record);
     return record.serial;
 }
 
-static void put_return(struct ranks_job *job, int rank, uint16_t api, uint64_t enter, uint64_t comm)
+static void trace_return(struct ranks_job *job, int rank, uint16_t api, uint64_t enter,
+                         uint64_t comm)
 {
     struct record record = {.api = api, .phase = RECORD_LEAVE};
     record.leave.enter = enter;
     record.leave.comm = comm;
-    put_call(job, rank, record);
+    trace_call(job, rank, record);
 }
 
-static void put_members(struct ranks_job *job, int rank)
+static void trace_members(struct ranks_job *job, int rank)
 {
     for (int comm = 0; comm < COMMS; comm++) {
         struct record record = {.api = API_notice_member};
@@ -94,11 +95,11 @@ static void put_members(struct ranks_job *job, int rank)
         record.comm.rank = comm_rank(comm, rank);
         record.comm.device = rank % HOST_RANKS;
         record.comm.gpu = 1 + (uint64_t)rank;
-        put_call(job, rank, record);
+        trace_call(job, rank, record);
     }
 }
 
-static void put_reduce(struct ranks_job *job, int rank, int comm, uint64_t count)
+static void trace_reduce(struct ranks_job *job, int rank, int comm, uint64_t count)
 {
     struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER, .stream = stream};
     record.op.comm = comm_id(comm, rank);
@@ -110,96 +111,97 @@ static void put_reduce(struct ranks_job *job, int rank, int comm, uint64_t count
     record.op.root = -1;
     record.op.rank = comm_rank(comm, rank);
     record.op.slot = (uint32_t)comm;
-    put_return(job, rank, API_ncclAllReduce, put_call(job, rank, record), record.op.comm);
+    trace_return(job, rank, API_ncclAllReduce, trace_call(job, rank, record), record.op.comm);
 }
 
-static void put_progress(struct ranks_job *job, int rank, int comm, uint64_t started, uint64_t done)
+static void trace_progress(struct ranks_job *job, int rank, int comm, uint64_t started,
+                           uint64_t done)
 {
     struct record record = {.api = API_notice_progress};
     record.progress.slot = (uint32_t)comm;
     record.progress.started = started;
     record.progress.done = done;
-    put_record(job, rank, record);
+    trace_record(job, rank, record);
 }
 
-static bool is_odd(const struct ranks_job *job, int rank)
+static bool is_odd_rank(const struct ranks_job *job, int rank)
 {
-    return ends(job, "half") ? rank % 2 : rank == job->odd;
+    return job_ends(job, "half") ? rank >= job->ranks / 2 : rank == job->odd;
 }
 
-static void put_step(struct ranks_job *job, int rank, int step)
+static void trace_step(struct ranks_job *job, int rank, int step)
 {
-    bool goes_wrong = is_odd(job, rank) && step == STEPS - 1;
-    int first = goes_wrong && ends(job, "cycle") ? 0 : 1;
-    put_reduce(job, rank, first, 4096);
-    if (goes_wrong && (ends(job, "missing") || ends(job, "half")))
+    bool goes_wrong = is_odd_rank(job, rank) && step == STEPS - 1;
+    int first = goes_wrong && job_ends(job, "cycle") ? 0 : 1;
+    trace_reduce(job, rank, first, 4096);
+    if (goes_wrong && (job_ends(job, "missing") || job_ends(job, "half")))
         return;
-    put_reduce(job, rank, !first, goes_wrong && ends(job, "mismatch") ? 4097 : 4096);
+    trace_reduce(job, rank, !first, goes_wrong && job_ends(job, "mismatch") ? 4097 : 4096);
 }
 
 /* How far the stream came: both operations of a step are on one. */
-static void put_all_progress(struct ranks_job *job, int rank)
+static void trace_all_progress(struct ranks_job *job, int rank)
 {
-    bool in_cycle = ends(job, "cycle") && rank / HOST_RANKS == job->odd / HOST_RANKS;
-    bool queues_own = in_cycle && is_odd(job, rank), queues_all = in_cycle && !queues_own;
+    bool in_cycle = job_ends(job, "cycle") && rank / HOST_RANKS == job->odd / HOST_RANKS;
+    bool queues_own = in_cycle && is_odd_rank(job, rank), queues_all = in_cycle && !queues_own;
     uint64_t issued = job->rank[rank].operations[0];
-    put_progress(job, rank, 0, issued - queues_all, ends(job, "clean") ? STEPS : STEPS - 1);
-    put_progress(job, rank, 1, STEPS - queues_own, STEPS - in_cycle);
+    trace_progress(job, rank, 0, issued - queues_all, job_ends(job, "clean") ? STEPS : STEPS - 1);
+    trace_progress(job, rank, 1, STEPS - queues_own, STEPS - in_cycle);
 }
 
 /* All that made the last call wait for their streams. */
-static void put_wait(struct ranks_job *job, int rank)
+static void trace_wait(struct ranks_job *job, int rank)
 {
     struct record wait = {
         .api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .stream = stream};
-    uint64_t enter = job->rank[rank].operations[0] == STEPS ? put_call(job, rank, wait) : 0;
-    put_all_progress(job, rank);
-    if (ends(job, "clean"))
-        put_return(job, rank, wait.api, enter, 0);
+    uint64_t enter = job->rank[rank].operations[0] == STEPS ? trace_call(job, rank, wait) : 0;
+    trace_all_progress(job, rank);
+    if (job_ends(job, "clean"))
+        trace_return(job, rank, wait.api, enter, 0);
 }
 
-static void put_end(struct ranks_job *job, int rank)
+static void trace_rank_end(struct ranks_job *job, int rank)
 {
-    bool is_clean = ends(job, "clean");
+    bool is_clean = job_ends(job, "clean");
     for (int comm = 0; is_clean && comm < COMMS; comm++) {
         struct record record = {.api = API_ncclCommDestroy, .phase = RECORD_ENTER};
         record.comm.comm = comm_id(comm, rank);
         record.comm.rank = comm_rank(comm, rank);
         record.comm.nranks = comm == 0 ? job->ranks : HOST_RANKS;
-        put_return(job, rank, record.api, put_call(job, rank, record), record.comm.comm);
+        trace_return(job, rank, record.api, trace_call(job, rank, record), record.comm.comm);
     }
     struct record end = {.api = API_notice_end};
     end.end.how = is_clean ? END_EXIT : END_SIGNAL;
     end.end.value = is_clean ? 0 : TERMINATED;
-    put_record(job, rank, end);
+    trace_record(job, rank, end);
 }
 
-static void put_tick(struct ranks_job *job, int rank)
+static void trace_tick(struct ranks_job *job, int rank)
 {
     if (rank % HOST_RANKS == 0)
-        put_record(job, rank, (struct record){.api = API_notice_tick});
+        trace_record(job, rank, (struct record){.api = API_notice_tick});
 }
 
 /* What a rank records in a moment of the job. Returns false after the last. */
-static bool put_moment(struct ranks_job *job, int rank, int moment)
+static bool trace_moment(struct ranks_job *job, int rank, int moment)
 {
-    int ticks = ends(job, "clean") ? 2 : WAIT_TICKS;
+    int ticks = job_ends(job, "clean") ? 2 : WAIT_TICKS;
     job->now_ns = start_ns + (uint64_t)moment * second_ns / 4 +
                   (uint64_t)((int64_t)rank / HOST_RANKS * MIX % job->ranks) * 1000;
     if (moment == 0)
-        put_members(job, rank);
+        trace_members(job, rank);
     else if (moment <= STEPS)
-        put_step(job, rank, moment - 1);
+        trace_step(job, rank, moment - 1);
     else if (moment == STEPS + 1)
-        put_wait(job, rank);
+        trace_wait(job, rank);
     else if (moment < STEPS + 2 + ticks)
-        put_tick(job, rank);
+        trace_tick(job, rank);
     else if (moment == STEPS + 2 + ticks)
-        put_end(job, rank);
+        trace_rank_end(job, rank);
     return moment < STEPS + 2 + ticks;
 }
 
-static void put_process(struct ranks_job *job, int rank)
+static void trace_rank_process(struct ranks_job *job, int rank)
 {
     struct error err = {{0}};
     struct process_info info = bench_process(rank);
@@ -224,11 +226,11 @@ static void write_database(struct ranks_job *job, const char *path)
     if (!job->judge)
         bench_die("%s", err.text);
     for (int i = 0; i < job->count; i++)
-        put_process(job, job->first + i);
+        trace_rank_process(job, job->first + i);
     bool more = true;
     for (int moment = 0; more; moment++)
         for (int i = 0; i < job->count; i++)
-            more = put_moment(job, job->first + (int)((int64_t)i * MIX % job->count), moment);
+            more = trace_moment(job, job->first + (int)((int64_t)i * MIX % job->count), moment);
     bench_check(job->judge->end(job->judge->context, job->store, &err), &err);
     bench_check(store_meta(job->store, "ended", "1", &err), &err);
     bench_check(store_commit(job->store, &err), &err);
@@ -240,8 +242,8 @@ int main(int argc, char **argv)
 {
     struct ranks_job job = {.end = argc > 2 ? argv[2] : "", .ranks = argc > 3 ? atoi(argv[3]) : 0};
     bool by_host = argc == 5 && !strcmp(argv[4], "hosts");
-    bool is_known = ends(&job, "clean") || ends(&job, "missing") || ends(&job, "half") ||
-                    ends(&job, "mismatch") || ends(&job, "cycle");
+    bool is_known = job_ends(&job, "clean") || job_ends(&job, "missing") ||
+                    job_ends(&job, "half") || job_ends(&job, "mismatch") || job_ends(&job, "cycle");
     if (argc < 4 || argc > 4 + by_host || !is_known || job.ranks < HOST_RANKS ||
         job.ranks > RANKS_MAX || job.ranks % HOST_RANKS)
         bench_die("rank_traces DIRECTORY clean|missing|half|mismatch|cycle RANKS [hosts]; ranks: a "

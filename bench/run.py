@@ -1,7 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
     run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, times, hashing, tui, tui-live, kineto,
-                        log, flight-recorder
+                        log, flight-recorder, ranks
                         (default: all)
 
 Prints a table, and writes it to BUILD/bench.txt. Nothing here fails for being slow."""
@@ -23,6 +23,8 @@ import tempfile
 import termios
 import threading
 import time
+
+import ranks
 
 TRAINING_RUNS = 5
 TIMES_RUNS = 5
@@ -510,9 +512,15 @@ def flight_recorder(bench):
                   % (theirs[1] / (first[1] + second[1]), theirs[2] / max(first[2], second[2])))
 
 
+def rank_growth(bench):
+    bench.show("Reports of jobs of ever more ranks, 8 to a host (ranks.py)")
+    if not bench.missing("bench/bench_rank_traces"):
+        ranks.growth(bench.build, bench.show)
+
+
 PARTS = {"calls": calls, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "times": times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
-         "kineto": kineto, "log": log, "flight-recorder": flight_recorder}
+         "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
 
 
 def main():

@@ -15,7 +15,7 @@ void divergence_free(struct divergence *divergence)
 }
 
 /* Takes over the window's slot of the number. */
-static int take_slot(struct comm *comm, uint64_t number)
+static int divergence_take(struct comm *comm, uint64_t number)
 {
     struct slot *slot = window_slot(comm, number);
     return slot && slot->variants
@@ -33,7 +33,7 @@ int divergence_follow(struct comm *comm, uint64_t number, const struct member *m
     /* The ranks are copied only where a variant is new: a copy for each rank would cost as much as
      * the square of their number. */
     if (!slot || slot->variants < 2 || slot->variants != kept->variants)
-        return take_slot(comm, number);
+        return divergence_take(comm, number);
     int variant = slot_variant_of(slot, member->rank);
     kept->passed = slot->passed;
     return variant < 0 ? 0
@@ -52,7 +52,7 @@ int divergence_begin(struct comm *comm, uint64_t number)
     comm->divergence->number = number;
     comm->divergence->finding = finding;
     for (uint64_t i = 0; i <= LOOK_AHEAD; i++)
-        if (take_slot(comm, number + i))
+        if (divergence_take(comm, number + i))
             return -1;
     return 0;
 }

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "lib/base/name_ranges.h"
+#include "lib/base/text.h"
 #include "lib/trace/trace.h"
 
 static int fail_sources_memory(struct error *err)
@@ -59,23 +61,30 @@ static bool is_collecting(const char *database)
     return collecting;
 }
 
-/* Appends ", name" unless it is there, or not known. Returns 0 or -1. */
-static int add_host(char **hosts, const char *host)
+static char *join_host_names(const char *const *name, int count)
 {
-    char *more;
-    size_t bytes = strlen(host);
-    if (!bytes)
-        return 0;
-    for (const char *at = *hosts; (at = strstr(at, host)); at += bytes) {
-        bool begins = at == *hosts || at[-1] == ' ';
-        if (begins && (!at[bytes] || at[bytes] == ','))
-            return 0;
-    }
-    if (asprintf(&more, "%s%s%s", *hosts, **hosts ? ", " : "", host) < 0)
+    struct text text = {0};
+    text_add(&text, "%s", "");
+    for (int i = 0; i < count; i++)
+        text_add(&text, "%s%s", i ? ", " : "", name[i]);
+    return text_take(&text);
+}
+
+/* The hosts of its processes; a source may not know them. Returns 0 or -1. */
+static int list_hosts(struct report_source *source, const struct trace *trace)
+{
+    const char **host = calloc((size_t)source->processes + 1, sizeof *host);
+    int hosts = 0;
+    if (!host)
         return -1;
-    free(*hosts);
-    *hosts = more;
-    return 0;
+    for (int i = 0; i < source->processes; i++)
+        if (*trace_process(trace, i)->host)
+            host[hosts++] = trace_process(trace, i)->host;
+    hosts = names_sort(host, hosts);
+    source->hosts = join_host_names(host, hosts);
+    source->host_ranges = name_ranges(host, hosts);
+    free(host);
+    return source->hosts && source->host_ranges ? 0 : -1;
 }
 
 static int inspect(struct report_source *source, struct error *err)
@@ -89,10 +98,7 @@ static int inspect(struct report_source *source, struct error *err)
     source->events = trace_event_count(trace);
     source->processes = trace_process_count(trace);
     source->unrecorded = trace_unrecorded(trace);
-    int result = (source->hosts = strdup("")) ? 0 : fail_sources_memory(err);
-    for (int i = 0; i < source->processes && !result; i++)
-        if (add_host(&source->hosts, trace_process(trace, i)->host))
-            result = fail_sources_memory(err);
+    int result = list_hosts(source, trace) ? fail_sources_memory(err) : 0;
     trace_close(trace);
     return result;
 }
@@ -158,6 +164,7 @@ void sources_free(struct report_source *sources, int count)
     for (int i = 0; i < count; i++) {
         free(sources[i].path);
         free(sources[i].hosts);
+        free(sources[i].host_ranges);
     }
     free(sources);
 }

@@ -7,9 +7,12 @@
 
 #include "lib/base/error.h"
 
+enum { SOURCES_NAMED_MAX = 4 }; /* more databases are listed as ranges of names */
+
 struct report_source {
     char *path;
-    char *hosts; /* of its processes: "a, b" */
+    char *hosts;       /* of its processes: "n1, n2, n3" */
+    char *host_ranges; /* likewise: "n[1-3]" */
     int processes;
     int unrecorded; /* processes that its collector could not record */
     uint64_t events;

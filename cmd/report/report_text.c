@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/base/moment.h"
+#include "lib/base/name_ranges.h"
 #include "cmd/report/report_faults.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
@@ -81,13 +82,27 @@ static void print_verdict(struct report *report, struct page *page, bool verbose
         page_words(page, STYLE_GOOD, "No finding");
 }
 
+static void print_paths(const struct report *report, struct page *page)
+{
+    const char **path = calloc((size_t)report->sources + 1, sizeof *path);
+    bool has_many = report->sources > SOURCES_NAMED_MAX;
+    for (int i = 0; path && i < report->sources; i++)
+        path[i] = report->source[i].path;
+    char *ranges = path && has_many ? name_ranges(path, names_sort(path, report->sources)) : NULL;
+    if (ranges)
+        page_format(page, STYLE_PLAIN, " in %s", ranges);
+    for (int i = 0; i < report->sources && !has_many; i++)
+        page_format(page, STYLE_PLAIN, "%s%s", i ? ", " : " in ", report->source[i].path);
+    free(ranges);
+    free(path);
+}
+
 static void print_head_text(struct report *report, struct page *page, bool verbose)
 {
     char watched[2 * TIME_BYTES];
     page->indent = 0;
     print_verdict(report, page, verbose);
-    for (int i = 0; i < report->sources; i++)
-        page_format(page, STYLE_PLAIN, "%s%s", i ? ", " : " in ", report->source[i].path);
+    print_paths(report, page);
     page_text(page, STYLE_PLAIN, ".");
     page_line(page);
     if (report->events == 0 && report->damage.text[0]) {

@@ -1,8 +1,10 @@
 /* report_trace_text.c: prints what a report does not show, and what its trace is worth. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "cmd/report/not_checked.h"
 #include "lib/base/moment.h"
+#include "lib/base/name_ranges.h"
 #include "cmd/report/report_print.h"
 
 enum { RANKS_BYTES = 256 };
@@ -88,29 +90,100 @@ static void print_not_checked_text(const struct report *report, struct page *pag
     page_gap(page);
 }
 
-static void print_source(const struct report_source *source, bool damaged, struct page *page)
+enum source_state {
+    SOURCE_COMPLETE,
+    SOURCE_DAMAGED,
+    SOURCE_WRITTEN,
+    SOURCE_STOPPED,
+    SOURCE_STATES
+};
+
+static enum source_state state_of(const struct report *report, const struct report_source *source)
+{
+    if (source->complete)
+        return SOURCE_COMPLETE;
+    if (report->damage.text[0])
+        return SOURCE_DAMAGED;
+    return source->collecting ? SOURCE_WRITTEN : SOURCE_STOPPED;
+}
+
+static void print_source_state(enum source_state state, struct page *page)
+{
+    static const struct {
+        enum style style;
+        const char *words;
+    } states[] = {
+        [SOURCE_COMPLETE] = {STYLE_PLAIN, " complete"},
+        [SOURCE_DAMAGED] = {STYLE_WARNING, " damaged"},
+        [SOURCE_WRITTEN] = {STYLE_STRONG, " still being written"},
+        [SOURCE_STOPPED] =
+            {STYLE_WARNING,
+             " without its end: the collector was stopped; 'ddpcheck collect' on that "
+             "directory, on that host, stores what the job's processes recorded since"},
+    };
+    page_words(page, states[state].style, states[state].words);
+    page_line(page);
+}
+
+static void print_source(const struct report *report, const struct report_source *source,
+                         struct page *page)
 {
     page->indent = 4;
     page_column(page, 2);
     page_format(page, STYLE_PLAIN, "%s: %d %s%s%s, %" PRIu64 " events,", source->path,
                 source->processes, plural(source->processes, "process", "processes"),
-                *source->hosts ? " on " : "", source->hosts, source->events);
-    if (source->unrecorded)
-        page_format(page, STYLE_WARNING,
-                    " without %d %s that could not be recorded, for lack of file descriptors "
-                    "(ulimit -n), memory or space",
-                    source->unrecorded, plural(source->unrecorded, "process", "processes"));
-    else if (source->complete)
-        page_words(page, STYLE_PLAIN, " complete");
-    else if (damaged)
-        page_words(page, STYLE_WARNING, " damaged");
-    else if (source->collecting)
-        page_words(page, STYLE_STRONG, " still being written");
-    else
-        page_words(page, STYLE_WARNING,
-                   " without its end: the collector was stopped; 'ddpcheck collect' on that "
-                   "directory, on that host, stores what the job's processes recorded since");
+                *source->hosts ? " on " : "", source->host_ranges, source->events);
+    if (!source->unrecorded) {
+        print_source_state(state_of(report, source), page);
+        return;
+    }
+    page_format(page, STYLE_WARNING,
+                " without %d %s that could not be recorded, for lack of file descriptors "
+                "(ulimit -n), memory or space",
+                source->unrecorded, plural(source->unrecorded, "process", "processes"));
     page_line(page);
+}
+
+static bool is_of_state(const struct report *report, const struct report_source *source,
+                        enum source_state state)
+{
+    return !source->unrecorded && state_of(report, source) == state;
+}
+
+/* One line for all databases of which there is nothing else to say. */
+static void print_sources_of_state(const struct report *report, enum source_state state,
+                                   struct page *page)
+{
+    const char **name = calloc((size_t)report->sources + 1, sizeof *name);
+    int count = 0, processes = 0;
+    uint64_t events = 0;
+    for (int i = 0; name && i < report->sources; i++)
+        if (is_of_state(report, &report->source[i], state)) {
+            name[count++] = report->source[i].path;
+            processes += report->source[i].processes;
+            events += report->source[i].events;
+        }
+    char *names = count ? name_ranges(name, names_sort(name, count)) : NULL;
+    if (names) {
+        page->indent = 4;
+        page_column(page, 2);
+        page_format(page, STYLE_PLAIN, "%s: %d %s, %d %s, %" PRIu64 " events,%s", names, count,
+                    plural(count, "database", "databases"), processes,
+                    plural(processes, "process", "processes"), events, count > 1 ? " each" : "");
+        print_source_state(state, page);
+    }
+    free(names);
+    free(name);
+}
+
+static void print_sources(const struct report *report, struct page *page)
+{
+    bool has_many = report->sources > SOURCES_NAMED_MAX;
+    for (int state = 0; has_many && state < SOURCE_STATES; state++)
+        print_sources_of_state(report, (enum source_state)state, page);
+    for (int i = 0; i < report->sources; i++)
+        if (!has_many || report->source[i].unrecorded)
+            print_source(report, &report->source[i], page);
 }
 
 static void print_lost(const struct report *report, struct page *page)
@@ -152,8 +225,7 @@ void report_print_trace(const struct report *report, struct page *page)
     page->indent = 0;
     page_words(page, STYLE_STRONG, "The trace");
     page_line(page);
-    for (int i = 0; i < report->sources; i++)
-        print_source(&report->source[i], report->damage.text[0], page);
+    print_sources(report, page);
     if (report->lost_total)
         print_lost(report, page);
     if (report->dropped)

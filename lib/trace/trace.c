@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "lib/base/descriptors.h"
+#include "lib/trace/merge.h"
 #include "lib/trace/symbols.h"
+#include "lib/trace/trace_missing.h"
 #include "lib/trace/trace_source.h"
 
 enum { STRING_BUCKETS = 1024, FILES_OF_DATABASE = 3 /* with its log and the index of that */ };
@@ -32,6 +34,9 @@ struct trace_text {
 struct trace {
     struct trace_source *sources;
     int source_count;
+    struct merge heads; /* the next record of each source that has one */
+    int asked;          /* sources from here on may have more: all at first, and after a refresh */
+    int emptied;        /* likewise the one whose record was handed out last; -1 none */
     struct trace_process **processes; /* pointers, so that handed-out infos stay where they are */
     int process_count;
     int adding; /* the source whose processes are being read */
@@ -82,63 +87,6 @@ static int is_database(const struct dirent *entry)
     return length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0;
 }
 
-static int is_recording(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-static int is_rings(const struct dirent *entry)
-{
-    return strncmp(entry->d_name, "rings", strlen("rings")) == 0;
-}
-
-/* The directory that the file `name` names holds a ring file. */
-static bool has_recordings(const char *directory, const char *name)
-{
-    char path[PATH_MAX], rings[PATH_MAX];
-    struct dirent **entries;
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "re");
-    bool is_read = file && fgets(rings, sizeof rings, file);
-    if (file)
-        fclose(file);
-    if (!is_read)
-        return false;
-    rings[strcspn(rings, "\n")] = 0;
-    int count = scandir(rings, &entries, is_recording, NULL);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    if (count >= 0)
-        free(entries);
-    return count > 0;
-}
-
-static int no_database(const char *directory, struct error *err)
-{
-    struct dirent **entries;
-    bool waiting = false;
-    int count = scandir(directory, &entries, is_rings, NULL);
-    for (int i = 0; i < count; i++) {
-        waiting = waiting || has_recordings(directory, entries[i]->d_name);
-        free(entries[i]);
-    }
-    if (count >= 0)
-        free(entries);
-    if (waiting)
-        return error_set(err,
-                         "no trace database (*.db) in %s, but recordings are waiting: store them "
-                         "with 'ddpcheck collect %s'",
-                         directory, directory);
-    if (count > 0)
-        return error_set(err,
-                         "the last run recorded into %s " TRACE_NO_NCCL_CALL
-                         "; to find out why: 'ddpcheck doctor -- PROGRAM'",
-                         directory);
-    return error_set(
-        err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
-        directory, directory);
-}
-
 int trace_find_database(const char *directory, struct error *err)
 {
     struct dirent **entries;
@@ -147,7 +95,7 @@ int trace_find_database(const char *directory, struct error *err)
         free(entries[i]);
     if (count >= 0)
         free(entries);
-    return count > 0 ? 0 : no_database(directory, err);
+    return count > 0 ? 0 : trace_missing(directory, err);
 }
 
 static int add_directory(struct trace *trace, const char *path, struct error *err)
@@ -156,7 +104,7 @@ static int add_directory(struct trace *trace, const char *path, struct error *er
     int count = scandir(path, &entries, is_database, alphasort);
     if (count < 0)
         return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
-    int result = count ? 0 : no_database(path, err);
+    int result = count ? 0 : trace_missing(path, err);
     for (int i = 0; i < count; i++) {
         char file[PATH_MAX];
         if (result == 0 &&
@@ -183,6 +131,11 @@ int trace_open(struct trace **result, const char *const *paths, int count, struc
         if ((is_directory ? add_directory : add_source)(trace, paths[i], err) < 0)
             goto out;
     }
+    trace->emptied = -1;
+    if (merge_reserve(&trace->heads, trace->source_count)) {
+        error_set(err, "can't open the trace: out of memory");
+        goto out;
+    }
     if (trace_refresh(trace, err) < 0)
         goto out;
     *result = trace;
@@ -206,6 +159,7 @@ void trace_close(struct trace *trace)
             free(text);
         }
     symbols_free(trace->symbols);
+    free(trace->heads.head);
     free(trace->sources);
     free(trace->processes);
     free(trace);
@@ -224,6 +178,7 @@ const struct process_info *trace_process(const struct trace *trace, int process)
 int trace_refresh(struct trace *trace, struct error *err)
 {
     int before = trace->process_count;
+    trace->asked = 0;
     for (int i = 0; i < trace->source_count; i++) {
         trace->adding = i;
         /* Events first, so that the processes of all events seen are among those read after. */
@@ -240,26 +195,37 @@ static uint64_t head_time(const struct trace *trace, const struct trace_source *
     return source->head.time_ns + info->realtime_ns - info->monotonic_ns;
 }
 
+/* Puts the next record of a source, if there is one, among those that wait for their turn. Returns
+ * 0, or -1 with err. */
+static int fetch_head(struct trace *trace, int number, struct error *err)
+{
+    struct trace_source *source = &trace->sources[number];
+    if (trace->emptied == number)
+        trace->emptied = -1;
+    if (source->has_head)
+        return 0;
+    int got = source_fetch(source, err);
+    source->has_head = got > 0;
+    if (got > 0)
+        merge_push(&trace->heads, (struct merge_head){head_time(trace, source), number});
+    return got < 0 ? -1 : 0;
+}
+
 int trace_next(struct trace *trace, int *process, struct record *record, struct error *err)
 {
-    struct trace_source *earliest = NULL;
-    for (int i = 0; i < trace->source_count; i++) {
-        struct trace_source *source = &trace->sources[i];
-        if (!source->has_head) {
-            int got = source_fetch(source, err);
-            if (got < 0)
-                return -1;
-            source->has_head = got;
-        }
-        if (source->has_head &&
-            (!earliest || head_time(trace, source) < head_time(trace, earliest)))
-            earliest = source;
-    }
-    if (!earliest)
+    while (trace->asked < trace->source_count)
+        if (fetch_head(trace, trace->asked++, err) < 0)
+            return -1;
+    if (trace->emptied >= 0 && fetch_head(trace, trace->emptied, err) < 0)
+        return -1;
+    if (!trace->heads.count)
         return 0;
-    earliest->has_head = false;
-    *process = earliest->processes[earliest->head_process];
-    *record = earliest->head;
+    int number = merge_pop(&trace->heads).source;
+    struct trace_source *source = &trace->sources[number];
+    source->has_head = false;
+    *process = source->processes[source->head_process];
+    *record = source->head;
+    trace->emptied = number;
     return 1;
 }
 

@@ -1,5 +1,7 @@
-"""A job of more hosts than a process usually may have files open: all databases are read, or the reason is said."""
+"""A job of more hosts than a process usually may have files open: all databases are read, or the reason is said. And one of
+more ranks than anyone lists by hand: each is counted."""
 
+import json
 import os
 import re
 import resource
@@ -9,6 +11,7 @@ import unittest
 from tool import Tool, main
 
 DATABASES, FEW = 1100, 256
+RANKS = 10240
 
 
 class Many(unittest.TestCase):
@@ -41,6 +44,24 @@ class Many(unittest.TestCase):
         status, _, err = self.report(FEW, FEW)
         self.assertEqual(status, 2)
         self.assertIn("raise the limit (ulimit -n", err)
+
+    def test_names_are_in_one_line(self):
+        done = subprocess.run([self.tool.program, "report", "many"], cwd=self.tool.folder, capture_output=True, text=True)
+        self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+        self.assertEqual(done.stdout.splitlines()[0].split(" in ")[1], "many/node-[0000-%d].db." % (DATABASES - 1))
+        self.assertIn("many/node-[0000-%d].db: %d databases," % (DATABASES - 1, DATABASES), done.stdout)
+        self.assertEqual(done.stdout.count(".db"), 2, done.stdout)
+
+    def test_all_missing_ranks_are_named(self):
+        make = os.path.join(main.build, "bench", "bench_rank_traces")
+        os.mkdir(self.tool.path("half"))
+        subprocess.run([make, self.tool.path("half"), "half", str(RANKS)], check=True)
+        done = subprocess.run([self.tool.program, "report", "--json", "half"], cwd=self.tool.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        findings = [line for line in map(json.loads, done.stdout.splitlines()) if line["schema"] == "ddpcheck.finding/1"]
+        self.assertEqual([finding["code"] for finding in findings], ["DC201"])
+        ranks = [side["ranks"] for side in findings[0]["sides"]]
+        self.assertEqual(ranks, ["0-%d" % (RANKS // 2 - 1), "%d-%d" % (RANKS // 2, RANKS - 1)])
 
 
 if __name__ == "__main__":

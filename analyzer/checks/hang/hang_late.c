@@ -67,13 +67,13 @@ static enum missing_activity find_activity(const struct wait_graph *graph,
                                                               : MISSING_IS_ELSEWHERE;
 }
 
-static size_t place_of(const struct wait_node *wait)
+static size_t first_wait_place(const struct wait_node *wait)
 {
     return (size_t)wait->comm->order * WAIT_KINDS + wait->kind;
 }
 
-/* The first one of each kind on a communicator stands for the rest: their numbers, by place_of().
- * NULL when memory is short. */
+/* The first one of each kind on a communicator stands for the rest: their numbers, by
+ * first_wait_place(). NULL when memory is short. */
 static uint64_t *find_first_waits(const struct wait_graph *graph)
 {
     size_t places = (size_t)graph->analyzer->comm_count * WAIT_KINDS;
@@ -81,8 +81,9 @@ static uint64_t *find_first_waits(const struct wait_graph *graph)
     for (size_t i = 0; first && i < places; i++)
         first[i] = UINT64_MAX;
     for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
-        if (wait->satisfiable && wait->missing_count && wait->number < first[place_of(wait)])
-            first[place_of(wait)] = wait->number;
+        if (wait->satisfiable && wait->missing_count &&
+            wait->number < first[first_wait_place(wait)])
+            first[first_wait_place(wait)] = wait->number;
     return first;
 }
 
@@ -116,7 +117,7 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
             elsewhere = activity == MISSING_IS_ELSEWHERE;
             working |= activity == MISSING_IS_WORKING;
         }
-        if (elsewhere || wait->number > first[place_of(wait)])
+        if (elsewhere || wait->number > first[first_wait_place(wait)])
             continue;
         if (working) {
             report_working(analyzer, graph, wait);
