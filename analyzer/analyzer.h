@@ -88,6 +88,37 @@ void analyzer_visit_findings(struct analyzer *analyzer,
                              void (*visit)(void *context, const struct finding *finding),
                              void *context);
 
+/* Where the iterations of a rank went: means, in seconds. What is at once two of these is the first
+ * of compute, waiting for other ranks, transfer, queued (issued, and not begun). */
+struct speed_view {
+    int shown_rank;
+    const char *host;       /* "" not known */
+    uint64_t iterations;    /* the last ones, of which this is */
+    double median_s, p99_s; /* length of an iteration */
+    double compute_s, wait_s, transfer_s, queued_s, idle_s;
+    bool has_compute; /* kernels were recorded; else compute is in queued and idle */
+};
+/* Calls `visit` for each rank whose operations had times, by rank. Strings are valid during the
+ * call. Returns 0 or -1 with errno = ENOMEM. */
+int analyzer_visit_speed(struct analyzer *analyzer,
+                         void (*visit)(void *context, const struct speed_view *view),
+                         void *context);
+
+/* Operations of one kind and size on communicators of one size. */
+struct speed_class_view {
+    unsigned api;
+    uint64_t nranks, bytes; /* bytes: of a member's call, rounded down to a quarter of a power of
+                               two; 0 not known */
+    uint64_t count, comms;
+    double mean_s;          /* of the transfer: from when the last rank has come */
+    double least_s, most_s; /* of the communicators' means */
+    double algorithm, bus;  /* bytes a second, as nccl-tests defines them (doc/PERFORMANCE.md) */
+};
+/* Calls `visit` for each, those that took most time first. Returns 0 or -1 with errno = ENOMEM. */
+int analyzer_visit_speed_classes(struct analyzer *analyzer,
+                                 void (*visit)(void *context, const struct speed_class_view *view),
+                                 void *context);
+
 /* Records skipped because they made no sense. */
 uint64_t analyzer_skipped(const struct analyzer *analyzer);
 

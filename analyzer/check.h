@@ -50,6 +50,7 @@ enum event_kind {
     EVENT_COMM_STATE, /* ncclCommGetAsyncError said another than before [thread, record] */
     EVENT_LOST,       /* more records were lost [process] */
     EVENT_WAITS,      /* on ticks and at the end [graph] */
+    EVENT_SLOWDOWN,   /* something slows the job down, or goes on to (speed.h) [slowdown] */
     EVENT_FINISH,     /* the trace ends here */
     EVENT_KINDS
 };

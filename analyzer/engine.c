@@ -23,6 +23,7 @@
 #include "analyzer/hazard/hazards.h"
 #include "analyzer/hazard/unwritten.h"
 #include "analyzer/hang/waits.h"
+#include "analyzer/speed/speed.h"
 #include "lib/trace/names.h"
 
 enum { PROCESSES_MAX = 1 << 20 };
@@ -84,6 +85,7 @@ void analyzer_free(struct analyzer *analyzer)
         comm_free(comm);
     }
     channels_free(analyzer);
+    speed_free(analyzer->speed);
     states_free(analyzer, OWNER_JOB, &analyzer->states);
     findings_free(analyzer);
     for (int i = 0; i < analyzer->processes; i++)
@@ -386,9 +388,14 @@ static void feed_notice(struct analyzer *analyzer, struct process *process,
     case API_notice_said:
         handle_record(analyzer, EVENT_SAID, process, NULL, record);
         break;
+    case API_notice_activity:
+        speed_activity(analyzer, process, record);
+        break;
     case API_notice_tick:
     case API_notice_known:
         ticks_feed(analyzer, process->host, record->api, record_realtime(process, record));
+        if (record->api == API_notice_tick)
+            speed_judge(analyzer, false);
         break;
     case API_notice_ending:
         analyzer->ending_ns = record_realtime(process, record);
@@ -484,6 +491,7 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         process->last_ns = record_realtime(process, record);
     if (process->now < record->serial)
         process->now = record->serial;
+    process->now_ns = record_realtime(process, record);
     if (class == CLASS_NOTICE) {
         feed_notice(analyzer, process, record);
         return;
@@ -517,6 +525,16 @@ static int result_of(const struct analyzer *analyzer)
     return -1;
 }
 
+/* What the record showed to be done. */
+static void hand_on_passed(struct analyzer *analyzer, struct process *process)
+{
+    for (uint32_t i = 0; i < process->passed_count; i++)
+        speed_passed(analyzer, &process->passed[i]);
+    process->passed_count = 0;
+    analyzer->failed |= process->passed_short;
+    process->passed_short = false;
+}
+
 int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record)
 {
     analyzer->failed = false;
@@ -524,6 +542,8 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
         analyzer->skipped++;
     else
         feed(analyzer, analyzer->process[process], record);
+    if (process >= 0 && process < analyzer->processes && analyzer->process[process])
+        hand_on_passed(analyzer, analyzer->process[process]);
     return result_of(analyzer);
 }
 
@@ -542,6 +562,7 @@ int analyzer_finish(struct analyzer *analyzer)
     analyzer->failed = false;
     ticks_judge(analyzer, MOMENT_FINAL);
     payloads_finish(analyzer);
+    speed_judge(analyzer, true);
     const struct event event = {.kind = EVENT_FINISH};
     event_handle(analyzer, &event);
     findings_flush(analyzer);

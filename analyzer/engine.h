@@ -9,6 +9,8 @@
 
 struct wait_graph;
 struct payload;
+struct speed;
+struct slowdown;
 
 struct analyzer {
     event_handler *handlers[EVENT_KINDS][CHECK_COUNT + 1]; /* by kind, each list ended by NULL */
@@ -30,6 +32,7 @@ struct analyzer {
     struct member *members;    /* table by (communicator, rank) */
     struct channel *channels;  /* channel.h */
     struct thread *blocked;    /* threads in a call */
+    struct speed *speed;       /* speed.h; NULL until an operation is passed */
     struct reported *reported; /* findings.h, in order of their id */
     uint32_t reported_count, reported_capacity;
     uint64_t skipped;
@@ -52,6 +55,7 @@ struct event {
     uint32_t count; /* of a group's operations */
     const struct payload *payload;
     struct wait_graph *graph;
+    const struct slowdown *slowdown;
 };
 
 /* Calls the handlers of the event's kind. */

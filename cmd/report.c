@@ -11,7 +11,7 @@
 static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct report_request {
-    bool json, all_ranks, verbose, allow_missing;
+    bool json, all_ranks, verbose, allow_missing, speed;
     struct choice_options choice;
     bool gen_suppressions;
     int fail_on; /* enum severity */
@@ -36,6 +36,8 @@ static int print_report(struct report *report, const struct report_request *requ
         return report_print_json(report, stdout, err);
     struct page page;
     page_init(&page, stdout, (enum color_when)request->color);
+    if (request->speed)
+        report_print_speed(report, &page, request->all_ranks);
     report_print_text(report, &page, request->all_ranks, request->verbose);
     return 0;
 }
@@ -82,6 +84,8 @@ int command_report(int argc, char **argv)
          "exit with 1 from this on (default: warning)", &request.fail_on},
         {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state",
          &request.all_ranks},
+        {"speed", 0, OPTION_FLAG, NULL, "first of all, where the time of the iterations went",
+         &request.speed},
         {"verbose", 'v', OPTION_FLAG, NULL, "whole stacks, times and processes of each finding",
          &request.verbose},
         {"hang-after", 0, OPTION_SECONDS, "S",

@@ -47,16 +47,16 @@ static const struct channel_call *front(const struct channel *channel)
     return &channel->call[channel->head & (channel->capacity - 1)];
 }
 
-static void pop(struct channel *channel)
+static void channel_pop(struct channel *channel)
 {
     channel->head = (channel->head + 1) & (channel->capacity - 1);
     channel->count--;
 }
 
-static int push(struct channel *channel, const struct channel_call *call)
+static int channel_push(struct channel *channel, const struct channel_call *call)
 {
     if (channel->count == CHANNEL_MAX) {
-        pop(channel);
+        channel_pop(channel);
         channel->doubtful = true;
     }
     if (channel->count == channel->capacity) {
@@ -90,7 +90,7 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation,
         return -1;
     if ((*channel)->count && (*channel)->receives != receives) {
         while ((*channel)->count && front(*channel)->number < call.number) {
-            pop(*channel); /* the record of their counterpart was lost */
+            channel_pop(*channel); /* the record of their counterpart was lost */
             (*channel)->doubtful = true;
         }
         if ((*channel)->count && front(*channel)->number == call.number) {
@@ -98,7 +98,7 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation,
             pair->doubtful = (*channel)->doubtful;
             pair->send = receives ? *front(*channel) : call;
             pair->recv = receives ? call : *front(*channel);
-            pop(*channel);
+            channel_pop(*channel);
             return 0;
         }
         if ((*channel)->count) {
@@ -107,7 +107,7 @@ int channel_post(struct analyzer *analyzer, const struct operation *operation,
         }
     }
     (*channel)->receives = receives;
-    return push(*channel, &call);
+    return channel_push(*channel, &call);
 }
 
 bool channel_is_waiting(const struct channel *channel, bool receives, uint64_t number)

@@ -86,9 +86,19 @@ struct thread {
     UT_hash_handle hh;
 };
 
+/* What a slot said, and when. */
+struct slot_time {
+    uint64_t started, done, time_ns;
+};
+enum { SLOT_TIMES = 256 };
+
 struct slot_state {
     uint64_t key; /* the record's slot */
     uint64_t started, done;
+    uint64_t issued; /* launch of its last operation */
+    /* Ring: what it said of operations whose own records had not come yet; NULL: it never did. */
+    struct slot_time *ahead;
+    uint32_t aheads;
     struct stream_state *stream; /* NULL: gone */
     UT_hash_handle hh;
 };
@@ -103,8 +113,10 @@ struct pending {
     struct signature signature;
     struct site site;
     bool receives;
-    uint64_t stream; /* the handle */
-    uint64_t group;  /* ncclGroup that it is of, 0 none */
+    uint64_t stream;           /* the handle */
+    uint64_t group;            /* ncclGroup that it is of, 0 none */
+    uint64_t bytes, iteration; /* struct passed's */
+    uint64_t started_ns;       /* 0 not known */
     struct place place;
     /* What must be done before it can start, beside what is ahead of it on its own stream: by
      * events, default streams, and the launch of the member before (a communicator's operations run
@@ -112,6 +124,18 @@ struct pending {
     struct clock before;
     struct place serial; /* position 0: none */
     uint64_t unit; /* calls of one group and member are one; numbered as they were first used */
+};
+
+/* An operation that its stream has passed. */
+struct passed {
+    struct member *member;
+    struct site site;
+    uint64_t number;
+    uint64_t issued_ns, started_ns, done_ns; /* by the clock of its host */
+    uint64_t bytes;                          /* as the call counts them */
+    uint64_t iteration;                      /* of the training loop, + 1; 0 not known */
+    uint16_t api;
+    int32_t peer; /* of a message: rank of the communicator; else -1 */
 };
 
 /* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread on a
@@ -137,6 +161,7 @@ struct stream_state {
     struct clock ahead;      /* of its next work, but for its own earlier work */
     struct pending *queue;   /* ring (progress.h) */
     uint32_t head, count, capacity, counted_started;
+    uint64_t passed_ns; /* when its last operation was done */
     struct clock
         reported; /* what `before` of its operations names: later ones need not name it again */
     UT_hash_handle hh;
@@ -251,8 +276,12 @@ struct process {
     struct site raised;         /* where it was raised */
     struct callback *callbacks; /* callbacks.h */
     uint32_t callback_count;
-    uint64_t units;  /* made so far, struct pending's */
-    uint64_t gpu_ns; /* when its GPU was last seen to get on */
+    uint64_t units;        /* made so far, struct pending's */
+    uint64_t gpu_ns;       /* when its GPU was last seen to get on */
+    uint64_t now_ns;       /* of the record in hand */
+    struct passed *passed; /* operations that this record shows to be done */
+    uint32_t passed_count, passed_capacity;
+    bool passed_short; /* memory was short for one */
     uint64_t lost_control, lost_bulk;
     uint64_t lost_since_ns; /* when the first loss was seen; 0 none */
     uint64_t dropped_bulk;  /* of lost_bulk: stored once, and analysed then (notice_dropped) */

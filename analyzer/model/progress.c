@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/match/channel.h"
+#include "analyzer/model/array.h"
 #include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/lacks.h"
@@ -34,6 +35,66 @@ static struct slot_state *slot_get(struct process *process, uint64_t key)
 static struct pending *queue_at(const struct stream_state *stream, uint32_t index)
 {
     return &stream->queue[(stream->head + index) & (stream->capacity - 1)];
+}
+
+/* The first time at which the slot had said that the launch was started, or done; 0 not known. */
+static uint64_t slot_time_of(const struct slot_state *slot, uint64_t launch, bool is_done)
+{
+    uint32_t first = slot->aheads > SLOT_TIMES ? slot->aheads - SLOT_TIMES : 0;
+    for (uint32_t i = first; slot->ahead && i < slot->aheads; i++) {
+        const struct slot_time *said = &slot->ahead[i % SLOT_TIMES];
+        if ((is_done ? said->done : said->started) >= launch)
+            return said->time_ns;
+    }
+    return 0;
+}
+
+/* Keeps what a slot says of operations that are not known yet: progress is read more often than
+ * records are. */
+static int note_ahead(struct slot_state *slot, uint64_t time_ns)
+{
+    if (slot->started <= slot->issued && slot->done <= slot->issued)
+        return 0;
+    if (!slot->ahead && !(slot->ahead = calloc(SLOT_TIMES, sizeof *slot->ahead)))
+        return -1;
+    slot->ahead[slot->aheads % SLOT_TIMES] = (struct slot_time){slot->started, slot->done, time_ns};
+    slot->aheads++;
+    return 0;
+}
+
+/* The operation is done at `done_ns`. One that was never seen to begin began when it was issued, or
+ * when the one before it on its stream was done. */
+static void note_passed(struct stream_state *stream, const struct pending *pending,
+                        uint64_t done_ns)
+{
+    struct process *process = pending->member->process;
+    struct passed *grown = array_room(process->passed, sizeof *grown, process->passed_count,
+                                      &process->passed_capacity, 16);
+    if (!grown) {
+        process->passed_short = true;
+        return;
+    }
+    process->passed = grown;
+    uint64_t started_ns = pending->started_ns;
+    if (!started_ns && pending->site.time_ns > stream->passed_ns)
+        started_ns = pending->site.time_ns;
+    else if (!started_ns)
+        started_ns = stream->passed_ns;
+    grown[process->passed_count++] = (struct passed){
+        .member = pending->member,
+        .number = pending->number,
+        .issued_ns = pending->site.time_ns,
+        .started_ns = started_ns < done_ns ? started_ns : done_ns,
+        .done_ns = done_ns,
+        .site = pending->site,
+        .bytes = pending->bytes,
+        .iteration = pending->iteration,
+        .api = pending->signature.api,
+        .peer = -1,
+    };
+    if (pending->channel)
+        process->passed[process->passed_count - 1].peer = pending->signature.root;
+    stream->passed_ns = done_ns;
 }
 
 static void queue_pop(struct stream_state *stream)
@@ -78,13 +139,18 @@ static uint32_t count_passed(const struct stream_state *stream)
 static void settle(struct stream_state *stream)
 {
     for (uint32_t passed = count_passed(stream); passed; passed--) {
-        count_done(queue_at(stream, 0));
+        const struct pending *pending = queue_at(stream, 0);
+        count_done(pending);
+        note_passed(stream, pending, pending->member->process->now_ns);
         queue_pop(stream);
     }
     while (stream->counted_started < stream->count) {
-        const struct pending *pending = queue_at(stream, stream->counted_started);
+        struct pending *pending = queue_at(stream, stream->counted_started);
         if (!pending->slot || pending->launch > pending->slot->started)
             break;
+        pending->started_ns = slot_time_of(pending->slot, pending->launch, false);
+        if (!pending->started_ns)
+            pending->started_ns = pending->member->process->now_ns;
         count_started(pending);
         stream->counted_started++;
     }
@@ -164,6 +230,16 @@ static int note_before(const struct process *process, struct stream_state *strea
     return 0;
 }
 
+/* An operation that is done when its record comes. */
+static void pass_at_once(struct stream_state *stream, struct pending *pending)
+{
+    uint64_t done_ns = slot_time_of(pending->slot, pending->launch, true);
+    pending->started_ns = slot_time_of(pending->slot, pending->launch, false);
+    count_done(pending);
+    if (done_ns)
+        note_passed(stream, pending, done_ns);
+}
+
 int progress_issue(struct process *process, const struct operation *operation,
                    struct channel *channel, struct clock *launch_clock)
 {
@@ -178,17 +254,23 @@ int progress_issue(struct process *process, const struct operation *operation,
         .signature = operation->signature,
         .site = operation->site,
         .group = record->op.group,
+        .bytes = record->op.count *
+                 (record->op.datatype == TYPE_NONE ? 1 : datatype_bytes(record->op.datatype)),
         .stream = record->stream,
         .receives = record->api == API_ncclRecv,
     };
+    if (operation->loop.iteration)
+        pending.iteration =
+            1 + (operation->loop.numbered ? operation->loop.number : operation->loop.iteration);
     note_launch(&pending);
     if (record->op.slot != RECORD_NO_SLOT) {
         if (!(pending.slot = slot_get(process, record->op.slot)))
             return -1;
         pending.slot->stream = stream;
-        if (pending.launch <=
-            pending.slot->done) { /* progress was read after the record was written */
-            count_done(&pending);
+        if (pending.slot->issued < pending.launch)
+            pending.slot->issued = pending.launch;
+        if (pending.launch <= pending.slot->done) { /* its progress came before its record */
+            pass_at_once(stream, &pending);
             return 0;
         }
     }
@@ -211,6 +293,8 @@ int progress_feed(struct process *process, const struct record *record)
         slot->started = record->progress.started;
     if (slot->done < record->progress.done)
         slot->done = record->progress.done;
+    if (note_ahead(slot, process->now_ns))
+        return ENGINE_FAILED;
     if (slot->stream)
         settle(slot->stream);
     return ENGINE_OK;
@@ -369,8 +453,10 @@ int progress_visit_first(struct process *process, uint32_t most,
 void progress_free(struct process *process)
 {
     struct slot_state *slot, *next;
+    free(process->passed);
     HASH_ITER(hh, process->slots, slot, next) {
         HASH_DEL(process->slots, slot);
+        free(slot->ahead);
         free(slot);
     }
 }

@@ -4,7 +4,7 @@
  * it, when a later one on the stream is done, or when a host wait that covers it has returned; one
  * without a slot only by the last two. A queue that gets long (progress that can't be seen) lets go
  * of collectives that all members have issued: nobody can be waiting for a member in one of these.
- */
+ * What is done is left in process->passed, with its times, for the engine to hand on. */
 #ifndef DDPCHECK_PROGRESS_H
 #define DDPCHECK_PROGRESS_H
 

@@ -19,6 +19,8 @@ void report_print_members(const struct report *report, struct page *page, bool a
 
 /* The findings that the user chose to hide, and what could not be checked. */
 void report_print_unshown(const struct report *report, struct page *page);
+/* Where the iterations of each rank went, and how long transfers take. */
+void report_print_speed(struct report *report, struct page *page, bool all_ranks);
 /* How complete the trace is. */
 void report_print_trace(const struct report *report, struct page *page);
 

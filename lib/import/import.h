@@ -145,6 +145,8 @@ struct import_call {
     uint32_t thread;  /* 0: not known */
     uint64_t stack;   /* import_stack; 0 none */
     enum import_state state; /* how far the operation is, as far as the source ever knows */
+    uint64_t bytes; /* of the operation, where elements are not known (count IMPORT_UNKNOWN): for
+                       rates, never compared; 0 not known */
 };
 struct import_call import_call_new(int member, enum api api);
 
@@ -159,6 +161,16 @@ struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
 int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
                         uint64_t time_ns);
+/* Iteration `number` of the process's training loop begins; the one before ends. 0 or -1. */
+int import_iteration(struct import *import, int process, uint64_t number, uint64_t time_ns);
+/* Work other than a call has run from begin_ns to end_ns, since 1970. iteration: UINT64_MAX not
+ * known. Nothing else of the process may be later yet. 0 or -1. */
+struct import_activity {
+    const char *name; /* UTF-8, need not last */
+    enum activity_kind kind;
+    uint64_t begin_ns, end_ns, iteration;
+};
+int import_activity(struct import *import, int process, const struct import_activity *activity);
 /* The member has issued all collectives numbered below `issued`, whether the source has them
  * or not, and no more: of RAS counts, "last enqueued work". done: as many are done; IMPORT_UNKNOWN.
  * time_ns: when that was seen; 0 not known. */

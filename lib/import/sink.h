@@ -31,6 +31,7 @@ struct sink_process {
     uint64_t group; /* the reader's number of the open one; 0 none */
     uint64_t group_serial;
     uint32_t group_thread;
+    bool in_iteration;
     UT_hash_handle hh;
 };
 

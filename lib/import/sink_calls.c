@@ -125,8 +125,10 @@ static void fill_call_record(struct record *record, const struct sink_member *me
     record->op.root = has_root ? call->root : -1;
     bool has_buffers = call->sendbuff != IMPORT_UNKNOWN || call->recvbuff != IMPORT_UNKNOWN;
     record->op.flags = has_buffers ? 0 : RECORD_OP_NO_BUFFERS;
-    if (!has_count)
+    if (!has_count) {
         record->op.flags |= RECORD_OP_NO_COUNT;
+        record->op.count = call->bytes;
+    }
     if (!has_root)
         record->op.flags |= RECORD_OP_NO_ROOT;
 }

@@ -102,6 +102,12 @@ enum end_how {
     END_UNKNOWN /* it is gone; nobody could say how */
 };
 
+/* What ran beside the operations that are matched with their peers' (payload activity). */
+enum activity_kind {
+    ACTIVITY_COMPUTE,
+    ACTIVITY_COMMUNICATION /* an operation whose peers or kind are not known */
+};
+
 struct record {
     uint64_t time_ns; /* CLOCK_MONOTONIC of the producer's host */
     uint64_t serial;  /* order of the process's records over all its threads, from 1; collector's
@@ -281,6 +287,13 @@ struct record {
             uint32_t signal; /* that was sent to the job; 0: it made no progress (--timeout) */
             uint32_t reserved;
         } ending;
+        struct {                /* notice_activity: the record's time is its end */
+            uint64_t name;      /* string id: the kernel's, or what the source calls it */
+            uint64_t begin_ns;  /* by the clock of time_ns */
+            uint64_t iteration; /* that it belongs to, plus 1; 0 not known */
+            uint32_t kind;      /* enum activity_kind */
+            uint32_t reserved;
+        } activity;
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;

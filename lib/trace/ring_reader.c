@@ -630,7 +630,7 @@ static void pass_taken(struct ring_reader *reader)
     sift(reader, 0);
 }
 
-static int take(void *context)
+static int take_records(void *context)
 {
     struct taking *taking = context;
     struct ring_reader *reader = taking->reader;
@@ -663,7 +663,7 @@ static int take(void *context)
 int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err)
 {
     struct taking taking = {reader, records, max, 0, err};
-    int result = fault_guard_run(take, &taking);
+    int result = fault_guard_run(take_records, &taking);
     if (result == FAULT_GUARD_CUT)
         result = report_cut(reader, err);
     return taking.count > 0 ? taking.count : result;

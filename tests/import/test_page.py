@@ -12,7 +12,7 @@ DUMPS = "flight_recorder/nccl-size"
 # What the page names: the sample that stands for it.
 PLACES = {
     "DUMPS": DUMPS, ".cache/torch": DUMPS, "job.log": "nccl_log/timed.log", "bugreport.txt": "watchdog/missing.log",
-    "nccl-inspector-1234": "inspector", "job.ras": "ras/behind.json", "rank0.json.gz": "kineto/nccl",
+    "nccl-inspector-1234": "inspector", "job.ras": "ras/behind.json", "rank0.json.gz": "kineto/nccl", "rank0.csv": "timeline/plain.csv",
 }
 
 

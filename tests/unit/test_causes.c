@@ -132,7 +132,7 @@ static void what_was_done_names_the_cause(void **state)
     (void)state;
     const struct act never = {.did = DID_NOT_SEEN}, often = {.did = DID_REDUCES_OFTEN},
                      taken = {.did = DID_INIT_TAKEN_RANK}, used = {.did = DID_INIT_USED_ID},
-                     last = {.did = DID_COMES_LAST}, host = {.did = DID_STEP_UNCALLED};
+                     last = {.did = DID_ISSUES_LATE}, host = {.did = DID_STEP_UNCALLED};
     assert_cause(seen(DC209, true, never, NULL, NULL), "Fewer processes");
     assert_cause(seen(DC505, true, often, NULL, NULL), "forgotten");
     assert_cause(seen(DC109, true, taken, NULL, NULL), "WORLD_SIZE");

@@ -1,9 +1,9 @@
 /* Rank 1 writes samples in every iteration while the others wait.
- * expect: DC601 possible ranks=1 place=reduce
+ * expect: DC601 certain ranks=1 place=reduce
  * minimal: yes */
 #include "tests/suite/suite.h"
 
-enum { ITERATIONS = 50, COUNT = 1000 };
+enum { ITERATIONS = 100, COUNT = 1000 };
 
 static void reduce(struct rank *me, float *gradients)
 {

@@ -1,0 +1,57 @@
+/* pauses.c: DC608: ranks pause every so many iterations. */
+#include <inttypes.h>
+
+#include "analyzer/speed/slow_finding.h"
+#include "lib/trace/lacks.h"
+
+static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *event)
+{
+    const struct slowdown *slowdown = event->slowdown;
+    struct text what = {0};
+    if (slowdown->kind != SLOW_PAUSE)
+        return;
+    text_add(&what, "every %" PRIu64 " iterations ", slowdown->period);
+    slowdown_add_ranks(&what, slowdown);
+    text_add(&what, slowdown->ranks == 1 ? " pauses: on average " : " pause: on average ");
+    slowdown_add_loss(&what, slowdown);
+    text_add(&what, " are lost");
+    slowdown_report(
+        analyzer, &check_pauses, slowdown, DID_PAUSES, &what,
+        "See what runs so often: checkpoints, evaluation, logging, Python's garbage "
+        "collection (gc.freeze(), or gc.disable() and a collection at fixed steps on all "
+        "ranks).");
+}
+
+const struct check check_pauses = {
+    .code = DC608,
+    .name = "pauses",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STATE,
+    .title = "a pause every so many iterations",
+    .text = "Every so many iterations one takes much longer, on some ranks, for which the others "
+            "wait, or on all. At least four pauses at equal distances are needed; pauses at any "
+            "time are noise of the machine.\n\n"
+            "It shows as steps that are slow now and then.\n\n"
+            "Pauses of some ranks are seen in their own time, so ranks that only wait for them "
+            "are not named.",
+    .causes =
+        CAUSES({"Checkpoints or evaluation every n steps.", "n is that of the program's options."},
+               {"Python's garbage collector, at different times on each rank.",
+                "Single ranks pause, in turn."},
+               {"Logging that reads values from the GPU.", "n is the logging interval."}),
+    .source = "ddpcheck: measured, no rule of a library",
+    .example = "if (i % 10 == 0)\n"
+               "    write_checkpoint(parameters);                            /* on rank 0, for "
+               "half a second */\n"
+               "ncclAllReduce(g, g, n, ncclFloat, ncclAvg, comm, stream);\n",
+    .fix_c = "if (i % 10 == 0)\n"
+             "    hand_checkpoint_to_a_thread(parameters);\n"
+             "ncclAllReduce(g, g, n, ncclFloat, ncclAvg, comm, stream);\n",
+    .fix_torch = "gc.disable()                 # at the start, on all ranks\n"
+                 "if step % 1000 == 0:\n"
+                 "    gc.collect()             # and then on all ranks at once\n",
+    .on = {[EVENT_SLOWDOWN] = pauses_on_slowdown},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+};

@@ -1,0 +1,58 @@
+/* slow_device.c: DC604: ranks make the others wait, because their GPU takes longer for the same
+ * work. */
+#include "analyzer/speed/slow_finding.h"
+#include "lib/trace/lacks.h"
+
+static void slow_device_on_slowdown(struct analyzer *analyzer, const struct event *event)
+{
+    const struct slowdown *slowdown = event->slowdown;
+    struct text what = {0};
+    if (slowdown->kind != SLOW_DEVICE)
+        return;
+    slowdown_add_ranks(&what, slowdown);
+    text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
+    slowdown_add_loss(&what, slowdown);
+    text_add(&what, ": the same work takes the GPU longer there");
+    if (slowdown->ratio > 1)
+        text_add(&what, ", %.2f times as long as on its peers", slowdown->ratio);
+    slowdown_add_kernels(&what, analyzer, slowdown);
+    slowdown_report(
+        analyzer, &check_slow_device, slowdown, DID_SLOW_DEVICE, &what,
+        "Look at the GPU: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE shows why its clocks "
+        "are low; nvidia-smi shows other programs on it.");
+}
+
+const struct check check_slow_device = {
+    .code = DC604,
+    .name = "slow-device",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STATE,
+    .title = "a rank is late because its GPU is slow",
+    .text = "A rank's own time, without waiting for others, is longer than that of its peers "
+            "(see DC601). The GPU is busy in it: its kernels run longer, or "
+            "operations wait in the queue behind them. It has as many kernels, operations and "
+            "bytes as its peers, and all its kernels are slow by the same factor, so it is the GPU "
+            "and not the "
+            "work.\n\n"
+            "It shows as a job that is slower than most of its GPUs.\n\n"
+            "Which kernels became slower is known from profilers' traces and timelines. Without "
+            "them a rank with longer sequences, whose operations have the same sizes, looks the "
+            "same.",
+    .causes = CAUSES({"The GPU's clock is lower: heat, a power cap, a broken fan.",
+                      "nvidia-smi -q -d PERFORMANCE names the reason (HW Slowdown, SW Power Cap)."},
+                     {"Another program uses the GPU.", "nvidia-smi lists it."},
+                     {"ECC errors, or memory pages that were retired.",
+                      "nvidia-smi -q -d ECC,PAGE_RETIREMENT; dmesg shows Xid errors."},
+                     {"Another model of GPU, or MIG.", "nvidia-smi -L on each host."}),
+    .source = "ddpcheck: measured, no rule of a library",
+    .example = "/* nvidia-smi -q -d PERFORMANCE on the rank's host:\n"
+               " *     HW Slowdown: Active     HW Thermal Slowdown: Active */\n",
+    .fix_c = "/* The program is right; the GPU is not. Cool or exchange it, or start without that "
+             "host. */\n",
+    .fix_torch = "# Leave the host out until its GPU runs at full speed again:\n"
+                 "#     torchrun --nnodes=7 ...\n",
+    .on = {[EVENT_SLOWDOWN] = slow_device_on_slowdown},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+};

@@ -1,0 +1,64 @@
+/* slow_host.c: DC601: ranks make the others wait, because their host issues late. */
+#include "analyzer/speed/slow_finding.h"
+#include "lib/trace/lacks.h"
+
+static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event *event)
+{
+    const struct slowdown *slowdown = event->slowdown;
+    struct text what = {0};
+    if (slowdown->kind != SLOW_HOST)
+        return;
+    slowdown_add_ranks(&what, slowdown);
+    text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
+    slowdown_add_loss(&what, slowdown);
+    text_add(&what, slowdown->kind_is_guess
+                        ? ": more time passes there between operations, and the source does not "
+                          "say whether the host or the GPU takes it"
+                        : ": the GPU has nothing to do then, because the host issues late");
+    slowdown_report(
+        analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
+        "See what the program does there besides: its data loader, logging, evaluation, "
+        "checkpoints, host waits, its host's other load.");
+}
+
+const struct check check_slow_host = {
+    .code = DC601,
+    .name = "slow-host",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STATE,
+    .title = "a rank is late because its host issues late",
+    .text =
+        "A collective ends on all ranks together, soon after its last rank has arrived. So each "
+        "rank's own durations show how long it waited, and the rank that waits least while "
+        "the others wait more is the one they wait for. What is left of an iteration without "
+        "waiting is a rank's own time. Here it is longer than that of its peers, and the GPU "
+        "has nothing to do in it: no kernel runs and no operation is queued. So the host is "
+        "late.\n\n"
+        "It shows as a job that is slower than its GPUs.\n\n"
+        "Nothing is reported below 3% of an iteration, or without 20 iterations. Clocks of "
+        "hosts are never compared. Waiting that is hidden behind compute costs nothing and "
+        "does not count, as far as the records have compute (a profiler's trace, a timeline). "
+        "A source without the times of calls and kernels can't distinguish a late host from a slow "
+        "GPU; the finding then says so.",
+    .causes =
+        CAUSES({"The data loader is too slow, or its worker processes compete for processors.",
+                "The time is spent before forward; more workers make it shorter."},
+               {"Logging, evaluation, checkpoints or a profiler on rank 0.",
+                "Only rank 0 is late; every n steps: DC608.",
+                {.did = SIGN_DID(DID_ISSUES_LATE), .rank_0_alone = true}},
+               {"A host wait in every step: .item(), .cpu(), print of a tensor.",
+                "The rank's stack is in a synchronization."},
+               {"A slower host: its processors' clock, swapping, another job.",
+                "All ranks of one host are late."}),
+    .source = "ddpcheck: measured, no rule of a library",
+    .example = "if (rank == 0)\n    write_samples();             /* 50 ms in every iteration "
+               "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
+    .fix_c = "if (rank == 0)\n    hand_samples_to_a_thread();\nncclAllReduce(x, x, n, ncclFloat, "
+             "ncclSum, comm, stream);\n",
+    .fix_torch =
+        "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
+    .on = {[EVENT_SLOWDOWN] = slow_host_on_slowdown},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+};

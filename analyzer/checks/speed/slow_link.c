@@ -1,0 +1,55 @@
+/* slow_link.c: DC606: transfers of a communicator take longer than those of its sisters. */
+#include "analyzer/model/comm.h"
+#include "analyzer/speed/slow_finding.h"
+#include "lib/trace/lacks.h"
+
+static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event *event)
+{
+    const struct slowdown *slowdown = event->slowdown;
+    struct text what = {0};
+    char name[COMM_TITLE_BYTES];
+    if (slowdown->kind != SLOW_LINK)
+        return;
+    text_add(&what, "transfers of %s take %.1f times as long as those of communicators like it: ",
+             comm_title(slowdown->comm, name), slowdown->ratio);
+    slowdown_add_loss(&what, slowdown);
+    text_add(&what, "; what is slow is shared by ");
+    slowdown_add_ranks(&what, slowdown);
+    slowdown_report(
+        analyzer, &check_slow_link, slowdown, DID_SLOW_TRANSFER, &what,
+        "Look at the links between these ranks: nvidia-smi topo -m and nvlink -s, the network "
+        "card's speed and errors, and what NCCL_DEBUG=INFO says it uses.");
+}
+
+const struct check check_slow_link = {
+    .code = DC606,
+    .name = "slow-link",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STATE,
+    .title = "communication itself is slow",
+    .text = "From the moment when the last rank has arrived until its end, an operation only "
+            "transfers. Here that takes longer in one communicator than equal operations (the "
+            "same kind and size) take in communicators with as many ranks. Nobody is late: the "
+            "link is slow.\n\n"
+            "It shows as a job that spends more time in communication than others like it.\n\n"
+            "Of several slow communicators the ranks, or hosts, that all of them share are named. "
+            "At least two such communicators are needed, as in DP x TP x PP jobs; with a "
+            "single communicator nothing says what would be normal.",
+    .causes = CAUSES({"A network card or cable that negotiated a lower speed, or has errors.",
+                      "ibstat, ethtool; counters of errors and retries."},
+                     {"NVLink or PCIe fell back.", "nvidia-smi nvlink -s; nvidia-smi topo -m."},
+                     {"NCCL uses sockets instead of InfiniBand, or another interface.",
+                      "NCCL_DEBUG=INFO prints NET/Socket or NET/IB."},
+                     {"Another job shares the switch.", "It comes and goes with that job."}),
+    .source = "ddpcheck: measured, no rule of a library",
+    .example = "/* NCCL_DEBUG=INFO on the rank's host, while the others print NET/IB:\n"
+               " *     NCCL INFO NET/Socket : Using [0]eth0 */\n",
+    .fix_c = "/* NCCL_IB_HCA=mlx5 and a driver that loads: all hosts use InfiniBand again. */\n",
+    .fix_torch =
+        "# NCCL_NET=IB makes init fail where InfiniBand does not work, instead of being slow:\n"
+        "os.environ[\"NCCL_NET\"] = \"IB\"\n",
+    .on = {[EVENT_SLOWDOWN] = slow_link_on_slowdown},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+};

@@ -1,0 +1,61 @@
+/* slower_since.c: DC607: iterations became longer, from one on. */
+#include <inttypes.h>
+
+#include "analyzer/speed/slow_finding.h"
+#include "lib/trace/lacks.h"
+
+static void slower_since_on_slowdown(struct analyzer *analyzer, const struct event *event)
+{
+    const struct slowdown *slowdown = event->slowdown;
+    struct text what = {0};
+    if (slowdown->kind != SLOW_SINCE)
+        return;
+    text_add(&what,
+             "since iteration %" PRIu64
+             " iterations take %.3g ms, before they took %.3g ms; %.0f%% "
+             "of the later ones are longer than an earlier one",
+             slowdown->since, 1e3 * slowdown->length, 1e3 * (slowdown->length - slowdown->lost),
+             100 * slowdown->confidence);
+    slowdown_report(
+        analyzer, &check_slower_since, slowdown, DID_OTHER, &what,
+        "See what changed then, on all ranks: input sizes, recompilation, logging, clocks, "
+        "other jobs. Findings DC601 to DC606 say whether single ranks did.");
+}
+
+const struct check check_slower_since = {
+    .code = DC607,
+    .name = "slower-since",
+    .family = FAMILY_SPEED,
+    .severity = SEVERITY_WARNING,
+    .scope = SCOPE_JOB,
+    .needs = LACKS_STATE,
+    .title = "iterations became slower",
+    .text = "The iterations of the job are longer from one on. The place is where the difference "
+            "between what follows and what was before is largest, measured in standard errors; "
+            "single long iterations (pauses) do not count. The finding says how often a later "
+            "iteration is longer than an earlier one.\n\n"
+            "It shows as progress that becomes slower.\n\n"
+            "At least 20 iterations before and after are needed. If ranks became slower than "
+            "their peers, findings DC601 to DC606 name them.",
+    .causes = CAUSES(
+        {"Clocks went down on all GPUs: power or cooling of the room.",
+         "nvidia-smi -q -d PERFORMANCE."},
+        {"Sequences grow longer, by a curriculum or by sorted data.",
+         "Bytes or kernels grow with the time."},
+        {"Memory is short: the allocator frees and allocates in every step.",
+         "cudaMalloc and cudaFree appear in later iterations."},
+        {"Another job began on the same network or file system.", "It ends when that job ends."}),
+    .source = "ddpcheck: measured, no rule of a library",
+    .example = "for (int i = 0; i < n; i++) {\n"
+               "    save_losses(all_losses_so_far, i);                       /* longer with every "
+               "iteration */\n"
+               "    ncclAllReduce(g, g, n, ncclFloat, ncclAvg, comm, stream);\n"
+               "}\n",
+    .fix_c = "for (int i = 0; i < n; i++) {\n"
+             "    append_loss(file, loss);\n"
+             "    ncclAllReduce(g, g, n, ncclFloat, ncclAvg, comm, stream);\n"
+             "}\n",
+    .fix_torch = "losses.append(loss.item())   # not: losses.append(loss), which keeps its graph\n",
+    .on = {[EVENT_SLOWDOWN] = slower_since_on_slowdown},
+    .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+};

@@ -1,0 +1,195 @@
+/* judge.c: says now and then what slows the job down, for the checks to report. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/process.h"
+#include "analyzer/speed/ranks.h"
+#include "analyzer/speed/slowdown.h"
+
+enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
+
+void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
+{
+    struct slowdown *grown =
+        array_room(slowdowns->slowdown, sizeof *grown, slowdowns->count, &slowdowns->capacity, 4);
+    const struct speed_rank **rank = malloc((slowdown->ranks + 1) * sizeof *rank);
+    if (grown)
+        slowdowns->slowdown = grown;
+    if (!grown || !rank) {
+        slowdowns->failed = true;
+        free(rank);
+        return;
+    }
+    if (slowdown->ranks)
+        memcpy(rank, slowdown->rank, slowdown->ranks * sizeof *rank);
+    grown[slowdowns->count] = *slowdown;
+    grown[slowdowns->count++].rank = rank;
+}
+
+void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
+                       struct slowdown *slowdown)
+{
+    const struct speed_rank **rank = malloc((speed->count + 1) * sizeof *rank);
+    if (!rank) {
+        slowdowns->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < speed->count; i++)
+        rank[i] = speed->rank[i];
+    slowdown->rank = rank;
+    slowdown->ranks = speed->count;
+    slowdown->is_all = true;
+    slowdowns_add(slowdowns, slowdown);
+    free(rank);
+}
+
+void slowdowns_free(struct slowdowns *slowdowns)
+{
+    for (uint32_t i = 0; slowdowns && i < slowdowns->count; i++)
+        free(slowdowns->slowdown[i].rank);
+    if (slowdowns)
+        free(slowdowns->slowdown);
+    free(slowdowns);
+}
+
+const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdown *slowdown,
+                            int index)
+{
+    for (int p = 0; slowdown->kernel[index] && p < analyzer->processes; p++) {
+        const char *text = analyzer->process[p]
+                               ? process_string(analyzer->process[p], slowdown->kernel[index])
+                               : NULL;
+        if (text && *text)
+            return text;
+    }
+    return NULL;
+}
+
+static double mean_length(const struct judged *judged)
+{
+    double sum = 0;
+    uint64_t count = 0;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        const struct speed_iteration *iteration = speed_iteration_find(judged->speed->rank[0], n);
+        sum += iteration ? iteration->length : 0;
+        count += iteration != NULL;
+    }
+    return count ? sum / (double)count : 0;
+}
+
+/* The iterations that all ranks have. */
+static void begin_judging(struct judged *judged)
+{
+    const struct speed *speed = judged->speed;
+    judged->end = speed_closed(speed);
+    judged->named = true;
+    for (uint32_t i = 0; i < speed->count; i++) {
+        judged->named &= speed->rank[i]->named;
+        judged->coarse |=
+            !speed->rank[i]->key.process->info.lacks; /* the shim's: it lacks nothing */
+        if (judged->first < speed->rank[i]->begun + 1)
+            judged->first = speed->rank[i]->begun + 1;
+    }
+    if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
+        judged->first = judged->end - ITERATIONS_KEPT;
+    judged->length = mean_length(judged);
+}
+
+void judged_free(struct judged *judged)
+{
+    free(judged->excess);
+    free(judged->waited);
+    free(judged->behind);
+    free(judged->among);
+    free(judged->before);
+    judged->before = NULL;
+    judged->excess = judged->waited = judged->behind = NULL;
+    judged->among = NULL;
+}
+
+/* What slows ranks or links down explains longer iterations if it costs most of what they are
+ * longer by. */
+static bool is_explained(const struct slowdowns *found, const struct slowdown *step)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        if (found->slowdown[i].since &&
+            2 * (found->slowdown[i].lost - found->slowdown[i].before) >= step->lost)
+            return true;
+    return false;
+}
+
+/* Of each rank, on average; NULL when memory is short, which costs only that. */
+static double *excess_before(const struct judged *judged, uint64_t since)
+{
+    double *before = calloc(judged->speed->count + 1, sizeof *before);
+    for (uint32_t r = 0; before && r < judged->speed->count; r++)
+        for (uint64_t n = judged->first; n < since; n++)
+            before[r] += judged_excess(judged, r)[n - judged->first] /
+                         (double)(since - judged->first);
+    return before;
+}
+
+/* If iterations became longer, what holds then is judged. */
+static void find_slowdowns(struct judged *judged, struct slowdowns *found)
+{
+    struct slowdown step;
+    if (judge_peers(judged)) {
+        found->failed = true;
+        return;
+    }
+    if (judged->coarse) { /* what other programs do on the machine would show as well */
+        judge_ranks(judged, found);
+        return;
+    }
+    if (judged->named)
+        judge_pauses(judged, found);
+    bool has_step = judged->end >= judged->first + 2 * ITERATIONS_NEEDED &&
+                    judge_step(judged, &step, found);
+    if (has_step) {
+        double *before = excess_before(judged, step.since);
+        judged_free(judged);
+        judged->before = before;
+        judged->first = judged->since = step.since;
+        judged->rise = step.lost;
+        judged->length = mean_length(judged);
+        if (judge_peers(judged)) {
+            found->failed = true;
+            return;
+        }
+    }
+    judge_ranks(judged, found);
+    judge_links(judged, found);
+    if (has_step && !is_explained(found, &step))
+        slowdowns_add_all(found, judged->speed, &step);
+}
+
+void speed_judge(struct analyzer *analyzer, bool is_end)
+{
+    struct speed *speed = analyzer->speed;
+    if (!speed || !speed->count)
+        return;
+    for (uint32_t i = 0; i < speed->count; i++)
+        speed_rank_close(analyzer, speed->rank[i], is_end);
+    uint64_t closed = speed_closed(speed);
+    if (closed < speed->judged + JUDGE_EVERY && !(is_end && closed > speed->judged))
+        return;
+    struct judged judged = {.analyzer = analyzer, .speed = speed};
+    struct slowdowns *found = calloc(1, sizeof *found);
+    speed->judged = closed;
+    if (!found) {
+        analyzer->failed = true;
+        return;
+    }
+    begin_judging(&judged);
+    if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
+        find_slowdowns(&judged, found);
+    judged_free(&judged);
+    analyzer->failed |= found->failed;
+    slowdowns_free(speed->found);
+    speed->found = found;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
+        event_handle(analyzer, &event);
+    }
+}

@@ -1,0 +1,251 @@
+/* links.c: which transfers take longer than those of sister communicators.
+ *
+ * Sisters have as many ranks and the same operations of the same size: the groups of a DP x TP x PP
+ * grid. Of several slow ones the ranks, or hosts, that all of them have in common are named. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/speed/slowdown.h"
+
+enum {
+    LONGER_PERCENT = 25,    /* than the median sister's, or than before */
+    ONE_SISTER_PERCENT = 50 /* likewise, where there is but one */
+};
+
+/* A class of operations, over all communicators. */
+struct link_class {
+    struct speed_class_key key;
+    double *mean; /* of each communicator that has it */
+    uint32_t count, capacity;
+    double median;
+    UT_hash_handle hh;
+};
+
+/* A communicator whose transfers are slow. */
+struct slow_comm {
+    const struct speed_comm *comm;
+    double lost, ratio;
+    bool became; /* with the iteration judged->since */
+};
+
+struct links {
+    struct judged *judged;
+    struct link_class *classes;
+    struct slow_comm *slow;
+    uint32_t count;
+    bool failed;
+};
+
+static void add_link_mean(struct links *links, const struct speed_class *class)
+{
+    struct link_class *known;
+    TABLE_FIND(links->classes, &class->key, known);
+    if (!known && (known = calloc(1, sizeof *known))) {
+        known->key = class->key;
+        TABLE_ADD(links->classes, key, known);
+        if (!TABLE_ADDED(known)) {
+            free(known);
+            known = NULL;
+        }
+    }
+    if (known && known->count == known->capacity) {
+        uint32_t capacity = known->capacity ? 2 * known->capacity : 4;
+        double *grown = realloc(known->mean, capacity * sizeof *grown);
+        if (grown) {
+            known->mean = grown;
+            known->capacity = capacity;
+        }
+    }
+    if (!known || known->count == known->capacity)
+        links->failed = true;
+    else
+        known->mean[known->count++] = speed_class_quartile(class);
+}
+
+static void gather_classes(struct links *links)
+{
+    for (struct speed_comm *comm = links->judged->speed->comms; comm; comm = comm->hh.next)
+        for (struct speed_class *class = comm->classes; class; class = class->hh.next)
+            add_link_mean(links, class);
+    for (struct link_class *class = links->classes; class; class = class->hh.next)
+        class->median = speed_median(class->mean, class->count);
+}
+
+/* Transfer time of the members that nothing hides, a mean over iterations and members. */
+static double exposed_transfer(const struct judged *judged, const struct comm *comm)
+{
+    double sum = 0;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
+        for (uint64_t n = judged->first; rank && n < judged->end; n++) {
+            const struct speed_iteration *iteration = speed_iteration_find(rank, n);
+            sum += iteration ? iteration->share[SHARE_TRANSFER] : 0;
+            count += iteration != NULL;
+        }
+    }
+    return count ? sum / (double)count : 0;
+}
+
+static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint64_t end)
+{
+    double sum = 0;
+    for (uint64_t n = first; n < end; n++)
+        sum += speed_comm_transfer(comm, n);
+    return end > first ? sum / (double)(end - first) : 0;
+}
+
+/* Its transfers take longer than before, since iterations do, by most of what these are longer. */
+static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
+                        struct slow_comm *slow)
+{
+    uint64_t before = judged->since > ITERATIONS_KEPT / 2 ? judged->since - ITERATIONS_KEPT / 2 : 0;
+    double now = mean_transfer(comm, judged->since, judged->end),
+           then = mean_transfer(comm, before + 1, judged->since);
+    slow->lost = now - then;
+    slow->ratio = then > 0 ? now / then : 0;
+    slow->became = true;
+    return then > 0 && 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= LONGER_PERCENT;
+}
+
+/* What its operations take beyond their sisters', in an iteration. */
+static void weigh_comm(struct links *links, const struct speed_comm *comm)
+{
+    const struct judged *judged = links->judged;
+    double took = 0, expected = 0, iterations = (double)judged->end, least = LONGER_PERCENT;
+    for (struct speed_class *class = comm->classes; class; class = class->hh.next) {
+        struct link_class *sisters;
+        TABLE_FIND(links->classes, &class->key, sisters);
+        if (!sisters || sisters->count < 2)
+            continue;
+        least = sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT;
+        took += speed_class_quartile(class) * (double)class->count;
+        expected += sisters->median * (double)class->count;
+    }
+    const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
+    if (first && first->closed > first->begun)
+        iterations = (double)(first->closed - first->begun);
+    struct slow_comm slow = {comm, (took - expected) / iterations,
+                             expected > 0 ? took / expected : 0, false};
+    bool is_slow = 100 * slow.lost >= SHARE_PERCENT * judged->length &&
+                   100 * (slow.ratio - 1) >= least;
+    if (!is_slow && !(judged->since && became_slow(judged, comm, &slow)))
+        return;
+    double exposed = exposed_transfer(judged, comm->comm);
+    if (slow.lost > exposed)
+        slow.lost = exposed;
+    if (100 * slow.lost >= SHARE_PERCENT * judged->length)
+        links->slow[links->count++] = slow;
+}
+
+static bool comm_has(const struct judged *judged, const struct comm *comm,
+                     const struct speed_rank *rank, bool same_host)
+{
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct speed_rank *member = speed_rank_of(judged->speed, comm->member[i]);
+        if (!member)
+            continue;
+        const char *host = member->key.process->info.host;
+        if (member == rank || (same_host && *host && !strcmp(host, rank->key.process->info.host)))
+            return true;
+    }
+    return false;
+}
+
+/* The ranks of the first communicator that all of the slow ones have, too, or whose hosts they
+ * have; all of its ranks where they share none. */
+static uint32_t shared_ranks(const struct links *links, const struct speed_rank **rank,
+                             bool same_host)
+{
+    const struct comm *comm = links->slow[0].comm->comm;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct speed_rank *member = speed_rank_of(links->judged->speed, comm->member[i]);
+        bool shared = member != NULL;
+        for (uint32_t k = 1; k < links->count && shared; k++)
+            shared = comm_has(links->judged, links->slow[k].comm->comm, member, same_host);
+        if (shared)
+            rank[count++] = member;
+    }
+    return count;
+}
+
+static void add_link(const struct links *links, const struct slow_comm *slow,
+                     const struct speed_rank **rank, uint32_t ranks, struct slowdowns *found)
+{
+    const struct slowdown slowdown = {
+        .kind = SLOW_LINK,
+        .rank = rank,
+        .ranks = ranks,
+        .comm = slow->comm->comm,
+        .lost = slow->lost,
+        .length = links->judged->length,
+        .ratio = slow->ratio,
+        .since = slow->became ? links->judged->since : 0,
+        .first = links->judged->first,
+        .last = links->judged->end - 1,
+    };
+    slowdowns_add(found, &slowdown);
+}
+
+static int compare_slow(const void *a, const void *b)
+{
+    const struct slow_comm *left = a, *right = b;
+    return (left->lost < right->lost) - (left->lost > right->lost);
+}
+
+/* One slowdown for what all share; else one for each communicator. */
+static void add_links(struct links *links, struct slowdowns *found)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < links->count; i++)
+        if (most < links->slow[i].comm->comm->members)
+            most = links->slow[i].comm->comm->members;
+    const struct speed_rank **rank = malloc(most * sizeof *rank);
+    if (!rank) {
+        found->failed = true;
+        return;
+    }
+    qsort(links->slow, links->count, sizeof *links->slow, compare_slow);
+    uint32_t shared = shared_ranks(links, rank, false);
+    if (!shared)
+        shared = shared_ranks(links, rank, true);
+    if (shared) {
+        add_link(links, &links->slow[0], rank, shared, found);
+    } else {
+        for (uint32_t i = 0; i < links->count; i++) {
+            const struct comm *comm = links->slow[i].comm->comm;
+            uint32_t ranks = 0;
+            for (uint32_t k = 0; k < comm->members; k++) {
+                const struct speed_rank *member =
+                    speed_rank_of(links->judged->speed, comm->member[k]);
+                if (member)
+                    rank[ranks++] = member;
+            }
+            add_link(links, &links->slow[i], rank, ranks, found);
+        }
+    }
+    free(rank);
+}
+
+void judge_links(struct judged *judged, struct slowdowns *found)
+{
+    struct links links = {.judged = judged};
+    links.slow = calloc(HASH_COUNT(judged->speed->comms) + 1, sizeof *links.slow);
+    if (links.slow)
+        gather_classes(&links);
+    for (struct speed_comm *comm = judged->speed->comms; links.slow && comm; comm = comm->hh.next)
+        if (comm->comm->members)
+            weigh_comm(&links, comm);
+    if (links.count)
+        add_links(&links, found);
+    found->failed |= links.failed || !links.slow;
+    struct link_class *class, *next;
+    HASH_ITER(hh, links.classes, class, next) {
+        HASH_DEL(links.classes, class);
+        free(class->mean);
+        free(class);
+    }
+    free(links.slow);
+}

@@ -1,0 +1,254 @@
+/* peers.c: how much longer than its peers' a rank's own time is.
+ *
+ * Peers do the same work: the members of a communicator with collectives, unless it holds both ends
+ * of a message, for then it spans the stages of a pipeline. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/speed/slowdown.h"
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+double speed_median(double *value, size_t count)
+{
+    if (!count)
+        return 0;
+    qsort(value, count, sizeof *value, compare_doubles);
+    return value[(count - 1) / 2];
+}
+
+/* The ranks of a communicator's members; UINT32_MAX where one was never seen. */
+static uint32_t *member_ranks(const struct judged *judged, const struct comm *comm)
+{
+    uint32_t *index = malloc((comm->members ? comm->members : 1) * sizeof *index);
+    for (uint32_t i = 0; index && i < comm->members; i++) {
+        const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
+        index[i] = rank ? rank->index : UINT32_MAX;
+    }
+    return index;
+}
+
+/* Which communicators span the stages of a pipeline. */
+struct stages {
+    uint32_t **rank; /* by communicator: member_ranks */
+    const struct speed_comm **comm;
+    bool *spans;
+    uint32_t comms;
+    uint32_t *seen; /* by rank: 1 + the communicator that was marked last */
+};
+
+static void mark_spanning(struct stages *stages, uint32_t c)
+{
+    const struct comm *comm = stages->comm[c]->comm;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (stages->rank[c][i] != UINT32_MAX)
+            stages->seen[stages->rank[c][i]] = c + 1;
+    for (uint32_t m = 0; m < stages->comms && !stages->spans[c]; m++) {
+        if (!stages->comm[m]->messages)
+            continue;
+        uint32_t inside = 0;
+        for (uint32_t i = 0; i < stages->comm[m]->comm->members; i++) {
+            uint32_t rank = stages->rank[m][i];
+            inside += rank != UINT32_MAX && stages->seen[rank] == c + 1;
+        }
+        stages->spans[c] = inside > 1;
+    }
+}
+
+static void stages_free(struct stages *stages)
+{
+    for (uint32_t i = 0; stages->rank && i < stages->comms; i++)
+        free(stages->rank[i]);
+    free(stages->rank);
+    free(stages->comm);
+    free(stages->spans);
+    free(stages->seen);
+}
+
+static int find_stages(const struct judged *judged, struct stages *stages)
+{
+    uint32_t count = HASH_COUNT(judged->speed->comms);
+    stages->rank = calloc(count + 1, sizeof *stages->rank);
+    stages->comm = calloc(count + 1, sizeof *stages->comm);
+    stages->spans = calloc(count + 1, sizeof *stages->spans);
+    stages->seen = calloc(judged->speed->count + 1, sizeof *stages->seen);
+    if (!stages->rank || !stages->comm || !stages->spans || !stages->seen)
+        return -1;
+    for (struct speed_comm *comm = judged->speed->comms; comm; comm = comm->hh.next) {
+        stages->comm[stages->comms] = comm;
+        if (!(stages->rank[stages->comms++] = member_ranks(judged, comm->comm)))
+            return -1;
+    }
+    for (uint32_t c = 0; c < stages->comms; c++)
+        if (stages->comm[c]->collectives)
+            mark_spanning(stages, c);
+    return 0;
+}
+
+/* What the other members wait in an iteration, on average, at the median of them. */
+static double find_waited(const struct judged *judged, const struct comm *comm,
+                          const uint32_t *index, uint32_t of)
+{
+    double *waits = malloc((comm->members ? comm->members : 1) * sizeof *waits), result = 0;
+    size_t count = 0;
+    for (uint32_t i = 0; waits && i < comm->members; i++) {
+        if (index[i] == UINT32_MAX || index[i] == of)
+            continue;
+        double sum = 0;
+        uint32_t iterations = 0;
+        for (uint64_t n = judged->first; n < judged->end; n++) {
+            const struct speed_iteration *iteration =
+                speed_iteration_find(judged->speed->rank[index[i]], n);
+            sum += iteration ? iteration->share[SHARE_WAIT] : 0;
+            iterations += iteration != NULL;
+        }
+        waits[count++] = iterations ? sum / iterations : 0;
+    }
+    if (waits)
+        result = speed_median(waits, count);
+    free(waits);
+    return result;
+}
+
+/* Own time beyond the median member's, into excess[rank] by iteration. */
+static int compare_members(const struct judged *judged, const struct comm *comm,
+                           const uint32_t *index, double *excess)
+{
+    uint64_t iterations = judged->end - judged->first;
+    double *own = malloc((comm->members ? comm->members : 1) * sizeof *own);
+    if (!own)
+        return -1;
+    for (uint64_t n = 0; n < iterations; n++) {
+        size_t count = 0;
+        for (uint32_t i = 0; i < comm->members; i++) {
+            const struct speed_iteration *iteration =
+                index[i] == UINT32_MAX
+                    ? NULL
+                    : speed_iteration_find(judged->speed->rank[index[i]], judged->first + n);
+            excess[i * iterations + n] = iteration ? speed_own(iteration) : 0;
+            if (iteration)
+                own[count++] = speed_own(iteration);
+        }
+        double median = speed_median(own, count);
+        for (uint32_t i = 0; i < comm->members; i++)
+            excess[i * iterations + n] -= excess[i * iterations + n] ? median : 0;
+    }
+    free(own);
+    return 0;
+}
+
+static double mean_of(const double *value, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += value[i];
+    return count ? sum / (double)count : 0;
+}
+
+/* A rank is compared with the peers that it exceeds most. Where another member of any of its
+ * communicators is behind still more, it is that one that holds it up. */
+static int judge_among(struct judged *judged, const struct comm *comm, const uint32_t *index)
+{
+    uint64_t iterations = judged->end - judged->first;
+    double *excess = malloc((comm->members * iterations + 1) * sizeof *excess);
+    if (!excess || compare_members(judged, comm, index, excess)) {
+        free(excess);
+        return -1;
+    }
+    double most = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        double mean = mean_of(excess + i * iterations, iterations);
+        most = mean > most ? mean : most;
+    }
+    for (uint32_t i = 0; i < comm->members; i++) {
+        if (index[i] == UINT32_MAX)
+            continue;
+        double less = most - mean_of(excess + i * iterations, iterations);
+        if (judged->behind[index[i]] < less)
+            judged->behind[index[i]] = less;
+        double *known = judged_excess(judged, index[i]), *here = excess + i * iterations;
+        if (judged->among[index[i]] && mean_of(known, iterations) >= mean_of(here, iterations))
+            continue;
+        memcpy(known, here, iterations * sizeof *known);
+        judged->among[index[i]] = comm;
+    }
+    free(excess);
+    return 0;
+}
+
+static uint32_t pipeline_root(uint32_t *parent, uint32_t rank)
+{
+    while (parent[rank] != rank)
+        rank = parent[rank] = parent[parent[rank]];
+    return rank;
+}
+
+/* Ranks that send each other messages, over any number of others, are a pipeline. In it the one
+ * that is behind its peers most holds up the others. */
+static int judge_pipelines(struct judged *judged, const struct stages *stages)
+{
+    uint32_t count = judged->speed->count;
+    uint64_t iterations = judged->end - judged->first;
+    uint32_t *parent = malloc((count + 1) * sizeof *parent);
+    double *most = calloc(count + 1, sizeof *most);
+    for (uint32_t r = 0; parent && r < count; r++)
+        parent[r] = r;
+    for (uint32_t c = 0; parent && c < stages->comms; c++) {
+        uint32_t first = UINT32_MAX;
+        for (uint32_t i = 0; stages->comm[c]->messages && i < stages->comm[c]->comm->members; i++) {
+            if (stages->rank[c][i] == UINT32_MAX)
+                continue;
+            if (first == UINT32_MAX)
+                first = stages->rank[c][i];
+            parent[pipeline_root(parent, stages->rank[c][i])] = pipeline_root(parent, first);
+        }
+    }
+    for (uint32_t r = 0; parent && most && r < count; r++) {
+        double mean = mean_of(judged_excess(judged, r), iterations);
+        uint32_t root = pipeline_root(parent, r);
+        most[root] = mean > most[root] ? mean : most[root];
+    }
+    for (uint32_t r = 0; parent && most && r < count; r++) {
+        double less = most[pipeline_root(parent, r)] -
+                      mean_of(judged_excess(judged, r), iterations);
+        if (judged->behind[r] < less)
+            judged->behind[r] = less;
+    }
+    int result = parent && most ? 0 : -1;
+    free(parent);
+    free(most);
+    return result;
+}
+
+int judge_peers(struct judged *judged)
+{
+    uint64_t iterations = judged->end - judged->first;
+    struct stages stages = {0};
+    judged->excess = calloc(judged->speed->count * iterations + 1, sizeof *judged->excess);
+    judged->waited = calloc(judged->speed->count + 1, sizeof *judged->waited);
+    judged->behind = calloc(judged->speed->count + 1, sizeof *judged->behind);
+    judged->among = calloc(judged->speed->count + 1, sizeof *judged->among);
+    int result = !judged->excess || !judged->waited || !judged->behind || !judged->among ||
+                 find_stages(judged, &stages);
+    for (uint32_t c = 0; c < stages.comms && !result; c++)
+        if (stages.comm[c]->collectives && !stages.spans[c] && stages.comm[c]->comm->members > 1)
+            result = judge_among(judged, stages.comm[c]->comm, stages.rank[c]);
+    if (!result)
+        result = judge_pipelines(judged, &stages);
+    for (uint32_t c = 0; c < stages.comms && !result; c++)
+        for (uint32_t i = 0; i < stages.comm[c]->comm->members; i++) {
+            uint32_t rank = stages.rank[c][i];
+            bool exceeds = rank != UINT32_MAX && judged->among[rank] == stages.comm[c]->comm &&
+                           100 * mean_of(judged_excess(judged, rank), iterations) >= judged->length;
+            if (exceeds)
+                judged->waited[rank] =
+                    find_waited(judged, stages.comm[c]->comm, stages.rank[c], rank);
+        }
+    stages_free(&stages);
+    return result ? -1 : 0;
+}

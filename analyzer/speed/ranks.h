@@ -1,0 +1,37 @@
+/* ranks.h: the ranks of a job, and the operations and activities of their open iterations. For
+ * analyzer/speed. */
+#ifndef DDPCHECK_SPEED_RANKS_H
+#define DDPCHECK_SPEED_RANKS_H
+
+#include "analyzer/speed/speed.h"
+
+struct speed_operation {
+    uint64_t iteration;
+    uint64_t issued_ns, started_ns, waited_ns,
+        done_ns; /* waited: until then it waited for others */
+    struct speed_comm *comm;
+    float bytes;
+    bool resolved; /* its durations on all members are known, or will never be */
+};
+
+/* Compute, from activities. */
+struct speed_span {
+    uint64_t iteration, begin_ns, end_ns;
+    bool is_communication;
+};
+
+/* The rank that the process (and device, if it holds several) drives. NULL with
+ * analyzer->failed. */
+struct speed_rank *speed_rank_get(struct analyzer *analyzer, const struct process *process,
+                                  int device);
+/* Adds an operation of an iteration (its number + 1; 0 not known, then `fallback` counts); returns
+ * its serial number, from 1, or 0 with analyzer->failed. */
+uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, struct speed_comm *comm,
+                        const struct passed *passed, uint64_t fallback);
+/* NULL: its iteration was closed without it. */
+struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t serial);
+/* Closes iterations whose operations are all resolved; with `all` also others. */
+void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all);
+void speed_rank_free(struct speed_rank *rank);
+
+#endif

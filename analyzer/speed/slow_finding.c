@@ -1,0 +1,104 @@
+/* slow_finding.c: builds the findings about what slows a job down. */
+#include "analyzer/speed/slow_finding.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
+#include "analyzer/states.h"
+
+enum { KERNEL_NAME_BYTES = 128 };
+
+void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
+{
+    text_add(text, "%.3g ms of each iteration of %.3g ms (%.0f%%)", 1e3 * slowdown->lost,
+             1e3 * slowdown->length, 100 * slowdown->lost / slowdown->length);
+    if (slowdown->since)
+        text_add(text, " since iteration %" PRIu64, slowdown->since);
+}
+
+static const char *common_host(const struct slowdown *slowdown)
+{
+    const char *host = slowdown->rank[0]->key.process->info.host;
+    for (uint32_t i = 1; i < slowdown->ranks; i++)
+        if (strcmp(host, slowdown->rank[i]->key.process->info.host) != 0)
+            return "";
+    return host;
+}
+
+void slowdown_add_ranks(struct text *text, const struct slowdown *slowdown)
+{
+    struct rankset ranks = {0};
+    char words[128];
+    if (slowdown->is_all) {
+        text_add(text, "all ranks");
+        return;
+    }
+    for (uint32_t i = 0; i < slowdown->ranks; i++)
+        rankset_add(&ranks, member_shown_rank(slowdown->rank[i]->member));
+    rankset_text(&ranks, words, sizeof words);
+    rankset_free(&ranks);
+    text_add(text, "%s %s", slowdown->ranks == 1 ? "rank" : "ranks", words);
+    if (*common_host(slowdown))
+        text_add(text, " (host %s)", common_host(slowdown));
+}
+
+void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
+                          const struct slowdown *slowdown)
+{
+    const char *before = " (";
+    for (int i = 0; i < SLOW_KERNELS; i++) {
+        const char *name = slowdown_kernel(analyzer, slowdown, i);
+        char plain[KERNEL_NAME_BYTES];
+        if (!name)
+            continue;
+        text_add(text, "%s%s", before, text_kernel_name(name, plain, sizeof plain));
+        before = ", ";
+    }
+    text_add(text, "%s", before[0] == ',' ? ")" : "");
+}
+
+static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, enum did did)
+{
+    const struct process *process = slowdown->ranks ? slowdown->rank[0]->key.process : NULL;
+    if (!process)
+        return;
+    struct site site = slowdown->rank[0]->site;
+    site.time_ns = slowdown->rank[0]->end_ns;
+    struct finding_side *side = draft_side(draft, &(struct act){.did = did}, &site);
+    for (uint32_t i = 0; i < slowdown->ranks; i++)
+        draft_rank(draft, side, slowdown->rank[i]->member);
+    draft->finding.first_ns = draft->finding.last_ns = site.time_ns;
+}
+
+void slowdown_report(struct analyzer *analyzer, const struct check *check,
+                     const struct slowdown *slowdown, enum did did, struct text *what,
+                     const char *todo)
+{
+    struct slow_reported *reported = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
+    enum certainty certainty = slowdown->kind_is_guess ? POSSIBLE : CERTAIN;
+    struct draft draft = draft_new(check, certainty, slowdown->comm);
+    if (slowdown->is_coarse)
+        draft.finding.severity = SEVERITY_NOTE;
+    uint64_t comm = slowdown->comm ? slowdown->comm->id : 0;
+    uint32_t rank = slowdown->ranks ? slowdown->rank[0]->index : UINT32_MAX;
+    add_slow_side(&draft, slowdown, did);
+    draft_say(&draft, what, todo);
+    for (uint32_t i = 0; reported && i < reported->count; i++)
+        if (reported->is[i].comm == comm && reported->is[i].rank == rank) {
+            findings_replace(analyzer, reported->is[i].finding, &draft);
+            return;
+        }
+    if (!reported || reported->count == SLOW_REPORTED_MAX) {
+        draft_drop(&draft);
+        return;
+    }
+    uint32_t id = 0;
+    findings_report(analyzer, &draft, &id);
+    if (!id)
+        return;
+    reported->is[reported->count].comm = comm;
+    reported->is[reported->count].rank = rank;
+    reported->is[reported->count++].finding = id;
+}

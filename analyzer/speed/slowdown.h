@@ -1,0 +1,86 @@
+/* slowdown.h: what slows a job down, as the parts of judge.c find it and the checks report it. */
+#ifndef DDPCHECK_SPEED_SLOWDOWN_H
+#define DDPCHECK_SPEED_SLOWDOWN_H
+
+#include "analyzer/speed/speed.h"
+
+enum slowdown_kind {
+    SLOW_HOST,   /* its host issues late, or does other work */
+    SLOW_DEVICE, /* the same work takes its GPU longer */
+    SLOW_WORK,   /* it has more work than its peers */
+    SLOW_LINK,   /* transfers of a communicator take longer than those of its sisters */
+    SLOW_SINCE,  /* all iterations, from one on */
+    SLOW_PAUSE,  /* every so many iterations */
+    SLOW_KINDS
+};
+enum { SLOW_KERNELS = 3 };
+
+struct slowdown {
+    enum slowdown_kind kind;
+    bool is_coarse;                 /* it rests on such times */
+    bool kind_is_guess;             /* the source can't tell a late host from a slow device */
+    const struct speed_rank **rank; /* whom it concerns, by index */
+    uint32_t ranks;
+    bool is_all;             /* these are all ranks */
+    const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
+    double lost, length;     /* seconds of an iteration, on average */
+    double before;           /* what it lost before `since` */
+    double ratio;            /* DEVICE, LINK: how many times as long; else 0 */
+    uint64_t since;          /* iteration from which on; 0 not known */
+    uint64_t period;         /* PAUSE: iterations from one to the next */
+    uint64_t first, last;    /* iterations that it was seen in */
+    double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
+    uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
+};
+
+/* Found together; the ranks belong to the list. */
+struct slowdowns {
+    struct slowdown *slowdown;
+    uint32_t count, capacity;
+    bool failed; /* memory was short */
+};
+/* Adds one, with a copy of its ranks. */
+void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown);
+/* Likewise, with all ranks. */
+void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
+                       struct slowdown *slowdown);
+void slowdowns_free(struct slowdowns *slowdowns);
+
+/* What is judged: all ranks' iterations [first, end), which all have closed. */
+struct judged {
+    struct analyzer *analyzer;
+    struct speed *speed;
+    uint64_t first, end;
+    uint64_t since; /* iterations became longer with this one: only what follows is judged; 0: no */
+    double rise;    /* by so much */
+    double *before; /* by rank: its excess before that, on average; NULL without */
+    bool named;     /* the program names its iterations */
+    bool coarse;    /* times come from progress words, read every millisecond on a busy host */
+    double length;  /* of an iteration, on average */
+    double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
+    double *waited; /* by rank: what its peers wait in an iteration, on average */
+    double *behind; /* by rank: how far it is from the worst member of one of its communicators */
+    const struct comm **among; /* by rank: the communicator of these peers; NULL: it has none */
+};
+static inline double *judged_excess(const struct judged *judged, uint32_t rank)
+{
+    return judged->excess + (size_t)rank * (judged->end - judged->first);
+}
+/* The median of values, which are reordered; of an even number the lower. 0 of none. */
+double speed_median(double *value, size_t count);
+
+/* Fills in excess, waited, behind and among. 0 or -1 (ENOMEM). */
+int judge_peers(struct judged *judged);
+void judged_free(struct judged *judged); /* what judge_peers filled in */
+/* Each adds what it finds. */
+void judge_pauses(struct judged *judged, struct slowdowns *found);
+void judge_ranks(struct judged *judged, struct slowdowns *found);
+void judge_links(struct judged *judged, struct slowdowns *found);
+/* The iteration from which on iterations are longer, if there is one: false if not. */
+bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
+
+/* The text of a kernel's name, or NULL. */
+const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdown *slowdown,
+                            int index);
+
+#endif

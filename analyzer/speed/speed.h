@@ -1,0 +1,140 @@
+/* speed.h: what slows a job down: where each rank's iterations go, and who makes others wait.
+ *
+ * A collective lasts from its start on a rank to its end, and ends on all ranks together. So the
+ * shortest duration among the members is what it took once the last had come, and what a member's
+ * is longer, it waited. Durations are each rank's own: clocks of hosts are never compared. What is
+ * left of an iteration without exposed waiting is the rank's own time; the rank whose own time is
+ * longer than its peers' is the cause, also where whole groups of ranks wait for it (slowness.md;
+ * Meta's SlowRankLeastComms rests on the same rule).
+ *
+ *     meetings.c   durations of one operation on all its members: who waited, and the transfer
+ *     ranks.c      a rank's iterations, each closed when all its operations are known
+ *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
+ *     judge.c      what slows the job down: peers.c, links.c, changes.c
+ *
+ * The last ITERATIONS_KEPT iterations of each rank are kept. */
+#ifndef DDPCHECK_SPEED_H
+#define DDPCHECK_SPEED_H
+
+#include "analyzer/engine.h"
+
+enum {
+    ITERATIONS_KEPT = 1024,
+    ITERATIONS_NEEDED = 20, /* of evidence, for anything to be reported */
+    SHARE_PERCENT = 3       /* of an iteration, likewise */
+};
+
+/* Where an iteration of a rank went, in seconds. What is at once two of these is the first. */
+enum share { SHARE_COMPUTE, SHARE_TRANSFER, SHARE_WAIT, SHARE_QUEUED, SHARES };
+
+struct speed_iteration {
+    uint64_t number; /* + 1; 0: not kept */
+    float length, share[SHARES];
+    uint32_t operations, kernels;
+    float bytes; /* of its operations */
+};
+/* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
+float speed_idle(const struct speed_iteration *iteration);
+/* All of the iteration but exposed waiting for others. */
+float speed_own(const struct speed_iteration *iteration);
+
+/* A kernel, or whatever the source names, on one rank. */
+struct speed_kernel {
+    uint64_t name; /* string id */
+    uint64_t count;
+    double seconds;
+    UT_hash_handle hh;
+};
+
+struct speed_rank_key {
+    const struct process *process;
+    int64_t device; /* of processes that hold several ranks, else -1 */
+};
+
+struct speed_operation;
+struct speed_span;
+
+/* One GPU of the job and what drives it. */
+struct speed_rank {
+    struct speed_rank_key key;
+    uint32_t index;
+    const struct member *member;       /* of its widest communicator */
+    struct site site;                  /* of its last operation */
+    struct speed_iteration *iteration; /* ring of ITERATIONS_KEPT, by number */
+    uint64_t begun, newest, closed;    /* the first number, the newest; all below are closed */
+    uint64_t offset, counted;          /* numbers that begin anew go on: ranks.c */
+    struct speed_operation *operation; /* ring, by serial number: of open iterations */
+    uint64_t first_operation, operations;
+    uint32_t operation_capacity;
+    struct speed_span *span; /* of activities in open iterations */
+    uint32_t spans, span_capacity;
+    uint64_t end_ns; /* when the last closed iteration ended; 0 none */
+    bool has_begun;
+    bool named;       /* the program names its iterations */
+    bool knows_issue; /* an operation was seen waiting in its queue */
+    struct speed_kernel *kernels;
+    UT_hash_handle hh;
+};
+
+/* Operations of one kind and size on communicators of one shape: sisters take equally long. */
+struct speed_class_key {
+    uint64_t api, nranks, bytes; /* bytes: rounded to a quarter of a power of two */
+    int64_t stride; /* from its first rank to the next, by the ranks that people know */
+    uint64_t hosts; /* on which its ranks are: 1, or 2 for more */
+};
+enum { TRANSFER_STEPS = 4, TRANSFER_OCTAVES = 32 }; /* of a histogram from 1 ns on */
+struct speed_class {
+    struct speed_class_key key;
+    uint64_t count;
+    double seconds; /* of transfer */
+    uint32_t histogram[TRANSFER_STEPS * TRANSFER_OCTAVES];
+    UT_hash_handle hh;
+};
+/* The duration that a quarter of them stays below: a slow link slows the fastest, too, which had
+ * nobody to wait for in any sense. */
+double speed_class_quartile(const struct speed_class *class);
+
+struct speed_comm {
+    uint64_t id;
+    const struct comm *comm;
+    struct speed_meeting *meetings; /* those that are not complete: table by number and direction */
+    struct speed_class *classes;
+    uint64_t collectives, messages;
+    /* Its operations on all members, and those during which, or right behind which, the rank went
+     * on to another: nobody waited for these to end. */
+    uint64_t passed, hidden;
+    float *transfer; /* seconds of an iteration, ring by its number */
+    uint32_t transfers;
+    uint64_t newest; /* of these iterations */
+    UT_hash_handle hh;
+};
+
+/* Seconds that its transfers took in an iteration; 0 if that is not kept. */
+double speed_comm_transfer(const struct speed_comm *comm, uint64_t iteration);
+
+struct speed {
+    struct speed_rank *ranks; /* table */
+    struct speed_rank **rank; /* by index */
+    uint32_t count, capacity;
+    struct speed_comm *comms;
+    uint64_t judged;         /* speed_closed() when last judged */
+    struct slowdowns *found; /* then; slowdown.h */
+};
+
+/* An operation was passed by its stream. Notes want of memory in the analyzer. */
+void speed_passed(struct analyzer *analyzer, const struct passed *passed);
+/* notice_activity. */
+void speed_activity(struct analyzer *analyzer, const struct process *process,
+                    const struct record *record);
+/* Judges, if enough iterations are new; at the end of the trace in any case. */
+void speed_judge(struct analyzer *analyzer, bool is_end);
+void speed_free(struct speed *speed);
+
+/* The rank of a communicator's member; NULL if none of its operations was passed, or for NULL. */
+const struct speed_rank *speed_rank_of(const struct speed *speed, const struct member *member);
+/* The last iteration that all ranks have closed, + 1; 0 none. */
+uint64_t speed_closed(const struct speed *speed);
+/* NULL: not kept. */
+const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank, uint64_t number);
+
+#endif

@@ -1,0 +1,48 @@
+/* sweep.c: how an iteration divides into compute, transfer, waiting and idle time. */
+#include "analyzer/speed/sweep.h"
+
+#include <stdlib.h>
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct speed_edge *left = a, *right = b;
+    return (left->time_ns > right->time_ns) - (left->time_ns < right->time_ns);
+}
+
+static uint64_t clamp_ns(uint64_t time_ns, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (time_ns < begin_ns)
+        return begin_ns;
+    return time_ns > end_ns ? end_ns : time_ns;
+}
+
+void speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint64_t end_ns,
+                 float share[SHARES])
+{
+    int open[SHARES] = {0};
+    uint64_t last_ns = begin_ns;
+    qsort(edge, edges, sizeof *edge, compare_edges);
+    for (size_t i = 0; i < edges; i++) {
+        uint64_t now_ns = clamp_ns(edge[i].time_ns, begin_ns, end_ns);
+        int first = 0;
+        while (first < SHARES && !open[first])
+            first++;
+        if (first < SHARES && now_ns > last_ns)
+            share[first] += (float)((double)(now_ns - last_ns) / 1e9);
+        last_ns = now_ns;
+        open[edge[i].share] += edge[i].change;
+    }
+}
+
+float speed_idle(const struct speed_iteration *iteration)
+{
+    float idle = iteration->length;
+    for (int share = 0; share < SHARES; share++)
+        idle -= iteration->share[share];
+    return idle > 0 ? idle : 0;
+}
+
+float speed_own(const struct speed_iteration *iteration)
+{
+    return iteration->length - iteration->share[SHARE_WAIT];
+}

@@ -1,0 +1,282 @@
+/* why.c: which ranks make their peers wait, and why: a late host, a slow device or more work. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/speed/slowdown.h"
+
+enum {
+    WAITED_PERCENT = 25,    /* of what it exceeds them by: else they do not wait, it is hidden */
+    BEHIND_PERCENT = 40,    /* of that, another member may exceed them more */
+    WORK_PERCENT = 2,       /* more kernels, operations or bytes than its peers: more work */
+    ALIKE_PERCENT = 50,     /* of the mean slowdown, by which that of a kernel may differ from it */
+    LITTLE_PERCENT = 1,     /* of the time: other kernels do not count */
+    GROUPS = 24,            /* of iterations, where the program names none */
+    SAME_FAULT_PERCENT = 50 /* ranks of one host that lose that much alike are one finding */
+};
+
+/* What it takes to be reported: with exact times, and with coarse ones. */
+static const struct demand {
+    uint32_t often_percent; /* of the iterations, in which the rank is behind its peers */
+    uint32_t share_percent, iterations;
+    double seconds; /* lost in an iteration */
+} demands[] = {{70, SHARE_PERCENT, ITERATIONS_NEEDED, 0}, {90, 10, 32, 0.002}};
+
+/* Means over the iterations of a rank. */
+struct means {
+    double idle, queued, compute, transfer, kernels, operations, bytes;
+};
+
+static struct means means_of(const struct judged *judged, const struct speed_rank *rank)
+{
+    struct means means = {0};
+    uint32_t count = 0;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        const struct speed_iteration *iteration = speed_iteration_find(rank, n);
+        if (!iteration)
+            continue;
+        means.idle += speed_idle(iteration);
+        means.queued += iteration->share[SHARE_QUEUED];
+        means.compute += iteration->share[SHARE_COMPUTE];
+        means.transfer += iteration->share[SHARE_TRANSFER];
+        means.kernels += iteration->kernels;
+        means.operations += iteration->operations;
+        means.bytes += iteration->bytes;
+        count++;
+    }
+    double *field = (double *)&means;
+    for (size_t i = 0; count && i < sizeof means / sizeof *field; i++)
+        field[i] /= count;
+    return means;
+}
+
+/* The peers of a rank, without itself; the caller frees. */
+static const struct speed_rank **peers_of(const struct judged *judged, uint32_t rank,
+                                          uint32_t *count)
+{
+    const struct comm *comm = judged->among[rank];
+    const struct speed_rank **peer = malloc((comm->members + 1) * sizeof *peer);
+    *count = 0;
+    for (uint32_t i = 0; peer && i < comm->members; i++) {
+        const struct speed_rank *other = speed_rank_of(judged->speed, comm->member[i]);
+        if (other && other->index != rank)
+            peer[(*count)++] = other;
+    }
+    return peer;
+}
+
+/* The median of the peers, field by field. */
+static int peer_means(const struct judged *judged, const struct speed_rank *const *peer,
+                      uint32_t count, struct means *medians)
+{
+    enum { FIELDS_OF_MEANS = sizeof(struct means) / sizeof(double) };
+    double *value = malloc((size_t)(count + 1) * FIELDS_OF_MEANS * sizeof *value);
+    if (!value)
+        return -1;
+    for (uint32_t i = 0; i < count; i++) {
+        struct means means = means_of(judged, peer[i]);
+        for (size_t field = 0; field < FIELDS_OF_MEANS; field++)
+            value[field * count + i] = ((const double *)&means)[field];
+    }
+    for (size_t field = 0; field < FIELDS_OF_MEANS; field++)
+        ((double *)medians)[field] = speed_median(value + field * count, count);
+    free(value);
+    return 0;
+}
+
+static bool is_more(double value, double peers)
+{
+    return value > peers * (1 + WORK_PERCENT / 100.0);
+}
+
+/* A kernel's mean duration on the median peer; 0 if none has it. */
+static double peer_kernel(const struct speed_rank *const *peer, uint32_t count, uint64_t name,
+                          double *value)
+{
+    size_t have = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct speed_kernel *kernel;
+        HASH_FIND(hh, peer[i]->kernels, &name, sizeof name, kernel);
+        if (kernel)
+            value[have++] = kernel->seconds / (double)kernel->count;
+    }
+    return speed_median(value, have);
+}
+
+struct kernel_loss {
+    uint64_t name;
+    double seconds, expected;
+};
+
+static int compare_losses(const void *a, const void *b)
+{
+    const struct kernel_loss *left = a, *right = b;
+    double l = left->seconds - left->expected, r = right->seconds - right->expected;
+    return (l < r) - (l > r);
+}
+
+/* The kernel is about as many times as long as all are, together; or hardly matters. */
+static bool is_alike(const struct kernel_loss *loss, double seconds, double ratio)
+{
+    double more = loss->seconds / loss->expected - 1, mean = ratio - 1;
+    return 100 * loss->seconds < LITTLE_PERCENT * seconds ||
+           100 * fabs(more - mean) <= ALIKE_PERCENT * mean;
+}
+
+/* Compares the rank's kernels with its peers'. Returns whether all are slow alike; *ratio is how
+ * many times as long they take. */
+static bool compare_kernels(const struct judged *judged, uint32_t index,
+                            const struct speed_rank *const *peer, uint32_t count,
+                            struct slowdown *slowdown)
+{
+    const struct speed_rank *rank = judged->speed->rank[index];
+    uint32_t names = HASH_COUNT(rank->kernels), losses = 0;
+    struct kernel_loss *loss = malloc((names + 1) * sizeof *loss);
+    double *value = malloc((count + 1) * sizeof *value), seconds = 0, expected = 0;
+    bool is_even = true;
+    struct speed_kernel *kernel;
+    for (kernel = rank->kernels; kernel && loss && value; kernel = kernel->hh.next) {
+        double mean = peer_kernel(peer, count, kernel->name, value);
+        if (!mean)
+            continue;
+        loss[losses] =
+            (struct kernel_loss){kernel->name, kernel->seconds, mean * (double)kernel->count};
+        seconds += loss[losses].seconds;
+        expected += loss[losses++].expected;
+    }
+    slowdown->ratio = expected > 0 ? seconds / expected : 0;
+    for (uint32_t i = 0; i < losses; i++)
+        is_even &= is_alike(&loss[i], seconds, slowdown->ratio);
+    if (losses)
+        qsort(loss, losses, sizeof *loss, compare_losses);
+    for (uint32_t i = 0; i < losses && i < SLOW_KERNELS; i++)
+        slowdown->kernel[i] = loss[i].name;
+    free(loss);
+    free(value);
+    return is_even;
+}
+
+/* What of its own time is longer than the peers'. SLOW_KINDS: a transfer, which all members of the
+ * slow communicator share. */
+static enum slowdown_kind find_why(const struct judged *judged, uint32_t index,
+                                   struct slowdown *slowdown)
+{
+    const struct speed_rank *rank = judged->speed->rank[index];
+    struct means own = means_of(judged, rank), peers = {0};
+    uint32_t count;
+    const struct speed_rank **peer = peers_of(judged, index, &count);
+    enum slowdown_kind kind = SLOW_HOST;
+    if (!peer || peer_means(judged, peer, count, &peers)) {
+        free(peer);
+        return SLOW_KINDS;
+    }
+    bool more = is_more(own.bytes, peers.bytes) || is_more(own.operations, peers.operations) ||
+                is_more(own.kernels, peers.kernels);
+    double idle = own.idle - peers.idle, busy = own.compute - peers.compute,
+           queued = own.queued - peers.queued, transfer = own.transfer - peers.transfer;
+    bool is_seen = own.kernels > 0 || rank->knows_issue;
+    double on_device = own.kernels > 0 ? busy + queued : queued;
+    if (transfer > idle && transfer > on_device)
+        kind = SLOW_KINDS;
+    else if (on_device > idle || (!is_seen && more))
+        kind = more ? SLOW_WORK : SLOW_DEVICE;
+    slowdown->kind_is_guess = !is_seen && !more;
+    if (kind == SLOW_DEVICE && own.kernels > 0 &&
+        !compare_kernels(judged, index, peer, count, slowdown))
+        kind = SLOW_WORK;
+    free(peer);
+    return kind;
+}
+
+/* Where the program names no iterations, what was taken for one is a part of one: several of them
+ * are compared at once. */
+static uint64_t group_size(const struct judged *judged)
+{
+    uint64_t iterations = judged->end - judged->first;
+    return judged->named || iterations < 2 * GROUPS ? 1 : iterations / GROUPS;
+}
+
+/* The excess in an iteration of each group; returns how many there are. The caller frees. */
+static uint64_t group_excess(const struct judged *judged, uint32_t rank, double **grouped)
+{
+    uint64_t size = group_size(judged), count = (judged->end - judged->first) / size;
+    const double *excess = judged_excess(judged, rank);
+    *grouped = calloc(count + 1, sizeof **grouped);
+    for (uint64_t n = 0; *grouped && n < count * size; n++)
+        (*grouped)[n / size] += excess[n] / (double)size;
+    return *grouped ? count : 0;
+}
+
+static bool is_behind(const struct judged *judged, uint32_t rank, double *lost)
+{
+    const struct demand *demand = &demands[judged->coarse];
+    double *grouped;
+    uint64_t count = group_excess(judged, rank, &grouped), often = 0;
+    for (uint64_t n = 0; n < count; n++)
+        often += 100 * grouped[n] > judged->length;
+    *lost = speed_median(grouped, count);
+    free(grouped);
+    return judged->among[rank] && count && 100 * often >= demand->often_percent * count &&
+           judged->end - judged->first >= demand->iterations && *lost >= demand->seconds &&
+           100 * *lost >= demand->share_percent * judged->length &&
+           100 * judged->behind[rank] <= BEHIND_PERCENT * *lost &&
+           100 * judged->waited[rank] >= WAITED_PERCENT * *lost;
+}
+
+/* Ranks of one host that lose alike for the same reason are one slowdown. */
+static struct slowdown *find_same(const struct slowdowns *found, uint32_t from,
+                                  const struct slowdown *slowdown)
+{
+    const char *host = slowdown->rank[0]->key.process->info.host;
+    for (uint32_t i = from; *host && i < found->count; i++) {
+        struct slowdown *other = &found->slowdown[i];
+        double less = fmin(other->lost, slowdown->lost), most = fmax(other->lost, slowdown->lost);
+        if (other->kind == slowdown->kind && 100 * less >= SAME_FAULT_PERCENT * most &&
+            !strcmp(other->rank[0]->key.process->info.host, host))
+            return other;
+    }
+    return NULL;
+}
+
+static void add_to_same(struct slowdowns *found, struct slowdown *same,
+                        const struct slowdown *slowdown)
+{
+    const struct speed_rank **grown = realloc(same->rank, (same->ranks + 1) * sizeof *same->rank);
+    if (!grown) {
+        found->failed = true;
+        return;
+    }
+    same->rank = grown;
+    same->rank[same->ranks++] = slowdown->rank[0];
+    if (same->lost < slowdown->lost)
+        same->lost = slowdown->lost;
+}
+
+void judge_ranks(struct judged *judged, struct slowdowns *found)
+{
+    uint32_t from = found->count;
+    for (uint32_t r = 0; r < judged->speed->count; r++) {
+        const struct speed_rank *rank = judged->speed->rank[r];
+        struct slowdown slowdown = {.rank = &rank,
+                                    .ranks = 1,
+                                    .length = judged->length,
+                                    .comm = judged->among[r],
+                                    .first = judged->first,
+                                    .last = judged->end - 1};
+        if (!is_behind(judged, r, &slowdown.lost))
+            continue;
+        slowdown.is_coarse = judged->coarse;
+        slowdown.kind = find_why(judged, r, &slowdown);
+        slowdown.before = judged->before ? judged->before[r] : 0;
+        if (2 * slowdown.before < slowdown.lost)
+            slowdown.since = judged->since;
+        if (slowdown.kind == SLOW_KINDS)
+            continue;
+        struct slowdown *same = find_same(found, from, &slowdown);
+        if (same)
+            add_to_same(found, same, &slowdown);
+        else
+            slowdowns_add(found, &slowdown);
+    }
+}

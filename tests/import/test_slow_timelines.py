@@ -1,0 +1,132 @@
+"""Timelines of others: what slows a job is named, of its correct twin nothing is said; columns may lack, stand in any order, or
+have other names."""
+
+import random
+import unittest
+
+from importer import Importer, main
+from timelines import Timeline
+
+SPEED = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
+
+
+class SlowTimelines(Importer):
+    def slow(self, timeline, name="job.csv", text=None):
+        result = self.importing(self.write(name, text or timeline.csv()))
+        self.assertEqual((result.status, result.err), (0, ""))
+        return result, {code: ranks for code, ranks in result.codes().items() if code in SPEED}
+
+    def expect(self, timeline, codes, words=(), **how):
+        result, found = self.slow(timeline, **how)
+        self.assertEqual(found, codes)
+        for word in words:
+            self.assertIn(word, result.what(next(iter(codes))))
+
+    def test_nothing(self):
+        self.expect(Timeline(), {})
+        self.expect(Timeline().without("issued", "host", "bytes", "iteration", "number"), {})
+        self.expect(Timeline().without_kernels(), {})
+
+    def test_late_host(self):
+        late = lambda rank, i: 0.004 if rank == 2 else 0
+        self.expect(Timeline(late=late), {"DC601": ["2"]}, ("rank 2 (host n1)", "4 ms of each iteration of 15.2 ms (26%)"))
+        chance = random.Random(1)
+        turns = [chance.randrange(4) for _ in range(60)]
+        self.expect(Timeline(late=lambda rank, i: 0.004 if rank == turns[i] else 0), {})
+        self.expect(Timeline(late=lambda rank, i: 0.004), {})
+
+    def test_slow_device(self):
+        slower = lambda rank, i: 1.5 if rank == 1 else 1
+        self.expect(Timeline(slower=slower), {"DC604": ["1"]}, ("1.50 times as long", "attention"))
+        self.expect(Timeline(slower=lambda rank, i: 1.5), {})
+        self.expect(Timeline(slower=slower).without_kernels(), {"DC604": ["1"]})
+
+    def test_which_it_is_is_not_known(self):
+        timeline = Timeline(slower=lambda rank, i: 1.5 if rank == 1 else 1).without_kernels().without("issued")
+        result, found = self.slow(timeline)
+        self.assertEqual(found, {"DC601": ["1"]})
+        self.assertIn("does not say whether the host or the GPU", result.what("DC601"))
+
+    def test_a_whole_host(self):
+        self.expect(Timeline(ranks=8, slower=lambda rank, i: 1.5 if rank in (4, 5) else 1), {"DC604": ["4-5"]},
+                    ("ranks 4-5 (host n2)",))
+
+    def test_more_work(self):
+        kernel = lambda rank, i, name: 2 if rank == 3 and name == "attention" else 1
+        self.expect(Timeline(kernel=kernel), {"DC605": ["3"]}, ("attention",))
+        self.expect(Timeline(kernel=lambda rank, i, name: 2 if name == "attention" else 1), {})
+
+    def test_slow_link(self):
+        slow = Timeline(ranks=8, width=2, transfer=lambda group, i: 4 if group == 4 else 1)
+        self.expect(slow, {"DC606": ["4-5"]}, ("4.0 times as long",))
+        self.expect(Timeline(ranks=8, width=2, transfer=lambda group, i: 4), {})
+
+    def test_slow_link_since(self):
+        since = Timeline(iterations=80, transfer=lambda group, i: 4 if i >= 40 else 1)
+        self.expect(since, {"DC606": ["0-3"]}, ("since iteration 40",))
+
+    def test_slower_since(self):
+        self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i >= 40 else 1), {"DC607": ["0-3"]},
+                    ("since iteration 40 iterations take 14.2 ms, before they took 11.2 ms",))
+        self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i == 40 else 1), {})
+
+    def test_throttled_since(self):
+        slower = lambda rank, i: 1.5 if rank == 3 and i >= 40 else 1
+        self.expect(Timeline(iterations=80, slower=slower), {"DC604": ["3"]}, ("since iteration 40",))
+
+    def test_pauses(self):
+        late = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0
+        self.expect(Timeline(late=late), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
+        self.expect(Timeline(late=lambda rank, i: 0.050 if i % 10 == 9 else 0), {"DC608": ["0-3"]}, ("all ranks",))
+        self.expect(Timeline(late=lambda rank, i: 0.050 if rank == 2 and i in (7, 12, 33, 35, 50) else 0), {})
+
+    def test_little_evidence(self):
+        self.expect(Timeline(iterations=15, late=lambda rank, i: 0.004 if rank == 2 else 0), {})
+        self.expect(Timeline(late=lambda rank, i: 0.0003 if rank == 2 else 0), {})
+
+    def test_the_victims_of_a_slow_rank_are_not_named(self):
+        """Rank 5 holds up its pair; in a second group the pair's other rank comes as late."""
+        timeline = Timeline(ranks=8, slower=lambda rank, i: 1.5 if rank == 5 else 1)
+        self.expect(timeline, {"DC604": ["5"]})
+
+    def test_forms(self):
+        late = lambda rank, i: 0.004 if rank == 2 else 0
+        timeline, expected = Timeline(late=late), {"DC601": ["2"]}
+        self.expect(timeline, expected, text=timeline.json_lines(), name="a.jsonl")
+        self.expect(timeline, expected, text=timeline.chrome(), name="a.json")
+        self.expect(timeline, expected, text=timeline.csv(";", "\r\n"), name="b.csv")
+        self.expect(timeline, expected, text="\ufeff" + timeline.csv("\t"), name="c.csv")
+        named = timeline.csv().replace("rank,host,group,operation,number,iteration", "Rank,Node,Comm,Op,Seq,Step", 1)
+        self.expect(timeline, expected, text=named, name="d.csv")
+        self.expect(timeline, expected, text=timeline.csv().replace("0-3", '"[0, 1, 2, 3]"'), name="e.csv")
+
+    def test_one_file_a_rank(self):
+        timeline = Timeline(late=lambda rank, i: 0.004 if rank == 2 else 0)
+        rows = timeline.rows
+        paths = []
+        for rank in range(4):
+            timeline.rows = [row for row in rows if row["rank"] == rank]
+            paths.append(self.write("rank%d.csv" % rank, timeline.csv()))
+        self.assertEqual(self.importing(*paths).codes(), {"DC601": ["2"]})
+
+    def test_what_is_wrong_is_said(self):
+        text = Timeline(iterations=30).csv().splitlines()
+        text[5] = text[5].replace("AllReduce", "").replace("attention", "").replace("gemm", "").replace("layer_norm", "")
+        text[9] = "x" + text[9]
+        result = self.importing(self.write("bad.csv", text))
+        self.assertEqual(result.status, 2)
+        self.assertIn("line 6: the row has no operation", result.err)
+        self.assertIn("line 10: the row has no rank", result.err)
+        result = self.importing(self.write("none.csv", "rank,start\n0,1.5\n"), options=("--format=timeline",))
+        self.assertIn("no header with rank, operation, start and duration", result.err)
+
+    def test_report_speed(self):
+        path = self.write("job.csv", Timeline(late=lambda rank, i: 0.004 if rank == 2 else 0).csv())
+        self.ddpcheck("import", "-q", "-o", "speed.db", path)
+        out = self.ddpcheck("report", "--speed", "speed.db").stdout
+        self.assertRegex(out, r"(?m)^ +2 +15\.200 +15\.200 +66% +0% +7% +\d+% +2\d% +n1$")
+        self.assertRegex(out, r"ncclAllReduce +4 +1 MiB +1 +\d+ +1\.000")
+
+
+if __name__ == "__main__":
+    main()

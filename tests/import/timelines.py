@@ -1,0 +1,78 @@
+"""Made-up timelines of a small job: each rank computes, then all reduce. A collective ends on all of its ranks at once."""
+
+import csv
+import io
+import json
+
+COLUMNS = ("rank", "host", "group", "operation", "number", "iteration", "start", "duration", "issued", "bytes")
+KERNELS = ("attention", "gemm", "layer_norm")
+COMPUTE, TRANSFER, LAUNCH = 0.010, 0.001, 0.0002
+
+
+class Timeline:
+    """Rows of `ranks` ranks in groups of `width` (all of them by default). The functions say what differs, by rank and iteration."""
+
+    def __init__(self, ranks=4, width=None, iterations=60, slower=lambda rank, i: 1, kernel=lambda rank, i, name: 1,
+                 late=lambda rank, i: 0, transfer=lambda group, i: 1):
+        self.rows = []
+        width = width or ranks
+        clock = [0.0] * ranks
+        for i in range(iterations):
+            for group in range(0, ranks, width):
+                self.iterate(clock, list(range(group, group + width)), i, slower, kernel, late, transfer)
+
+    def iterate(self, clock, group, i, slower, kernel, late, transfer):
+        came = {}
+        for rank in group:
+            issued = clock[rank] + late(rank, i)
+            now = issued + LAUNCH
+            for name in KERNELS:
+                lasts = COMPUTE / len(KERNELS) * slower(rank, i) * kernel(rank, i, name)
+                self.rows.append(self.row(rank, "", name, None, i, now, lasts, issued))
+                now += lasts
+            came[rank] = (now, issued + LAUNCH)
+        end = max(now for now, _ in came.values()) + TRANSFER * transfer(group[0], i)
+        name = "%d-%d" % (group[0], group[-1])
+        for rank in group:
+            start, issued = came[rank]
+            self.rows.append(self.row(rank, name, "AllReduce", i, i, start, end - start, issued))
+            clock[rank] = end
+
+    @staticmethod
+    def row(rank, group, operation, number, iteration, start, duration, issued):
+        skew = 1000.0 * rank        # clocks can't be compared
+        return {"rank": rank, "host": "n%d" % (rank // 2), "group": group, "operation": operation, "number": number,
+                "iteration": iteration, "start": start + skew, "duration": duration, "issued": issued + skew,
+                "bytes": 1 << 20 if group else None}
+
+    def without(self, *columns):
+        """The same of a source that does not say these."""
+        for row in self.rows:
+            for column in columns:
+                row.pop(column)
+        return self
+
+    def without_kernels(self):
+        self.rows = [row for row in self.rows if row["group"]]
+        return self
+
+    def csv(self, separator=",", ends="\n"):
+        columns = [column for column in COLUMNS if column in self.rows[0]]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, delimiter=separator, lineterminator=ends)
+        writer.writeheader()
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+    def json_lines(self):
+        return "".join(json.dumps(row) + "\n" for row in self.rows)
+
+    def chrome(self):
+        """Complete events: microseconds, and in "args" what they have no key for."""
+        events = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "rank 0"}}]
+        for row in self.rows:
+            arguments = {key: row[key] for key in ("group", "number", "iteration", "host", "bytes") if row.get(key) is not None}
+            arguments["issued"] = row["issued"] * 1e6
+            events.append({"ph": "X", "name": row["operation"], "pid": row["rank"], "tid": 0, "ts": row["start"] * 1e6,
+                           "dur": row["duration"] * 1e6, "args": arguments})
+        return json.dumps({"traceEvents": events})
