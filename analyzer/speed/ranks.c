@@ -14,7 +14,7 @@
 #include "analyzer/speed/sweep.h"
 
 enum {
-    OPEN_ITERATIONS = 256,    /* a rank that is further ahead of its peers is closed without them */
+    OPEN_ITERATIONS = 64,     /* a rank that is further ahead of its peers is closed without them */
     OPERATIONS_MAX = 1 << 20, /* of open iterations, likewise */
     LOOK_AROUND = 8,          /* operations that may begin while one runs */
     AT_ONCE_NS = 20000,       /* behind the one before on its stream: it was queued */
@@ -231,10 +231,12 @@ static void gather_iteration(struct speed_rank *rank, uint64_t number,
                              struct iteration_edges *gathering)
 {
     for (uint64_t i = 0; i < rank->operations; i++) {
-        const struct speed_operation *operation =
-            speed_operation_find(rank, rank->first_operation + i);
-        if (operation->iteration == number)
-            gather_operation(rank, rank->first_operation + i, gathering);
+        uint64_t serial = rank->first_operation + i;
+        uint64_t iteration = speed_operation_find(rank, serial)->iteration;
+        if (iteration == number)
+            gather_operation(rank, serial, gathering);
+        if (iteration > number + 1)
+            break; /* operations of two iterations overlap, those of three do not */
     }
     for (uint32_t i = 0; i < rank->spans; i++) {
         const struct speed_span *span = &rank->span[i];
@@ -295,7 +297,7 @@ static bool is_resolved(struct speed_rank *rank, uint64_t number)
         if (operation->iteration <= number && !operation->resolved)
             return false;
         if (operation->iteration > number + 1)
-            break; /* operations of two iterations overlap, those of three do not */
+            break; /* as there */
     }
     return true;
 }

@@ -39,6 +39,9 @@ _Static_assert((int)PAYLOAD_UNIFORM == (int)HASH_UNIFORM,
 /* The fat binary (hashing_image.c) and how long it is: 0 where ddpcheck was built without nvcc. */
 extern const unsigned char hashing_image[];
 extern const uint64_t hashing_image_bytes;
+/* The same as PTX of an old ISA, which any driver since CUDA 10.0 compiles: machine code of CUDA 13
+ * needs driver 580 (CUDA Compatibility, "Minor Version Compatibility"). */
+extern const char hashing_text[];
 
 /* Modules belong to contexts. */
 struct kernel_context {
@@ -132,6 +135,12 @@ static bool prepare_page(struct shim_thread *thread)
     return state == PAGE_READY;
 }
 
+static bool load_module(CUmodule *module)
+{
+    return REAL_HELPER(cuModuleLoadData)(module, hashing_image) == CUDA_SUCCESS ||
+           REAL_HELPER(cuModuleLoadData)(module, hashing_text) == CUDA_SUCCESS;
+}
+
 static void load_kernel(struct shim_thread *thread, struct kernel_context *entry)
 {
     __typeof__(&cuCtxGetDevice) get_device = REAL_HELPER(cuCtxGetDevice);
@@ -142,9 +151,8 @@ static void load_kernel(struct shim_thread *thread, struct kernel_context *entry
     /* The function is loaded here even where CUDA loads lazily: that may wait for the device, and
      * so must not happen beside collectives (CUDA programming guide, "Lazy Loading": potential
      * hazards). */
-    bool usable = REAL_HELPER(cuModuleLoadData)(&module, hashing_image) == CUDA_SUCCESS &&
-                  REAL_HELPER(cuModuleGetFunction)(&entry->function, module, KERNEL) ==
-                      CUDA_SUCCESS;
+    bool usable = load_module(&module) && REAL_HELPER(cuModuleGetFunction)(&entry->function, module,
+                                                                           KERNEL) == CUDA_SUCCESS;
     if (!get_device || !get_attribute || get_device(&device) != CUDA_SUCCESS ||
         get_attribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) !=
             CUDA_SUCCESS ||

@@ -82,6 +82,13 @@ def test_hashes():
         check_hashes(run)
 
 
+def test_hashes_of_an_older_device():
+    """No machine code is for it: the driver compiles the kernel's PTX text."""
+    with watch(RANKS, DDPCHECK_HASH="1", DDPCHECK_EMU_ARCHITECTURE="7.0") as run:
+        equal(run.status, 0, "exit status")
+        check_hashes(run)
+
+
 def check_hashes(run):
     zeros = {}
     for rank, records in by_rank(run).items():
@@ -397,7 +404,7 @@ def test_selection_keeps_order():
 
 
 if __name__ == "__main__":
-    for test in (test_four_ranks, test_hashes, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
+    for test in (test_four_ranks, test_hashes, test_hashes_of_an_older_device, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries,
                  test_words_beside_rings_on_a_disk, test_full_shared_memory, test_structs_are_searched, test_shapes,
                  test_progress_of_many_communicators, test_progress_after_a_reset,
