@@ -48,6 +48,9 @@ void hazards_check_group(struct thread *thread, const struct work *work,
                          const struct record *record, enum flight_kind kind, const struct use *use,
                          uint32_t uses)
 {
+    if (kind ==
+        FLIGHT_KERNEL) /* may fill the buffer for the call: reducers that copy into buckets */
+        return;
     struct flight later = {.kind = (uint8_t)kind,
                            .place = work->place,
                            .record = *record,

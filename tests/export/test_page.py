@@ -217,7 +217,7 @@ class Browser(unittest.TestCase):
             file.write(text)
         drawn = self.run_browser("keys.html", "--window-size=1280,2000", "--virtual-time-budget=5000", "--dump-dom")
         log = dict(line.split("=", 1) for line in json.loads(html.unescape(re.search(r'data-log="([^"]*)"', drawn).group(1))))
-        self.assertRegex(log["first"], r"^rank 0: \w+\(.* of comm \w{4} #0from .* for ")
+        self.assertRegex(log["first"], r"^rank 0: \w+\(.* of comm \w+ #0from .* for ")
         self.assertTrue(log["second"].startswith("rank 0: ") and log["second"] != log["first"])
         self.assertEqual(log["back"], log["first"])
         self.assertTrue(log["down"].startswith("rank 1: "))

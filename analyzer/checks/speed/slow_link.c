@@ -48,8 +48,8 @@ const struct check check_slow_link = {
                " *     NCCL INFO NET/Socket : Using [0]eth0 */\n",
     .fix_c = "/* NCCL_IB_HCA=mlx5 and a driver that loads: all hosts use InfiniBand again. */\n",
     .fix_torch =
-        "# NCCL_NET=IB makes init fail where InfiniBand does not work, instead of being slow:\n"
-        "os.environ[\"NCCL_NET\"] = \"IB\"\n",
+        "# With NCCL_NET=IB in the environment, init fails where InfiniBand does not work,\n"
+        "# instead of using sockets.\n",
     .on = {[EVENT_SLOWDOWN] = slow_link_on_slowdown},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };
