@@ -102,7 +102,6 @@ static void take_side(struct findings *findings, const struct cursor *row)
         .stack_is_address = cursor_number(row, 8),
         .where_stack = (uint64_t)cursor_number(row, 9),
         .where_stack_is_address = cursor_number(row, 10),
-        .nccl_version = (int)cursor_number(row, 11),
     };
 }
 
@@ -317,9 +316,7 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
         each(findings, source,
              "SELECT finding, ranks, process, call, phase, \"where\", since_ns, stack, "
              "stack_is_address, "
-             "where_stack, where_stack_is_address, "
-             "(SELECT nccl_version FROM process WHERE process.id = finding_side.process) "
-             "FROM finding_side ORDER BY finding, side",
+             "where_stack, where_stack_is_address FROM finding_side ORDER BY finding, side",
              0, take_side, err) < 0 ||
         load_acts(findings, source, err) < 0 ||
         (!is_whole(findings) && error_set(err, "can't show the findings: memory is short"))) {

@@ -15,7 +15,6 @@ struct tui_side {
     struct act act, now; /* DID_OTHER without a name: not known, as in older databases */
     char *call, *where;  /* their words; where they are not known, as the database has them */
     int process;
-    int nccl_version; /* of that process; 0: not known */
     uint64_t stack, where_stack, since_ns;
     bool stack_is_address, where_stack_is_address;
 };

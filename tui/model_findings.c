@@ -9,6 +9,7 @@
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
+#include "tui/finding_advice.h"
 #include "tui/findings.h"
 #include "tui/view.h"
 #include "tui/width.h"
@@ -193,23 +194,6 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
     free(text);
 }
 
-/* What holds in the job's version of NCCL. */
-static void add_version_fact(const struct tui_finding *finding, int width, struct rows *rows)
-{
-    const struct check *check = check_find(finding->code);
-    char version[VERSION_RANGE_BYTES], text[512];
-    for (int i = 0; check && i < finding->sides; i++) {
-        int nccl_version = finding->side[i].nccl_version;
-        const struct version_fact *fact = version_fact_find(check->code, nccl_version);
-        if (!fact)
-            continue;
-        snprintf(text, sizeof text, "%s: %s.",
-                 version_fact_job(nccl_version, version, sizeof version), fact->words);
-        rows_paragraph(rows, TONE_PLAIN, width, text);
-        return;
-    }
-}
-
 int model_finding(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct findings findings;
@@ -236,7 +220,7 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
         if (*times)
             rows_line(rows, TONE_FAINT, "%s", times);
         rows_paragraph(rows, TONE_GOOD, query->width, finding->todo);
-        add_version_fact(finding, query->width, rows);
+        finding_advice(source, finding, query->width, rows);
         rows_line(rows, TONE_PLAIN, "%s", "");
         add_sides(source, finding, query->width, rows);
     }

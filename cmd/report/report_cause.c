@@ -10,19 +10,6 @@
 #include "cmd/report/report_model.h"
 #include "lib/trace/site.h"
 
-/* All frames: those of libraries, which a report leaves out, show a data loader or a compiler. */
-static void cause_add_frames(const struct report *report, const struct finding_side *side,
-                             uint64_t stack, bool is_address, FILE *out)
-{
-    struct frame *frame = stack ? malloc(SITE_FRAMES_MAX * sizeof *frame) : NULL;
-    int count = frame ? trace_frames(report->trace, side->process, stack, is_address, frame,
-                                     SITE_FRAMES_MAX)
-                      : 0;
-    for (int i = 0; i < count; i++)
-        fprintf(out, "%s %s\n", frame[i].function, frame[i].file);
-    free(frame);
-}
-
 /* Of the side's call and of where its ranks are now, and its phase as if it were a function. The
  * caller frees it; NULL: none is known. */
 static char *frames_of_side(const struct report *report, const struct finding_side *side)
@@ -33,10 +20,11 @@ static char *frames_of_side(const struct report *report, const struct finding_si
     FILE *out = side->process >= 0 ? open_memstream(&text, &bytes) : NULL;
     if (!out)
         return NULL;
-    cause_add_frames(report, side, side->stack, side->stack_is_address, out);
+    /* Those of libraries, which a report leaves out, show a data loader or a compiler. */
+    site_write_frames(report->trace, side->process, side->stack, side->stack_is_address, out);
     uint64_t where = stack_of_where(report, side, &is_address);
     if (where != side->stack)
-        cause_add_frames(report, side, where, is_address, out);
+        site_write_frames(report->trace, side->process, where, is_address, out);
     if (*side->phase)
         fprintf(out, "%s \n", side->phase);
     fclose(out);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -255,4 +256,13 @@ int site_shown_frame(const struct frame *frames, int count)
 {
     int found = site_user_frame(frames, count);
     return found >= 0 || count == 0 ? found : 0;
+}
+
+void site_write_frames(struct trace *trace, int process, uint64_t stack, bool is_address, FILE *out)
+{
+    struct frame *frame = stack ? malloc(SITE_FRAMES_MAX * sizeof *frame) : NULL;
+    int count = frame ? trace_frames(trace, process, stack, is_address, frame, SITE_FRAMES_MAX) : 0;
+    for (int i = 0; i < count; i++)
+        fprintf(out, "%s %s\n", frame[i].function, frame[i].file);
+    free(frame);
 }

@@ -2,6 +2,8 @@
 #ifndef DDPCHECK_SITE_H
 #define DDPCHECK_SITE_H
 
+#include <stdio.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +19,9 @@ enum { SITE_FRAMES_MAX = 64 };
  * (<= SITE_FRAMES_MAX). */
 int site_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
                 struct frame *frames);
+/* All frames of it, "function file" line by line: those of libraries, too. */
+void site_write_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                       FILE *out);
 /* The same of frames that are at hand: the others are taken out. Returns how many are left. */
 int site_own_frames(struct frame *frames, int count);
 

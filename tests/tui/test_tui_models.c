@@ -287,18 +287,19 @@ static void findings_are_ordered_over_hosts(void **state)
     source_close_all(&source);
 }
 
-/* The processes have NCCL 2.28.9. */
-static void finding_says_what_holds_in_the_version(void **state)
+/* The view of the only finding, of one side, has this text. */
+static void finding_is_advised(void **state, const char *code, struct store_act act,
+                               const char *advice)
 {
     const char *folder = *state;
     struct source source;
     struct rows rows;
     const struct store_side side = {
-        .ranks = "0", .call = "ncclAllReduce", .phase = "", .where = "", .process = 0};
+        .ranks = "0", .call = "what it did", .act = act, .phase = "", .where = "", .process = 0};
     const struct store_finding stored = {.id = 1,
-                                         .code = "DC204",
-                                         .severity = "warning",
-                                         .certainty = "possible",
+                                         .code = code,
+                                         .severity = "error",
+                                         .certainty = "certain",
                                          .state = "open",
                                          .what = "what happened",
                                          .todo = "what to do",
@@ -317,12 +318,23 @@ static void finding_says_what_holds_in_the_version(void **state)
     state_load(&source, &(struct query){.view = VIEW_FINDING, .finding = id, .width = 200}, &rows);
     bool found = false;
     for (int i = 0; i < rows.lines; i++)
-        found |= strstr(rows.line[i].text,
-                        "With NCCL 2.28.9, which the job has: NCCL_LAUNCH_ORDER_IMPLICIT=1") !=
-                 NULL;
+        found |= strstr(rows.line[i].text, advice) != NULL;
     assert_true(found);
     rows_free(&rows);
     source_close_all(&source);
+}
+
+/* The processes have NCCL 2.28.9. */
+static void finding_says_what_holds_in_the_version(void **state)
+{
+    finding_is_advised(state, "DC204", (struct store_act){.did = did_key(DID_CALLED)},
+                       "With NCCL 2.28.9, which the job has: NCCL_LAUNCH_ORDER_IMPLICIT=1");
+}
+
+static void finding_says_the_likely_cause(void **state)
+{
+    finding_is_advised(state, "DC205", (struct store_act){.did = did_key(DID_KILLED), .value = 9},
+                       "Likely: The kernel's out-of-memory killer");
 }
 
 /* --- waits, timeline, memory
@@ -527,6 +539,7 @@ int main(void)
         ON_SCRATCH(divergence_in_a_block_that_is_not_full),
         ON_SCRATCH(findings_are_ordered_over_hosts),
         ON_SCRATCH(finding_says_what_holds_in_the_version),
+        ON_SCRATCH(finding_says_the_likely_cause),
         ON_SCRATCH(waits_are_a_tree),
         ON_SCRATCH(bars_begin_and_end_with_the_operation),
         ON_SCRATCH(a_hang_is_drawn_however_long_it_lasts),

@@ -1,0 +1,87 @@
+/* finding_advice.c: what holds of a finding in the job's version of NCCL, and the usual cause that
+ * its ranks' ends, calls and stacks show. */
+#include "tui/finding_advice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyzer/cause.h"
+#include "analyzer/version_facts.h"
+#include "lib/trace/site.h"
+#include "tui/findings.h"
+
+static void advise_version(struct source *source, const struct check *check,
+                           const struct tui_finding *finding, int width, struct rows *rows)
+{
+    char version[VERSION_RANGE_BYTES], text[512];
+    for (int i = 0; i < finding->sides; i++) {
+        int process = finding->side[i].process;
+        int nccl = process < 0 ? 0 : trace_process(source->trace, process)->nccl_version;
+        const struct version_fact *fact = version_fact_find(check->code, nccl);
+        if (!fact)
+            continue;
+        snprintf(text, sizeof text, "%s: %s.", version_fact_job(nccl, version, sizeof version),
+                 fact->words);
+        rows_paragraph(rows, TONE_PLAIN, width, text);
+        return;
+    }
+}
+
+/* The frames of the call and of where the ranks are now, and the phase as if it were a function;
+ * the caller frees it. */
+static char *advice_frames(struct source *source, const struct tui_side *side)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = side->process >= 0 ? open_memstream(&text, &bytes) : NULL;
+    if (!out)
+        return NULL;
+    site_write_frames(source->trace, side->process, side->stack, side->stack_is_address, out);
+    if (side->where_stack != side->stack)
+        site_write_frames(source->trace, side->process, side->where_stack,
+                          side->where_stack_is_address, out);
+    if (*side->phase)
+        fprintf(out, "%s \n", side->phase);
+    fclose(out);
+    return text;
+}
+
+static const struct cause *advice_cause(struct source *source, const struct check *check,
+                                        const struct tui_finding *finding)
+{
+    struct finding seen = {.code = finding->code, .sides = finding->sides};
+    char *frames[FINDING_SIDES_MAX] = {NULL};
+    const struct cause *cause = NULL;
+    bool whole = true;
+    for (int i = 0; i < seen.sides; i++) {
+        const struct tui_side *side = &finding->side[i];
+        seen.side[i].act = side->act;
+        seen.side[i].now = side->now;
+        whole = rankset_parse(&seen.side[i].ranks, side->ranks) == 0 && whole;
+        frames[i] = advice_frames(source, side);
+    }
+    if (whole)
+        cause = cause_seen(check, &seen, (const char *const *)frames);
+    for (int i = 0; i < seen.sides; i++) {
+        rankset_free(&seen.side[i].ranks);
+        free(frames[i]);
+    }
+    return cause;
+}
+
+void finding_advice(struct source *source, const struct tui_finding *finding, int width,
+                    struct rows *rows)
+{
+    const struct check *check = check_find(finding->code);
+    char text[1024];
+    if (!check)
+        return;
+    advise_version(source, check, finding, width, rows);
+    const struct cause *cause = advice_cause(source, check, finding);
+    if (!cause)
+        return;
+    snprintf(text, sizeof text, "Likely: %s", cause->what);
+    rows_paragraph(rows, TONE_PLAIN, width, text);
+    snprintf(text, sizeof text, "Check: %s", cause->look);
+    rows_paragraph(rows, TONE_FAINT, width, text);
+}
