@@ -150,6 +150,7 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         double *before = excess_before(judged, step.since);
         judged_free(judged);
         judged->before = before;
+        judged->begin = judged->first;
         judged->first = judged->since = step.since;
         judged->rise = step.lost;
         judged->length = mean_length(judged);

@@ -100,9 +100,8 @@ static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint6
 static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
                         struct slow_comm *slow)
 {
-    uint64_t before = judged->since > ITERATIONS_KEPT / 2 ? judged->since - ITERATIONS_KEPT / 2 : 0;
     double now = mean_transfer(comm, judged->since, judged->end),
-           then = mean_transfer(comm, before + 1, judged->since);
+           then = mean_transfer(comm, judged->begin, judged->since);
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
     slow->became = true;

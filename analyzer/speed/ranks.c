@@ -146,11 +146,29 @@ struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t s
     return &rank->operation[serial & (rank->operation_capacity - 1)];
 }
 
+/* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
+static int grow_iterations(struct speed_rank *rank, uint64_t number)
+{
+    uint32_t room = rank->iterations ? rank->iterations : 32;
+    while (room < ITERATIONS_KEPT && number - rank->begun >= room)
+        room *= 2;
+    if (room == rank->iterations)
+        return 0;
+    struct speed_iteration *grown = calloc(room, sizeof *grown);
+    if (!grown)
+        return -1;
+    for (uint32_t i = 0; i < rank->iterations; i++)
+        if (rank->iteration[i].number)
+            grown[(rank->iteration[i].number - 1) & (room - 1)] = rank->iteration[i];
+    free(rank->iteration);
+    rank->iteration = grown;
+    rank->iterations = room;
+    return 0;
+}
+
 static struct speed_iteration *iteration_slot(struct speed_rank *rank, uint64_t number)
 {
-    if (!rank->iteration && !(rank->iteration = calloc(ITERATIONS_KEPT, sizeof *rank->iteration)))
-        return NULL;
-    return &rank->iteration[number & (ITERATIONS_KEPT - 1)];
+    return grow_iterations(rank, number) ? NULL : &rank->iteration[number & (rank->iterations - 1)];
 }
 
 /* The operations and activities of one iteration, as edges for the sweep. */
@@ -368,7 +386,7 @@ const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank
 {
     if (!rank->iteration)
         return NULL;
-    const struct speed_iteration *found = &rank->iteration[number & (ITERATIONS_KEPT - 1)];
+    const struct speed_iteration *found = &rank->iteration[number & (rank->iterations - 1)];
     return found->number == number + 1 ? found : NULL;
 }
 

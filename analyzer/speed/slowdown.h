@@ -52,6 +52,7 @@ struct judged {
     struct speed *speed;
     uint64_t first, end;
     uint64_t since; /* iterations became longer with this one: only what follows is judged; 0: no */
+    uint64_t begin; /* the first of those before */
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
     bool named;     /* the program names its iterations */

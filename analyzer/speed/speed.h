@@ -60,7 +60,8 @@ struct speed_rank {
     uint32_t index;
     const struct member *member;       /* of its widest communicator */
     struct site site;                  /* of its last operation */
-    struct speed_iteration *iteration; /* ring of ITERATIONS_KEPT, by number */
+    struct speed_iteration *iteration; /* ring by number */
+    uint32_t iterations;               /* its room */
     uint64_t begun, newest, closed;    /* the first number, the newest; all below are closed */
     uint64_t offset, counted;          /* numbers that begin anew go on: ranks.c */
     struct speed_operation *operation; /* ring, by serial number: of open iterations */

@@ -22,7 +22,7 @@ static void view_rank(const struct speed_rank *rank, double *length, struct spee
     size_t count = 0;
     *view = (struct speed_view){.shown_rank = member_shown_rank(rank->member),
                                 .host = rank->key.process->info.host};
-    for (uint32_t i = 0; rank->iteration && i < ITERATIONS_KEPT; i++) {
+    for (uint32_t i = 0; i < rank->iterations; i++) {
         const struct speed_iteration *iteration = &rank->iteration[i];
         if (!iteration->number)
             continue;

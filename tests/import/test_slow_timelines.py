@@ -63,7 +63,10 @@ class SlowTimelines(Importer):
 
     def test_slow_link_since(self):
         since = Timeline(iterations=80, transfer=lambda group, i: 4 if i >= 40 else 1)
-        self.expect(since, {"DC606": ["0-3"]}, ("since iteration 40",))
+        self.expect(since, {"DC606": ["0-3"]}, ("since iteration 40", "take 4.0 times as long"))
+        for row in since.rows:
+            row["iteration"] += 5000        # of a job that was resumed
+        self.expect(since, {"DC606": ["0-3"]}, ("since iteration 5040", "take 4.0 times as long"))
 
     def test_slower_since(self):
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i >= 40 else 1), {"DC607": ["0-3"]},
