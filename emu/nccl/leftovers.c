@@ -49,9 +49,22 @@ static bool is_leftover(const char *path)
     return leftover;
 }
 
+/* By its name, it was made in this PID namespace by a process that is no more. */
+static bool lost_its_creator(const char *name, uint64_t namespace)
+{
+    char *end;
+    long creator;
+
+    if (strncmp(name, SEGMENT_PREFIX, strlen(SEGMENT_PREFIX)))
+        return false;
+    creator = strtol(name + strlen(SEGMENT_PREFIX), &end, 10);
+    return *end == '-' && strtoull(end + 1, NULL, 16) == namespace && !alive((pid_t)creator);
+}
+
 void segment_clean(void)
 {
     DIR *folder = opendir(FOLDER);
+    uint64_t namespace = segment_namespace();
     struct dirent *entry;
 
     if (!folder)
@@ -59,8 +72,7 @@ void segment_clean(void)
     while ((entry = readdir(folder))) {
         char path[sizeof(FOLDER) + 1 + NAME_MAX];
 
-        if (strncmp(entry->d_name, SEGMENT_PREFIX, strlen(SEGMENT_PREFIX)) ||
-            alive(atoi(entry->d_name + strlen(SEGMENT_PREFIX))))
+        if (!lost_its_creator(entry->d_name, namespace))
             continue;
         snprintf(path, sizeof(path), FOLDER "/%s", entry->d_name);
         if (is_leftover(path))

@@ -18,13 +18,21 @@ static const uint64_t MAGIC = UINT64_C(0x314c43434e504444); /* "DDPNCCL1" */
 static const size_t budgets[] = {1 << 20, 256 << 10, 0};
 enum { LARGEST_CHUNK = 64 << 10, LARGEST_STAGE = 256 << 10 };
 
+uint64_t segment_namespace(void)
+{
+    struct stat status;
+
+    return stat("/proc/self/ns/pid", &status) ? 0 : status.st_ino;
+}
+
 int segment_id_make(struct segment_id *id)
 {
     uint64_t random[2];
 
     if (getrandom(random, sizeof(random), 0) != sizeof(random))
         return -1;
-    *id = (struct segment_id){.creator = getpid(), .high = random[0], .low = random[1]};
+    *id = (struct segment_id){
+        .creator = getpid(), .namespace = segment_namespace(), .high = random[0], .low = random[1]};
     return 0;
 }
 
@@ -143,8 +151,8 @@ int segment_open(struct segment *segment, struct segment_id id, int ranks, int *
     int file, error;
 
     snprintf(segment->name, sizeof(segment->name),
-             "/" SEGMENT_PREFIX "%" PRId64 "-%016" PRIx64 "%016" PRIx64, id.creator, id.high,
-             id.low);
+             "/" SEGMENT_PREFIX "%" PRId64 "-%" PRIx64 "-%016" PRIx64 "%016" PRIx64, id.creator,
+             id.namespace, id.high, id.low);
     file = open_locked(segment->name);
     if (file < 0)
         return -1;

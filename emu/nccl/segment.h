@@ -15,7 +15,9 @@
 
 #include "emu/nccl/bell.h"
 
-#define SEGMENT_PREFIX "ddpcheck-nccl-" /* of the name, followed by the creator's process id */
+/* Of the name, followed by the creator's process id, the PID namespace in which it is one, and the
+ * rest of the id. */
+#define SEGMENT_PREFIX "ddpcheck-nccl-"
 
 enum {
     SEGMENT_PAGE = 4096, /* the header's room, and what other parts are multiples of */
@@ -25,7 +27,8 @@ enum {
 
 /* Names a segment, and is what a ncclUniqueId carries. */
 struct segment_id {
-    int64_t creator; /* process that made the id: shows the next one what is a leftover */
+    int64_t creator;    /* process that made the id: shows the next one what is a leftover */
+    uint64_t namespace; /* of the creator: elsewhere its number means nothing */
     uint64_t high, low;
 };
 
@@ -88,7 +91,9 @@ int segment_open(struct segment *segment, struct segment_id id, int ranks, int *
 void segment_unlock(int lock);
 void segment_unlink(const struct segment *segment);
 void segment_close(struct segment *segment);
-/* Unlinks segments whose processes are all dead. */
+/* The PID namespace of this process; 0 where /proc does not say. */
+uint64_t segment_namespace(void);
+/* Unlinks segments of this PID namespace whose processes are all dead. */
 void segment_clean(void);
 
 char *segment_stage(const struct segment *segment, int rank, uint64_t round);
