@@ -22,10 +22,9 @@ static double *lengths_of(const struct judged *judged)
     for (uint64_t n = 0; length && value && n < count; n++) {
         size_t known = 0;
         for (uint32_t r = 0; r < judged->speed->count; r++) {
-            const struct speed_iteration *iteration =
-                speed_iteration_find(judged->speed->rank[r], judged->first + n);
-            if (iteration)
-                value[known++] = iteration->length;
+            struct speed_iteration iteration;
+            if (judged_iteration(judged, judged->speed->rank[r], judged->first + n, &iteration))
+                value[known++] = iteration.length;
         }
         length[n] = known || !n ? speed_median(value, known) : length[n - 1];
     }

@@ -71,9 +71,11 @@ static double mean_length(const struct judged *judged)
     double sum = 0;
     uint64_t count = 0;
     for (uint64_t n = judged->first; n < judged->end; n++) {
-        const struct speed_iteration *iteration = speed_iteration_find(judged->speed->rank[0], n);
-        sum += iteration ? iteration->length : 0;
-        count += iteration != NULL;
+        struct speed_iteration iteration;
+        if (judged_iteration(judged, judged->speed->rank[0], n, &iteration)) {
+            sum += iteration.length;
+            count++;
+        }
     }
     return count ? sum / (double)count : 0;
 }
@@ -84,6 +86,7 @@ static void begin_judging(struct judged *judged)
     const struct speed *speed = judged->speed;
     judged->end = speed_closed(speed);
     judged->named = true;
+    judged->pieces = 1;
     for (uint32_t i = 0; i < speed->count; i++) {
         judged->named &= speed->rank[i]->named;
         judged->coarse |=
@@ -93,7 +96,6 @@ static void begin_judging(struct judged *judged)
     }
     if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
         judged->first = judged->end - ITERATIONS_KEPT;
-    judged->length = mean_length(judged);
 }
 
 void judged_free(struct judged *judged)
@@ -142,8 +144,7 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         judge_ranks(judged, found);
         return;
     }
-    if (judged->named)
-        judge_pauses(judged, found);
+    judge_pauses(judged, found);
     bool has_step = judged->end >= judged->first + 2 * ITERATIONS_NEEDED &&
                     judge_step(judged, &step, found);
     if (has_step) {
@@ -183,6 +184,10 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         return;
     }
     begin_judging(&judged);
+    if (!judged.named && judged.end >= judged.first + 2 * ITERATIONS_NEEDED &&
+        judge_rounds(&judged))
+        analyzer->failed = true;
+    judged.length = mean_length(&judged);
     if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
         find_slowdowns(&judged, found);
     judged_free(&judged);

@@ -80,19 +80,22 @@ static double exposed_transfer(const struct judged *judged, const struct comm *c
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
         for (uint64_t n = judged->first; rank && n < judged->end; n++) {
-            const struct speed_iteration *iteration = speed_iteration_find(rank, n);
-            sum += iteration ? iteration->share[SHARE_TRANSFER] : 0;
-            count += iteration != NULL;
+            struct speed_iteration iteration;
+            if (!judged_iteration(judged, rank, n, &iteration))
+                continue;
+            sum += iteration.share[SHARE_TRANSFER];
+            count++;
         }
     }
     return count ? sum / (double)count : 0;
 }
 
-static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint64_t end)
+static double mean_transfer(const struct judged *judged, const struct speed_comm *comm,
+                            uint64_t first, uint64_t end)
 {
     double sum = 0;
     for (uint64_t n = first; n < end; n++)
-        sum += speed_comm_transfer(comm, n);
+        sum += judged_transfer(judged, comm, n);
     return end > first ? sum / (double)(end - first) : 0;
 }
 
@@ -100,8 +103,8 @@ static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint6
 static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
                         struct slow_comm *slow)
 {
-    double now = mean_transfer(comm, judged->since, judged->end),
-           then = mean_transfer(comm, judged->begin, judged->since);
+    double now = mean_transfer(judged, comm, judged->since, judged->end),
+           then = mean_transfer(judged, comm, judged->begin, judged->since);
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
     slow->became = true;
@@ -124,7 +127,7 @@ static void weigh_comm(struct links *links, const struct speed_comm *comm)
     }
     const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
     if (first && first->closed > first->begun)
-        iterations = (double)(first->closed - first->begun);
+        iterations = (double)(first->closed - first->begun) / judged->pieces;
     struct slow_comm slow = {comm, (took - expected) / iterations,
                              expected > 0 ? took / expected : 0, false};
     bool is_slow = 100 * slow.lost >= SHARE_PERCENT * judged->length &&

@@ -102,10 +102,11 @@ static double find_waited(const struct judged *judged, const struct comm *comm,
         double sum = 0;
         uint32_t iterations = 0;
         for (uint64_t n = judged->first; n < judged->end; n++) {
-            const struct speed_iteration *iteration =
-                speed_iteration_find(judged->speed->rank[index[i]], n);
-            sum += iteration ? iteration->share[SHARE_WAIT] : 0;
-            iterations += iteration != NULL;
+            struct speed_iteration iteration;
+            if (!judged_iteration(judged, judged->speed->rank[index[i]], n, &iteration))
+                continue;
+            sum += iteration.share[SHARE_WAIT];
+            iterations++;
         }
         waits[count++] = iterations ? sum / iterations : 0;
     }
@@ -126,13 +127,13 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
     for (uint64_t n = 0; n < iterations; n++) {
         size_t count = 0;
         for (uint32_t i = 0; i < comm->members; i++) {
-            const struct speed_iteration *iteration =
-                index[i] == UINT32_MAX
-                    ? NULL
-                    : speed_iteration_find(judged->speed->rank[index[i]], judged->first + n);
-            excess[i * iterations + n] = iteration ? speed_own(iteration) : 0;
-            if (iteration)
-                own[count++] = speed_own(iteration);
+            struct speed_iteration iteration;
+            bool known = index[i] != UINT32_MAX &&
+                         judged_iteration(judged, judged->speed->rank[index[i]], judged->first + n,
+                                          &iteration);
+            excess[i * iterations + n] = known ? speed_own(&iteration) : 0;
+            if (known)
+                own[count++] = speed_own(&iteration);
         }
         double median = speed_median(own, count);
         for (uint32_t i = 0; i < comm->members; i++)

@@ -56,17 +56,25 @@ struct judged {
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
     bool named;     /* the program names its iterations */
-    bool coarse;    /* times come from progress words, read every millisecond on a busy host */
-    double length;  /* of an iteration, on average */
-    double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
-    double *waited; /* by rank: what its peers wait in an iteration, on average */
-    double *behind; /* by rank: how far it is from the worst member of one of its communicators */
+    uint32_t pieces; /* of ranks.c that are an iteration here: rounds.c; 1 where it names them */
+    bool coarse;     /* times come from progress words, read every millisecond on a busy host */
+    double length;   /* of an iteration, on average */
+    double *excess;  /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
+    double *waited;  /* by rank: what its peers wait in an iteration, on average */
+    double *behind;  /* by rank: how far it is from the worst member of one of its communicators */
     const struct comm **among; /* by rank: the communicator of these peers; NULL: it has none */
 };
 static inline double *judged_excess(const struct judged *judged, uint32_t rank)
 {
     return judged->excess + (size_t)rank * (judged->end - judged->first);
 }
+/* What a rank did in an iteration. False if it is not known. */
+bool judged_iteration(const struct judged *judged, const struct speed_rank *rank, uint64_t number,
+                      struct speed_iteration *sum);
+/* Seconds of a communicator's transfers in it. */
+double judged_transfer(const struct judged *judged, const struct speed_comm *comm, uint64_t number);
+/* Finds how many pieces an iteration has, where the program names none. 0 or -1 (ENOMEM). */
+int judge_rounds(struct judged *judged);
 /* The median of values, which are reordered; of an even number the lower. 0 of none. */
 double speed_median(double *value, size_t count);
 

@@ -33,16 +33,16 @@ static struct means means_of(const struct judged *judged, const struct speed_ran
     struct means means = {0};
     uint32_t count = 0;
     for (uint64_t n = judged->first; n < judged->end; n++) {
-        const struct speed_iteration *iteration = speed_iteration_find(rank, n);
-        if (!iteration)
+        struct speed_iteration iteration;
+        if (!judged_iteration(judged, rank, n, &iteration))
             continue;
-        means.idle += speed_idle(iteration);
-        means.queued += iteration->share[SHARE_QUEUED];
-        means.compute += iteration->share[SHARE_COMPUTE];
-        means.transfer += iteration->share[SHARE_TRANSFER];
-        means.kernels += iteration->kernels;
-        means.operations += iteration->operations;
-        means.bytes += iteration->bytes;
+        means.idle += speed_idle(&iteration);
+        means.queued += iteration.share[SHARE_QUEUED];
+        means.compute += iteration.share[SHARE_COMPUTE];
+        means.transfer += iteration.share[SHARE_TRANSFER];
+        means.kernels += iteration.kernels;
+        means.operations += iteration.operations;
+        means.bytes += iteration.bytes;
         count++;
     }
     double *field = (double *)&means;
