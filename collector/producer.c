@@ -92,12 +92,11 @@ static void merge_progress(struct producer *producer, struct record_batch *batch
                            bool drained)
 {
     int ready = count_ready(producer, batch, taken, drained), left = ready;
-    struct record *to = &batch->record[batch->count + ready - 1];
-    const struct record *from = to - ready;
+    int to = batch->count + ready - 1, from = batch->count - 1;
     for (; left > 0; to--) {
         const struct progress_sample *sample = &producer->sample[left - 1];
-        bool is_record = taken > 0 && from->time_ns > sample->time_ns;
-        *to = is_record ? *from-- : make_progress(sample);
+        bool is_record = taken > 0 && batch->record[from].time_ns > sample->time_ns;
+        batch->record[to] = is_record ? batch->record[from--] : make_progress(sample);
         taken -= is_record;
         left -= !is_record;
     }
