@@ -109,7 +109,7 @@ static void judge(struct tui_comm *comm, uint64_t now_ns)
     }
 }
 
-static int worst_first(const void *left, const void *right)
+static int members_worst_first(const void *left, const void *right)
 {
     const struct tui_comm *a = left, *b = right;
     if (a->worst != b->worst)
@@ -135,7 +135,7 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
     }
     for (int i = 0; i < members->comms; i++)
         judge(&members->comm[i], now_ns);
-    qsort(members->comm, (size_t)members->comms, sizeof *members->comm, worst_first);
+    qsort(members->comm, (size_t)members->comms, sizeof *members->comm, members_worst_first);
     return 0;
 }
 

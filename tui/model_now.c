@@ -79,7 +79,7 @@ static bool alike(const struct member_state *a, const struct member_state *b)
            a->done == b->done && !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
 }
 
-static int worse_first(const void *left, const void *right)
+static int now_worse_first(const void *left, const void *right)
 {
     const struct group *a = left, *b = right;
     if (a->first->standing != b->first->standing)
@@ -111,7 +111,7 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
             rankset_add(&group[k].ranks, member->shown_rank);
         }
     }
-    qsort(group, (size_t)groups, sizeof *group, worse_first);
+    qsort(group, (size_t)groups, sizeof *group, now_worse_first);
     return groups;
 }
 

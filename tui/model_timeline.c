@@ -99,8 +99,8 @@ static struct reached *reached_of(struct timeline *timeline, int process, uint32
     return &timeline->reached[timeline->slots++];
 }
 
-static void take_operation(struct timeline *timeline, int process, const struct cursor *row,
-                           uint64_t time_ns)
+static void take_timeline_operation(struct timeline *timeline, int process,
+                                    const struct cursor *row, uint64_t time_ns)
 {
     uint64_t slot_and_rank = (uint64_t)cursor_number(row, 4);
     int line = line_of(timeline, (int)(int32_t)(slot_and_rank >> 32));
@@ -218,7 +218,7 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
         if (cursor_number(&row, 1) == API_notice_progress)
             take_progress(timeline, process, &row, time_ns);
         else if (time_ns <= timeline->end_ns)
-            take_operation(timeline, process, &row, time_ns);
+            take_timeline_operation(timeline, process, &row, time_ns);
         if (time_ns > timeline->end_ns + disorder_ns && timeline->pendings == 0) {
             cursor_end(&row);
             return 0;

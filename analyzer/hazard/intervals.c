@@ -24,8 +24,8 @@ static void set_reach(struct intervals *ranges, uint32_t i)
 }
 
 /* Splits a subtree into what comes before (begin, i) and the rest. */
-static void split(struct intervals *ranges, uint32_t tree, uint64_t begin, uint32_t i,
-                  uint32_t *left, uint32_t *right)
+static void range_split(struct intervals *ranges, uint32_t tree, uint64_t begin, uint32_t i,
+                        uint32_t *left, uint32_t *right)
 {
     if (!tree) {
         *left = *right = 0;
@@ -33,10 +33,10 @@ static void split(struct intervals *ranges, uint32_t tree, uint64_t begin, uint3
     }
     struct interval *range = &ranges->node[tree];
     if (range->begin < begin || (range->begin == begin && tree < i)) {
-        split(ranges, range->right, begin, i, &range->right, right);
+        range_split(ranges, range->right, begin, i, &range->right, right);
         *left = tree;
     } else {
-        split(ranges, range->left, begin, i, left, &range->left);
+        range_split(ranges, range->left, begin, i, left, &range->left);
         *right = tree;
     }
     set_reach(ranges, tree);
@@ -61,7 +61,7 @@ static uint32_t insert(struct intervals *ranges, uint32_t tree, uint32_t i)
 {
     struct interval *added = &ranges->node[i], *range = &ranges->node[tree];
     if (!tree || range->priority < added->priority) {
-        split(ranges, tree, added->begin, i, &added->left, &added->right);
+        range_split(ranges, tree, added->begin, i, &added->left, &added->right);
         set_reach(ranges, i);
         return i;
     }

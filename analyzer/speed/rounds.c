@@ -2,7 +2,8 @@
  *
  * Then ranks.c has closed pieces of a few operations each. Iterations repeat themselves, so the
  * median rank's own times repeat after as many pieces as an iteration has: the smallest distance at
- * which they differ about as little as at any. What only some ranks do does not show in the median. */
+ * which they differ about as little as at any. What only some ranks do does not show in the median.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -74,8 +75,9 @@ static double difference_at(const double *value, uint64_t count, uint64_t distan
 static uint32_t find_distance(const double *own, uint64_t count)
 {
     double difference[PIECES_MAX + 1], least = INFINITY;
-    uint32_t most = (uint32_t)(count / ITERATIONS_NEEDED < PIECES_MAX ? count / ITERATIONS_NEEDED
-                                                                     : PIECES_MAX);
+    uint32_t most = PIECES_MAX;
+    if (count / ITERATIONS_NEEDED < most)
+        most = (uint32_t)(count / ITERATIONS_NEEDED);
     for (uint32_t distance = 1; distance <= most; distance++) {
         difference[distance] = difference_at(own, count, distance);
         least = fmin(least, difference[distance]);
