@@ -273,8 +273,9 @@ int stored_findings_unite(struct report *report, struct error *err)
     for (int i = 0; i < trace_database_count(report->trace); i++)
         if (read_stored(report, i, is_added, err) < 0)
             return -1;
-    qsort(report->united.finding, (size_t)report->united.count, sizeof *report->united.finding,
-          worst_united_first);
+    if (report->united.count)
+        qsort(report->united.finding, (size_t)report->united.count, sizeof *report->united.finding,
+              worst_united_first);
     return 0;
 }
 
