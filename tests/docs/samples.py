@@ -97,7 +97,7 @@ FAULTY = {
     "14": ("cpu:", "gradients = [None] * world_size\ndist.all_gather_object(gradients, inner.weight.grad.sum().item())\n"
            "assert gradients[0] != gradients[1]"),
     "20": ("cpu:batch_size = rank", "assert all(gradient.grad.isnan().any() for gradient in model.parameters())"),
-    "01": ("", ""), "02": ("", ""), "09": ("bare:", ""), "12": ("", BUSY % 1), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
+    "01": ("", ""), "02": ("gradients = torch.ones(1 << 20, device=device)", ""), "09": ("bare:", ""), "12": ("", BUSY % 1), "21": ("", ""), "22": ("", ""), "25": ("", ""), "28": ("", ""),
     "04": (TWO_MODELS, ""),
     "05": ("def save():\n    pass", BUSY % 1),
     "06": ("right = left = 1 - rank", ""),
@@ -115,7 +115,8 @@ FAULTY = {
     "23": ("cpu:", "assert not torch.equal(replica.weight, model.module.weight)"),
     "26": ("activation, gradient = x, y", ""),
     "27": ("bucket = torch.ones(1 << 20, device=device)", ""),
-    "29": ("weights = torch.ones(64, device=device)", ""),
+    # So long that PyTorch's watchdog does not see it done before the next line.
+    "29": ("weights, gradients = torch.ones(1 << 20, device=device), torch.ones(1 << 20, device=device)", ""),
     "30": ("cpu:", ""),
 }
 
