@@ -111,6 +111,9 @@ int command_report(int argc, char **argv)
         return status;
     if (request.json && request.gen_suppressions)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
+    if (request.speed && (request.json || request.gen_suppressions))
+        return options_usage_error(&options, "--speed prints a table for people: leave out --json "
+                                             "and --gen-suppressions");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(

@@ -112,7 +112,7 @@ void judged_free(struct judged *judged)
 
 /* What slows ranks or links down explains longer iterations if it costs most of what they are
  * longer by. */
-static bool is_explained(const struct slowdowns *found, const struct slowdown *step)
+static bool step_is_explained(const struct slowdowns *found, const struct slowdown *step)
 {
     for (uint32_t i = 0; i < found->count; i++)
         if (found->slowdown[i].since &&
@@ -162,7 +162,7 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
     }
     judge_ranks(judged, found);
     judge_links(judged, found);
-    if (has_step && !is_explained(found, &step))
+    if (has_step && !step_is_explained(found, &step))
         slowdowns_add_all(found, judged->speed, &step);
 }
 

@@ -17,8 +17,8 @@ enum { SLOW_KERNELS = 3 };
 
 struct slowdown {
     enum slowdown_kind kind;
-    bool is_coarse;                 /* it rests on such times */
-    bool kind_is_guess;             /* the source can't tell a late host from a slow device */
+    bool is_coarse;     /* it rests on such times */
+    bool kind_is_guess; /* the source does not distinguish a late host from a slow device */
     const struct speed_rank **rank; /* whom it concerns, by index */
     uint32_t ranks;
     bool is_all;             /* these are all ranks */
