@@ -73,20 +73,23 @@ enum { CONFIG_NAME_OFFSET = 48, COMM_NAME_MAX = 128 };
 _Static_assert(offsetof(ncclConfig_t, commName) == CONFIG_NAME_OFFSET, "nccl.h");
 #endif
 
-static void emit_comm_name(const struct recorded_call *call, const struct pending_init *init,
-                           const ncclConfig_t *config)
+/* Id of the string that the config names the communicator by, 0 if it has no name. */
+static uint64_t config_name(struct shim_thread *thread, const ncclConfig_t *config)
 {
     const char *name;
-    if (!init->comm || !config || config->magic != CONFIG_MAGIC ||
-        config->size < CONFIG_NAME_OFFSET + sizeof name)
-        return;
+    if (!config || config->magic != CONFIG_MAGIC || config->size < CONFIG_NAME_OFFSET + sizeof name)
+        return 0;
     memcpy(&name, (const char *)config + CONFIG_NAME_OFFSET, sizeof name);
     if (!name || !*name)
-        return;
-    struct record record = {
-        .range = {.text = emit_string(call->thread, name, strnlen(name, COMM_NAME_MAX)),
-                  .id = init->comm}};
-    emit_notice(call->thread, &record, API_notice_comm_name);
+        return 0;
+    return emit_string(thread, name, strnlen(name, COMM_NAME_MAX));
+}
+
+static void emit_comm_name(struct shim_thread *thread, uint64_t comm, uint64_t name)
+{
+    struct record record = {.range = {.text = name, .id = comm}};
+    if (comm && name)
+        emit_notice(thread, &record, API_notice_comm_name);
 }
 
 static bool is_zeroed(const ncclUniqueId *id)
@@ -107,8 +110,9 @@ void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncc
     init->ordinal = (uint32_t)count;
     init->nranks = nranks;
     init->rank = rank;
+    init->name = config_name(call->thread, config);
     emit_init_enter(call, init, NULL, rank);
-    emit_comm_name(call, init, config);
+    emit_comm_name(call->thread, init->comm, init->name); /* now, too: it may never come to be */
 }
 
 /* Handle and rank of the ENTER record are the caller's in the parent. */
@@ -134,8 +138,8 @@ static void child_enter(struct recorded_call *call, struct pending_init *init, n
     if (color != NCCL_SPLIT_NOCOLOR && !ended)
         init->comm = string_id((const char *)words, sizeof words);
     const struct local_member *caller = parent ? parent : ended;
+    init->name = config_name(call->thread, config);
     emit_init_enter(call, init, handle, caller ? caller->rank : RECORD_NO_RANK);
-    emit_comm_name(call, init, config);
 }
 
 void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, int key,
@@ -198,6 +202,7 @@ void communicators_announce(struct shim_thread *thread, struct local_member *mem
                                      .flags = member->flags}};
     if (!emit_notice(thread, &record, API_notice_member))
         atomic_store(&member->announced, 0);
+    emit_comm_name(thread, member->comm, member->name);
 }
 
 /* The member of a creating call that succeeded so far. */

@@ -105,6 +105,7 @@ struct local_member *comms_add(void *handle, const struct pending_init *init)
     member->comm = init->comm;
     member->parent = init->parent;
     member->gpu = init->gpu;
+    member->name = init->name;
     member->rank = init->rank;
     member->nranks = init->nranks;
     member->device = init->device;

@@ -26,6 +26,7 @@ struct local_member {
     uint64_t comm;          /* cluster-wide id */
     uint64_t parent;
     uint64_t gpu;
+    uint64_t name;        /* id of the string that the program calls it by, 0 none */
     int32_t rank, nranks; /* -1 not known yet */
     int32_t device;
     uint32_t flags; /* RECORD_COMM_* */
@@ -52,7 +53,7 @@ struct premul {
 /* What a creating call knows before the real function runs. */
 struct pending_init {
     void *const *handle; /* where NCCL writes the ncclComm_t */
-    uint64_t comm, parent, gpu;
+    uint64_t comm, parent, gpu, name;
     int32_t rank, nranks, device, color, key;
     uint32_t flags, ordinal;
     uint32_t excluded_count; /* Shrink */
