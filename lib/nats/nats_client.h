@@ -1,9 +1,9 @@
-/* nats_client.h: messages over a NATS server: publish and subscribe, request and reply, and messages
- * that the server keeps.
+/* nats_client.h: messages over a NATS server: publish and subscribe, request and reply, and
+ * messages that the server keeps.
  *
- * The C client of NATS (libnats) is loaded when a connection is opened, so that everything else runs
- * without it. Its threads are invisible here: what arrives waits until nats_client_dispatch, and all
- * handlers run inside that call, on the caller's thread. One thread owns a client.
+ * The C client of NATS (libnats) is loaded when a connection is opened, so that everything else
+ * runs without it. Its threads are invisible here: what arrives waits until nats_client_dispatch,
+ * and all handlers run inside that call, on the caller's thread. One thread owns a client.
  *
  *     while (running) {
  *         struct pollfd fd = {.fd = nats_client_fd(client), .events = POLLIN};
@@ -11,12 +11,13 @@
  *         nats_client_dispatch(client);
  *     }
  *
- * A connection that is lost is opened again, with all subscriptions, until the client is closed. What
- * is published meanwhile is buffered up to 8 MB by libnats; kept messages are sent until the server
- * has confirmed them. Results are 0, or -1 with err: what failed, on what, why, what to do.
+ * A connection that is lost is opened again, with all subscriptions, until the client is closed.
+ * What is published meanwhile is buffered up to 8 MB by libnats; kept messages are sent until the
+ * server has confirmed them. Results are 0, or -1 with err: what failed, on what, why, what to do.
  *
- * Subjects are words joined by dots (https://docs.nats.io/nats-concepts/subjects); nats_subject_word
- * makes a word of any text. A subscription's subject may have "*" for a word and end in ">". */
+ * Subjects are words joined by dots (https://docs.nats.io/nats-concepts/subjects);
+ * nats_subject_word makes a word of any text. A subscription's subject may have "*" for a word and
+ * end in ">". */
 #ifndef DDPCHECK_NATS_CLIENT_H
 #define DDPCHECK_NATS_CLIENT_H
 
@@ -52,16 +53,16 @@ typedef void nats_event_handler(void *context, enum nats_event event, const char
 
 /* Strings are copied. */
 struct nats_client_options {
-    const char *url;                       /* "nats://host:4222", or with a token "nats://T@host" */
-    const char *token;                     /* NULL: that of the URL, or none */
-    const char *tls_ca;                    /* file: the CA of the server's certificate; NULL: no TLS
-                                              unless the URL begins with tls:// */
-    const char *tls_cert, *tls_key;        /* files: this client's certificate; NULL none */
-    const char *name;                      /* shown in the server's log and statistics */
-    double wait_s;                         /* for the first connection; 0: don't wait, it is opened in
-                                              the background and NATS_EVENT_CONNECTED follows */
-    nats_event_handler *on_event;          /* NULL none */
-    void *context;                         /* of on_event */
+    const char *url;                /* "nats://host:4222", or with a token "nats://T@host" */
+    const char *token;              /* NULL: that of the URL, or none */
+    const char *tls_ca;             /* file: the CA of the server's certificate; NULL: no TLS
+                                       unless the URL begins with tls:// */
+    const char *tls_cert, *tls_key; /* files: this client's certificate; NULL none */
+    const char *name;               /* shown in the server's log and statistics */
+    double wait_s;                  /* for the first connection; 0: don't wait, it is opened in
+                                       the background and NATS_EVENT_CONNECTED follows */
+    nats_event_handler *on_event;   /* NULL none */
+    void *context;                  /* of on_event */
 };
 
 /* Whether libnats can be loaded. Returns 0, or -1 with err, which names the package to install. */
@@ -102,12 +103,13 @@ int nats_client_respond(struct nats_client *client, const char *reply, const voi
                         size_t bytes, struct error *err);
 
 /* Makes the server keep messages to `subjects` (such as "ddpcheck.job.fact.>") under the name
- * `stream`: the last of each subject, up to max_bytes in all, across restarts of the server. What is
- * kept already stays. Waits for the server, at most 5 s. Fails if the server has no JetStream. */
+ * `stream`: the last of each subject, up to max_bytes in all, across restarts of the server. What
+ * is kept already stays. Waits for the server, at most 5 s. Fails if the server has no JetStream.
+ */
 int nats_client_keep_subjects(struct nats_client *client, const char *stream, const char *subjects,
                               uint64_t max_bytes, struct error *err);
 /* Sends a message that is to be kept: its subject is its key, a later one replaces it. It is copied
- * and sent again after a lost connection and every 2 s until the server has confirmed it, so this
+ * and sent again, with others in their order, until the server has confirmed it, so this
  * may be called while there is no server. Fails only if memory is short or the message too long. */
 int nats_client_keep(struct nats_client *client, const char *subject, const void *data,
                      size_t bytes, struct error *err);
