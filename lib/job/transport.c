@@ -1,4 +1,5 @@
-/* transport.c: calls the functions of a transport's implementation, and refuses what none can carry.
+/* transport.c: calls the functions of a transport's implementation, and refuses what none can
+ * carry.
  */
 #include "lib/job/transport.h"
 

@@ -4,8 +4,8 @@
  * tests; lib/nats for several hosts. What a message contains is message.h's matter: a transport
  * carries bytes, keeps apart jobs, and passes on nothing of who has no token.
  *
- * One end belongs to one thread. Nothing here blocks but transport_poll, and that no longer than its
- * timeout: what can't be sent now is queued, up to a bound, and then dropped and counted. */
+ * One end belongs to one thread. Nothing here blocks but transport_poll, and that no longer than
+ * its timeout: what can't be sent now is queued, up to a bound, and then dropped and counted. */
 #ifndef DDPCHECK_TRANSPORT_H
 #define DDPCHECK_TRANSPORT_H
 
@@ -21,7 +21,7 @@ enum {
 
 /* What an end sends of its own accord. */
 enum transport_channel {
-    CHANNEL_FACTS,   /* host to hub; kept in order: a hub that starts later gets all from the first */
+    CHANNEL_FACTS, /* host to hub; kept in order: a hub that starts later gets all from the first */
     CHANNEL_DIGESTS, /* host to hub; lost if no hub listens */
     CHANNEL_NEWS     /* hub to all hosts: the job's findings; kept, as facts */
 };
@@ -67,8 +67,8 @@ struct transport {
     uint64_t dropped; /* messages that found no room */
 };
 
-/* Sends a copy. Returns 0, also where it is queued or dropped, or -1 with err where no later attempt
- * could succeed (too large, wrong token, closed). */
+/* Sends a copy. Returns 0, also where it is queued or dropped, or -1 with err where no later
+ * attempt could succeed (too large, wrong token, closed). */
 int transport_publish(struct transport *transport, enum transport_channel channel, const void *data,
                       size_t bytes, struct error *err);
 /* At the hub: sends a request to a host; its answer, if one comes, is a TRANSPORT_ANSWER with this
@@ -90,10 +90,11 @@ struct transport_local;
 /* NULL when memory is short. Free it after its ends. */
 struct transport_local *transport_local_new(void);
 void transport_local_free(struct transport_local *job);
-/* The hub's end; NULL when memory is short. A new one after the first was closed gets the facts from
- * the first. */
+/* The hub's end; NULL when memory is short. A new one after the first was closed gets the facts
+ * from the first. */
 struct transport *transport_local_hub(struct transport_local *job);
-/* A host's end. A second one of the same key takes the first one's place. NULL when memory is short.
+/* A host's end. A second one of the same key takes the first one's place. NULL when memory is
+ * short.
  */
 struct transport *transport_local_host(struct transport_local *job, const char *host);
 

@@ -64,8 +64,9 @@ static int wait_connected(struct nats_client *client, double wait_s, struct erro
     }
     const char *words = NULL;
     client->library.natsConnection_GetLastError(client->connection, &words);
-    return error_set(err, "no NATS server answers at %s within %g s%s%s; is the hub running, and "
-                          "can this host reach it?",
+    return error_set(err,
+                     "no NATS server answers at %s within %g s%s%s; is the hub running, and "
+                     "can this host reach it?",
                      client->address, wait_s, words && *words ? ": " : "", words ? words : "");
 }
 
@@ -131,8 +132,8 @@ bool nats_client_is_connected(const struct nats_client *client)
     return nats_queue_is_connected(client->queue);
 }
 
-static void on_message(natsConnection *connection, natsSubscription *subscription,
-                       natsMsg *message, void *receiver)
+static void on_message(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
+                       void *receiver)
 {
     (void)connection, (void)subscription;
     nats_queue_put(receiver, message);
@@ -184,8 +185,8 @@ int nats_client_publish(struct nats_client *client, const char *subject, const v
     if (bytes > NATS_PAYLOAD_MAX)
         return error_set(err, "a message of %zu bytes to %s is too long: at most %d are possible",
                          bytes, subject, NATS_PAYLOAD_MAX);
-    natsStatus status = client->library.natsConnection_Publish(client->connection, subject, data,
-                                                               (int)bytes);
+    natsStatus status =
+        client->library.natsConnection_Publish(client->connection, subject, data, (int)bytes);
     return status == NATS_OK ? 0 : nats_client_fail(client, err, "can't send a message", status);
 }
 

@@ -42,9 +42,8 @@ static int ask_jetstream(struct nats_client *client, const char *what, const cha
     natsStatus status = nats->natsConnection_Request(&answer, client->connection, subject, config,
                                                      (int)strlen(config), SERVER_MS);
     if (status != NATS_OK)
-        return nats_client_fail(client, err,
-                                "can't keep messages; does the server have JetStream (-js)?",
-                                status);
+        return nats_client_fail(
+            client, err, "can't keep messages; does the server have JetStream (-js)?", status);
     bool is_refused = find_error(nats->natsMsg_GetData(answer),
                                  (size_t)nats->natsMsg_GetDataLength(answer), words);
     nats->natsMsg_Destroy(answer);
@@ -113,8 +112,9 @@ int nats_client_keep(struct nats_client *client, const char *subject, const void
     bool is_short = bytes <= NATS_PAYLOAD_MAX &&
                     client->unconfirmed_bytes + bytes <= unconfirmed_bytes_max;
     if (!is_short)
-        return error_set(err, "can't keep a message of %zu bytes to %s: at most %d are possible, "
-                              "and 64 MB that the server has not confirmed",
+        return error_set(err,
+                         "can't keep a message of %zu bytes to %s: at most %d are possible, "
+                         "and 64 MB that the server has not confirmed",
                          bytes, subject, NATS_PAYLOAD_MAX);
     void *copy = malloc(bytes ? bytes : 1);
     struct nats_unconfirmed *entry = NULL;
@@ -176,8 +176,7 @@ void nats_keep_send(struct nats_client *client, uint64_t now_ns, bool is_new)
         client->keep_pause_ns = first_pause_ns;
     client->keep_next_ns = now_ns + confirm_ns;
     client->is_keep_refused = false;
-    HASH_ITER(by_subject, client->unconfirmed, entry, next)
-    {
+    HASH_ITER(by_subject, client->unconfirmed, entry, next) {
         send_unconfirmed(client, entry);
     }
 }
@@ -185,8 +184,7 @@ void nats_keep_send(struct nats_client *client, uint64_t now_ns, bool is_new)
 void nats_keep_free(struct nats_client *client)
 {
     struct nats_unconfirmed *entry, *next;
-    HASH_ITER(by_subject, client->unconfirmed, entry, next)
-    {
+    HASH_ITER(by_subject, client->unconfirmed, entry, next) {
         free_unconfirmed(client, entry);
     }
 }

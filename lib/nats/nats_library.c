@@ -23,8 +23,9 @@ int nats_library_load(struct nats_library *library, struct error *err)
 {
     void *handle = open_library();
     if (!handle)
-        return error_set(err, "can't load NATS's C client, libnats.so.3: %s; install Debian's "
-                              "libnats3.4 or libnats-dev, or build it from nats.c",
+        return error_set(err,
+                         "can't load NATS's C client, libnats.so.3: %s; install Debian's "
+                         "libnats3.4 or libnats-dev, or build it from nats.c",
                          dlerror());
     const struct {
         const char *name;
@@ -37,8 +38,9 @@ int nats_library_load(struct nats_library *library, struct error *err)
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         *symbols[i].function = dlsym(handle, symbols[i].name);
         if (!*symbols[i].function)
-            return error_set(err, "can't use this libnats: %s; version 3.3 or newer of nats.c is "
-                                  "needed",
+            return error_set(err,
+                             "can't use this libnats: %s; version 3.3 or newer of nats.c is "
+                             "needed",
                              dlerror());
     }
     return 0;

@@ -106,7 +106,8 @@ static void append_item(struct nats_queue *queue, struct nats_item *item)
 void nats_queue_put(struct nats_receiver *receiver, natsMsg *message)
 {
     struct nats_queue *queue = receiver->queue;
-    uint64_t bytes = (uint64_t)queue->library.natsMsg_GetDataLength(message) + sizeof(struct nats_item);
+    uint64_t bytes = (uint64_t)queue->library.natsMsg_GetDataLength(message) +
+                     sizeof(struct nats_item);
     struct nats_item *item = calloc(1, sizeof *item);
     pthread_mutex_lock(&queue->lock);
     bool is_room = item && queue->bytes + bytes <= queue_bytes_max;

@@ -82,16 +82,14 @@ int nats_request_expire(struct nats_client *client, uint64_t now_ns)
     struct nats_pending *pending, *next, *expired = NULL;
     int count = 0;
     client->pending_next_ns = UINT64_MAX;
-    HASH_ITER(hh, client->pending, pending, next)
-    {
+    HASH_ITER(hh, client->pending, pending, next) {
         if (pending->deadline_ns <= now_ns) {
             HASH_DEL(client->pending, pending);
             HASH_ADD(hh, expired, id, sizeof pending->id, pending);
         } else if (pending->deadline_ns < client->pending_next_ns)
             client->pending_next_ns = pending->deadline_ns;
     }
-    HASH_ITER(hh, expired, pending, next)
-    {
+    HASH_ITER(hh, expired, pending, next) {
         HASH_DEL(expired, pending);
         pending->handler(pending->context, NULL);
         free(pending);
@@ -113,8 +111,7 @@ void nats_request_cancel(struct nats_client *client, uint64_t id)
 void nats_request_free(struct nats_client *client)
 {
     struct nats_pending *pending, *next;
-    HASH_ITER(hh, client->pending, pending, next)
-    {
+    HASH_ITER(hh, client->pending, pending, next) {
         HASH_DEL(client->pending, pending);
         free(pending);
     }

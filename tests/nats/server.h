@@ -1,4 +1,5 @@
-/* server.h: a nats-server for a test, on a port of its own, with JetStream in a folder of its own. */
+/* server.h: a nats-server for a test, on a port of its own, with JetStream in a folder of its own.
+ */
 #ifndef DDPCHECK_TESTS_NATS_SERVER_H
 #define DDPCHECK_TESTS_NATS_SERVER_H
 
