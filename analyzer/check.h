@@ -123,7 +123,7 @@ struct sign {
 #define SIGN_COMPILER       "/torch/_dynamo/|/torch/_inductor/|/triton/"
 #define SIGN_SIGNAL(number) (1u << (number))
 
-/* A usual cause of a finding, and what to look at to tell it from the other causes. */
+/* A usual cause of a finding, and what to look at to distinguish it from the other causes. */
 struct cause {
     const char *what;
     const char *look;

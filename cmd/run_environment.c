@@ -74,9 +74,10 @@ static int prepend(const char *name, const char *first, struct error *err)
 
 /* LD_AUDIT puts the emulated libraries before those that a program brings along: libraries that
  * name their own folders (PyTorch's do) find them before LD_LIBRARY_PATH. With it, ld.so lays out
- * thread-local storage before it knows a program's libraries, and has to be told to leave room for
- * theirs: without, a program that is linked with jemalloc, say, does not start. LeakSanitizer does
- * not find its way in that layout and would end a sanitized program with status 1. */
+ * thread-local storage before it knows a program's libraries, and has to be configured to leave
+ * room for theirs: without, a program that is linked with jemalloc, say, does not start.
+ * LeakSanitizer does not find its way in that layout and would end a sanitized program with
+ * status 1. */
 static int set_redirection(const char *redirect, struct error *err)
 {
     const char *tunables = getenv("GLIBC_TUNABLES");

@@ -339,7 +339,7 @@ static bool is_session_over(struct collector *collector)
     if (collector->recovering || collector_stopping())
         return true;
     bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
-    /* Between two incarnations that a launcher starts there may be minutes; `ddpcheck run` says
+    /* Between two restart attempts of a launcher there may be minutes; `ddpcheck run` says
      * when the job is over. */
     bool may_come = collector->options.notify_fd >= 0 && !job_over;
     if (collector->last_producer_ns)

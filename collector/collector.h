@@ -141,7 +141,7 @@ void collector_set_aside(const char *path, const struct error *why);
 int collector_add_process(struct collector *collector, const struct process_info *info,
                           struct error *err);
 
-/* collector_stacks.c: remembers what tells whether the job hangs. */
+/* collector_stacks.c: remembers what shows whether the job hangs. */
 void collector_note_record(struct collector *collector, const struct record *record,
                            uint64_t now_ns);
 void collector_note_finding(struct collector *collector, const struct finding *finding);

@@ -1,4 +1,4 @@
-/* collector_notify.h: what a collector tells `ddpcheck run` as it happens: lines over a socket.
+/* collector_notify.h: what a collector reports to `ddpcheck run` meanwhile: lines over a socket.
  *
  *     ready                                   holds the lock, watches the directory
  *     held PID                                another collector does

@@ -31,7 +31,7 @@ struct liveness {
  * whoever has the file open. */
 void liveness_watch(struct liveness *liveness, struct ring_reader *reader);
 /* Whether another process has the file open or mapped. `descriptor` is the only one of ours.
- * Returns true, too, where the kernel can't tell. */
+ * Returns true, too, where the kernel can't answer. */
 bool liveness_file_in_use(int descriptor);
 /* Looks again. Returns true once the process has ended (a zombie has); how becomes known as soon as
  * the kernel says so, which can be some milliseconds later: ask again while it is END_UNKNOWN. */

@@ -111,7 +111,7 @@ static void merge_progress(struct producer *producer, struct record_batch *batch
 
 /* A hash goes behind the record of what was hashed. Returns false if some have to wait for room in
  * the batch. */
-static bool tell_hashes(struct producer *producer, struct record_batch *batch, bool drained,
+static bool feed_hashes(struct producer *producer, struct record_batch *batch, bool drained,
                         uint64_t now_ns)
 {
     for (unsigned i = 0; i < ring_reader_hashes(producer->reader); i++) {
@@ -138,8 +138,8 @@ static bool tell_hashes(struct producer *producer, struct record_batch *batch, b
     return true;
 }
 
-static void tell_lost(struct producer *producer, struct record_batch *batch, uint64_t now_ns,
-                      bool last)
+static void feed_lost_counts(struct producer *producer, struct record_batch *batch, uint64_t now_ns,
+                             bool last)
 {
     uint64_t control = ring_reader_lost(producer->reader, RING_CONTROL),
              bulk = ring_reader_lost(producer->reader, RING_BULK);
@@ -162,7 +162,7 @@ static void tell_lost(struct producer *producer, struct record_batch *batch, uin
 
 /* After losses the analyzer can't count the collectives of a member: the process did. All that it
  * recorded of them was taken. */
-static void tell_issued(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
+static void feed_issued(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     uint64_t lost = ring_reader_lost(producer->reader, RING_CONTROL);
     if (lost == producer->issued_lost)
@@ -180,7 +180,7 @@ static void tell_issued(struct producer *producer, struct record_batch *batch, u
     producer->issued_lost = lost;
 }
 
-static void tell_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
+static void feed_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     const struct liveness *liveness = &producer->liveness;
     if (liveness->how == END_UNKNOWN && !producer->said_exit) {
@@ -249,13 +249,13 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
         }
         drained = ring_reader_drained(producer->reader);
         merge_progress(producer, batch, taken, drained);
-        hashes_reported = tell_hashes(producer, batch, drained, now_ns);
-        tell_lost(producer, batch, now_ns, ended && drained);
+        hashes_reported = feed_hashes(producer, batch, drained, now_ns);
+        feed_lost_counts(producer, batch, now_ns, ended && drained);
         if (drained)
-            tell_issued(producer, batch, now_ns);
+            feed_issued(producer, batch, now_ns);
     }
     if (ended && drained && hashes_reported && !producer->samples && !producer->end_reported)
-        tell_end(producer, batch, now_ns);
+        feed_end(producer, batch, now_ns);
     return taken;
 }
 

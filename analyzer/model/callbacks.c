@@ -12,7 +12,7 @@ int callbacks_launched(struct thread *thread, const struct record *record)
     struct process *process = thread->process;
     bool reported =
         (record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) &&
-        !record->result && (record->launch.known & LAUNCH_TELLS_RUN) &&
+        !record->result && (record->launch.known & LAUNCH_REPORTS_RUN) &&
         !(record->flags & RECORD_FLAG_CAPTURE);
     if (!reported || !thread->work.stream || process->callback_count == CALLBACKS_MAX)
         return 0;

@@ -244,7 +244,7 @@ static int feed_stream(struct process *process, const struct record *record)
 static int host_function_put(struct process *process, const struct stream_state *stream,
                              const struct record *record)
 {
-    bool shows_run = record->launch.known & LAUNCH_TELLS_RUN;
+    bool shows_run = record->launch.known & LAUNCH_REPORTS_RUN;
     if (!shows_run || process->host_function_count == HOST_FUNCTIONS_MAX) {
         process->unknown = process->now;
         return 0;

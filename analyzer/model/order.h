@@ -28,7 +28,7 @@ enum order {
     ORDER_UNKNOWN /* it depends on something that was not seen */
 };
 
-/* Whether what stands at `place`, issued earlier, is done before what is put on `stream` next; in
+/* Whether what is at `place`, issued earlier, is done before what is put on `stream` next; in
  * the handlers of an operation: before the work in hand. Two calls of one ncclGroup on one
  * communicator have the same position, and nothing orders them. Places stay valid, also when their
  * stream is gone. */

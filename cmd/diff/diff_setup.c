@@ -61,7 +61,7 @@ static const struct field {
     {"command", format_command},
 };
 
-/* The process of a rank, the last of several incarnations; NULL if the trace has none. */
+/* The process of a rank, the last of several restart attempts; NULL if the trace has none. */
 static const struct process_info *find_rank_process(const struct diff_side *side, int rank)
 {
     const struct process_info *found = NULL;

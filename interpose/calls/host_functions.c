@@ -136,7 +136,7 @@ void callback_prepare(struct recorded_call *call, cudaStream_t stream,
 void host_function_launched(struct recorded_call *call, cudaError_t result, cudaStream_t stream)
 {
     struct host_function_slot *slot = call->token;
-    struct record record = {.launch = {.known = slot && !result ? LAUNCH_TELLS_RUN : 0}};
+    struct record record = {.launch = {.known = slot && !result ? LAUNCH_REPORTS_RUN : 0}};
     record.flags |= gpu_capture_flag(stream);
     emit_point(call, &record, result, stream);
     if (slot && result)

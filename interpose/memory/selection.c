@@ -239,7 +239,7 @@ static bool is_new_range(uint64_t begin, uint64_t end)
 static void emit_unrecorded(struct shim_thread *thread, uint64_t pointer, uint64_t bytes)
 {
     struct record record = {.memory = {.pointer = pointer, .bytes = bytes, .type = MEMORY_DEVICE}};
-    emit_notice(thread, &record, API_notice_untold);
+    emit_notice(thread, &record, API_notice_unrecorded);
 }
 
 void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)

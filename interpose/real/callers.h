@@ -1,7 +1,7 @@
 /* callers.h: finds the NCCL that a caller is linked with.
  *
  * NCCL's symbols have no version, so where two libraries of a process bring an NCCL each, all their
- * calls come to one wrapper. They are told apart by the return address: a library's call goes to
+ * calls come to one wrapper. They are distinguished by the return address: a library's call goes to
  * the NCCL that the loader finds for that library. Only one of the two is recorded, because
  * communicators of one can't be given to functions of the other. */
 #ifndef DDPCHECK_CALLERS_H

@@ -1,12 +1,10 @@
-/* import.c: finds files, asks which format each is of, lets its reader read it, and says what could
- * not be taken. */
+/* import.c: finds files, asks which format each is of, lets its reader read it. */
 #include "lib/import/import.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +14,7 @@
 #include "lib/import/input.h"
 #include "lib/import/sink.h"
 
-enum {
-    REFUSALS_SAID = 3,
-    REFUSALS_SAID_MAX = 30,
-    DEPTH_MAX = 32,
-    SURE_ENOUGH = 1,
-}; /* said of a file; of all */
+enum { DEPTH_MAX = 32, SURE_ENOUGH = 1 };
 
 #define SOURCE(name) extern const struct import_source import_source_##name;
 #include "lib/import/sources.def"
@@ -40,25 +33,6 @@ const struct import_source *import_source_find(const char *name)
         if (!strcmp((*source)->name, name))
             return *source;
     return NULL;
-}
-
-static void report_message(struct import *import, const char *message)
-{
-    import->options->say(import->options->context, message);
-}
-
-void import_refuse(struct import *import, const char *format, ...)
-{
-    struct error err;
-    import->result.refused++;
-    if (import->refused_here++ >= REFUSALS_SAID || import->refusals_said == REFUSALS_SAID_MAX)
-        return;
-    import->refusals_said++;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(err.text, sizeof err.text, format, arguments);
-    va_end(arguments);
-    report_message(import, err.text);
 }
 
 static const struct import_source *sniff_source(const struct import_input *input)
@@ -105,22 +79,29 @@ static int refuse_unknown(const struct import_input *input, struct error *err)
         head.path);
 }
 
-void **import_state(struct import *import)
+/* The source whose reader works next, and where that keeps its state. */
+static void select_source(struct import *import, size_t index)
+{
+    import->source = import_sources[index];
+    import->source_state = &import->state[index];
+}
+
+static size_t source_index(const struct import_source *source)
 {
     size_t index = 0;
-    while (import_sources[index] != import->source)
+    while (import_sources[index] != source)
         index++;
-    return &import->state[index];
+    return index;
 }
 
 /* What only all files together say. */
 static int end_sources(struct import *import)
 {
     int result = 0;
-    for (const struct import_source *const *source = import_sources; *source; source++) {
-        import->source = *source;
+    for (size_t i = 0; import_sources[i]; i++) {
+        select_source(import, i);
         import->refused_here = 0;
-        if ((*source)->end && (*source)->end(import))
+        if (import->source->end && import->source->end(import))
             result = -1;
         if (import->refused_here && import->result.refused_files < import->result.files)
             import->result.refused_files++;
@@ -130,13 +111,15 @@ static int end_sources(struct import *import)
 
 static int import_input_data(struct import *import, struct import_input *input, struct error *err)
 {
-    import->source = import->options->source ? import->options->source : sniff_source(input);
-    if (!import->source)
-        import->source = find_text_source(input);
+    const struct import_source *source = import->options->source ? import->options->source
+                                                                 : sniff_source(input);
+    if (!source)
+        source = find_text_source(input);
+    if (source)
+        select_source(import, source_index(source));
     import->input = input;
     import->refused_here = 0;
-    int result = import->source ? import->source->read(import, input, err)
-                                : refuse_unknown(input, err);
+    int result = source ? source->read(import, input, err) : refuse_unknown(input, err);
     import->bytes += input_offset(input);
     import->input = NULL;
     return result;
@@ -146,7 +129,6 @@ static int import_input_data(struct import *import, struct import_input *input, 
 static int import_file(struct import *import, const char *path)
 {
     struct error err = {{0}};
-    char more[128];
     struct import_input *input = input_open(path, &err);
     import->refused_here = 0;
     int result = input ? import_input_data(import, input, &err) : -1;
@@ -155,13 +137,9 @@ static int import_file(struct import *import, const char *path)
         input_close(input);
         return -1;
     }
-    if (import->refused_here > REFUSALS_SAID && import->refusals_said < REFUSALS_SAID_MAX) {
-        snprintf(more, sizeof more, "... and %llu more in that file",
-                 (unsigned long long)(import->refused_here - REFUSALS_SAID));
-        report_message(import, more);
-    }
+    refusals_end_file(import);
     if (result)
-        report_message(import, err.text[0] ? err.text : path);
+        import_print(import, err.text[0] ? err.text : path);
     import->result.refused_files += result || import->refused_here;
     input_close(input);
     if (import->options->progress)
@@ -184,7 +162,7 @@ static int read_directory(struct import *import, const char *path, int depth)
     if (entries < 0) {
         error_set(&err, "%s: can't read the directory: %s", path,
                   depth < DEPTH_MAX ? strerror(errno) : "it is too deep");
-        report_message(import, err.text);
+        import_print(import, err.text);
         import->result.files++;
         import->result.refused_files++;
         return 0;
@@ -211,17 +189,6 @@ static int read_path(struct import *import, const char *path, int depth)
         return read_directory(import, path, depth);
     bool is_plain = !depth || (!stat(path, &status) && S_ISREG(status.st_mode));
     return is_plain ? import_file(import, path) : 0;
-}
-
-static void say_rest(struct import *import)
-{
-    char rest[128];
-    if (import->refusals_said < REFUSALS_SAID_MAX ||
-        import->result.refused == import->refusals_said)
-        return;
-    snprintf(rest, sizeof rest, "... and %llu more, in all files",
-             (unsigned long long)(import->result.refused - import->refusals_said));
-    report_message(import, rest);
 }
 
 static int store(struct import *import, const char *path, struct error *err)
@@ -260,7 +227,7 @@ int import_files(const char *const *paths, int count, const char *path,
         *err = import.failure;
         failed = -1;
     }
-    say_rest(&import);
+    refusals_end(&import);
     import.result.processes = (uint64_t)import.processes;
     if (!failed && !import.result.records)
         failed = error_set(err, "nothing was imported: none of the %llu files says what a rank did",

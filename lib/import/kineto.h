@@ -1,5 +1,5 @@
 /* kineto.h: what the two halves of the reader of torch.profiler's traces share: kineto.c reads a
- * file and keeps what concerns collectives, kineto_tell.c imports it in the
+ * file and keeps what concerns collectives, kineto_emit.c imports it in the
  * order of time. */
 #ifndef DDPCHECK_KINETO_H
 #define DDPCHECK_KINETO_H

@@ -86,11 +86,12 @@ struct import {
     const struct import_options *options;
     const struct import_source *source; /* of the file in hand */
     void *state[SINK_SOURCES];          /* of the sources, in the order of import_sources */
+    void **source_state;                /* that of the source in hand */
     struct import_input *input;
     struct import_result result;
     struct error failure;  /* the first; nothing goes on after it */
     uint64_t refused_here; /* pieces of the file in hand */
-    uint32_t refusals_said;
+    uint32_t refusals_printed;
     uint64_t bytes; /* of files before */
     struct sorter *sorter;
     struct sink_process **process;
@@ -117,6 +118,12 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
  * until when all is known. */
 int sink_finish(struct import *import);
 void sink_free(struct import *import);
+
+/* A message for people. */
+void import_print(struct import *import, const char *message);
+/* Prints how many refusals of the file in hand, or of all files, were not printed. */
+void refusals_end_file(struct import *import);
+void refusals_end(struct import *import);
 
 /* Stores all that was reported in a new database. 0, or -1 with import->failure. */
 int sink_store(struct import *import, const char *path);

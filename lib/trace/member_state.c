@@ -12,7 +12,7 @@ struct member_peers {
     uint64_t most_issued;
     bool waited;     /* somebody has waited for long in the foremost operation */
     bool going_on;   /* a process of a member is alive */
-    bool all_failed; /* every process ended badly: that tells the members apart no more */
+    bool all_failed; /* every process ended badly: that distinguishes the members no more */
 };
 
 const char *standing_name(enum standing standing)

@@ -89,7 +89,7 @@ enum memory_type {
     MEMORY_MANAGED,
     MEMORY_HOST_SHARED,  /* pageable, but the GPU reaches it by itself (HMM, ATS:
                             cudaDevAttrPageableMemoryAccess) */
-    MEMORY_DEVICE_MAPPED /* of a pool or of cuMemMap: peer access does not tell who reaches it, nor
+    MEMORY_DEVICE_MAPPED /* of a pool or of cuMemMap: peer access does not show who reaches it, nor
                             a range how far it goes */
 };
 
@@ -361,8 +361,8 @@ enum { RECORD_ISSUED = 9 };
 
 /* launch.known */
 enum {
-    LAUNCH_PARTLY_KNOWN = 1, /* it may use memory that no pointer here tells of */
-    LAUNCH_TELLS_RUN = 2     /* a notice_host_function says when it begins to run */
+    LAUNCH_PARTLY_KNOWN = 1, /* it may use memory that no pointer here names */
+    LAUNCH_REPORTS_RUN = 2   /* a notice_host_function says when it begins to run */
 };
 
 enum {

@@ -124,7 +124,7 @@ struct process_info {
     int32_t pid;
     int32_t rank, local_rank, world_size, restart;
     uint32_t uid;
-    uint64_t start_ticks; /* field 22 of /proc/PID/stat: tells two processes with one pid apart */
+    uint64_t start_ticks; /* field 22 of /proc/PID/stat: distinguishes two processes with one pid */
     uint64_t realtime_ns,
         monotonic_ns; /* read together: realtime - monotonic places records in time */
     int32_t nccl_version, cuda_runtime_version, cuda_driver_version;

@@ -3,7 +3,7 @@
 CREATE TABLE IF NOT EXISTS imported(
   process INTEGER PRIMARY KEY,          -- a row of process; those that the preloaded shim watched have none
   format TEXT NOT NULL, title TEXT NOT NULL,
-  file TEXT NOT NULL,                   -- the first that told of it
+  file TEXT NOT NULL,                   -- the first that reported it
   lacks INTEGER NOT NULL                -- the bits of `lack`
 );
 CREATE TABLE IF NOT EXISTS lack(bit INTEGER PRIMARY KEY, name TEXT NOT NULL, what TEXT NOT NULL, codes TEXT NOT NULL);

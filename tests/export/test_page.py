@@ -190,9 +190,9 @@ class Browser(unittest.TestCase):
     def test_keys_and_pointer(self):
         """What a reader does: zoom, go from operation to operation, point at one."""
         script = """<script>addEventListener('load', function () {
-          var canvas = document.querySelector('canvas'), told = document.getElementById('told'), log = [];
+          var canvas = document.querySelector('canvas'), description = document.getElementById('description'), log = [];
           function press(key) { canvas.dispatchEvent(new KeyboardEvent('keydown', {key: key, bubbles: true, cancelable: true})); }
-          function say(what) { log.push(what + '=' + told.textContent); }
+          function say(what) { log.push(what + '=' + description.textContent); }
           canvas.focus();
           press('a'); press('n'); say('first');
           press('n'); say('second');

@@ -17,12 +17,12 @@ LIMITS = {
     "reused-names-percent": 2,      # functions whose file-local name occurs in a second file, of all functions; aim 5
     "reused-struct-tags": 0,        # aim 0
     "long-lines": 0,                # over 100 columns; aim 0
-    "nested-conditionals": 2,       # expressions with two conditional operators; aim 0
+    "nested-conditionals": 0,       # expressions with two conditional operators; aim 0
     "no-first-sentence": 0,         # .c files that do not start with a comment; aim 0
-    "long-files": 2,                # over 500 lines; aim 0
+    "long-files": 0,                # over 500 lines; aim 0
     "misnamed-checks": 0,           # checks that are not alone in a file of their name
-    "words-in-names": 5,            # names with a word of WORDS; aim 0
-    "words-in-texts": 7,            # strings and pages with a word of WORDS; aim 0
+    "words-in-names": 0,            # names with a word of WORDS; aim 0
+    "words-in-texts": 0,            # strings and pages with a word of WORDS; aim 0
 }
 
 # Not our words: CONTRIBUTING.md has what to use instead.

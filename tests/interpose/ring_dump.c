@@ -61,7 +61,7 @@ static void print_notice(const struct record *r)
     case API_notice_host_function_end:
         N(leave.enter);
         break;
-    case API_notice_untold:
+    case API_notice_unrecorded:
         N(memory.pointer), N(memory.bytes);
         break;
     case API_notice_stream:

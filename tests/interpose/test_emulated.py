@@ -388,10 +388,10 @@ def test_selection():
     allocations = [r["serial"] for r in of(records, "cudaMalloc")]
     for record in late:
         assert allocations[-2] < record["issued"] <= record["serial"] < first["serial"], "place of %s" % record
-    equal([r["memory.pointer"] for r in of(records, "notice_untold")], [], "nothing was forgotten")
+    equal([r["memory.pointer"] for r in of(records, "notice_unrecorded")], [], "nothing was forgotten")
     equal([bytes_ for bytes_, _ in copies(capture("selection", "all"))], [10, 11, 12, 13, 14, 15, 16, 17], "all")
     none = capture("selection", "none")
-    equal((copies(none), [r["memory.bytes"] for r in of(none, "notice_untold")]), ([], [-1, -1]), "none; again after an allocation")
+    equal((copies(none), [r["memory.bytes"] for r in of(none, "notice_unrecorded")]), ([], [-1, -1]), "none; again after an allocation")
     equal(len(of(none, "ncclAllReduce", "ENTER")), 2, "collectives")
 
 

@@ -29,7 +29,7 @@ static struct job *new_job(void)
 static uint64_t launch_function(struct job *job, int rank)
 {
     struct record record = {.api = API_cudaLaunchHostFunc, .stream = STREAM};
-    record.launch.known = LAUNCH_TELLS_RUN;
+    record.launch.known = LAUNCH_REPORTS_RUN;
     return job_record(job, rank, record);
 }
 

@@ -262,7 +262,7 @@ static void host_functions(void **state)
             struct job *job = hazard_job_new(true);
             reduce(job, COMMUNICATION, BASE, BASE);
             struct record function = {.api = API_cudaLaunchHostFunc, .stream = COMMUNICATION};
-            function.launch.known = tells ? LAUNCH_TELLS_RUN : 0;
+            function.launch.known = tells ? LAUNCH_REPORTS_RUN : 0;
             uint64_t serial = job_record(job, 1, function);
             struct record notice = {.api = API_notice_host_function};
             notice.leave.enter = serial;

@@ -191,7 +191,7 @@ static void holds_a_group(struct job *job, const struct spot *place)
 static void callback(struct job *job, const struct spot *place)
 {
     struct record record = {.api = API_cudaLaunchHostFunc, .stream = place->stream};
-    record.launch.known = LAUNCH_TELLS_RUN;
+    record.launch.known = LAUNCH_REPORTS_RUN;
     record.leave.enter = job_record(job, place->rank, record);
     record = (struct record){.api = API_notice_host_function,
                              .stream = place->stream,

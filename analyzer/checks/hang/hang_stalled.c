@@ -154,7 +154,7 @@ void hang_report_stalled(struct analyzer *analyzer, const struct wait_graph *gra
     if (graph->moment == MOMENT_FINAL || !all_are_silent(graph) || is_explained(analyzer))
         return;
     const struct blocked *blocked = find_waiting(graph);
-    /* Ranks that only run are slow or stuck: long silence tells, the end of a trace does not. */
+    /* Ranks that only run are slow or stuck: long silence shows it, the end of a trace does not. */
     bool was_silent = graph->moment == MOMENT_ENDING && analyzer->ending_silence_ns;
     if (!blocked && !was_silent)
         return; /* nobody waits: the program may compute on the host */

@@ -20,12 +20,12 @@ const struct check check_different_groups = {
             "another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
             "It can be wrong only if records were lost (DC901).",
     .source = "NCCL 2.29 user guide, \"Group Calls\"",
-    .example = "ncclGroupStart();\nncclAllReduce(rank ? a : b, rank ? a : b, rank ? na : nb, "
-               "ncclFloat, ncclSum, comm, stream);\nncclAllReduce(rank ? b : a, rank ? b : a, rank "
-               "? nb : na, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
-    .fix_c =
-        "ncclGroupStart();\nncclAllReduce(a, a, na, ncclFloat, ncclSum, comm, "
-        "stream);\nncclAllReduce(b, b, nb, ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
+    .example = "for (int i = 0; i < 2; i++) /* rank 0: a, b; rank 1: b, a */\n    order[i] = "
+               "rank ? 1 - i : i;\nncclGroupStart();\nfor (int i = 0; i < 2; i++)\n    "
+               "ncclAllReduce(buffer[order[i]], buffer[order[i]], count[order[i]], ncclFloat, "
+               "ncclSum, comm, stream);\nncclGroupEnd();\n",
+    .fix_c = "ncclGroupStart();\nfor (int i = 0; i < 2; i++)\n    ncclAllReduce(buffer[i], "
+             "buffer[i], count[i], ncclFloat, ncclSum, comm, stream);\nncclGroupEnd();\n",
     .fix_torch = "for name in sorted(tensors):        # one order on every rank, not that of a set "
                  "or of arrival\n    dist.all_reduce(tensors[name])\n",
 };

@@ -1,9 +1,9 @@
 /* different_progress.c: DC905: where the ranks of an imported trace stand, whose source does not
  * record whether they wait there.
  *
- * RAS counts launches, a log holds calls, Inspector what finished. Ranks that stand at different
- * places are what a hang looks like, and what a running job looks like at any moment: so this is a
- * note, and quiet where a finding says more. */
+ * RAS counts launches, a log holds calls, Inspector what finished. Ranks at different operations
+ * are what a hang looks like, and what a running job looks like at any moment: so this is a note,
+ * and suppressed where a finding says more. */
 #include <stdio.h>
 #include <string.h>
 

@@ -29,14 +29,14 @@
     return row;
   });
   var total = Math.max(1, data.end), view = { from: 0, to: total }, at = { row: 0, op: -1 };
-  var canvas = document.createElement("canvas"), tools = document.createElement("div"), told = document.createElement("div");
+  var canvas = document.createElement("canvas"), tools = document.createElement("div"), description = document.createElement("div");
   var LABEL = 88, AXIS = 22, least = 1;
   canvas.tabIndex = 0;
   canvas.setAttribute("role", "img");
   canvas.setAttribute("aria-label", "Timeline. Arrow keys move in time and between rows, plus and minus zoom, N and P go from " +
                       "operation to operation, A shows all, E the end.");
-  told.id = "told";
-  told.setAttribute("aria-live", "polite");
+  description.id = "description";
+  description.setAttribute("aria-live", "polite");
   tools.className = "tools";
   [["All", all], ["The end", theEnd], ["−", function () { zoom(2); }], ["+", function () { zoom(0.5); }],
    ["◀", function () { move(-0.3); }], ["▶", function () { move(0.3); }]].forEach(function (tool) {
@@ -48,7 +48,7 @@
     tools.appendChild(button);
   });
   picture.before(tools);
-  picture.after(canvas, told);
+  picture.after(canvas, description);
   picture.hidden = true;
   canvas.title = "";
   say();
@@ -170,14 +170,14 @@
 
   function say() {
     var row = rows[at.row], op = row && row.ops[at.op];
-    told.textContent = "";
+    description.textContent = "";
     if (!op) {
-      told.textContent = "Drag to move, pinch or Ctrl+wheel to zoom, point at an operation; or use the keyboard: arrows, + and −, N and P, A, E.";
+      description.textContent = "Drag to move, pinch or Ctrl+wheel to zoom, point at an operation; or use the keyboard: arrows, + and −, N and P, A, E.";
       return;
     }
     var strong = document.createElement("strong");
     strong.textContent = row.label.trim() + ": " + data.names[op[1]] + " #" + op[2];
-    told.append(strong, document.createElement("br"),
+    description.append(strong, document.createElement("br"),
                 "from " + length(op[3]) + (op[4] === -1 ? ", never ended" : op[4] === -2 ? ", its stream never reached it" : " for " + length(op[4] - op[3])));
   }
   function rowAt(y) {

@@ -1,4 +1,4 @@
-/* Rank 1 forgets the last bucket in its group; its next group then stands at the wrong place.
+/* Rank 1 forgets the last bucket in its group; its next group then comes at the wrong place.
  * expect: DC106 certain ranks=1
  * ends: hang
  * minimal: yes */

@@ -1,4 +1,4 @@
-/* kineto_tell.c: imports one file's calls and kernels, in the order of time. */
+/* kineto_emit.c: imports one file's calls and kernels, in the order of time. */
 #include "lib/import/kineto.h"
 
 #include <inttypes.h>

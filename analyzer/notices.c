@@ -1,0 +1,140 @@
+/* notices.c: brings the model up to date with notices: what the shim and the collector found out
+ * beside the calls. */
+#include "analyzer/feed.h"
+
+#include "analyzer/hang/ends.h"
+#include "analyzer/hazard/unwritten.h"
+#include "analyzer/loop/payloads.h"
+#include "analyzer/model/callbacks.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/dead_streams.h"
+#include "analyzer/model/memory.h"
+#include "analyzer/model/order.h"
+#include "analyzer/model/progress.h"
+#include "analyzer/speed/speed.h"
+#include "analyzer/ticks.h"
+
+static void feed_lost(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
+{
+    uint64_t bulk = record->lost.bulk + process->dropped_bulk;
+    if (record->lost.control <= process->lost_control && bulk <= process->lost_bulk &&
+        record->lost.hashes <= process->lost_hashes)
+        return;
+    if (!process->lost_since_ns)
+        process->lost_since_ns = record_realtime(process, record);
+    process->lost_hashes = record->lost.hashes;
+    process->lost_control = record->lost.control;
+    process->lost_bulk = bulk;
+    engine_handle(analyzer, EVENT_LOST, process, NULL, record);
+}
+
+/* To the checks they are as if they had been lost. */
+static void feed_dropped(struct analyzer *analyzer, struct process *process,
+                         const struct record *record)
+{
+    if (record->dropped.bulk <= process->dropped_bulk)
+        return;
+    process->lost_bulk += record->dropped.bulk - process->dropped_bulk;
+    process->dropped_bulk = record->dropped.bulk;
+    engine_handle(analyzer, EVENT_LOST, process, NULL, record);
+}
+
+static int feed_host_function(struct process *process, const struct record *record)
+{
+    int result = order_notice(process, record);
+    return result != ENGINE_OK ? result : callbacks_notice(process, record);
+}
+
+static void feed_member(struct analyzer *analyzer, struct process *process,
+                        const struct record *record)
+{
+    struct member *member = NULL;
+    if (engine_took(analyzer, comm_notice(analyzer, process, record, &member)))
+        engine_handle_setup(analyzer, process, record, member);
+}
+
+static void feed_written(struct process *process, const struct record *record)
+{
+    if (record->memory.bytes == UINT64_MAX)
+        unwritten_wrote_anything(process);
+    else
+        unwritten_wrote_all(process, record->memory.pointer);
+}
+
+/* Notices that only the model takes in. */
+static int feed_model(struct analyzer *analyzer, struct process *process,
+                      const struct record *record)
+{
+    switch (record->api) {
+    case API_notice_string:
+        return process_add_string(process, record);
+    case API_notice_buffer:
+        return memory_notice(process, record);
+    case API_notice_hash:
+    case API_notice_hashing:
+    case API_ddpcheck_hash:
+        return payloads_feed(analyzer, process, record);
+    case API_notice_stream:
+        dead_streams_revive(process, record->stream);
+        return order_notice(process, record);
+    case API_notice_host_function:
+        return feed_host_function(process, record);
+    case API_notice_host_function_end:
+        return callbacks_notice(process, record);
+    case API_notice_progress:
+        process->gpu_ns = record_realtime(process, record);
+        return progress_feed(process, record);
+    case API_notice_end:
+        return ends_feed(analyzer, process, record);
+    case API_notice_exception:
+        return ends_except(process, record);
+    case API_notice_reached:
+        return comm_reached(analyzer, process, record);
+    default:
+        return ENGINE_OK;
+    }
+}
+
+void notices_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+{
+    switch (record->api) {
+    case API_notice_member:
+        feed_member(analyzer, process, record);
+        break;
+    case API_notice_comm_name:
+        comm_take_name(analyzer, process, record);
+        break;
+    case API_notice_unrecorded:
+        feed_written(process, record);
+        break;
+    case API_notice_lost:
+        feed_lost(analyzer, process, record);
+        break;
+    case API_notice_dropped:
+        feed_dropped(analyzer, process, record);
+        break;
+    case API_notice_blind:
+        engine_handle(analyzer, EVENT_BLIND, process, NULL, record);
+        break;
+    case API_notice_said:
+        engine_handle(analyzer, EVENT_SAID, process, NULL, record);
+        break;
+    case API_notice_activity:
+        speed_activity(analyzer, process, record);
+        break;
+    case API_notice_tick:
+    case API_notice_known:
+        ticks_feed(analyzer, process->host, record->api, record_realtime(process, record));
+        if (record->api == API_notice_tick)
+            speed_judge(analyzer, false);
+        break;
+    case API_notice_ending:
+        analyzer->ending_ns = record_realtime(process, record);
+        analyzer->ending_silence_ns = record->ending.silence_ns;
+        ticks_feed(analyzer, process->host, record->api, analyzer->ending_ns);
+        break;
+    default:
+        engine_took(analyzer, feed_model(analyzer, process, record));
+    }
+}

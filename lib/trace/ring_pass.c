@@ -1,0 +1,292 @@
+/* ring_pass.c: one pass over a ring file: sees how far its writer has got, and takes the records in
+ * the order of their serials. */
+#include "lib/trace/ring_reader_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "lib/base/fault_guard.h"
+
+static const uint64_t patience_ns = 20000000; /* how long a missing serial is waited for */
+static const uint64_t hashes_interval_ns =
+    50000000; /* how often all hash entries are looked at, whatever is known */
+
+static struct newest_slot *newest_of(const struct ring_reader *reader, unsigned segment)
+{
+    return (struct newest_slot *)(ring_reader_segment(reader, segment * RING_KINDS)->records +
+                                  reader->capacity[RING_CONTROL] + reader->capacity[RING_BULK]);
+}
+
+static const struct record *record_at(const struct ring_reader *reader, unsigned ring,
+                                      uint64_t position)
+{
+    unsigned kind = ring % RING_KINDS;
+    return ring_reader_segment(reader, ring)->records +
+           (kind == RING_BULK ? reader->capacity[RING_CONTROL] : 0) +
+           (position & (reader->capacity[kind] - 1));
+}
+
+static const struct record *next_of(const struct ring_reader *reader, unsigned source)
+{
+    if (source >= RINGS_MAX)
+        return newest_next(&reader->newest[source - RINGS_MAX], reader->newest_records);
+    return record_at(reader, source, reader->cursor[source].position);
+}
+
+static uint64_t serial_of(const struct ring_reader *reader, unsigned source)
+{
+    return next_of(reader, source)->serial;
+}
+
+/* Moves heap[at] down to its place. */
+static void sift(struct ring_reader *reader, unsigned at)
+{
+    for (;;) {
+        unsigned least = at;
+        for (unsigned child = 2 * at + 1; child <= 2 * at + 2 && child < reader->heap_size; child++)
+            if (serial_of(reader, reader->heap[child]) < serial_of(reader, reader->heap[least]))
+                least = child;
+        if (least == at)
+            return;
+        unsigned ring = reader->heap[at];
+        reader->heap[at] = reader->heap[least];
+        reader->heap[least] = ring;
+        at = least;
+    }
+}
+
+/* Only a file that has grown is asked for its size: one that was cut off shows when it is read. */
+static int look_at_segments(struct ring_reader *reader, struct error *err)
+{
+    unsigned segments = atomic_load_explicit(&reader->file->segments, memory_order_acquire);
+    uint64_t needed = reader->header_bytes + segments * reader->segment_bytes;
+    if (segments > RING_SEGMENTS_MAX || segments * RING_KINDS < reader->rings)
+        return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path,
+                         segments);
+    int grown = ring_reader_grow(reader, needed, err);
+    if (grown <= 0)
+        return grown;
+    while (reader->rings < segments * RING_KINDS) {
+        unsigned ring = reader->rings++;
+        uint64_t tail = atomic_load_explicit(
+            &ring_reader_segment(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
+        reader->cursor[ring] = (struct ring_cursor){tail, tail};
+        if (reader->newest_records && ring % RING_KINDS == 0)
+            newest_begin(&reader->newest[ring / RING_KINDS], ring_reader_segment(reader, ring));
+    }
+    return 0;
+}
+
+/* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment
+ * before its entry is taken, so that holds only for a while. */
+static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
+{
+    return tickets == reader->hash_tickets && !reader->hashes_pending && reader->patient &&
+           reader->now_ns - reader->hashes_seen_ns < hashes_interval_ns;
+}
+
+/* Before the heads: the record of what was hashed is seen by this look. */
+static void look_at_hashes(struct ring_reader *reader)
+{
+    struct hash_entry *entries = ring_reader_entries(reader);
+    uint64_t tickets = atomic_load_explicit(&reader->file->hash_tickets, memory_order_relaxed);
+    reader->hashes = 0;
+    if (!reader->hash_entries || no_hash_is_new(reader, tickets))
+        return;
+    reader->hash_tickets = tickets;
+    reader->hashes_seen_ns = reader->now_ns;
+    reader->hashes_pending = false;
+    for (unsigned i = 0; i < reader->hash_entries; i++) {
+        struct hash_entry *entry = &entries[i];
+        uint64_t ticket = atomic_load_explicit(&entry->taken, memory_order_acquire);
+        if (!ticket)
+            continue;
+        reader->hashes_pending = true;
+        if (ticket == reader->hash_reported[i] ||
+            atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
+            continue;
+        reader->hash[reader->hashes++] = (struct ring_hash){
+            .comm = entry->comm,
+            .number = entry->number,
+            .bytes = entry->bytes,
+            .serial = entry->serial,
+            .name = entry->name,
+            .hash = entry->found.hash,
+            .nans = entry->found.nans,
+            .infs = entry->found.infs,
+            .flags = entry->found.flags,
+            .what = entry->what,
+            .expects = entry->expects,
+            .api = entry->api,
+            .rank = entry->rank,
+            .entry = i,
+            .ticket = ticket,
+        };
+    }
+    reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
+}
+
+/* Before the heads as well: what a member has issued is in a ring seen by this look, or lost. */
+static void look_at_members(struct ring_reader *reader)
+{
+    unsigned given = atomic_load_explicit(&reader->file->member_next, memory_order_acquire);
+    struct ring_member *members = ring_members(reader->file);
+    reader->members = 0;
+    if (!reader->members_max)
+        return;
+    for (unsigned i = 0; i < given && i < reader->members_max; i++)
+        if (atomic_load_explicit(&members[i].ready, memory_order_acquire))
+            reader->member[reader->members++] = (struct ring_member_state){
+                .comm = members[i].comm,
+                .rank = members[i].rank,
+                .issued = atomic_load_explicit(&members[i].issued, memory_order_acquire),
+            };
+}
+
+static int look_at_newest(struct ring_reader *reader, struct error *err)
+{
+    for (unsigned i = 0; reader->newest_records && i < reader->rings / RING_KINDS; i++) {
+        struct newest_reader *newest = &reader->newest[i];
+        int waits = newest_look(newest, ring_reader_segment(reader, i * RING_KINDS),
+                                newest_of(reader, i), reader->newest_records);
+        if (waits < 0)
+            return error_set(err,
+                             waits == -1 ? "ring file %s is damaged: the newest records of a "
+                                           "thread were read further than they are written"
+                                         : "can't read ring file %s: out of memory",
+                             reader->path);
+        reader->lost[RING_CONTROL] += newest->missed;
+        if (waits)
+            reader->heap[reader->heap_size++] = RINGS_MAX + i;
+    }
+    return 0;
+}
+
+static int look_at_rings(struct ring_reader *reader, struct error *err)
+{
+    reader->lost[RING_CONTROL] =
+        atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
+    reader->lost[RING_BULK] = 0;
+    reader->heap_size = 0;
+    for (unsigned ring = 0; ring < reader->rings; ring++) {
+        struct ring_cursor *cursor = &reader->cursor[ring];
+        unsigned kind = ring % RING_KINDS;
+        struct ring *from = &ring_reader_segment(reader, ring)->ring[kind];
+        reader->lost[kind] += atomic_load_explicit(&from->lost, memory_order_relaxed);
+        cursor->head = atomic_load_explicit(&from->head, memory_order_acquire);
+        if (cursor->head - cursor->position > reader->capacity[kind])
+            return error_set(err,
+                             "ring file %s is damaged: ring %u was read to %" PRIu64
+                             " and is written to %" PRIu64 " with room for %u records",
+                             reader->path, ring, cursor->position, cursor->head,
+                             reader->capacity[kind]);
+        if (cursor->head != cursor->position)
+            reader->heap[reader->heap_size++] = ring;
+    }
+    if (look_at_newest(reader, err) < 0)
+        return -1;
+    for (unsigned at = reader->heap_size / 2; at-- > 0;)
+        sift(reader, at);
+    return 0;
+}
+
+static int look(struct ring_reader *reader, struct error *err)
+{
+    if (look_at_segments(reader, err) < 0)
+        return -1;
+    look_at_hashes(reader);
+    look_at_members(reader);
+    return look_at_rings(reader, err);
+}
+
+int ring_reader_look(struct ring_reader *reader, uint64_t now_ns, bool patient, struct error *err)
+{
+    reader->now_ns = now_ns;
+    reader->patient = patient;
+    reader->held_back = false;
+    reader->heap_size = 0;
+    return ring_reader_guard(reader, look, err);
+}
+
+/* Whether to wait for a record that comes before `serial` and was not seen yet. */
+static bool hold_back(struct ring_reader *reader, uint64_t serial)
+{
+    if (!reader->began) {
+        reader->began = true;
+        reader->highest = reader->taken = reader->resumed ? serial - 1 : 0;
+    }
+    if (serial <= reader->highest + 1)
+        return false;
+    uint64_t missing = serial - 1 - reader->taken;
+    uint64_t lost = reader->lost[RING_CONTROL] + reader->lost[RING_BULK] + reader->excused;
+    if (missing <= lost || serial - 1 < reader->taken)
+        return false;
+    if (reader->waiting_for != serial) {
+        reader->waiting_for = serial;
+        reader->waiting_since = reader->now_ns;
+    }
+    if (reader->patient && reader->now_ns - reader->waiting_since < patience_ns)
+        return true;
+    reader->excused += missing - lost;
+    return false;
+}
+
+struct taking {
+    struct ring_reader *reader;
+    struct record *records;
+    int max, count;
+    struct error *err;
+};
+
+/* The first source's next record was taken. */
+static void pass_taken(struct ring_reader *reader)
+{
+    unsigned source = reader->heap[0];
+    bool more;
+    if (source >= RINGS_MAX)
+        more = newest_advance(&reader->newest[source - RINGS_MAX], reader->newest_records);
+    else
+        more = ++reader->cursor[source].position != reader->cursor[source].head;
+    if (!more)
+        reader->heap[0] = reader->heap[--reader->heap_size];
+    sift(reader, 0);
+}
+
+static int take_records(void *context)
+{
+    struct taking *taking = context;
+    struct ring_reader *reader = taking->reader;
+    while (taking->count < taking->max && reader->heap_size > 0) {
+        unsigned source = reader->heap[0];
+        struct record *record = &taking->records[taking->count];
+        *record = *next_of(reader, source);
+        if (reader->record_version == 1)
+            record_from_version_1(record);
+        if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
+            record->phase > RECORD_LEAVE)
+            return error_set(taking->err,
+                             "ring file %s is damaged: noise in ring %u at position %" PRIu64,
+                             reader->path, source,
+                             source < RINGS_MAX ? reader->cursor[source].position
+                                                : reader->newest[source - RINGS_MAX].position);
+        if (hold_back(reader, record->serial)) {
+            reader->held_back = true;
+            return 0;
+        }
+        reader->taken++;
+        if (record->serial > reader->highest)
+            reader->highest = record->serial;
+        taking->count++;
+        pass_taken(reader);
+    }
+    return 0;
+}
+
+int ring_reader_take(struct ring_reader *reader, struct record *records, int max, struct error *err)
+{
+    struct taking taking = {reader, records, max, 0, err};
+    int result = fault_guard_run(take_records, &taking);
+    if (result == FAULT_GUARD_CUT)
+        result = ring_reader_report_cut(reader, err);
+    return taking.count > 0 ? taking.count : result;
+}
