@@ -1,15 +1,12 @@
 /* nats_client.c: a client's life, its subscriptions, and the calls of its handlers. */
 #include "lib/nats/nats_client.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/text.h"
 #include "lib/nats/nats_internal.h"
 
 enum { CLOSE_MS = 1000 };
@@ -23,6 +20,12 @@ int nats_client_check(struct error *err)
 int nats_client_fail(const struct nats_client *client, struct error *err, const char *what,
                      natsStatus status)
 {
+    if (client->connection && client->library.natsConnection_IsClosed(client->connection)) {
+        const char *words = "";
+        client->library.natsConnection_GetLastError(client->connection, &words);
+        return error_set(err, "%s refuses the connection: %s; is the token right?", client->address,
+                         words);
+    }
     return error_set(err, "%s: %s: %s", client->address, what,
                      client->library.natsStatus_GetText(status));
 }
@@ -254,19 +257,4 @@ int nats_client_wait_ms(const struct nats_client *client)
         return -1;
     uint64_t now_ns = monotonic_now_ns();
     return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / 1000000) + 1;
-}
-
-char *nats_subject_word(const char *text, char *word, size_t bytes)
-{
-    size_t length = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        bool is_plain = isalnum(*at) || *at == '-' || *at == '_';
-        if (length + 4 > bytes) { /* no room for three characters and the end */
-            snprintf(word, bytes, "=%016" PRIx64, hash_text(HASH_START, text));
-            return word;
-        }
-        length += (size_t)snprintf(word + length, 4, is_plain ? "%c" : "=%02x", *at);
-    }
-    word[length] = 0;
-    return word;
 }

@@ -123,5 +123,7 @@ int nats_client_follow(struct nats_client *client, const char *stream, const cha
 /* Makes one word of a subject of any text: letters, digits, '-' and '_' stay, other bytes become
  * '=' and two hexadecimal digits; what does not fit is replaced by a hash. Returns word. */
 char *nats_subject_word(const char *text, char *word, size_t bytes);
+/* The text of such a word. Returns 0, or -1 if it is none, or longer than `bytes`. */
+int nats_subject_text(const char *word, char *text, size_t bytes);
 
 #endif

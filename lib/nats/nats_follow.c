@@ -71,9 +71,7 @@ int nats_client_follow(struct nats_client *client, const char *stream, const cha
     snprintf(following->subject, sizeof following->subject, "%s", subject);
     following->next = client->followings;
     client->followings = following;
-    if (nats_client_is_connected(client))
-        request_consumer(following);
-    return 0;
+    return 0; /* the next nats_client_dispatch requests its consumer */
 }
 
 void nats_follow_renew(struct nats_client *client, uint64_t now_ns, bool is_new)

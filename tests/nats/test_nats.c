@@ -243,6 +243,12 @@ static void words_of_subjects(void **state)
     nats_subject_word("a-host-of-a-very-long-name.example", word, sizeof word);
     assert_int_equal(word[0], '=');
     assert_int_equal(strlen(word), 17);
+    char text[16];
+    assert_int_equal(nats_subject_text("n1=2erack=2a=3e", text, sizeof text), 0);
+    assert_string_equal(text, "n1.rack*>");
+    assert_int_equal(nats_subject_text("n1=2", text, sizeof text), -1);
+    assert_int_equal(nats_subject_text("n=00", text, sizeof text), -1);
+    assert_int_equal(nats_subject_text("a-host-of-a-long-name", text, sizeof text), -1);
 }
 
 int main(void)

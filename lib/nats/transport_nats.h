@@ -1,0 +1,29 @@
+/* transport_nats.h: a job's messages (lib/job/transport.h) over a NATS server.
+ *
+ * Subjects, JOB and HOST as words of nats_subject_word:
+ *     ddpcheck.JOB.keep.fact.HOST.HASH   a fact; kept, once for each content
+ *     ddpcheck.JOB.keep.news.HASH        news of the hub; kept
+ *     ddpcheck.JOB.digest.HOST           digests
+ *     ddpcheck.JOB.ask.HOST.HUB.ID       a request of the hub whose end is called HUB
+ *     ddpcheck.JOB.answer.HUB.HOST.ID    its answer
+ * What is kept is in the stream ddpcheck-JOB, which the hub creates. */
+#ifndef DDPCHECK_TRANSPORT_NATS_H
+#define DDPCHECK_TRANSPORT_NATS_H
+
+#include "lib/job/transport.h"
+
+/* Strings are copied. */
+struct transport_nats_options {
+    const char *url;   /* nats://TOKEN@HOST:PORT[/JOB]; JOB distinguishes jobs that share a server */
+    const char *token; /* NULL: that of the URL */
+    const char *tls_ca, *tls_cert, *tls_key; /* files, as nats_client.h; NULL none */
+    const char *host;                        /* this end's key; NULL: it is the hub's */
+    uint64_t keep_bytes; /* at the hub: limit of what is kept; 0: 1 GB */
+    double wait_s;       /* for the first connection; 0: it is opened in the background */
+};
+
+/* Opens an end. Returns 0 (transport_close it), or -1 with err. */
+int transport_nats_open(struct transport **transport, const struct transport_nats_options *options,
+                        struct error *err);
+
+#endif
