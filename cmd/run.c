@@ -432,7 +432,7 @@ static const char *chosen_word(const char *const *words, int index)
 
 int run_program(struct watched_run *run, char **argv)
 {
-    static const char *const stacks[] = {"0", "nccl",
+    static const char *const stacks[] = {"0", "nccl", "lines",
                                          "all"}; /* as the shim reads DDPCHECK_STACKS */
     static const char *const cuda[] = {"used", "all", "none"};
     struct error err;

@@ -53,7 +53,10 @@ int command_run(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S",
          "report a rank as missing after S seconds without progress (default 10)", &run.hang_after},
         CHOICE_ENTRIES(run.choice, true),
-        {"stacks", 0, OPTION_CHOICE, "off|nccl|all", "call stacks to record (default: nccl)",
+        {"stacks", 0, OPTION_CHOICE, "off|nccl|lines|all",
+         "call stacks to record: nccl those of NCCL's calls and host waits, lines (default) also "
+         "the "
+         "program's lines of copies and kernels, all whole stacks of all",
          &run.stacks},
         {"cuda", 0, OPTION_CHOICE, "used|all|none",
          "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},

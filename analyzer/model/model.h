@@ -150,6 +150,7 @@ struct stream_state {
     uint64_t timeline;
     uint64_t position; /* of the last work on it */
     uint64_t seen;     /* the host has seen all up to here done */
+    uint64_t watched;  /* PyTorch's watchdog has (order.h); not always above `seen` */
     int device;
     bool known, blocking; /* creation seen; ordered with the legacy default stream */
     bool gone;            /* destroyed; what it still does goes on */
@@ -245,6 +246,8 @@ struct process {
     uint64_t last_timeline, last_capture;
     uint64_t unknown;      /* of what was issued up to here the host may have seen anything done */
     uint64_t seen_version; /* host waits that returned */
+    bool has_watched;      /* a stream's `watched` may be above its `seen` */
+    uint64_t watched_unknown; /* will be `unknown`, likewise */
     struct slot_state *slots;
     struct interned *strings;
     uint64_t iteration_name;       /* DDPCHECK_ITERATION, a string id; 0 not set */

@@ -126,6 +126,7 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     operation->match = &match;
     operation->pair = &pair;
     ask_checks(analyzer, operation);
+    order_watched(operation->process);
     return 0;
 }
 

@@ -7,8 +7,11 @@
  * what is ahead of the next work on it, an event's what was ahead of its record. What the host has
  * seen done (a wait that returned, a query that said so, a host callback that ran) comes before all
  * that the process issues later: it is taken process-wide, by serial, and can so only hide a
- * missing order, never invent one. It is kept as one position per stream, and dropped from the
- * clocks: their size follows what is in flight, not the length of the job.
+ * missing order, never invent one. What PyTorch's watchdog has seen done is no reason for other
+ * threads to go on, so that counts only from the process's next NCCL operation on: there
+ * PyTorch hands over what the watchdog has let go of (ProcessGroupNCCL.cpp, shelvesToUnstash_). It
+ * is kept as one position per stream, and dropped from the clocks: their size follows what is in
+ * flight, not the length of the job.
  *
  * Sources: CUDA runtime API, "Stream synchronization behavior": work on the legacy default stream
  * waits for all work on the device's blocking streams, and work on these waits for it; streams made
@@ -60,6 +63,8 @@ int order_notice(struct process *process, const struct record *record);
 int order_wait(struct thread *thread, const struct record *record);
 /* It has returned. */
 void order_wait_returned(struct thread *thread);
+/* An NCCL operation was issued: what PyTorch's watchdog had seen done counts from now on. */
+void order_watched(struct process *process);
 /* A host wait for all of the clock has returned. */
 void order_reached(struct process *process, const struct clock *clock);
 void order_free(struct process *process);

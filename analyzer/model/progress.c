@@ -119,6 +119,12 @@ static void count_done(const struct pending *pending)
         pending->member->done = pending->number + 1;
 }
 
+/* Whoever has seen it. */
+static uint64_t done_up_to(const struct stream_state *stream)
+{
+    return stream->seen > stream->watched ? stream->seen : stream->watched;
+}
+
 /* How many at the front are done: all up to the last one that is known to be, since streams are in
  * order. */
 static uint32_t count_passed(const struct stream_state *stream)
@@ -126,7 +132,7 @@ static uint32_t count_passed(const struct stream_state *stream)
     uint32_t passed = 0;
     for (uint32_t i = 0; i < stream->count; i++) {
         const struct pending *pending = queue_at(stream, i);
-        if (pending->place.position <= stream->seen ||
+        if (pending->place.position <= done_up_to(stream) ||
             (pending->slot && pending->launch <= pending->slot->done))
             passed = i + 1;
         else if (pending->slot)
@@ -304,7 +310,7 @@ void progress_seen(struct stream_state *stream)
 {
     for (uint32_t i = 0; i < stream->count; i++) {
         const struct pending *pending = queue_at(stream, i);
-        if (pending->place.position > stream->seen)
+        if (pending->place.position > done_up_to(stream))
             break;
         if (pending->slot && pending->slot->done < pending->launch)
             pending->slot->done = pending->launch;
@@ -345,7 +351,7 @@ bool progress_has_started(struct process *process, const struct pending *pending
 {
     const struct stream_state *stream = timeline_find(process, pending->place.timeline);
     const struct slot_state *slot = pending->slot;
-    return !stream || stream->seen >= pending->place.position ||
+    return !stream || done_up_to(stream) >= pending->place.position ||
            (slot && (slot->started >= pending->launch || slot->done >= pending->launch));
 }
 

@@ -201,6 +201,15 @@ void timeline_seen(struct process *process, const struct place *place)
     progress_seen(stream);
 }
 
+void timeline_watched(struct process *process, const struct place *place)
+{
+    struct stream_state *stream = timeline_find(process, place->timeline);
+    if (!stream || stream->watched >= place->position)
+        return;
+    stream->watched = place->position;
+    progress_seen(stream);
+}
+
 void timelines_prune(const struct process *process, struct clock *clock)
 {
     if (clock->pruned == process->seen_version)

@@ -42,10 +42,12 @@ static void poll_again(struct recorded_call *call, cudaStream_t stream, cudaEven
 void query_answered(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                     cudaEvent_t event)
 {
-    if (result == cudaErrorNotReady) {
+    if (call->thread->is_watchdog)
+        call->flags |= RECORD_FLAG_WATCHDOG; /* however often it asks, it waits for nothing */
+    else if (result == cudaErrorNotReady)
         poll_again(call, stream, event);
+    if (result == cudaErrorNotReady)
         return;
-    }
     poll_end(call->thread, result);
     if (result == cudaSuccess)
         point_event(call, result, stream, event, 0);

@@ -13,8 +13,15 @@
 
 enum { LAST_ERROR_BYTES = 512 };
 
-/* Calls whose whole stack is worth its time: NCCL's, host waits, and what announces a tensor. */
-static bool wants_whole_stack(uint16_t api)
+static bool announces_tensor(uint16_t api)
+{
+    return api == API_ddpcheck_hash || api == API_ddpcheck_save || api == API_ddpcheck_modify ||
+           api == API_ddpcheck_use;
+}
+
+/* NCCL's calls, host waits and what announces a tensor are worth a whole stack; what else may be a
+ * side of a hazard, or allocates the memory that one is about, the program's line. */
+static enum stack_depth depth_by_default(uint16_t api)
 {
     switch (emit_class(api)) {
     case CLASS_COLLECTIVE:
@@ -24,21 +31,34 @@ static bool wants_whole_stack(uint16_t api)
     case CLASS_REDOP:
     case CLASS_QUERY:
     case CLASS_WAIT:
-        return true;
+        return STACK_WHOLE;
+    case CLASS_COPY:
+    case CLASS_LAUNCH:
+    case CLASS_MEMORY:
+    case CLASS_GRAPH:
+        return api == API_ncclMemAlloc || api == API_ncclMemFree ? STACK_WHOLE : STACK_LINE;
     default:
-        return api == API_ncclMemAlloc || api == API_ncclMemFree || api == API_ddpcheck_hash ||
-               api == API_ddpcheck_save || api == API_ddpcheck_modify || api == API_ddpcheck_use;
+        if (api == API_cudaStreamDestroy)
+            return STACK_LINE;
+        return announces_tensor(api) ? STACK_WHOLE : STACK_SITE;
     }
+}
+
+static enum stack_depth depth_of_call(uint16_t api)
+{
+    if (shim.stacks == STACKS_ALL || shim.stacks == STACKS_OFF)
+        return shim.stacks == STACKS_ALL ? STACK_WHOLE : STACK_SITE;
+    enum stack_depth depth = depth_by_default(api);
+    return depth == STACK_LINE && shim.stacks == STACKS_NCCL ? STACK_SITE : depth;
 }
 
 void emit_describe(struct recorded_call *call, struct record *record, enum record_phase phase,
                    const void *stream)
 {
     if (phase != RECORD_LEAVE) {
-        bool whole = shim.stacks == STACKS_ALL ||
-                     (shim.stacks == STACKS_NCCL && wants_whole_stack(call->api));
-        record->stack = stacks_take(call->thread, call->site, call->frame, whole);
-        if (!whole || !record->stack) {
+        record->stack =
+            stacks_take(call->thread, call->site, call->frame, depth_of_call(call->api));
+        if (!record->stack) {
             record->stack = (uintptr_t)call->site;
             record->flags |= RECORD_FLAG_ADDRESS;
         }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +42,14 @@ bool attach_start(void)
     return attach.made;
 }
 
+/* ProcessGroupNCCL.cpp, Watchdog::runLoop, PyTorch 2.3 and later: before the thread's first call.
+ */
+static bool is_watchdog_named(void)
+{
+    char name[16] = "";
+    return prctl(PR_GET_NAME, name) == 0 && !strcmp(name, "pt_nccl_watchdg");
+}
+
 static void attach_segment(struct shim_thread *thread)
 {
     thread->segments_seen = files_segments_ended();
@@ -55,6 +64,7 @@ static void attach_segment(struct shim_thread *thread)
 bool attach_thread(struct shim_thread *thread)
 {
     thread->id = (uint32_t)syscall(SYS_gettid);
+    thread->is_watchdog = is_watchdog_named();
     if (!thread->caches) {
         void *memory = mmap(NULL, sizeof *thread->caches, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -24,7 +24,7 @@ enum shim_state {
     SHIM_OFF /* switched off, or could not start */
 };
 
-enum stack_mode { STACKS_OFF, STACKS_NCCL, STACKS_ALL };
+enum stack_mode { STACKS_OFF, STACKS_NCCL, STACKS_LINES, STACKS_ALL };
 enum selection { SELECT_USED, SELECT_ALL, SELECT_NONE };
 
 enum {

@@ -18,11 +18,11 @@ enum {
     STACK_SETS = 32,
     STACK_WAYS = 4,
     STACK_FRAMES = 32,
-    PAGE_CACHE = 128,   /* code pages that lie in a module that was recorded */
-    PYTHON_CACHE = 512, /* Python stacks that were recorded */
-    POINTERS_MAX = 24,  /* of one launch: four records */
-    GROUP_INITS = 64,   /* communicators created in one ncclGroup of one thread */
-    HASH_JOBS = 512     /* operations of one ncclGroup whose payloads are hashed */
+    PAGE_CACHE = 128,    /* code pages that lie in a module that was recorded */
+    PYTHON_CACHE = 2048, /* Python stacks that were recorded */
+    POINTERS_MAX = 24,   /* of one launch: four records */
+    GROUP_INITS = 64,    /* communicators created in one ncclGroup of one thread */
+    HASH_JOBS = 512      /* operations of one ncclGroup whose payloads are hashed */
 };
 
 /* A call stack and where on the stack its return addresses lie: if they are still there, it is
@@ -71,6 +71,7 @@ struct thread_caches {
     uint32_t ranges;                        /* queried so far */
     struct stack_entry stack[STACK_SETS][STACK_WAYS];
     uint8_t stack_next[STACK_SETS];
+    uint32_t stack_debt; /* stacks.c: of new stacks of copies and kernels */
     uint64_t page[PAGE_CACHE];
     uint64_t python[PYTHON_CACHE][2];      /* key of the frames, id of the stack */
     struct pending_init init[GROUP_INITS]; /* of the open group */
@@ -95,6 +96,7 @@ struct shim_thread {
     bool in_callback;             /* of CUDA: no CUDA function may be called */
     uint8_t runtime;              /* enum runtime of the last call of the CUDA runtime */
     bool group_failed;            /* a call of the open group failed */
+    bool is_watchdog;             /* PyTorch's, which only checks what became of others' work */
     uint8_t device_queries;       /* how often CUDA could not name the device */
     int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */
     uint32_t id;                  /* kernel thread id */

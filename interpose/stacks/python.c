@@ -15,7 +15,9 @@
 #include "lib/python/python_read.h"
 #include "interpose/shim/environment.h"
 
-enum { FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048 };
+enum { FAILURES_MAX = 64, INTERPRETERS = 16, PTHREAD_SEARCHED = 2048, BACKWARD_THREADS = 64 };
+/* In calls that come in thousands (stacks_may_look_up). */
+enum { NEW_STACK_WEIGHT = 32, BACKWARD_WEIGHT = 8 };
 
 static struct python {
     bool found;
@@ -23,6 +25,7 @@ static struct python {
     _Atomic int failures;  /* walks before that which did not */
     _Atomic int id_offset; /* where glibc keeps the kernel's thread id in what a pthread_t points
                               to; 0 not known yet */
+    _Atomic uint64_t backward_code, backward_state; /* of what was last found in backward() */
     struct python_memory memory;
     int (*is_initialized)(void);
     void *(*this_thread)(void);
@@ -141,9 +144,85 @@ static uint64_t emit_frames(struct shim_thread *thread, bool trusted, uint64_t n
     return id;
 }
 
+/* A stack that this thread has recorded, by the key of its frames; else recorded now. */
+static uint64_t cached_stack(struct shim_thread *thread, bool trusted, uint64_t key,
+                             uint64_t native, const struct python_frame *frames, uint32_t count,
+                             bool sparing)
+{
+    bool sound;
+    uint64_t *entry = thread->caches->python[key % PYTHON_CACHE];
+    if (entry[0] == key && known_has(&stacks_emitted, entry[1]))
+        return entry[1];
+    if (sparing && !stacks_may_look_up(thread, NEW_STACK_WEIGHT))
+        return native;
+    entry[1] = emit_frames(thread, trusted, native, frames, count, &sound);
+    entry[0] = key;
+    return entry[1];
+}
+
+/* torch/autograd/graph.py from PyTorch 2.3 on, torch/autograd/__init__.py before: while their
+ * functions run, threads of their own (Engine::thread_main) make the calls of the backward pass. */
+static bool is_backward(const struct python_place *place)
+{
+    static const char *const files[] = {"torch/autograd/graph.py", "torch/autograd/__init__.py"};
+    static const char *const functions[] = {"_engine_run_backward", "backward", "grad"};
+    bool in_file = false, in_function = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t bytes = strlen(files[i]);
+        in_file |= place->file_bytes >= bytes &&
+                   !memcmp(place->file + place->file_bytes - bytes, files[i], bytes);
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        in_function |= place->function_bytes == strlen(functions[i]) &&
+                       !memcmp(place->function, functions[i], place->function_bytes);
+    return in_file && in_function;
+}
+
+/* The frames of a thread that is in backward(); none if this one is not. */
+static uint32_t frames_of_backward(uint64_t state, struct python_frame *frames)
+{
+    struct python_place place;
+    bool sound;
+    uint32_t count = python_walk(&python.memory, false, state, frames, PYTHON_STACK_FRAMES, &sound);
+    if (!count || !sound)
+        return 0;
+    if (frames[0].code == atomic_load_explicit(&python.backward_code, memory_order_relaxed))
+        return count;
+    if (!python_place(&python.memory, false, &frames[0], &place) || !is_backward(&place))
+        return 0;
+    atomic_store_explicit(&python.backward_code, frames[0].code, memory_order_relaxed);
+    return count;
+}
+
+static uint32_t find_backward(struct python_frame *frames)
+{
+    struct python_thread threads[BACKWARD_THREADS];
+    uint64_t last = atomic_load_explicit(&python.backward_state, memory_order_relaxed);
+    uint32_t count = last ? frames_of_backward(last, frames) : 0;
+    uint32_t found = count ? 0 : python_threads(threads, BACKWARD_THREADS);
+    for (uint32_t i = 0; i < found && !count; i++) {
+        count = frames_of_backward(threads[i].state, frames);
+        if (count)
+            atomic_store_explicit(&python.backward_state, threads[i].state, memory_order_relaxed);
+    }
+    return count;
+}
+
+/* Threads of autograd have a thread state and no frames (python_engine.cpp, thread_init). All of
+ * another thread's frames is read with checks: it may return meanwhile. */
+static uint64_t stack_of_backward(struct shim_thread *thread, uint64_t native, bool sparing)
+{
+    struct python_frame frames[PYTHON_STACK_FRAMES];
+    if (sparing && !stacks_may_look_up(thread, BACKWARD_WEIGHT))
+        return native;
+    uint32_t count = find_backward(frames);
+    uint64_t key = count ? python_checked_key(&python.memory, frames, count) : 0;
+    return key ? cached_stack(thread, false, key ^ native, native, frames, count, sparing) : native;
+}
+
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
  * changes or frees them, whoever has the GIL. */
-uint64_t python_stack(struct shim_thread *thread, uint64_t native)
+uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
 {
     if (!python.found || !python.is_initialized())
         return native;
@@ -155,22 +234,16 @@ uint64_t python_stack(struct shim_thread *thread, uint64_t native)
     uint32_t count =
         python_walk(&python.memory, trusted, state, frames, PYTHON_STACK_FRAMES, &sound);
     if (!count && sound)
-        return native;
-    if (!trusted) {
-        uint64_t id = emit_frames(thread, false, native, frames, count, &sound);
-        if (sound)
-            atomic_store_explicit(&python.proven, true, memory_order_relaxed);
-        else if (atomic_fetch_add(&python.failures, 1) == FAILURES_MAX)
-            python.found = false; /* not the build that it seems to be */
-        return id;
-    }
-    uint64_t key = python_walk_key(&python.memory, frames, count) ^ native;
-    uint64_t *entry = thread->caches->python[key % PYTHON_CACHE];
-    if (entry[0] != key || !known_has(&stacks_emitted, entry[1])) {
-        entry[1] = emit_frames(thread, true, native, frames, count, &sound);
-        entry[0] = key;
-    }
-    return entry[1];
+        return stack_of_backward(thread, native, sparing);
+    if (trusted)
+        return cached_stack(thread, true, python_walk_key(&python.memory, frames, count) ^ native,
+                            native, frames, count, sparing);
+    uint64_t id = emit_frames(thread, false, native, frames, count, &sound);
+    if (sound)
+        atomic_store_explicit(&python.proven, true, memory_order_relaxed);
+    else if (atomic_fetch_add(&python.failures, 1) == FAILURES_MAX)
+        python.found = false; /* not the build that it seems to be */
+    return id;
 }
 
 uint64_t python_stack_of(struct shim_thread *thread, uint64_t state, uint64_t native)

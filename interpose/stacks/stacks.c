@@ -29,6 +29,9 @@ static struct unwinder {
 
 struct emitted_ids stacks_emitted;
 
+/* Of copies and kernels: a thread's first 1,024 stacks, then at most one in 32 calls. */
+enum { UNWIND_WEIGHT = 32, DEBT_MAX = 1024 * UNWIND_WEIGHT };
+
 void stacks_forked(void)
 {
     memset((void *)&stacks_emitted, 0, sizeof stacks_emitted);
@@ -93,7 +96,9 @@ static bool find_unwinder(void)
 bool stacks_start(void)
 {
     const char *setting = environment_get("DDPCHECK_STACKS");
-    shim.stacks = STACKS_NCCL;
+    shim.stacks = STACKS_LINES;
+    if (setting && !strcmp(setting, "nccl"))
+        shim.stacks = STACKS_NCCL;
     if (setting && !strcmp(setting, "all"))
         shim.stacks = STACKS_ALL;
     if ((setting && !strcmp(setting, "0")) || !find_unwinder())
@@ -171,7 +176,17 @@ static bool is_unchanged(const struct stack_entry *entry)
     return true;
 }
 
-static uint64_t take_native(struct shim_thread *thread, uint64_t site, uint64_t frame)
+bool stacks_may_look_up(struct shim_thread *thread, uint32_t weight)
+{
+    uint32_t *debt = &thread->caches->stack_debt;
+    if (*debt > DEBT_MAX)
+        return false;
+    *debt += weight;
+    return true;
+}
+
+/* 0 if it is in no cache, and `sparing`. */
+static uint64_t take_native(struct shim_thread *thread, uint64_t site, uint64_t frame, bool sparing)
 {
     uint32_t set = (uint32_t)((site ^ frame >> 4) * 0x9e3779b97f4a7c15u >> 40) % STACK_SETS;
     for (uint32_t way = 0; way < STACK_WAYS; way++) {
@@ -180,6 +195,8 @@ static uint64_t take_native(struct shim_thread *thread, uint64_t site, uint64_t 
             known_has(&stacks_emitted, entry->id))
             return entry->id;
     }
+    if (sparing && !stacks_may_look_up(thread, UNWIND_WEIGHT))
+        return 0;
     struct stack_walk walk;
     uint64_t id = unwind(thread, site, &walk);
     if (walk.cacheable) {
@@ -197,11 +214,30 @@ static uint64_t take_native(struct shim_thread *thread, uint64_t site, uint64_t 
     return id;
 }
 
-uint64_t stacks_take(struct shim_thread *thread, const void *site, const void *frame, bool whole)
+/* In a Python program the line is Python's: of the native stack the call site is enough, since
+ * what is beneath it is different for each of PyTorch's operations. */
+static uint64_t take_line(struct shim_thread *thread, uint64_t site, uint64_t frame)
 {
-    if (!whole || !unwinder.backtrace) {
-        modules_cover(thread, (uintptr_t)site);
-        return 0;
+    thread->caches->stack_debt -= thread->caches->stack_debt > 0;
+    if (python_memory()) {
+        uint64_t native = stacks_emit(thread, &site, 1);
+        uint64_t id = python_stack(thread, native, true);
+        if (id != native)
+            return id;
     }
-    return python_stack(thread, take_native(thread, (uintptr_t)site, (uintptr_t)frame));
+    return take_native(thread, site, frame, true);
+}
+
+uint64_t stacks_take(struct shim_thread *thread, const void *site, const void *frame,
+                     enum stack_depth depth)
+{
+    uint64_t id = 0;
+    if (depth == STACK_LINE && unwinder.backtrace)
+        id = take_line(thread, (uintptr_t)site, (uintptr_t)frame);
+    else if (depth == STACK_WHOLE && unwinder.backtrace)
+        id = python_stack(thread, take_native(thread, (uintptr_t)site, (uintptr_t)frame, false),
+                          false);
+    if (!id)
+        modules_cover(thread, (uintptr_t)site);
+    return id;
 }

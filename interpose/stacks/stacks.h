@@ -11,10 +11,22 @@
 /* Reads DDPCHECK_STACKS and finds the unwinder. Without one only the caller's address is known. */
 bool stacks_start(void);
 
+/* How much of a stack a call is worth. */
+enum stack_depth {
+    STACK_SITE, /* its return address */
+    STACK_LINE, /* the program's line, as long as that costs little: for calls that come in
+                   thousands */
+    STACK_WHOLE
+};
+
 /* The id of the stack of the call that returns to `site`, whose wrapper's frame is `frame`; emitted
- * first. With `whole` false, or where it can't be unwound, 0; the module of `site` is then emitted.
- */
-uint64_t stacks_take(struct shim_thread *thread, const void *site, const void *frame, bool whole);
+ * first. 0 with STACK_SITE, or where it is not known; the module of `site` is then emitted. */
+uint64_t stacks_take(struct shim_thread *thread, const void *site, const void *frame,
+                     enum stack_depth depth);
+
+/* Whether a call that comes in thousands may look up something that is in no cache, which counts
+ * as `weight` of such calls. The first few may; from then on it's a fixed share of them. */
+bool stacks_may_look_up(struct shim_thread *thread, uint32_t weight);
 
 /* The calling thread's return addresses from the frame that is at `from` on, innermost first: for
  * signal handlers. Allocates nothing and, with glibc 2.35 or newer, takes no lock. Returns how

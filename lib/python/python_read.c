@@ -133,6 +133,24 @@ uint64_t python_walk_key(const struct python_memory *memory, const struct python
     return key ? key : 1;
 }
 
+uint64_t python_checked_key(const struct python_memory *memory, const struct python_frame *frames,
+                            uint32_t count)
+{
+    const struct python_layout *layout = &memory->layout;
+    unsigned char code[PYTHON_CODE_BYTES];
+    uint64_t key = ~(uint64_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!python_read(false, frames[i].code, code, layout->code_bytes) ||
+            word_at(code, OBJECT_TYPE) != memory->code_type)
+            return 0;
+        key = hash_word(key, frames[i].code ^ (uint64_t)frames[i].instruction << 48);
+        key = hash_word(key, word_at(code, layout->file) ^ word_at(code, layout->name) << 16);
+        key = hash_word(key, word_at(code, layout->table) ^
+                                 (uint64_t)int_at(code, layout->first_line) << 24);
+    }
+    return key ? key : 1;
+}
+
 static uint32_t put_utf8(char *to, uint32_t point)
 {
     if (point < 0x80)

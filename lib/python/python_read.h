@@ -42,6 +42,10 @@ uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t 
 uint64_t python_walk_key(const struct python_memory *memory, const struct python_frame *frames,
                          uint32_t count);
 
+/* Likewise of another thread's frames, with checked reads; 0 where one fails. */
+uint64_t python_checked_key(const struct python_memory *memory, const struct python_frame *frames,
+                            uint32_t count);
+
 /* File, function and line. Returns false if the code object is not one. */
 bool python_place(const struct python_memory *memory, bool trusted,
                   const struct python_frame *frame, struct python_place *place);

@@ -302,6 +302,20 @@ def test_stacks():
         equal(told, sorted(set(told)), "and told once")
 
 
+def test_depth_of_stacks():
+    """Copies and kernels have the program's line by default, and the return address alone with `nccl`."""
+    for setting, whole in (("nccl", False), ("lines", True), ("all", True)):
+        with Run(JOB, "runtime", DDPCHECK_STACKS=setting).ok() as run:
+            records = run.records()
+            frames = {piece["frames.id"]: piece["frames.count"] for piece in of(records, "notice_stack")}
+            for api in ("cudaMemcpyAsync", "cudaLaunchKernel"):
+                calls = of(records, api)
+                assert calls, api
+                for call in calls:
+                    equal(call["flags"] & 1 == 0, whole, "%s with %s" % (api, setting))
+                    assert not whole or frames[call["stack"]] >= 2, "its caller too: %s" % call
+
+
 def nvtx_ranges(records):
     texts = {r["string.id"]: r["text"] for r in of(records, "notice_string")}
     return [(r["api"][4:], texts.get(r["range.text"])) for r in records if r["api"].startswith("nvtx")]

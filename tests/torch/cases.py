@@ -14,3 +14,11 @@ CASES = {
     "divided-too-early": ("DC301", "0-2", "ends"),
     "inplace-activation": (None, None, "fails"),
 }
+
+# case: lines of job.py that its sides must name, each the innermost of its side. Calls that autograd's threads make stand at
+# the line of backward(), kernels and copies at that of the operation.
+LINES = {
+    "divided-too-early": ["total.div_(", "dist.all_reduce(total, async_op=True)"],
+    "shared-comm": ["loss.backward()"],
+    "comm-order": ["loss.backward()"],
+}

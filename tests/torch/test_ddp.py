@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from cases import CASES
+from cases import CASES, LINES
 from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
@@ -44,6 +44,12 @@ def check(server, line, case):
     else:
         assert [one[0] for one in told] == [code] and ranks in told[0][1], "%s: expected %s of rank %s, got %s\n%s" % (
             case, code, ranks, told, text)
+    with open(os.path.join(HERE, "job.py")) as program:
+        source = program.read().splitlines()
+    named = [source[frames[0]["line"] - 1].strip() for finding in findings for side in finding["sides"]
+             if (frames := [frame for frame in side["frames"] if (frame["file"] or "").endswith("job.py")])]
+    for line in LINES.get(case, []):
+        assert any(line in name for name in named), "%s: no side stands at %s, but at %s" % (case, line, named)
     print("%s: %s" % (case, told or "no finding"), flush=True)
 
 

@@ -97,7 +97,9 @@ const struct check check_write_in_flight = {
         "It can also be wrong if calls that ddpcheck does not see create the order. It is not "
         "reported for a stream that waited for an event whose record was not seen, and after "
         "records of the process were lost (DC901). Nor is it for work around the default stream if "
-        "the creation of another stream was not seen.",
+        "the creation of another stream was not seen. What PyTorch's watchdog thread has seen done "
+        "orders nothing before the next NCCL call. A program's own thread that queries is taken to "
+        "pass on what it has seen, so a write that comes in time by chance is missed there.",
     .causes = CAUSES(
         {"async_op=True without wait() before the gradients are clipped, scaled or zeroed.",
          "The line of the write follows that of the collective in the same function."},

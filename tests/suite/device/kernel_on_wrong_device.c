@@ -1,6 +1,5 @@
 /* One thread, two GPUs: the optimizer's kernel for the weights of GPU 1 is launched on the stream of GPU 0.
  * expect: DC403 certain place=here
- * options: --stacks all
  * ends: any */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"

@@ -1,6 +1,5 @@
 /* Gradient clipping runs on the compute stream while the bucket is still reduced on the communication stream.
- * expect: DC301 certain ranks=0-3 place=clip_gradients
- * options: --stacks all */
+ * expect: DC301 certain ranks=0-3 place=clip_gradients */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

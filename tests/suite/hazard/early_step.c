@@ -1,7 +1,6 @@
 /* The optimizer on the compute stream takes gradients whose AllReduce is not waited for. A kernel may leave alone what it is
  * given, so it is only possible.
- * expect: DC302 possible ranks=0-1 place=here
- * options: --stacks all */
+ * expect: DC302 possible ranks=0-1 place=here */
 #include "kernels/kernels.h"
 #include "tests/suite/suite.h"
 

@@ -1,7 +1,6 @@
 /* A kernel out of a module that the program loaded itself, as a just-in-time compiler does, scales the bucket while the
  * AllReduce of it may still run.
- * expect: DC301 certain ranks=0-1 place=scale
- * options: --stacks all */
+ * expect: DC301 certain ranks=0-1 place=scale */
 #include <cuda.h>
 #include <dlfcn.h>
 
