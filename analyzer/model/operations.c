@@ -14,6 +14,7 @@
 #include "analyzer/model/order.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/progress.h"
+#include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
@@ -126,7 +127,7 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     operation->match = &match;
     operation->pair = &pair;
     ask_checks(analyzer, operation);
-    order_watched(operation->process);
+    timelines_hand_over(operation->process);
     return 0;
 }
 

@@ -168,15 +168,6 @@ static int stream_waits_event(struct process *process, const struct record *reco
                : ENGINE_OK;
 }
 
-static void watchdog_reached(struct process *process, const struct clock *clock)
-{
-    for (uint32_t i = 0; i < clock->count; i++)
-        timeline_watched(process, &clock->entry[i]);
-    if (process->watched_unknown < clock->unknown)
-        process->watched_unknown = clock->unknown;
-    process->has_watched = true;
-}
-
 static int query_said_done(struct process *process, const struct record *record)
 {
     struct clock clock = {0};
@@ -190,7 +181,7 @@ static int query_said_done(struct process *process, const struct record *record)
     else
         result = event_into(process, event_find(process, record->event.event), &clock);
     if (!result && record->flags & RECORD_FLAG_WATCHDOG)
-        watchdog_reached(process, &clock);
+        timelines_watched(process, &clock);
     else if (!result)
         order_reached(process, &clock);
     clock_free(&clock);
@@ -464,20 +455,6 @@ void order_reached(struct process *process, const struct clock *clock)
         timeline_seen(process, &clock->entry[i]);
     if (process->unknown < clock->unknown)
         process->unknown = clock->unknown;
-    timelines_reap(process);
-}
-
-void order_watched(struct process *process)
-{
-    if (!process->has_watched)
-        return;
-    process->has_watched = false;
-    for (uint32_t i = 0; i < process->timelines; i++) {
-        const struct stream_state *stream = process->timeline[i];
-        timeline_seen(process, &(struct place){stream->timeline, stream->watched});
-    }
-    if (process->unknown < process->watched_unknown)
-        process->unknown = process->watched_unknown;
     timelines_reap(process);
 }
 

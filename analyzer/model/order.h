@@ -63,8 +63,6 @@ int order_notice(struct process *process, const struct record *record);
 int order_wait(struct thread *thread, const struct record *record);
 /* It has returned. */
 void order_wait_returned(struct thread *thread);
-/* An NCCL operation was issued: what PyTorch's watchdog had seen done counts from now on. */
-void order_watched(struct process *process);
 /* A host wait for all of the clock has returned. */
 void order_reached(struct process *process, const struct clock *clock);
 void order_free(struct process *process);

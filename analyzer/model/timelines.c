@@ -201,13 +201,32 @@ void timeline_seen(struct process *process, const struct place *place)
     progress_seen(stream);
 }
 
-void timeline_watched(struct process *process, const struct place *place)
+void timelines_watched(struct process *process, const struct clock *clock)
 {
-    struct stream_state *stream = timeline_find(process, place->timeline);
-    if (!stream || stream->watched >= place->position)
+    for (uint32_t i = 0; i < clock->count; i++) {
+        struct stream_state *stream = timeline_find(process, clock->entry[i].timeline);
+        if (!stream || stream->watched >= clock->entry[i].position)
+            continue;
+        stream->watched = clock->entry[i].position;
+        progress_seen(stream);
+    }
+    if (process->watched_unknown < clock->unknown)
+        process->watched_unknown = clock->unknown;
+    process->has_watched = true;
+}
+
+void timelines_hand_over(struct process *process)
+{
+    if (!process->has_watched)
         return;
-    stream->watched = place->position;
-    progress_seen(stream);
+    process->has_watched = false;
+    for (uint32_t i = 0; i < process->timelines; i++) {
+        const struct stream_state *stream = process->timeline[i];
+        timeline_seen(process, &(struct place){stream->timeline, stream->watched});
+    }
+    if (process->unknown < process->watched_unknown)
+        process->unknown = process->watched_unknown;
+    timelines_reap(process);
 }
 
 void timelines_prune(const struct process *process, struct clock *clock)

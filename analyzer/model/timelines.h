@@ -32,8 +32,10 @@ int timeline_into(const struct process *process, const struct stream_state *stre
                   struct clock *clock);
 /* The host has seen it done. */
 void timeline_seen(struct process *process, const struct place *place);
-/* PyTorch's watchdog alone has (order.h): it is done, and orders nothing yet. */
-void timeline_watched(struct process *process, const struct place *place);
+/* PyTorch's watchdog alone has seen all of the clock done (order.h): it orders nothing yet. */
+void timelines_watched(struct process *process, const struct clock *clock);
+/* An NCCL operation was issued: what the watchdog had seen done counts from now on. */
+void timelines_hand_over(struct process *process);
 /* Lets go of streams that are gone and seen to their end. */
 void timelines_reap(struct process *process);
 /* Takes out of the clock what the host has seen done. */
