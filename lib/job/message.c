@@ -1,0 +1,201 @@
+/* message.c: writes messages, and reads them without trusting them. */
+#include "lib/job/message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char message_magic[4] = {'D', 'D', 'P', 'J'};
+
+struct message_header {
+    char magic[4];
+    uint16_t version, header_bytes;
+    uint32_t bytes; /* of the whole message */
+    uint32_t reserved;
+};
+
+struct item_header {
+    uint16_t kind, reserved;
+    uint32_t bytes; /* of the item behind this header */
+};
+
+static size_t item_bytes(unsigned kind)
+{
+    switch (kind) {
+#define MESSAGE_ITEM(number, name, type) \
+    case number:                         \
+        return sizeof(struct type);
+#include "lib/job/messages.def"
+#undef MESSAGE_ITEM
+    default:
+        return 0;
+    }
+}
+
+static bool writer_reserve(struct message_writer *writer, size_t bytes)
+{
+    if (writer->bytes + bytes > TRANSPORT_BYTES_MAX)
+        return false;
+    if (writer->bytes + bytes <= writer->capacity)
+        return true;
+    size_t capacity = writer->capacity ? 2 * writer->capacity : 4096;
+    while (capacity < writer->bytes + bytes)
+        capacity *= 2;
+    unsigned char *data = realloc(writer->data, capacity);
+    if (!data)
+        return false;
+    writer->data = data;
+    writer->capacity = capacity;
+    return true;
+}
+
+static void writer_begin(struct message_writer *writer)
+{
+    struct message_header header = {.version = MESSAGE_VERSION, .header_bytes = sizeof header};
+    memcpy(header.magic, message_magic, sizeof message_magic);
+    memcpy(writer->data, &header, sizeof header);
+    writer->bytes = sizeof header;
+}
+
+bool message_add(struct message_writer *writer, enum item_kind kind, const void *item)
+{
+    size_t bytes = item_bytes(kind);
+    struct item_header header = {.kind = (uint16_t)kind, .bytes = (uint32_t)bytes};
+    size_t needed = (writer->bytes ? 0 : sizeof(struct message_header)) + sizeof header + bytes;
+    if (!writer_reserve(writer, needed)) {
+        writer->failed = true;
+        return false;
+    }
+    if (!writer->bytes)
+        writer_begin(writer);
+    memcpy(writer->data + writer->bytes, &header, sizeof header);
+    memcpy(writer->data + writer->bytes + sizeof header, item, bytes);
+    writer->bytes += sizeof header + bytes;
+    const uint32_t total = (uint32_t)writer->bytes;
+    memcpy(writer->data + offsetof(struct message_header, bytes), &total, sizeof total);
+    return true;
+}
+
+bool message_is_empty(const struct message_writer *writer)
+{
+    return writer->bytes == 0;
+}
+
+void message_clear(struct message_writer *writer)
+{
+    writer->bytes = 0;
+    writer->failed = false;
+}
+
+void message_free(struct message_writer *writer)
+{
+    free(writer->data);
+    *writer = (struct message_writer){0};
+}
+
+/* Each item lies within the message, and one of a known kind has its kind's size. */
+static int check_items(const struct message_reader *reader, struct error *err)
+{
+    for (size_t at = reader->next; at < reader->bytes;) {
+        struct item_header header;
+        if (reader->bytes - at < sizeof header)
+            return error_set(err, "a message is cut off");
+        memcpy(&header, reader->data + at, sizeof header);
+        at += sizeof header;
+        size_t expected = item_bytes(header.kind);
+        if (header.bytes > reader->bytes - at)
+            return error_set(err, "an item of a message is cut off");
+        if (expected && header.bytes != expected)
+            return error_set(err, "an item of kind %u has %u bytes instead of %zu", header.kind,
+                             header.bytes, expected);
+        at += header.bytes;
+    }
+    return 0;
+}
+
+int message_open(struct message_reader *reader, const void *data, size_t bytes, struct error *err)
+{
+    struct message_header header;
+    *reader = (struct message_reader){.data = data, .bytes = bytes, .next = sizeof header};
+    if (bytes < sizeof header)
+        return error_set(err, "a message of %zu bytes is too short", bytes);
+    memcpy(&header, data, sizeof header);
+    if (memcmp(header.magic, message_magic, sizeof message_magic) != 0)
+        return error_set(err, "what came is no message of ddpcheck");
+    if (header.version != MESSAGE_VERSION)
+        return error_set(err,
+                         "a message has version %u, this ddpcheck reads version %d: use one version "
+                         "of ddpcheck on all hosts",
+                         header.version, MESSAGE_VERSION);
+    if (header.bytes != bytes || header.header_bytes != sizeof header)
+        return error_set(err, "a message of %zu bytes says that it has %u", bytes, header.bytes);
+    return check_items(reader, err);
+}
+
+static bool text_ends(const char *text, size_t bytes)
+{
+    return memchr(text, 0, bytes) != NULL;
+}
+#define TEXT_ENDS(field) text_ends(field, sizeof(field))
+
+static bool is_good_process(const struct item_process *process)
+{
+    const struct process_info *info = &process->info;
+    return process->process < ITEM_PROCESSES_MAX && TEXT_ENDS(info->boot_id) &&
+           TEXT_ENDS(info->host) && TEXT_ENDS(info->launcher) && TEXT_ENDS(info->job) &&
+           TEXT_ENDS(info->program) && TEXT_ENDS(info->command);
+}
+
+static bool is_good_record(const struct item_record *record)
+{
+    return record->process < ITEM_PROCESSES_MAX && record->record.api < API_COUNT &&
+           record->record.phase <= RECORD_LEAVE;
+}
+
+static bool is_good_digest(const struct item_digest *digest)
+{
+    return digest->process < ITEM_PROCESSES_MAX && digest->rank >= 0 && digest->comm &&
+           digest->done <= digest->started && digest->started <= digest->issued &&
+           digest->issued < UINT64_C(1) << 62;
+}
+
+static bool is_good_item(const struct message_item *item)
+{
+    switch (item->kind) {
+    case ITEM_PROCESS:
+        return is_good_process(&item->process);
+    case ITEM_RECORD:
+        return is_good_record(&item->record);
+    case ITEM_SYMBOL:
+        return item->symbol.process < ITEM_PROCESSES_MAX && TEXT_ENDS(item->symbol.module) &&
+               TEXT_ENDS(item->symbol.function) && TEXT_ENDS(item->symbol.file);
+    case ITEM_DIGEST:
+        return is_good_digest(&item->digest);
+    case ITEM_WANT:
+        return item->want.process < ITEM_PROCESSES_MAX;
+    case ITEM_TAIL:
+        return item->tail.process < ITEM_PROCESSES_MAX && item->tail.from <= item->tail.to;
+    case ITEM_NEWS:
+        return TEXT_ENDS(item->news.code) && TEXT_ENDS(item->news.location) &&
+               TEXT_ENDS(item->news.text);
+    default:
+        return true;
+    }
+}
+
+int message_next(struct message_reader *reader, struct message_item *item, struct error *err)
+{
+    while (reader->next < reader->bytes) {
+        struct item_header header;
+        memcpy(&header, reader->data + reader->next, sizeof header);
+        const unsigned char *payload = reader->data + reader->next + sizeof header;
+        reader->next += sizeof header + header.bytes;
+        if (!item_bytes(header.kind))
+            continue;
+        item->kind = (enum item_kind)header.kind;
+        memcpy(&item->process, payload, header.bytes);
+        if (!is_good_item(item))
+            return error_set(err, "an item of kind %u of a message makes no sense", header.kind);
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,142 @@
+/* message.h: what the collectors of a job and its hub send each other (transport.h carries it).
+ *
+ * A message is a header and items, each of a kind (messages.def) with a struct of fixed size, in the
+ * byte order of the machine (all that run CUDA are little-endian), as records are in a database.
+ * Nothing of a message is trusted: the reader checks version, lengths, kinds, ranges and that texts
+ * end, before anybody sees an item. */
+#ifndef DDPCHECK_MESSAGE_H
+#define DDPCHECK_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/job/transport.h"
+#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+
+enum { MESSAGE_VERSION = 1 };
+
+enum item_kind {
+#define MESSAGE_ITEM(number, name, type) ITEM_##name = number,
+#include "lib/job/messages.def"
+#undef MESSAGE_ITEM
+};
+
+/* Processes are numbered by their host, 0, 1, 2, ..., in all that follows. */
+enum { ITEM_PROCESSES_MAX = 1 << 16 };
+
+struct item_process {
+    uint32_t process, reserved;
+    struct process_info info;
+};
+
+struct item_record {
+    uint32_t process, reserved;
+    struct record record;
+};
+
+/* The name of an address, where the host could find one. */
+struct item_symbol {
+    uint32_t process;
+    int32_t line; /* 0: not known */
+    uint64_t address;
+    char module[256], function[256], file[256]; /* "": not known */
+};
+
+enum {
+    BEAT_LAST = 1 /* the host's collector ends: it will send no more, and answer until it has gone */
+};
+
+struct item_beat {
+    uint64_t realtime_ns; /* the host's clock */
+    uint32_t processes;   /* that run */
+    uint32_t flags;       /* BEAT_* */
+};
+
+/* Hashes of what a member issued are of all operations below a number, so two members that agree at
+ * one number agree in all below it. Each digest has the hash at the last multiples of three numbers,
+ * of which members that are not far from each other have one in common. */
+enum { DIGEST_LEVELS = 3 };
+static const uint64_t digest_level[DIGEST_LEVELS] = {256, 2048, 16384};
+
+struct item_digest {
+    uint64_t comm;
+    int32_t rank;
+    uint32_t process;
+    uint64_t issued, started, done; /* collectives */
+    uint64_t hash;                  /* below `issued` */
+    uint64_t level_hash[DIGEST_LEVELS];
+    uint64_t waits_since_ns; /* realtime: it has issued what is not done since then; 0 it does not */
+    uint64_t position;       /* of its process's records: item_want */
+};
+
+/* Records have positions in their process, 0, 1, 2, ..., as its collector took them. */
+enum { WANT_AGAIN = 1 /* the hub has nothing of this process: as far back as there is something */ };
+struct item_want {
+    uint32_t process;
+    uint32_t flags; /* WANT_* */
+    uint64_t from;  /* position */
+};
+
+/* The records of `process` follow. All that happened on the host until known_ns is in what was sent
+ * until `to`. */
+struct item_tail {
+    uint32_t process, reserved;
+    uint64_t from, to; /* positions; a `from` behind the one that was wanted: some are gone */
+    uint64_t known_ns; /* the host's CLOCK_MONOTONIC */
+};
+
+enum { NEWS_TEXT_BYTES = 2048 };
+struct item_news {
+    uint32_t id; /* of the hub's finding: a later one with the same id takes its place */
+    uint8_t severity, certainty, state, reserved;
+    char code[8];
+    char location[256];
+    char text[NEWS_TEXT_BYTES];
+};
+
+/* A message that is being written. Zero-initialised is empty; free what `data` holds. */
+struct message_writer {
+    unsigned char *data;
+    size_t bytes, capacity;
+    bool failed; /* memory was short, or there was no room: it is not complete */
+};
+
+/* Appends an item; `item` is the struct of its kind. False if it did not fit: send what there is,
+ * begin again. */
+bool message_add(struct message_writer *writer, enum item_kind kind, const void *item);
+bool message_is_empty(const struct message_writer *writer);
+/* Empty again; its memory is kept. */
+void message_clear(struct message_writer *writer);
+void message_free(struct message_writer *writer);
+
+/* A message that is being read; the bytes stay the caller's. */
+struct message_reader {
+    const unsigned char *data;
+    size_t bytes, next;
+};
+
+struct message_item {
+    enum item_kind kind;
+    union {
+        struct item_process process;
+        struct item_record record;
+        struct item_symbol symbol;
+        struct item_beat beat;
+        struct item_digest digest;
+        struct item_want want;
+        struct item_tail tail;
+        struct item_news news;
+    };
+};
+
+/* Checks the header and the lengths of all items. Returns 0, or -1 with err: what is wrong (the
+ * message is not to be used). */
+int message_open(struct message_reader *reader, const void *data, size_t bytes, struct error *err);
+/* Copies the next item. Returns 1, 0 at the end, or -1 with err: its fields make no sense. Kinds of a
+ * newer version are passed over. */
+int message_next(struct message_reader *reader, struct message_item *item, struct error *err);
+
+#endif
