@@ -32,6 +32,10 @@ struct analyzer_options {
     /* Leaves out hazards that rest on a guess (certainty "possible"): what a kernel may do through
      * its pointers, and pointers found inside of structures. */
     bool no_inferred;
+    /* Of each process there are some records only: its last calls. Only the checks that compare
+     * several ranks (SCOPE_JOB) and can be right about such a part; the host's collector has the
+     * rest, and judges it. */
+    bool only_job;
 };
 
 /* Returns NULL with errno = ENOMEM. options are copied. */
@@ -60,6 +64,14 @@ int analyzer_break_off(struct analyzer *analyzer);
 void analyzer_visit_members(struct analyzer *analyzer,
                             void (*visit)(void *context, const struct member_state *member),
                             void *context);
+
+/* How far a member is, in collectives. False if it was never seen. */
+struct member_numbers {
+    int nranks; /* of the communicator; -1 not known */
+    uint64_t issued, started, done;
+};
+bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
+                             struct member_numbers *numbers);
 
 /* One line of the tree of waits: who waits in an operation or set-up, and below it, one step
  * deeper, each rank that it is for, and below that what keeps this one, until a wait comes again or

@@ -20,12 +20,19 @@
 
 enum { PROCESSES_MAX = 1 << 20 };
 
+/* Whether a check can be right about processes of which there are some records only. */
+static bool judges_parts(const struct check *check)
+{
+    return check->scope == SCOPE_JOB && check->family != FAMILY_SPEED &&
+           check->family != FAMILY_TRAINING;
+}
+
 static void list_handlers(struct analyzer *analyzer)
 {
     for (int kind = 0; kind < EVENT_KINDS; kind++) {
         event_handler **next = analyzer->handlers[kind];
         for (int i = 0; i < CHECK_COUNT; i++)
-            if (checks[i]->on[kind])
+            if (checks[i]->on[kind] && (!analyzer->options.only_job || judges_parts(checks[i])))
                 *next++ = checks[i]->on[kind];
         *next = NULL;
     }

@@ -321,7 +321,7 @@ static int run_pass(struct collector *collector, struct error *err)
         notify(collector->options.notify_fd, "judged");
     collector_dismiss(collector);
     if (!collector->in_memory) {
-        collector_state_store(collector, false);
+        collector_store_state(collector, false);
         collector_keep(collector, now_ns);
     }
     collector_ask_stacks(collector, now_ns);

@@ -127,6 +127,8 @@ int collector_move_old(struct collector *collector, struct error *err);
 int collector_count_unrecorded(struct collector *collector);
 /* The job is over: last findings, symbols, `ended`, one file. Returns 0, or -1 with err. */
 int collector_finish(struct collector *collector, struct error *err);
+/* Stores how the members stand (collector_state.h). */
+void collector_store_state(struct collector *collector, bool now);
 /* Closes the database as it is; the next collector goes on with it. */
 int collector_close(struct collector *collector, struct error *err);
 

@@ -293,6 +293,14 @@ static void notify_state(void *context, const struct member_state *member)
            *member->last_call ? member->last_call : "none", member->issued, member->done);
 }
 
+void collector_store_state(struct collector *collector, bool now)
+{
+    const struct state_source source = {.store = collector->store,
+                                        .analyzer = collector->analyzer,
+                                        .records = collector->summary->records};
+    collector_state_store(collector->state, &source, now);
+}
+
 int collector_finish(struct collector *collector, struct error *err)
 {
     end_lost_processes(collector);
@@ -310,7 +318,7 @@ int collector_finish(struct collector *collector, struct error *err)
         collector_close(collector, NULL);
         return 0;
     }
-    collector_state_store(collector, true);
+    collector_store_state(collector, true);
     collector_keep_last(collector);
     symbolizer_work(collector->symbolizer, collector->store, UINT64_MAX / 2);
     char now[32];

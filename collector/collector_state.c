@@ -4,9 +4,11 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "collector/collector.h"
+#include "analyzer/analyzer.h"
 #include "collector/collector_state.h"
 #include "collector/state_rows.h"
+#include "lib/base/clock.h"
+#include "lib/trace/store.h"
 
 static const uint64_t every_ns = 500000000;
 
@@ -123,41 +125,40 @@ static void store_one_wait(void *context, const struct wait_view *view)
 
 /* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it
  * was: that is what whoever opens the trace wants to see. */
-static void store_waits(struct collector *collector, bool end)
+static void store_waits(struct collector_state *state, struct analyzer *analyzer, bool end)
 {
-    struct collector_state *state = collector->state;
     state->waits_hash = 14695981039346656037u;
     state->waits = 0;
-    if (analyzer_visit_waits(collector->analyzer, hash_wait, state) < 0 ||
+    if (analyzer_visit_waits(analyzer, hash_wait, state) < 0 ||
         state->waits_hash == state->stored_waits_hash || (end && state->waits == 0))
         return;
     state->stored_waits_hash = state->waits_hash;
     if (state->waits == 0)
         state->failed = store_wait(state->store, NULL, NULL) < 0;
     state->waits = 0;
-    analyzer_visit_waits(collector->analyzer, store_one_wait, state);
+    analyzer_visit_waits(analyzer, store_one_wait, state);
 }
 
 /* What can't be stored now is tried again the next time. */
-void collector_state_store(struct collector *collector, bool now)
+void collector_state_store(struct collector_state *state, const struct state_source *source,
+                           bool now)
 {
-    struct collector_state *state = collector->state;
-    uint64_t time_ns = monotonic_now_ns(), events = collector->summary->records;
-    if (!state || !collector->store ||
-        (!now && (time_ns - state->last_ns < every_ns || events == state->events)))
+    uint64_t time_ns = monotonic_now_ns();
+    if (!state || !source->store ||
+        (!now && (time_ns - state->last_ns < every_ns || source->records == state->events)))
         return;
     state->last_ns = time_ns;
-    state->events = events;
-    state->store = collector->store;
+    state->events = source->records;
+    state->store = source->store;
     state->now_ns = realtime_now_ns();
-    state->failed = store_begin(collector->store, NULL) < 0;
+    state->failed = store_begin(source->store, NULL) < 0;
     if (!state->failed)
-        analyzer_visit_members(collector->analyzer, store_one, state);
+        analyzer_visit_members(source->analyzer, store_one, state);
     if (!state->failed)
-        store_waits(collector, now);
-    if (!state->failed && store_commit(collector->store, NULL) == 0)
+        store_waits(state, source->analyzer, now);
+    if (!state->failed && store_commit(source->store, NULL) == 0)
         return;
-    store_rollback(collector->store);
+    store_rollback(source->store);
     forget_members(state);
     state->stored_waits_hash = 0;
     state->events = 0;

@@ -93,3 +93,16 @@ void analyzer_visit_members(struct analyzer *analyzer,
     if (built)
         wait_graph_free(&graph);
 }
+
+bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
+                             struct member_numbers *numbers)
+{
+    const struct member *member = member_find(analyzer, comm, rank);
+    if (!member)
+        return false;
+    *numbers = (struct member_numbers){.nranks = member->comm->nranks,
+                                       .issued = member->next,
+                                       .started = member->started,
+                                       .done = member->done};
+    return true;
+}

@@ -122,10 +122,11 @@ int message_open(struct message_reader *reader, const void *data, size_t bytes, 
     if (memcmp(header.magic, message_magic, sizeof message_magic) != 0)
         return error_set(err, "what came is no message of ddpcheck");
     if (header.version != MESSAGE_VERSION)
-        return error_set(err,
-                         "a message has version %u, this ddpcheck reads version %d: use one version "
-                         "of ddpcheck on all hosts",
-                         header.version, MESSAGE_VERSION);
+        return error_set(
+            err,
+            "a message has version %u, this ddpcheck reads version %d: use one version "
+            "of ddpcheck on all hosts",
+            header.version, MESSAGE_VERSION);
     if (header.bytes != bytes || header.header_bytes != sizeof header)
         return error_set(err, "a message of %zu bytes says that it has %u", bytes, header.bytes);
     return check_items(reader, err);
@@ -170,10 +171,13 @@ static bool is_good_item(const struct message_item *item)
                TEXT_ENDS(item->symbol.function) && TEXT_ENDS(item->symbol.file);
     case ITEM_DIGEST:
         return is_good_digest(&item->digest);
+    case ITEM_STATE:
+        return item->state.process < ITEM_PROCESSES_MAX;
     case ITEM_WANT:
         return item->want.process < ITEM_PROCESSES_MAX;
     case ITEM_TAIL:
-        return item->tail.process < ITEM_PROCESSES_MAX && item->tail.from <= item->tail.to;
+        return item->tail.process < ITEM_PROCESSES_MAX && item->tail.from <= item->tail.to &&
+               item->tail.to <= item->tail.end;
     case ITEM_NEWS:
         return TEXT_ENDS(item->news.code) && TEXT_ENDS(item->news.location) &&
                TEXT_ENDS(item->news.text);

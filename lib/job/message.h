@@ -1,9 +1,9 @@
 /* message.h: what the collectors of a job and its hub send each other (transport.h carries it).
  *
- * A message is a header and items, each of a kind (messages.def) with a struct of fixed size, in the
- * byte order of the machine (all that run CUDA are little-endian), as records are in a database.
- * Nothing of a message is trusted: the reader checks version, lengths, kinds, ranges and that texts
- * end, before anybody sees an item. */
+ * A message is a header and items, each of a kind (messages.def) with a struct of fixed size, in
+ * the byte order of the machine (all that run CUDA are little-endian), as records are in a
+ * database. Nothing of a message is trusted: the reader checks version, lengths, kinds, ranges and
+ * that texts end, before anybody sees an item. */
 #ifndef DDPCHECK_MESSAGE_H
 #define DDPCHECK_MESSAGE_H
 
@@ -46,7 +46,8 @@ struct item_symbol {
 };
 
 enum {
-    BEAT_LAST = 1 /* the host's collector ends: it will send no more, and answer until it has gone */
+    BEAT_LAST =
+        1 /* the host's collector ends: it will send no more, and answer until it has gone */
 };
 
 struct item_beat {
@@ -56,36 +57,49 @@ struct item_beat {
 };
 
 /* Hashes of what a member issued are of all operations below a number, so two members that agree at
- * one number agree in all below it. Each digest has the hash at the last multiples of three numbers,
- * of which members that are not far from each other have one in common. */
+ * one number agree in all below it. Each digest has the hash at the last multiples of three
+ * numbers, of which members that are not far from each other have one in common. */
 enum { DIGEST_LEVELS = 3 };
 static const uint64_t digest_level[DIGEST_LEVELS] = {256, 2048, 16384};
 
 struct item_digest {
     uint64_t comm;
-    int32_t rank;
-    uint32_t process;
+    int32_t rank, nranks; /* nranks -1: not known */
+    uint32_t process, reserved;
     uint64_t issued, started, done; /* collectives */
     uint64_t hash;                  /* below `issued` */
     uint64_t level_hash[DIGEST_LEVELS];
-    uint64_t waits_since_ns; /* realtime: it has issued what is not done since then; 0 it does not */
-    uint64_t position;       /* of its process's records: item_want */
 };
 
-/* Records have positions in their process, 0, 1, 2, ..., as its collector took them. */
-enum { WANT_AGAIN = 1 /* the hub has nothing of this process: as far back as there is something */ };
+enum {
+    STATE_ENDED = 1 /* notice_end is among its records */
+};
+struct item_state {
+    uint32_t process;
+    uint32_t flags;    /* STATE_* */
+    uint64_t waits_ns; /* how long a thread has been in a call that may block, or an operation
+                          issued and not done, while none of its members got on; 0 none */
+    uint64_t position; /* behind its last record: item_want */
+};
+
+/* Records have positions in their process, 0, 1, 2, ..., as its collector took them. Those far back
+ * may be left out: what they left behind is then sent in their place. */
+enum {
+    WANT_AGAIN = 1, /* the hub has nothing of this process */
+    WANT_ALL = 2    /* nothing is left out that is still there */
+};
 struct item_want {
     uint32_t process;
     uint32_t flags; /* WANT_* */
     uint64_t from;  /* position */
 };
 
-/* The records of `process` follow. All that happened on the host until known_ns is in what was sent
- * until `to`. */
+/* Ends the records of `process` in an answer. Where `to` is `end`, all that happened on the host
+ * until known_ns is in what was sent so far. */
 struct item_tail {
     uint32_t process, reserved;
-    uint64_t from, to; /* positions; a `from` behind the one that was wanted: some are gone */
-    uint64_t known_ns; /* the host's CLOCK_MONOTONIC */
+    uint64_t from, to, end; /* positions */
+    uint64_t known_ns;      /* the host's CLOCK_MONOTONIC */
 };
 
 enum { NEWS_TEXT_BYTES = 2048 };
@@ -126,6 +140,7 @@ struct message_item {
         struct item_symbol symbol;
         struct item_beat beat;
         struct item_digest digest;
+        struct item_state state;
         struct item_want want;
         struct item_tail tail;
         struct item_news news;
@@ -135,8 +150,8 @@ struct message_item {
 /* Checks the header and the lengths of all items. Returns 0, or -1 with err: what is wrong (the
  * message is not to be used). */
 int message_open(struct message_reader *reader, const void *data, size_t bytes, struct error *err);
-/* Copies the next item. Returns 1, 0 at the end, or -1 with err: its fields make no sense. Kinds of a
- * newer version are passed over. */
+/* Copies the next item. Returns 1, 0 at the end, or -1 with err: its fields make no sense. Kinds of
+ * a newer version are passed over. */
 int message_next(struct message_reader *reader, struct message_item *item, struct error *err);
 
 #endif

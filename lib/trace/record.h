@@ -281,6 +281,9 @@ struct record {
             uint64_t done;   /* likewise done; UINT64_MAX: not known */
             int32_t rank;    /* the member's */
         } reached;
+        struct {                  /* notice_silent */
+            uint64_t realtime_ns; /* since when; 0: it sends again */
+        } silent;
         struct { /* notice_ending */
             uint64_t
                 silence_ns;  /* how long nothing had happened that may show progress; 0 unknown */

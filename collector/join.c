@@ -1,0 +1,384 @@
+/* join.c: a host's part in a job: announces processes, sends digests, answers the hub. */
+#include "collector/join.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/signature.h"
+#include "collector/join_internal.h"
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/trace/names.h"
+
+static const uint64_t digest_every_ns = 500000000, beat_every_ns = 1000000000;
+static const uint64_t symbols_every_ns = 200000000;
+static const uint64_t linger_ns = 500000000; /* after the hub's last request */
+enum { FINISH_POLL_MS = 20, ADDED_HASH = 1 };
+
+struct join *join_new(const struct join_options *options)
+{
+    struct join *join = calloc(1, sizeof *join);
+    if (join)
+        join->options = *options;
+    return join;
+}
+
+void join_free(struct join *join)
+{
+    if (!join)
+        return;
+    struct join_member *member, *next_member;
+    HASH_ITER(hh, join->members, member, next_member) {
+        HASH_DEL(join->members, member);
+        free(member);
+    }
+    struct join_symbol *symbol, *next_symbol;
+    HASH_ITER(hh, join->symbols, symbol, next_symbol) {
+        HASH_DEL(join->symbols, symbol);
+        free(symbol);
+    }
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i]) {
+            join_tail_free(join->process[i]);
+            free(join->process[i]);
+        }
+    free(join->process);
+    message_free(&join->writer);
+    message_free(&join->facts);
+    free(join);
+}
+
+uint64_t join_refused(const struct join *join)
+{
+    return join->refused + join->options.transport->dropped;
+}
+
+void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel)
+{
+    if (!message_is_empty(writer) && transport_publish(join->options.transport, channel,
+                                                       writer->data, writer->bytes, NULL) < 0)
+        join->refused++;
+    message_clear(writer);
+}
+
+static void add_item(struct join *join, struct message_writer *writer,
+                     enum transport_channel channel, enum item_kind kind, const void *item)
+{
+    if (message_add(writer, kind, item))
+        return;
+    join_flush(join, writer, channel);
+    message_add(writer, kind, item);
+}
+
+int join_add_process(struct join *join, int process, const struct process_info *info)
+{
+    if (process < 0 || process >= ITEM_PROCESSES_MAX)
+        return 0; /* the hub would refuse it */
+    if (process >= join->processes) {
+        struct join_process **grown =
+            realloc(join->process, ((size_t)process + 1) * sizeof(*grown));
+        if (!grown)
+            return -1;
+        for (int i = join->processes; i <= process; i++)
+            grown[i] = NULL;
+        join->process = grown;
+        join->processes = process + 1;
+    }
+    if (join->process[process])
+        return 0;
+    if (!(join->process[process] = calloc(1, sizeof **join->process)))
+        return -1;
+    join->process[process]->info = *info;
+    return 0;
+}
+
+static struct join_member *find_joined(struct join *join, int process, uint64_t comm, int rank)
+{
+    struct join_member key = {.key = {comm, rank}}, *member;
+    TABLE_FIND(join->members, &key.key, member);
+    if (member || !(member = calloc(1, sizeof *member)))
+        return member;
+    member->key = key.key;
+    member->process = process;
+    TABLE_ADD(join->members, key, member);
+    if (!TABLE_ADDED(member)) {
+        free(member);
+        return NULL;
+    }
+    member->process_next = join->process[process]->members;
+    join->process[process]->members = member;
+    return member;
+}
+
+/* The hash of all operations so far, and of those below the last multiples. One that is missing
+ * makes the hash useless: then it stays where it was. */
+static void hash_operation(struct join_member *member, const struct record *record)
+{
+    struct signature signature;
+    if (record->op.number != member->hashed)
+        return;
+    signature_of(record, &signature);
+    member->hash = hash_word(member->hash + ADDED_HASH, signature_hash(&signature));
+    member->hashed++;
+    for (int i = 0; i < DIGEST_LEVELS; i++)
+        if (member->hashed % digest_level[i] == 0)
+            member->level_hash[i] = member->hash;
+}
+
+static int feed_members(struct join *join, int process, const struct record *record)
+{
+    struct join_member *member;
+    bool is_enter = record->phase == RECORD_ENTER;
+    if (record->api == API_notice_member && record->comm.comm && record->comm.rank >= 0) {
+        if (!(member = find_joined(join, process, record->comm.comm, record->comm.rank)))
+            return -1;
+        member->made = *record;
+    }
+    if (is_enter && api_class_of(record->api) == CLASS_COLLECTIVE && record->op.comm &&
+        record->op.rank >= 0 && !(record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_GONE))) {
+        if (!(member = find_joined(join, process, record->op.comm, record->op.rank)))
+            return -1;
+        hash_operation(member, record);
+    }
+    return 0;
+}
+
+int join_feed(struct join *join, int process, const struct record *record)
+{
+    if (process < 0 || process >= join->processes || !join->process[process])
+        return 0;
+    struct join_process *joined = join->process[process];
+    if (record->api == API_notice_end)
+        joined->ended = true;
+    if (record->api == API_notice_comm_name)
+        for (struct join_member *member = joined->members; member; member = member->process_next)
+            if (member->key.comm == record->range.id)
+                member->name = *record;
+    return feed_members(join, process, record) || join_tail_feed(joined, record) ? -1 : 0;
+}
+
+static void announce_processes(struct join *join)
+{
+    for (int i = 0; i < join->processes; i++) {
+        struct join_process *process = join->process[i];
+        if (!process || process->announced)
+            continue;
+        const struct item_process item = {.process = (uint32_t)i, .info = process->info};
+        process->announced = true;
+        add_item(join, &join->facts, CHANNEL_FACTS, ITEM_PROCESS, &item);
+    }
+    join_flush(join, &join->facts, CHANNEL_FACTS);
+}
+
+static void announce_again(struct join *join)
+{
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i])
+            join->process[i]->announced = false;
+    for (struct join_symbol *symbol = join->symbols; symbol; symbol = symbol->hh.next) {
+        symbol->sent = false;
+        join->symbols_wait = true;
+    }
+    for (struct join_member *member = join->members; member; member = member->hh.next)
+        member->sent = (struct item_digest){0};
+}
+
+static bool may_block(const struct record *record)
+{
+    enum api_class class = api_class_of(record->api);
+    return record->phase == RECORD_ENTER && !(record->flags & RECORD_FLAG_OVER) &&
+           (class == CLASS_COLLECTIVE || class == CLASS_P2P || class == CLASS_GROUP ||
+            class == CLASS_COMM || class == CLASS_WAIT);
+}
+
+static bool process_waits(const struct join_process *process)
+{
+    for (const struct join_member *member = process->members; member;
+         member = member->process_next)
+        if (member->numbers.issued > member->numbers.done)
+            return true;
+    for (const struct join_thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (may_block(&thread->last))
+            return true;
+    return false;
+}
+
+static void add_state(struct join *join, int number, uint64_t now_ns)
+{
+    struct join_process *process = join->process[number];
+    struct item_state state = {.process = (uint32_t)number, .position = process->end};
+    if (process->ended)
+        state.flags = STATE_ENDED;
+    else if (process_waits(process))
+        state.waits_ns = now_ns - process->moved_ns;
+    if (memcmp(&state, &process->sent, sizeof state) == 0 ||
+        (!state.flags && !state.waits_ns && !process->sent.waits_ns))
+        return;
+    process->sent = state;
+    add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_STATE, &state);
+}
+
+/* Whether ranks of other hosts are members, as far as is known. */
+static bool spans_hosts(struct join *join, const struct join_member *member)
+{
+    int local = 0;
+    if (member->numbers.nranks < 0)
+        return true;
+    for (const struct join_member *other = join->members; other; other = other->hh.next)
+        local += other->key.comm == member->key.comm;
+    return local < member->numbers.nranks;
+}
+
+static void add_digest(struct join *join, struct join_member *member)
+{
+    struct item_digest digest = {.comm = member->key.comm,
+                                 .rank = (int32_t)member->key.rank,
+                                 .nranks = member->numbers.nranks,
+                                 .process = (uint32_t)member->process,
+                                 .issued = member->numbers.issued,
+                                 .started = member->numbers.started,
+                                 .done = member->numbers.done};
+    if (member->hashed == digest.issued)
+        digest.hash = member->hash;
+    if (member->hashed >= digest.issued)
+        memcpy(digest.level_hash, member->level_hash, sizeof digest.level_hash);
+    if (digest.started > digest.issued)
+        digest.started = digest.issued;
+    if (digest.done > digest.started)
+        digest.done = digest.started;
+    if (memcmp(&digest, &member->sent, sizeof digest) == 0)
+        return;
+    member->sent = digest;
+    add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_DIGEST, &digest);
+}
+
+static void update_member(struct join *join, struct analyzer *analyzer, struct join_member *member,
+                          uint64_t now_ns)
+{
+    struct member_numbers numbers = {.nranks = -1};
+    analyzer_member_numbers(analyzer, member->key.comm, (int)member->key.rank, &numbers);
+    if (memcmp(&numbers, &member->numbers, sizeof numbers) != 0)
+        join->process[member->process]->moved_ns = now_ns;
+    member->numbers = numbers;
+}
+
+static uint32_t count_living(const struct join *join)
+{
+    uint32_t living = 0;
+    for (int i = 0; i < join->processes; i++)
+        living += join->process[i] && !join->process[i]->ended;
+    return living;
+}
+
+static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t now_ns)
+{
+    if (now_ns - join->digest_ns < digest_every_ns && !join->is_last)
+        return;
+    join->digest_ns = now_ns;
+    for (struct join_member *member = join->members; member; member = member->hh.next)
+        update_member(join, analyzer, member, now_ns);
+    for (struct join_member *member = join->members; member; member = member->hh.next)
+        if (spans_hosts(join, member))
+            add_digest(join, member);
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i])
+            add_state(join, i, now_ns);
+    if (now_ns - join->beat_ns >= beat_every_ns || join->is_last) {
+        const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
+                                       .processes = count_living(join),
+                                       .flags = join->is_last ? BEAT_LAST : 0};
+        join->beat_ns = now_ns;
+        add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_BEAT, &beat);
+    }
+    join_flush(join, &join->writer, CHANNEL_DIGESTS);
+}
+
+static void answer_request(struct join *join, const struct transport_message *message)
+{
+    struct message_reader reader;
+    struct message_item item;
+    if (message_open(&reader, message->data, message->bytes, NULL) < 0) {
+        join->refused++;
+        return;
+    }
+    int result;
+    message_clear(&join->writer);
+    while ((result = message_next(&reader, &item, NULL)) == 1)
+        if (item.kind == ITEM_WANT && (int)item.want.process < join->processes &&
+            join->process[item.want.process])
+            join_tail_write(join, &item.want);
+    join->refused += result < 0;
+    if (!message_is_empty(&join->writer) &&
+        transport_reply(join->options.transport, message->id, join->writer.data,
+                        join->writer.bytes, NULL) < 0)
+        join->refused++;
+    message_clear(&join->writer);
+}
+
+static void take_news(struct join *join, const struct transport_message *message)
+{
+    struct message_reader reader;
+    struct message_item item;
+    if (message_open(&reader, message->data, message->bytes, NULL) < 0) {
+        join->refused++;
+        return;
+    }
+    while (message_next(&reader, &item, NULL) == 1)
+        if (item.kind == ITEM_NEWS && join->options.on_news)
+            join->options.on_news(join->options.context, &item.news);
+}
+
+/* Takes all that has come, waiting at most timeout_ms for the first. */
+static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
+{
+    struct transport_message message;
+    while (transport_poll(join->options.transport, timeout_ms, &message, NULL) == 0 &&
+           message.event != TRANSPORT_NOTHING) {
+        timeout_ms = 0;
+        if (message.event == TRANSPORT_REQUEST) {
+            join->asked_ns = now_ns;
+            answer_request(join, &message);
+        } else if (message.event == TRANSPORT_MESSAGE) {
+            take_news(join, &message);
+        } else if (message.event == TRANSPORT_CONNECTED) {
+            announce_again(join);
+        }
+    }
+}
+
+void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
+               uint64_t known_ns)
+{
+    if (known_ns)
+        join->known_ns = known_ns;
+    announce_processes(join);
+    send_digests(join, analyzer, now_ns);
+    take_messages(join, 0, now_ns);
+    if (now_ns - join->symbols_ns >= symbols_every_ns || join->is_last) {
+        join->symbols_ns = now_ns;
+        join_send_symbols(join, trace);
+    }
+}
+
+static bool has_all(const struct join *join)
+{
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i] && join->process[i]->answered < join->process[i]->end)
+            return false;
+    return true;
+}
+
+void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace,
+                 uint64_t patience_ns)
+{
+    uint64_t began_ns = monotonic_now_ns(), now_ns = began_ns;
+    join->is_last = true;
+    join_pass(join, analyzer, trace, now_ns, now_ns);
+    while (now_ns - began_ns < patience_ns) {
+        take_messages(join, FINISH_POLL_MS, now_ns);
+        join_send_symbols(join, trace);
+        now_ns = monotonic_now_ns();
+        if (has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns)
+            break;
+    }
+}

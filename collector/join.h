@@ -1,0 +1,50 @@
+/* join.h: the collector's part in a job of many hosts: what it sends the job's hub.
+ *
+ * A host sends which processes it has, and twice a second how far their members are, as far as that
+ * changed: numbers and hashes, never the records. It keeps the last TAIL_RECORDS records of each
+ * process that matter to other ranks (NCCL's calls, waits, streams, events), and sends of them what
+ * the hub wants. Nothing here blocks; that the hub or the network is gone does no harm. */
+#ifndef DDPCHECK_JOIN_H
+#define DDPCHECK_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyzer/analyzer.h"
+#include "lib/base/error.h"
+#include "lib/job/message.h"
+#include "lib/job/transport.h"
+
+struct join;
+struct trace;
+
+struct join_options {
+    struct transport *transport; /* borrowed; the caller closes it after join_free */
+    /* A finding of the job, or its new state; NULL: not wanted. */
+    void (*on_news)(void *context, const struct item_news *news);
+    void *context;
+};
+
+/* NULL when memory is short. */
+struct join *join_new(const struct join_options *options);
+void join_free(struct join *join);
+
+/* A process, as analyzer and store number it. 0, or -1 when memory is short. */
+int join_add_process(struct join *join, int process, const struct process_info *info);
+/* A record that the analyzer was fed, in its order. 0, or -1 when memory is short. */
+int join_feed(struct join *join, int process, const struct record *record);
+
+/* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
+ * on the host until then was fed; 0: not known this time. trace: where names of addresses are looked
+ * up, or NULL. */
+void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
+               uint64_t known_ns);
+/* The host's last process has ended: sends that, and answers until the hub has what it wants or
+ * patience_ns has passed. */
+void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace,
+                 uint64_t patience_ns);
+
+/* The number of messages that could not be sent or made no sense, for the summary. */
+uint64_t join_refused(const struct join *join);
+
+#endif

@@ -1,0 +1,102 @@
+/* join_internal.h: what join.c and join_tail.c share. */
+#ifndef DDPCHECK_JOIN_INTERNAL_H
+#define DDPCHECK_JOIN_INTERNAL_H
+
+#include "analyzer/model/table.h"
+#include "collector/join.h"
+
+enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512 };
+
+/* An interned string or a stack: the notices of its pieces. */
+struct join_text {
+    uint64_t id;
+    struct record *piece;
+    uint32_t pieces, capacity;
+    bool sent;
+    UT_hash_handle hh;
+};
+
+/* What a thread did last. */
+struct join_thread {
+    uint32_t thread;
+    struct record last; /* ENTER or LEAVE */
+    uint64_t position;
+    UT_hash_handle hh;
+};
+
+struct join_slot {
+    uint32_t slot;
+    struct record progress; /* the last of it */
+    uint64_t position;      /* of the process when it came */
+    UT_hash_handle hh;
+};
+
+struct join_member_key {
+    uint64_t comm;
+    int64_t rank;
+};
+
+struct join_member {
+    struct join_member_key key;
+    int process;
+    struct record made, name; /* notice_member, notice_comm_name; api 0: none */
+    struct member_numbers numbers; /* as the analyzer had them last */
+    uint64_t hashed, hash, level_hash[DIGEST_LEVELS]; /* of the first `hashed` operations */
+    struct item_digest sent;                          /* last */
+    struct join_member *process_next;
+    UT_hash_handle hh;
+};
+
+struct join_process {
+    struct process_info info;
+    struct record *tail; /* ring by position */
+    uint32_t capacity;
+    uint64_t first, end; /* positions that it holds: first .. end - 1 */
+    uint64_t answered;   /* up to where the last answer went: its texts were sent */
+    struct join_text *texts;
+    struct join_thread *threads;
+    struct join_slot *slots;
+    struct join_member *members;
+    struct record *stream; /* notices and calls that made or ended streams */
+    uint32_t streams, stream_capacity;
+    uint64_t moved_ns;     /* when one of its members got on last */
+    bool announced, ended, ended_sent;
+    struct item_state sent; /* last */
+};
+
+struct join_symbol {
+    struct {
+        uint64_t address;
+        int64_t process;
+    } key;
+    bool sent;
+    UT_hash_handle hh;
+};
+
+struct join {
+    struct join_options options;
+    struct join_process **process;
+    int processes;
+    struct join_member *members;
+    struct join_symbol *symbols; /* that stacks which were sent have */
+    bool symbols_wait;           /* some are not sent */
+    struct message_writer writer, facts;
+    uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
+    uint64_t refused;
+    uint64_t known_ns;
+    bool is_last;
+};
+
+/* join_tail.c */
+int join_tail_feed(struct join_process *process, const struct record *record);
+struct record *join_tail_record(const struct join_process *process, uint64_t position);
+/* Writes what a request wants of a process into join->writer, as far as there is room. */
+void join_tail_write(struct join *join, const struct item_want *want);
+void join_tail_free(struct join_process *process);
+/* Sends names of addresses that the hub has stacks of, as far as they are known. */
+void join_send_symbols(struct join *join, struct trace *trace);
+
+/* join.c: sends the facts that wait. */
+void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel);
+
+#endif

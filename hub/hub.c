@@ -1,0 +1,263 @@
+/* hub.c: the job analyzer's steps: takes messages, judges, stores, asks, sends findings. */
+#include "hub/hub.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collector/collector_state.h"
+#include "hub/hub_internal.h"
+#include "lib/base/clock.h"
+#include "lib/trace/trace.h"
+
+static const uint64_t silent_after_usual_ns = 5000000000;
+static const uint64_t over_patience_ns = 2000000000; /* for the answers of hosts that end */
+enum { STEP_MESSAGES = 4096 };
+
+static void on_hub_finding(void *context, const struct finding *finding)
+{
+    struct hub *hub = context;
+    if (batch_add_finding(hub->batch, finding) < 0)
+        hub->memory_short = true;
+    hub_news_add(hub, finding);
+}
+
+static void write_moment_of_job(char text[32])
+{
+    time_t now = time(NULL);
+    struct tm local;
+    localtime_r(&now, &local);
+    strftime(text, 32, "%Y%m%d-%H%M%S", &local);
+}
+
+/* The hosts still have what an earlier hub was told, so its database is not gone on with. */
+static int move_earlier(const char *database, struct error *err)
+{
+    char moved[PATH_MAX], moment[32];
+    write_moment_of_job(moment);
+    if (access(database, F_OK) < 0)
+        return 0;
+    if (snprintf(moved, sizeof moved, "%s.%s", database, moment) >= (int)sizeof moved ||
+        rename(database, moved) < 0)
+        return error_set(err, "can't move %s aside: %s", database, strerror(errno));
+    return 0;
+}
+
+static int begin_database(struct hub *hub, struct error *err)
+{
+    char now[32], hang_after[32];
+    write_moment_of_job(now);
+    snprintf(hang_after, sizeof hang_after, "%" PRIu64, hub->options.hang_after_ns);
+    if (move_earlier(hub->database, err) < 0 || store_open(&hub->store, hub->database, err) < 0 ||
+        store_begin(hub->store, err) < 0 || store_meta(hub->store, "started", now, err) < 0 ||
+        store_meta(hub->store, "scope", "job", err) < 0 ||
+        (hub->options.hang_after_ns &&
+         store_meta(hub->store, "hang_after_ns", hang_after, err) < 0))
+        return -1;
+    return store_commit(hub->store, err);
+}
+
+static void hub_free(struct hub *hub)
+{
+    hub_news_free(hub);
+    hub_hosts_free(hub);
+    collector_state_free(hub->state);
+    analyzer_free(hub->analyzer);
+    batch_free(hub->batch);
+    message_free(&hub->writer);
+    free(hub->answer);
+    free(hub->database);
+    free(hub);
+}
+
+int hub_open(struct hub **opened, const struct hub_options *options, struct error *err)
+{
+    struct hub *hub = calloc(1, sizeof *hub);
+    if (!hub)
+        return error_set(err, "can't begin %s: out of memory", options->database);
+    const struct analyzer_options analysis = {.hang_after_ns = options->hang_after_ns,
+                                              .on_finding = on_hub_finding,
+                                              .context = hub,
+                                              .only_job = true};
+    hub->options = *options;
+    if (!hub->options.silent_after_ns)
+        hub->options.silent_after_ns = silent_after_usual_ns;
+    hub->database = strdup(options->database);
+    hub->analyzer = analyzer_new(&analysis);
+    hub->state = collector_state_new();
+    hub->batch = batch_new();
+    int result = hub->database && hub->analyzer && hub->state && hub->batch
+                     ? begin_database(hub, err)
+                     : error_set(err, "can't begin %s: out of memory", options->database);
+    if (result < 0) {
+        store_close(hub->store, NULL);
+        hub_free(hub);
+        return -1;
+    }
+    *opened = hub;
+    return 0;
+}
+
+static void write_batch(struct hub *hub)
+{
+    struct error err;
+    if (batch_write(hub->batch, hub->store, &err) < 0)
+        hub->failure = err;
+    batch_clear(hub->batch);
+}
+
+void hub_feed(struct hub *hub, int process, const struct record *record)
+{
+    if (!batch_add(hub->batch, process, record)) {
+        write_batch(hub);
+        batch_add(hub->batch, process, record);
+    }
+    hub->counts.records++;
+    if (analyzer_feed(hub->analyzer, process, record) < 0)
+        hub->memory_short = true;
+}
+
+static void take_host_message(struct hub *hub, struct hub_host *host,
+                              const struct transport_message *message, uint64_t now_ns)
+{
+    struct message_reader reader;
+    struct message_item item;
+    struct error err;
+    int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
+    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
+        hub_take_item(hub, host, &item, now_ns);
+    if (result < 0 && !hub->counts.refused++)
+        fprintf(stderr, "ddpcheck hub: a message of host %s is refused: %s\n", host->key, err.text);
+}
+
+static void take_message(struct hub *hub, const struct transport_message *message, uint64_t now_ns)
+{
+    if (message->event != TRANSPORT_MESSAGE && message->event != TRANSPORT_ANSWER)
+        return;
+    struct hub_host *host = hub_host_find(hub, message->host);
+    hub->counts.messages++;
+    hub->counts.bytes += message->bytes;
+    if (!host) {
+        hub->memory_short = true;
+        return;
+    }
+    if (message->event == TRANSPORT_ANSWER)
+        hub_take_answer(hub, host, message);
+    else
+        take_host_message(hub, host, message, now_ns);
+}
+
+/* For one process of the host. since_ns 0: it sends again. */
+static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t since_ns)
+{
+    struct record record = {
+        .time_ns = since_ns, .api = API_notice_silent, .device = RECORD_NO_DEVICE};
+    record.silent.realtime_ns = since_ns;
+    for (uint32_t i = 0; i < host->processes; i++)
+        if (host->process[i].known) {
+            hub_feed(hub, host->process[i].number, &record);
+            return;
+        }
+}
+
+static void judge_silence(struct hub *hub, uint64_t now_ns)
+{
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        bool silent = !host->is_last && now_ns - host->heard_ns >= hub->options.silent_after_ns;
+        if (silent == host->silent)
+            continue;
+        host->silent = silent;
+        feed_silence(hub, host, silent ? realtime_now_ns() - (now_ns - host->heard_ns) : 0);
+    }
+}
+
+static int store_step(struct hub *hub, struct error *err)
+{
+    write_batch(hub);
+    if (hub->memory_short)
+        return error_set(err, "can't go on with %s: out of memory", hub->database);
+    if (hub->failure.text[0] || store_commit(hub->store, &hub->failure) < 0) {
+        store_rollback(hub->store);
+        return error_set(err, "%s", hub->failure.text);
+    }
+    return 0;
+}
+
+static void store_members(struct hub *hub, bool now)
+{
+    const struct state_source source = {
+        .store = hub->store, .analyzer = hub->analyzer, .records = hub->counts.records};
+    collector_state_store(hub->state, &source, now);
+}
+
+static bool is_job_over(struct hub *hub, uint64_t now_ns)
+{
+    bool all_last = hub->hosts != NULL, all_done = true;
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        all_last &= host->is_last || host->silent;
+        all_done &= hub_host_is_done(host);
+    }
+    if (!all_last)
+        hub->over_ns = 0;
+    else if (!hub->over_ns)
+        hub->over_ns = now_ns;
+    return all_last && (all_done || now_ns - hub->over_ns >= over_patience_ns);
+}
+
+int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err)
+{
+    struct transport_message message;
+    hub->now_ns = now_ns;
+    int result = transport_poll(hub->options.transport, timeout_ms, &message, err);
+    if (result < 0 || store_begin(hub->store, err) < 0)
+        return -1;
+    for (int i = 0; result == 0 && message.event != TRANSPORT_NOTHING && i < STEP_MESSAGES; i++) {
+        take_message(hub, &message, now_ns);
+        result = transport_poll(hub->options.transport, 0, &message, err);
+    }
+    judge_silence(hub, now_ns);
+    hub_ask(hub, now_ns);
+    if (store_step(hub, err) < 0 || result < 0)
+        return -1;
+    store_members(hub, false);
+    hub_news_send(hub, now_ns, false);
+    return is_job_over(hub, now_ns);
+}
+
+int hub_close(struct hub *hub, struct error *err)
+{
+    char now[32];
+    if (!hub)
+        return 0;
+    int result = store_begin(hub->store, err);
+    if (result == 0 && analyzer_finish(hub->analyzer) < 0)
+        hub->memory_short = true;
+    if (result == 0)
+        result = store_step(hub, err);
+    write_moment_of_job(now);
+    if (result == 0) {
+        store_members(hub, true);
+        hub_news_send(hub, 0, true);
+        result = store_meta(hub->store, "ended", now, err);
+        store_checkpoint(hub->store, NULL);
+    }
+    struct store *store = hub->store;
+    hub_free(hub);
+    return store_close(store, result < 0 ? NULL : err) < 0 ? -1 : result;
+}
+
+void hub_count(const struct hub *hub, struct hub_counts *counts)
+{
+    *counts = hub->counts;
+    for (const struct hub_news *news = hub->news; news; news = news->next) {
+        counts->errors += news->sent.state == FINDING_OPEN && news->sent.code[0] &&
+                          news->sent.severity == SEVERITY_ERROR;
+        counts->warnings += news->sent.state == FINDING_OPEN && news->sent.code[0] &&
+                            news->sent.severity == SEVERITY_WARNING;
+    }
+}

@@ -1,0 +1,50 @@
+/* hub.h: the job analyzer: one analysis of a job on many hosts.
+ *
+ * The hosts' collectors send how far their members are (collector/join.h). While the job gets on and
+ * the members' hashes agree, that is all. Where somebody waits, members differ or a process ends,
+ * the hosts concerned are asked for the last records of their processes; these go into the ordinary
+ * analyzer and, in the trace schema, into a database of the job, so that report, tui, export, diff
+ * and sql work on it. Findings go to the hosts as news. */
+#ifndef DDPCHECK_HUB_H
+#define DDPCHECK_HUB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/base/error.h"
+#include "lib/job/message.h"
+#include "lib/job/transport.h"
+
+struct hub;
+
+struct hub_options {
+    struct transport *transport; /* borrowed; the caller closes it after hub_close */
+    const char *database;        /* path of the job's database; one that is there is moved aside */
+    uint64_t hang_after_ns;      /* 0: the analyzer's usual */
+    uint64_t silent_after_ns;    /* a host that has sent nothing for so long is silent; 0: 5 s */
+    /* A finding, or its new state, as it is sent to the hosts; NULL: not wanted. */
+    void (*on_news)(void *context, const struct item_news *news);
+    void *context;
+};
+
+/* Opens the database and begins. Returns 0, or -1 with err. */
+int hub_open(struct hub **hub, const struct hub_options *options, struct error *err);
+
+/* Takes what has come, waiting up to timeout_ms for it, judges, stores and asks. now_ns is
+ * CLOCK_MONOTONIC. Returns 1 if the
+ * job is over: all hosts that were there have said so, and what they had was taken; 0 if not, or -1
+ * with err. Call it at least every 100 ms or so. */
+int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err);
+
+/* Judges what only the end shows, and closes the database. NULL is allowed. Returns 0, or -1 with
+ * err. */
+int hub_close(struct hub *hub, struct error *err);
+
+struct hub_counts {
+    int hosts, processes, ranks, errors, warnings;
+    uint64_t messages, bytes, records, requests;
+    uint64_t refused; /* messages that made no sense: garbage, another version */
+};
+void hub_count(const struct hub *hub, struct hub_counts *counts);
+
+#endif

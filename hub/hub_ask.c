@@ -1,0 +1,194 @@
+/* hub_ask.c: which hosts are asked for records, and what they answer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_internal.h"
+
+static const uint64_t stalled_ns = 500000000;    /* a wait that is worth a question */
+static const uint64_t ask_every_ns = 500000000;  /* while it lasts */
+static const uint64_t answer_within_ns = 2000000000;
+
+/* The hosts of a communicator, since its members' waits are for each other. */
+static void want_comm(struct hub_comm *comm)
+{
+    for (struct hub_member *member = comm->members; member; member = member->comm_next)
+        member->host->wanted = true;
+}
+
+static bool is_stalled(const struct hub_process *process)
+{
+    return process->known && process->state.waits_ns >= stalled_ns;
+}
+
+/* A process that waits before it is a member of anything known waits for one that could be on any
+ * host. */
+static bool want_all_hosts(struct hub *hub)
+{
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        host->wanted = true;
+    return true;
+}
+
+static bool has_member_of(const struct hub *hub, const struct hub_host *host, uint32_t process)
+{
+    for (const struct hub_member *member = hub->members; member; member = member->hh.next)
+        if (member->host == host && member->digest.process == process)
+            return true;
+    return false;
+}
+
+static void want_for_waits(struct hub *hub)
+{
+    bool all = false;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        for (uint32_t i = 0; i < host->processes && !all; i++)
+            if (is_stalled(&host->process[i])) {
+                host->wanted = true;
+                if (!has_member_of(hub, host, i))
+                    all = want_all_hosts(hub);
+            }
+    for (struct hub_member *member = hub->members; member && !all; member = member->hh.next) {
+        const struct hub_process *process =
+            hub_process_find(member->host, member->digest.process);
+        if (process && is_stalled(process))
+            want_comm(member->comm);
+    }
+}
+
+/* What the members called is asked for once: the analyzer finds the first call that differs. */
+static void want_for_differences(struct hub *hub)
+{
+    for (struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
+        if (comm->differs && !comm->difference_asked) {
+            comm->difference_asked = true;
+            for (struct hub_member *member = comm->members; member; member = member->comm_next)
+                member->host->wants_more = member->host->wants_all = true;
+        }
+}
+
+/* How a process ended is among its records; the end of one can be the cause of others' waits. */
+static bool has_unfed_end(const struct hub_host *host)
+{
+    for (uint32_t i = 0; i < host->processes; i++)
+        if (host->process[i].known && host->process[i].state.flags & STATE_ENDED &&
+            !host->process[i].end_fed)
+            return true;
+    return false;
+}
+
+static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns)
+{
+    message_clear(&hub->writer);
+    for (uint32_t i = 0; i < host->processes; i++) {
+        const struct hub_process *process = &host->process[i];
+        struct item_want want = {.process = i, .from = process->position};
+        if (!process->known || process->end_fed)
+            continue;
+        if (!process->has_tail)
+            want.flags |= WANT_AGAIN;
+        if (host->wants_all)
+            want.flags |= WANT_ALL;
+        message_add(&hub->writer, ITEM_WANT, &want);
+    }
+    if (message_is_empty(&hub->writer))
+        return;
+    host->request = ++hub->requests;
+    host->asked_ns = now_ns;
+    host->wants_more = false;
+    hub->counts.requests++;
+    transport_request(hub->options.transport, host->key, host->request, hub->writer.data,
+                      hub->writer.bytes, NULL);
+}
+
+void hub_ask(struct hub *hub, uint64_t now_ns)
+{
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        host->wanted = has_unfed_end(host);
+    want_for_waits(hub);
+    want_for_differences(hub);
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        if (host->request && now_ns - host->asked_ns >= answer_within_ns)
+            host->request = 0;
+        bool due = host->wants_more || now_ns - host->asked_ns >= ask_every_ns;
+        if ((host->wanted || host->wants_more) && due && !host->request)
+            send_request(hub, host, now_ns);
+    }
+}
+
+static bool keep_answer(struct hub *hub, const struct item_record *record)
+{
+    if (hub->answers == hub->answer_capacity) {
+        uint32_t capacity = hub->answer_capacity ? 2 * hub->answer_capacity : 256;
+        struct item_record *grown = realloc(hub->answer, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        hub->answer = grown;
+        hub->answer_capacity = capacity;
+    }
+    hub->answer[hub->answers++] = *record;
+    return true;
+}
+
+/* The records since the last tail are this process's, and are what was wanted. */
+static void take_tail(struct hub *hub, struct hub_host *host, const struct item_tail *tail)
+{
+    struct hub_process *process = hub_process_find(host, tail->process);
+    uint64_t expected = process && process->has_tail ? process->position : 0;
+    if (!process || process->end_fed || (tail->from != expected && tail->from != 0))
+        return;
+    for (uint32_t i = 0; i < hub->answers; i++) {
+        if (hub->answer[i].process != tail->process) {
+            hub->counts.refused++;
+            continue;
+        }
+        hub_feed(hub, process->number, &hub->answer[i].record);
+        process->end_fed |= hub->answer[i].record.api == API_notice_end;
+    }
+    process->has_tail = true;
+    process->position = tail->to;
+    host->wants_more |= tail->to < tail->end;
+}
+
+/* Everything that happened on the host until then is known, of the processes that it was asked
+ * about. */
+static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
+{
+    const struct record tick = {
+        .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+    for (uint32_t i = 0; i < host->processes; i++)
+        if (host->process[i].known) {
+            hub_feed(hub, host->process[i].number, &tick);
+            return;
+        }
+}
+
+void hub_take_answer(struct hub *hub, struct hub_host *host, const struct transport_message *message)
+{
+    struct message_reader reader;
+    struct message_item item;
+    uint64_t known_ns = 0;
+    int result = message_open(&reader, message->data, message->bytes, NULL) < 0 ? -1 : 1;
+    if (message->id != host->request)
+        return; /* late, or nobody asked */
+    host->request = 0;
+    hub->answers = 0;
+    while (result == 1 && (result = message_next(&reader, &item, NULL)) == 1) {
+        if (item.kind == ITEM_RECORD) {
+            hub->memory_short |= !keep_answer(hub, &item.record);
+        } else if (item.kind == ITEM_TAIL) {
+            take_tail(hub, host, &item.tail);
+            known_ns = item.tail.known_ns;
+            hub->answers = 0;
+        }
+    }
+    hub->counts.refused += result < 0;
+    if (result == 0 && known_ns && !host->wants_more) {
+        feed_tick(hub, host, known_ns);
+        host->wants_all = false;
+    }
+}
+
+bool hub_host_is_done(const struct hub_host *host)
+{
+    return host->silent || (host->is_last && !has_unfed_end(host) && !host->request);
+}

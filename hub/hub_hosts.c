@@ -1,0 +1,191 @@
+/* hub_hosts.c: what the hosts say of themselves: processes, members' numbers and hashes, life. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_internal.h"
+
+struct hub_host *hub_host_find(struct hub *hub, const char *key)
+{
+    struct hub_host *host;
+    HASH_FIND_STR(hub->hosts, key, host);
+    if (host || !(host = calloc(1, sizeof *host)))
+        return host;
+    snprintf(host->key, sizeof host->key, "%s", key);
+    HASH_ADD_STR(hub->hosts, key, host);
+    if (!TABLE_ADDED(host)) {
+        free(host);
+        return NULL;
+    }
+    hub->counts.hosts++;
+    return host;
+}
+
+struct hub_process *hub_process_find(struct hub_host *host, uint32_t process)
+{
+    return process < host->processes && host->process[process].known ? &host->process[process]
+                                                                     : NULL;
+}
+
+static struct hub_process *reserve_process(struct hub_host *host, uint32_t process)
+{
+    if (process >= host->capacity) {
+        uint32_t capacity = host->capacity ? host->capacity : 8;
+        while (capacity <= process)
+            capacity *= 2;
+        struct hub_process *grown = realloc(host->process, capacity * sizeof *grown);
+        if (!grown)
+            return NULL;
+        memset(grown + host->capacity, 0, (capacity - host->capacity) * sizeof *grown);
+        host->process = grown;
+        host->capacity = capacity;
+    }
+    if (process >= host->processes)
+        host->processes = process + 1;
+    return &host->process[process];
+}
+
+static void add_process(struct hub *hub, struct hub_host *host, const struct item_process *item)
+{
+    struct hub_process *process = reserve_process(host, item->process);
+    struct process_info info = item->info;
+    struct error err;
+    if (!process || process->known) {
+        hub->memory_short |= !process;
+        return;
+    }
+    /* Containers of one machine have its boot id, and each a collector: what one says of the time
+     * until which all is known does not hold for the other. */
+    snprintf(info.boot_id, sizeof info.boot_id, "%.*s", (int)sizeof info.boot_id - 1, host->key);
+    int number = store_process(hub->store, &info, &err);
+    if (number < 0) {
+        hub->failure = err;
+        return;
+    }
+    if (analyzer_add_process(hub->analyzer, number, &info) < 0) {
+        hub->memory_short = true;
+        return;
+    }
+    process->known = true;
+    process->number = number;
+    hub->counts.processes++;
+}
+
+static struct hub_comm *find_comm_of_job(struct hub *hub, uint64_t id)
+{
+    struct hub_comm *comm;
+    TABLE_FIND(hub->comms, &id, comm);
+    if (comm || !(comm = calloc(1, sizeof *comm)))
+        return comm;
+    comm->id = id;
+    TABLE_ADD(hub->comms, id, comm);
+    if (TABLE_ADDED(comm))
+        return comm;
+    free(comm);
+    return NULL;
+}
+
+static struct hub_member *find_member_of_job(struct hub *hub, struct hub_host *host,
+                                             const struct item_digest *digest)
+{
+    struct hub_member key = {.key = {digest->comm, digest->rank}}, *member;
+    TABLE_FIND(hub->members, &key.key, member);
+    if (member)
+        return member;
+    struct hub_comm *comm = find_comm_of_job(hub, digest->comm);
+    if (!comm || !(member = calloc(1, sizeof *member)))
+        return NULL;
+    member->key = key.key;
+    TABLE_ADD(hub->members, key, member);
+    if (!TABLE_ADDED(member)) {
+        free(member);
+        return NULL;
+    }
+    member->host = host;
+    member->comm = comm;
+    member->comm_next = comm->members;
+    comm->members = member;
+    hub->counts.ranks++;
+    return member;
+}
+
+/* Members that are at one number must have one hash there. */
+static void compare_hash(struct hub_comm *comm, int level, uint64_t number, uint64_t hash)
+{
+    struct hub_mark *mark = &comm->mark[level];
+    if (!hash || !number || number < mark->number)
+        return;
+    if (number == mark->number && hash != mark->hash)
+        comm->differs = true;
+    if (number > mark->number)
+        *mark = (struct hub_mark){number, hash};
+}
+
+static void take_digest(struct hub *hub, struct hub_host *host, const struct item_digest *digest)
+{
+    struct hub_member *member = find_member_of_job(hub, host, digest);
+    if (!member) {
+        hub->memory_short = true;
+        return;
+    }
+    if (member->host != host && !member->host->is_last && !member->host->silent) {
+        hub->counts.refused++; /* a rank is on one host */
+        return;
+    }
+    member->host = host;
+    member->digest = *digest;
+    for (int level = 0; level < DIGEST_LEVELS; level++)
+        compare_hash(member->comm, level, digest->issued / digest_level[level] * digest_level[level],
+                     digest->level_hash[level]);
+    compare_hash(member->comm, DIGEST_LEVELS, digest->issued, digest->hash);
+}
+
+void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
+                   uint64_t now_ns)
+{
+    struct hub_process *process;
+    host->heard_ns = now_ns;
+    switch (item->kind) {
+    case ITEM_PROCESS:
+        add_process(hub, host, &item->process);
+        break;
+    case ITEM_SYMBOL:
+        if ((process = hub_process_find(host, item->symbol.process)))
+            store_symbol(hub->store, process->number, item->symbol.address, item->symbol.module,
+                         item->symbol.function,
+                         item->symbol.file[0] ? item->symbol.file : NULL, item->symbol.line, NULL);
+        break;
+    case ITEM_BEAT:
+        host->is_last |= (item->beat.flags & BEAT_LAST) != 0;
+        break;
+    case ITEM_DIGEST:
+        take_digest(hub, host, &item->digest);
+        break;
+    case ITEM_STATE:
+        if ((process = hub_process_find(host, item->state.process)))
+            process->state = item->state;
+        break;
+    default:
+        hub->counts.refused++; /* not of a host, or not here */
+    }
+}
+
+void hub_hosts_free(struct hub *hub)
+{
+    struct hub_member *member, *next_member;
+    HASH_ITER(hh, hub->members, member, next_member) {
+        HASH_DEL(hub->members, member);
+        free(member);
+    }
+    struct hub_comm *comm, *next_comm;
+    HASH_ITER(hh, hub->comms, comm, next_comm) {
+        HASH_DEL(hub->comms, comm);
+        free(comm);
+    }
+    struct hub_host *host, *next_host;
+    HASH_ITER(hh, hub->hosts, host, next_host) {
+        HASH_DEL(hub->hosts, host);
+        free(host->process);
+        free(host);
+    }
+}

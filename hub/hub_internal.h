@@ -1,0 +1,123 @@
+/* hub_internal.h: what the hub's files share. */
+#ifndef DDPCHECK_HUB_INTERNAL_H
+#define DDPCHECK_HUB_INTERNAL_H
+
+#include "analyzer/analyzer.h"
+#include "analyzer/model/table.h"
+#include "collector/batch.h"
+#include "hub/hub.h"
+#include "lib/trace/store.h"
+
+struct collector_state;
+struct trace;
+
+struct hub_comm;
+
+/* A process of a host. */
+struct hub_process {
+    bool known;        /* its ITEM_PROCESS has come */
+    int number;        /* in store and analyzer */
+    bool has_tail;     /* records of it were fed */
+    uint64_t position; /* up to where */
+    struct item_state state;
+    bool end_fed;
+};
+
+struct hub_host {
+    char key[TRANSPORT_HOST_BYTES];
+    struct hub_process *process;
+    uint32_t processes, capacity;
+    uint64_t heard_ns; /* when it sent something last, CLOCK_MONOTONIC of the hub */
+    uint64_t asked_ns; /* when the request that is not answered was sent, else of the last */
+    uint64_t request;  /* id of the request that is not answered; 0 none */
+    bool is_last;      /* it has said that it ends */
+    bool silent;
+    bool wanted;       /* somebody waits for one of its ranks, or one of its ranks waits */
+    bool wants_more;   /* its last answer was not complete */
+    bool wants_all;    /* its members differ from others */
+    UT_hash_handle hh;
+};
+
+struct hub_member {
+    struct {
+        uint64_t comm;
+        int64_t rank;
+    } key;
+    struct hub_host *host;
+    struct item_digest digest;
+    struct hub_comm *comm;
+    struct hub_member *comm_next;
+    UT_hash_handle hh;
+};
+
+/* The hash of some member at the highest number of a level that was heard of; the last level is that
+ * of all operations issued. */
+struct hub_mark {
+    uint64_t number, hash;
+};
+
+struct hub_comm {
+    uint64_t id;
+    struct hub_member *members;
+    struct hub_mark mark[DIGEST_LEVELS + 1];
+    bool differs, difference_asked; /* two members' hashes do; their hosts were asked */
+    UT_hash_handle hh;
+};
+
+/* A finding as it was reported last; the newest first. */
+struct hub_news {
+    struct finding finding; /* a copy */
+    struct item_news sent;  /* code "": not sent yet */
+    uint64_t since_ns;      /* when it came */
+    bool changed;
+    struct hub_news *next;
+};
+
+struct hub {
+    struct hub_options options;
+    char *database;
+    struct store *store;
+    struct analyzer *analyzer;
+    struct collector_state *state;
+    struct trace *trace; /* the database, for source locations */
+    struct record_batch *batch;
+    struct hub_host *hosts;
+    struct hub_member *members;
+    struct hub_comm *comms;
+    struct hub_news *news;
+    struct item_record *answer; /* records of one process, until its tail is complete */
+    uint32_t answers, answer_capacity;
+    struct message_writer writer;
+    struct hub_counts counts;
+    uint64_t now_ns;   /* of this step */
+    uint64_t requests; /* id of the last */
+    uint64_t over_ns;  /* when the last host said that it ends; 0 not yet */
+    struct error failure; /* of the store, while a message was taken */
+    bool memory_short;
+};
+
+/* hub_hosts.c: what hosts say of themselves. */
+struct hub_host *hub_host_find(struct hub *hub, const char *key);
+/* NULL if the host has announced no such process. */
+struct hub_process *hub_process_find(struct hub_host *host, uint32_t process);
+void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
+                   uint64_t now_ns);
+void hub_hosts_free(struct hub *hub);
+
+/* hub_ask.c: who is asked, and the answers. */
+void hub_ask(struct hub *hub, uint64_t now_ns);
+void hub_take_answer(struct hub *hub, struct hub_host *host, const struct transport_message *message);
+/* Whether an ended host has nothing more that the hub wants. */
+bool hub_host_is_done(const struct hub_host *host);
+
+/* hub.c: gives a record to the analyzer, and stores it with the others of this step. */
+void hub_feed(struct hub *hub, int process, const struct record *record);
+
+/* hub_news.c */
+void hub_news_add(struct hub *hub, const struct finding *finding);
+/* After the findings are stored. Source locations are waited for a moment, unless it is the last
+ * chance. */
+void hub_news_send(struct hub *hub, uint64_t now_ns, bool last);
+void hub_news_free(struct hub *hub);
+
+#endif

@@ -1,0 +1,102 @@
+/* hub_news.c: sends the job's findings to the hosts, each with the line where it is. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hub/hub_internal.h"
+#include "lib/finding/finding_site.h"
+#include "lib/trace/trace.h"
+
+static const uint64_t location_patience_ns = 700000000;
+enum { NEWS_LOCATION_WIDTH = 60 };
+
+void hub_news_add(struct hub *hub, const struct finding *finding)
+{
+    struct hub_news *news = hub->news;
+    struct finding copy;
+    if (finding->severity == SEVERITY_NOTE)
+        return;
+    while (news && news->finding.id != finding->id)
+        news = news->next;
+    if (finding_copy(&copy, finding) < 0) {
+        hub->memory_short = true;
+        return;
+    }
+    if (!news) {
+        if (!(news = calloc(1, sizeof *news))) {
+            finding_free(&copy);
+            hub->memory_short = true;
+            return;
+        }
+        news->since_ns = hub->now_ns;
+        news->next = hub->news;
+        hub->news = news;
+    } else {
+        finding_free(&news->finding);
+    }
+    news->finding = copy;
+    news->changed = true;
+}
+
+static struct trace *open_trace(struct hub *hub)
+{
+    const char *path = hub->database;
+    bool ready = hub->trace ? trace_refresh(hub->trace, NULL) >= 0
+                            : trace_open(&hub->trace, &path, 1, NULL) == 0;
+    return ready ? hub->trace : NULL;
+}
+
+static struct item_news describe_news(const struct finding *finding, struct trace *trace)
+{
+    struct item_news item = {.id = finding->id,
+                             .severity = (uint8_t)finding->severity,
+                             .certainty = (uint8_t)finding->certainty,
+                             .state = (uint8_t)finding->state};
+    snprintf(item.code, sizeof item.code, "%s", finding->code);
+    snprintf(item.text, sizeof item.text, "%s", finding->what);
+    if (trace)
+        finding_location(trace, finding, NEWS_LOCATION_WIDTH, item.location, sizeof item.location);
+    return item;
+}
+
+static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace,
+                      uint64_t now_ns, bool last)
+{
+    const struct item_news item = describe_news(&news->finding, trace);
+    bool waits = !item.location[0] && !last && now_ns - news->since_ns < location_patience_ns;
+    if (waits)
+        return;
+    news->changed = false;
+    if (memcmp(&item, &news->sent, sizeof item) == 0)
+        return;
+    news->sent = item;
+    message_clear(&hub->writer);
+    message_add(&hub->writer, ITEM_NEWS, &item);
+    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
+                      NULL);
+    if (hub->options.on_news)
+        hub->options.on_news(hub->options.context, &item);
+}
+
+void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
+{
+    struct trace *trace = NULL;
+    for (struct hub_news *news = hub->news; news; news = news->next) {
+        if (!news->changed)
+            continue;
+        if (!trace)
+            trace = open_trace(hub);
+        send_news(hub, news, trace, now_ns, last);
+    }
+}
+
+void hub_news_free(struct hub *hub)
+{
+    while (hub->news) {
+        struct hub_news *next = hub->news->next;
+        finding_free(&hub->news->finding);
+        free(hub->news);
+        hub->news = next;
+    }
+    trace_close(hub->trace);
+}

@@ -1,0 +1,375 @@
+/* A job on several hosts and its hub, without processes and network: what the hosts send of a job
+ * gives the finding that one analysis of all its records gives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "collector/join.h"
+#include "hub/hub.h"
+#include "verdict.h"
+
+#define COMM   UINT64_C(0xaaaa000000000001)
+#define SECOND UINT64_C(0xbbbb000000000002)
+
+enum { HUB_RANKS = 8, HUB_HOSTS = 4, NEWS_MAX = 16, HUB_STREAM = 0x10 };
+
+struct test_host {
+    struct transport *transport;
+    struct join *join;
+    struct analyzer *analyzer;
+    int first, ranks;
+    bool dead;
+};
+
+struct test_hub {
+    struct transport_local *transports;
+    struct transport *transport;
+    struct hub *hub;
+    struct test_host host[HUB_HOSTS];
+    int hosts, ranks_of_host;
+    char database[64];
+    struct item_news news[NEWS_MAX]; /* by id */
+    struct item_news heard[NEWS_MAX]; /* by the first host */
+    int sent, last_news_ms;
+    bool over;
+    struct hub_counts counts;
+};
+
+static void note_hub_news(void *context, const struct item_news *news)
+{
+    struct test_hub *test = context;
+    assert_in_range(news->id, 1, NEWS_MAX - 1);
+    test->news[news->id] = *news;
+    test->sent++;
+}
+
+static void note_heard_news(void *context, const struct item_news *news)
+{
+    struct test_hub *test = context;
+    assert_in_range(news->id, 1, NEWS_MAX - 1);
+    test->heard[news->id] = *news;
+}
+
+static void add_ranks(struct test_host *host, int index)
+{
+    for (int i = 0; i < host->ranks; i++) {
+        struct process_info info = {.pid = 1000 + i,
+                                    .rank = host->first + i,
+                                    .local_rank = i,
+                                    .world_size = HUB_RANKS,
+                                    .realtime_ns = UINT64_C(1700000000000000000),
+                                    .boot_id = "boot1"};
+        snprintf(info.host, sizeof info.host, "n%d", index);
+        assert_int_equal(analyzer_add_process(host->analyzer, i, &info), 0);
+        assert_int_equal(join_add_process(host->join, i, &info), 0);
+    }
+}
+
+static void begin_hosts(struct test_hub *test, int hosts)
+{
+    struct error err;
+    *test = (struct test_hub){.hosts = hosts, .ranks_of_host = HUB_RANKS / hosts};
+    snprintf(test->database, sizeof test->database, "test_hub.%d.db", (int)getpid());
+    unlink(test->database);
+    test->transports = transport_local_new();
+    test->transport = transport_local_hub(test->transports);
+    const struct hub_options options = {.transport = test->transport,
+                                        .database = test->database,
+                                        .on_news = note_hub_news,
+                                        .context = test};
+    if (hub_open(&test->hub, &options, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < hosts; i++) {
+        struct test_host *host = &test->host[i];
+        char key[16];
+        snprintf(key, sizeof key, "n%d", i);
+        host->transport = transport_local_host(test->transports, key);
+        const struct join_options join = {.transport = host->transport,
+                                          .on_news = i ? NULL : note_heard_news,
+                                          .context = test};
+        host->join = join_new(&join);
+        host->analyzer = analyzer_new(NULL);
+        host->first = i * test->ranks_of_host;
+        host->ranks = test->ranks_of_host;
+        add_ranks(host, i);
+    }
+}
+
+static void feed_host(struct test_host *host, int process, const struct record *record)
+{
+    if (host->dead)
+        return;
+    assert_int_equal(analyzer_feed(host->analyzer, process, record), 0);
+    assert_int_equal(join_feed(host->join, process, record), 0);
+}
+
+/* The hosts send what is due, the hub judges and asks, they answer, it judges again. */
+static void exchange(struct test_hub *test, uint64_t now_ns)
+{
+    struct error err;
+    for (int turn = 0; turn < 4; turn++) {
+        for (int i = 0; i < test->hosts; i++)
+            if (!test->host[i].dead)
+                join_pass(test->host[i].join, test->host[i].analyzer, NULL, now_ns, now_ns);
+        int result = hub_step(test->hub, now_ns, 0, &err);
+        if (result < 0)
+            fail_msg("%s", err.text);
+        test->over = result;
+    }
+}
+
+static void finish_hosts(struct test_hub *test, uint64_t now_ns)
+{
+    struct error err;
+    for (int i = 0; i < test->hosts; i++)
+        if (!test->host[i].dead)
+            join_finish(test->host[i].join, test->host[i].analyzer, NULL, 0);
+    for (int turn = 0; turn < 20 && !test->over; turn++)
+        exchange(test, now_ns += 300000000);
+    assert_true(test->over);
+    hub_count(test->hub, &test->counts);
+    if (hub_close(test->hub, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < test->hosts; i++) {
+        join_free(test->host[i].join);
+        analyzer_free(test->host[i].analyzer);
+        transport_close(test->host[i].transport);
+    }
+    transport_close(test->transport);
+    transport_local_free(test->transports);
+    unlink(test->database);
+}
+
+/* `dies` is the host whose collector and network end with half of the ticks; -1 none. */
+static void run_hub(struct job *job, struct test_hub *test, int hosts, int dies)
+{
+    struct record record;
+    int rank;
+    uint64_t now_ns = 0;
+    begin_hosts(test, hosts);
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++) {
+        now_ns = record.time_ns;
+        if (rank >= 0) {
+            struct test_host *host = &test->host[rank / test->ranks_of_host];
+            feed_host(host, rank - host->first, &record);
+            continue;
+        }
+        for (int k = 0; k < hosts; k++)
+            feed_host(&test->host[k], 0, &record);
+        exchange(test, now_ns);
+        if (dies >= 0)
+            test->host[dies].dead = true;
+    }
+    finish_hosts(test, now_ns);
+}
+
+static int count_news(const struct test_hub *test)
+{
+    int count = 0;
+    for (int i = 1; i < NEWS_MAX; i++)
+        count += test->news[i].code[0] && test->news[i].state == FINDING_OPEN;
+    return count;
+}
+
+static const struct item_news *first_news(const struct test_hub *test)
+{
+    for (int i = 1; i < NEWS_MAX; i++)
+        if (test->news[i].code[0] && test->news[i].state == FINDING_OPEN)
+            return &test->news[i];
+    return NULL;
+}
+
+static void print_news(const struct test_hub *test)
+{
+    for (int i = 1; i < NEWS_MAX; i++)
+        if (test->news[i].code[0])
+            print_message("%s state %d certainty %d: %s\n", test->news[i].code,
+                          test->news[i].state, test->news[i].certainty, test->news[i].text);
+}
+
+/* One finding, and the one that an analysis of all records makes; on 2 hosts and on 4. */
+static void expect_same(struct job *job, const char *code)
+{
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, code);
+    for (int hosts = 2; hosts <= HUB_HOSTS; hosts *= 2) {
+        struct test_hub test;
+        run_hub(job, &test, hosts, -1);
+        if (count_news(&test) != (code ? 1 : 0)) {
+            print_news(&test);
+            fail_msg("%d findings on %d hosts", count_news(&test), hosts);
+        }
+        assert_int_equal(test.counts.refused, 0);
+        assert_int_equal(test.counts.hosts, hosts);
+        if (!code)
+            continue;
+        const struct item_news *news = first_news(&test);
+        assert_string_equal(news->code, code);
+        assert_string_equal(news->text, found->what);
+        assert_int_equal(news->certainty, found->certainty);
+        assert_memory_equal(&test.heard[news->id], news, sizeof *news); /* on every host */
+    }
+}
+
+static struct job *job_with_comm(void)
+{
+    struct job *job = job_new(HUB_RANKS);
+    job_init(job, COMM, 0, HUB_RANKS - 1);
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        stream_create(job, rank, HUB_STREAM, true);
+    return job;
+}
+
+/* `count` operations that all ranks issue and the GPU does. */
+static void operations(struct job *job, uint64_t comm, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int rank = 0; rank < HUB_RANKS; rank++)
+            ALL_REDUCE(job, rank, comm, 100 + (uint64_t)i % 7, .stream = HUB_STREAM);
+        for (int rank = 0; rank < HUB_RANKS; rank++)
+            gpu_done(job, rank, comm, HUB_STREAM);
+    }
+}
+
+static void ends_well(struct job *job)
+{
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        end(job, rank, END_EXIT, 0, false);
+}
+
+static void a_correct_job_has_no_finding(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    for (int i = 0; i < 4; i++) {
+        operations(job, COMM, 100);
+        ticks(job, 500);
+    }
+    ends_well(job);
+    ticks(job, 1000);
+    expect_same(job, NULL);
+    job_free(job);
+}
+
+static void one_rank_is_missing(void **state)
+{
+    (void)state;
+    for (int before = 0; before <= 9000; before = before ? before * 30 : 10) {
+        struct job *job = job_with_comm();
+        operations(job, COMM, before);
+        for (int rank = 0; rank < HUB_RANKS; rank++)
+            if (rank != 5)
+                ALL_REDUCE(job, rank, COMM, 4096, .stream = HUB_STREAM);
+        for (int rank = 0; rank < HUB_RANKS; rank++)
+            wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+        ticks(job, 12000);
+        expect_same(job, "DC201");
+        job_free(job);
+    }
+}
+
+static void ranks_of_two_hosts_wait_in_a_cycle(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    job_init(job, SECOND, 0, HUB_RANKS - 1);
+    operations(job, COMM, 20);
+    operations(job, SECOND, 20);
+    for (int rank = 0; rank < HUB_RANKS; rank++) {
+        bool other = rank >= HUB_RANKS / 2;
+        ALL_REDUCE(job, rank, other ? SECOND : COMM, 7, .stream = HUB_STREAM);
+        ALL_REDUCE(job, rank, other ? COMM : SECOND, 7, .stream = HUB_STREAM);
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+    }
+    ticks(job, 1500);
+    expect_same(job, "DC202");
+    job_free(job);
+}
+
+static void counts_differ_in_a_hang(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    operations(job, COMM, 30);
+    for (int rank = 0; rank < HUB_RANKS; rank++) {
+        ALL_REDUCE(job, rank, COMM, rank == 6 ? 64 : 128, .stream = HUB_STREAM);
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+    }
+    ticks(job, 1500);
+    expect_same(job, "DC102");
+    job_free(job);
+}
+
+/* Nobody waits: the hashes show it. */
+static void counts_differ_and_the_job_goes_on(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    operations(job, COMM, 30);
+    for (int rank = 0; rank < HUB_RANKS; rank++) {
+        ALL_REDUCE(job, rank, COMM, rank == 6 ? 64 : 128, .stream = HUB_STREAM);
+        gpu_done(job, rank, COMM, HUB_STREAM);
+    }
+    operations(job, COMM, 400);
+    ends_well(job);
+    ticks(job, 1500);
+    expect_same(job, "DC102");
+    job_free(job);
+}
+
+static void a_rank_is_killed(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    operations(job, COMM, 5);
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        if (rank != 2) {
+            ALL_REDUCE(job, rank, COMM, 128, .stream = HUB_STREAM);
+            wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+        }
+    ticks(job, 250);
+    end(job, 2, END_SIGNAL, 11, false);
+    ticks(job, 2500);
+    expect_same(job, "DC205");
+    job_free(job);
+}
+
+/* Ranks wait in ncclCommInitRank for one that does not come. */
+static void a_rank_does_not_come_to_the_set_up(void **state)
+{
+    (void)state;
+    struct job *job = job_new(HUB_RANKS);
+    job_init(job, SECOND, 0, HUB_RANKS - 1);
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        if (rank != 7)
+            init_enter(job, rank, COMM, HUB_RANKS, rank, 0);
+        else
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    ticks(job, 12000);
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 1);
+    expect_same(job, verdict.found[0].code);
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_correct_job_has_no_finding),
+        cmocka_unit_test(one_rank_is_missing),
+        cmocka_unit_test(ranks_of_two_hosts_wait_in_a_cycle),
+        cmocka_unit_test(counts_differ_in_a_hang),
+        cmocka_unit_test(counts_differ_and_the_job_goes_on),
+        cmocka_unit_test(a_rank_is_killed),
+        cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
