@@ -55,8 +55,8 @@ uint64_t join_refused(const struct join *join)
 
 void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel)
 {
-    if (!message_is_empty(writer) && transport_publish(join->options.transport, channel,
-                                                       writer->data, writer->bytes, NULL) < 0)
+    if (!message_is_empty(writer) &&
+        transport_publish(join->options.transport, channel, writer->data, writer->bytes, NULL) < 0)
         join->refused++;
     message_clear(writer);
 }
@@ -193,8 +193,7 @@ static bool may_block(const struct record *record)
 
 static bool process_waits(const struct join_process *process)
 {
-    for (const struct join_member *member = process->members; member;
-         member = member->process_next)
+    for (const struct join_member *member = process->members; member; member = member->process_next)
         if (member->numbers.issued > member->numbers.done)
             return true;
     for (const struct join_thread *thread = process->threads; thread; thread = thread->hh.next)
@@ -309,8 +308,8 @@ static void answer_request(struct join *join, const struct transport_message *me
             join_tail_write(join, &item.want);
     join->refused += result < 0;
     if (!message_is_empty(&join->writer) &&
-        transport_reply(join->options.transport, message->id, join->writer.data,
-                        join->writer.bytes, NULL) < 0)
+        transport_reply(join->options.transport, message->id, join->writer.data, join->writer.bytes,
+                        NULL) < 0)
         join->refused++;
     message_clear(&join->writer);
 }

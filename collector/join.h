@@ -35,8 +35,8 @@ int join_add_process(struct join *join, int process, const struct process_info *
 int join_feed(struct join *join, int process, const struct record *record);
 
 /* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
- * on the host until then was fed; 0: not known this time. trace: where names of addresses are looked
- * up, or NULL. */
+ * on the host until then was fed; 0: not known this time. trace: where names of addresses are
+ * looked up, or NULL. */
 void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
                uint64_t known_ns);
 /* The host's last process has ended: sends that, and answers until the hub has what it wants or

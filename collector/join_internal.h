@@ -39,7 +39,7 @@ struct join_member_key {
 struct join_member {
     struct join_member_key key;
     int process;
-    struct record made, name; /* notice_member, notice_comm_name; api 0: none */
+    struct record made, name;      /* notice_member, notice_comm_name; api 0: none */
     struct member_numbers numbers; /* as the analyzer had them last */
     uint64_t hashed, hash, level_hash[DIGEST_LEVELS]; /* of the first `hashed` operations */
     struct item_digest sent;                          /* last */
@@ -59,7 +59,7 @@ struct join_process {
     struct join_member *members;
     struct record *stream; /* notices and calls that made or ended streams */
     uint32_t streams, stream_capacity;
-    uint64_t moved_ns;     /* when one of its members got on last */
+    uint64_t moved_ns; /* when one of its members got on last */
     bool announced, ended, ended_sent;
     struct item_state sent; /* last */
 };
@@ -93,6 +93,9 @@ struct record *join_tail_record(const struct join_process *process, uint64_t pos
 /* Writes what a request wants of a process into join->writer, as far as there is room. */
 void join_tail_write(struct join *join, const struct item_want *want);
 void join_tail_free(struct join_process *process);
+
+/* join_symbols.c: the hub has this address in a stack. */
+void join_note_address(struct join *join, int number, uint64_t address);
 /* Sends names of addresses that the hub has stacks of, as far as they are known. */
 void join_send_symbols(struct join *join, struct trace *trace);
 

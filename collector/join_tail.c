@@ -5,7 +5,6 @@
 
 #include "collector/join_internal.h"
 #include "lib/trace/names.h"
-#include "lib/trace/trace.h"
 
 enum {
     ANSWER_ROOM = 1 << 16, /* left in a message for what must follow a record */
@@ -19,8 +18,8 @@ struct record *join_tail_record(const struct join_process *process, uint64_t pos
     return &process->tail[position % process->capacity];
 }
 
-/* Calls and notices by which other ranks' waits are judged. Memory, copies and kernels are not among
- * them: hazards are the host's matter. */
+/* Calls and notices by which other ranks' waits are judged. Memory, copies and kernels are not
+ * among them: hazards are the host's matter. */
 static bool matters(const struct record *record)
 {
     switch (api_class_of(record->api)) {
@@ -64,7 +63,7 @@ static int tail_append(struct join_process *process, const struct record *record
     return 0;
 }
 
-static uint64_t text_of(const struct record *record)
+static uint64_t text_id_of(const struct record *record)
 {
     switch (record->api) {
     case API_notice_string:
@@ -104,7 +103,7 @@ static int keep_text(struct join_process *process, uint64_t id, const struct rec
     return 0;
 }
 
-static int note_thread(struct join_process *process, const struct record *record)
+static int note_thread_call(struct join_process *process, const struct record *record)
 {
     struct join_thread *thread;
     TABLE_FIND(process->threads, &record->thread, thread);
@@ -160,14 +159,14 @@ static int note_stream(struct join_process *process, const struct record *record
 
 int join_tail_feed(struct join_process *process, const struct record *record)
 {
-    uint64_t text = text_of(record);
+    uint64_t text = text_id_of(record);
     if (text)
         return keep_text(process, text, record);
     if (record->api == API_notice_progress)
         return note_slot(process, record);
     if (!matters(record))
         return 0;
-    if (record->phase != RECORD_POINT && note_thread(process, record))
+    if (record->phase != RECORD_POINT && note_thread_call(process, record))
         return -1;
     if ((api_class_of(record->api) == CLASS_STREAM || record->api == API_notice_stream) &&
         note_stream(process, record))
@@ -181,25 +180,10 @@ static void write_record(struct join *join, int number, const struct record *rec
     message_add(&join->writer, ITEM_RECORD, &item);
 }
 
-static void note_address(struct join *join, int number, uint64_t address)
-{
-    struct join_symbol key = {.key = {address, number}}, *symbol;
-    if (!address)
-        return;
-    TABLE_FIND(join->symbols, &key.key, symbol);
-    if (symbol || !(symbol = calloc(1, sizeof *symbol)))
-        return;
-    symbol->key = key.key;
-    TABLE_ADD(join->symbols, key, symbol);
-    if (!TABLE_ADDED(symbol))
-        free(symbol);
-    join->symbols_wait = true;
-}
-
 static void note_frames(struct join *join, int number, const struct record *piece)
 {
     for (uint32_t i = 0; i < 8 && piece->frames.offset + i < piece->frames.count; i++)
-        note_address(join, number, piece->frames.address[i]);
+        join_note_address(join, number, piece->frames.address[i]);
 }
 
 /* A string or stack, and what it refers to, unless the hub has it. Stacks refer to strings and to
@@ -232,7 +216,7 @@ static void write_text(struct join *join, int number, uint64_t id)
 static void write_with_texts(struct join *join, int number, const struct record *record)
 {
     if (record->flags & RECORD_FLAG_ADDRESS)
-        note_address(join, number, record->stack);
+        join_note_address(join, number, record->stack);
     else
         write_text(join, number, record->stack);
     if (record->phase == RECORD_LEAVE)
@@ -281,8 +265,7 @@ static uint64_t issued_before(const struct join_process *process, const struct j
     for (uint64_t at = start; at < process->end; at++) {
         const struct record *record = join_tail_record(process, at);
         if (record->phase == RECORD_ENTER && record->op.comm == member->key.comm &&
-            record->op.rank == member->key.rank &&
-            api_class_of(record->api) == CLASS_COLLECTIVE)
+            record->op.rank == member->key.rank && api_class_of(record->api) == CLASS_COLLECTIVE)
             return record->op.number;
     }
     return member->numbers.issued;
@@ -293,9 +276,8 @@ static void write_member(struct join *join, int number, const struct join_member
                          uint64_t start)
 {
     const struct join_process *process = join->process[number];
-    struct record reached = {.time_ns = join->known_ns,
-                             .api = API_notice_reached,
-                             .device = RECORD_NO_DEVICE};
+    struct record reached = {
+        .time_ns = join->known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
     if (member->made.api)
         write_record(join, number, &member->made);
     if (member->name.api)
@@ -378,34 +360,4 @@ void join_tail_free(struct join_process *process)
     }
     free(process->stream);
     free(process->tail);
-}
-
-void join_send_symbols(struct join *join, struct trace *trace)
-{
-    if (!join->symbols_wait || !trace)
-        return;
-    join->symbols_wait = false;
-    for (struct join_symbol *symbol = join->symbols; symbol; symbol = symbol->hh.next) {
-        struct frame frame;
-        struct item_symbol item = {.process = (uint32_t)symbol->key.process,
-                                   .address = symbol->key.address};
-        if (symbol->sent)
-            continue;
-        if (trace_frames(trace, (int)symbol->key.process, symbol->key.address, true, &frame, 1) !=
-                1 ||
-            !frame.module[0]) {
-            join->symbols_wait = true;
-            continue;
-        }
-        symbol->sent = true;
-        item.line = frame.line;
-        memcpy(item.module, frame.module, sizeof item.module);
-        memcpy(item.function, frame.function, sizeof item.function);
-        memcpy(item.file, frame.file, sizeof item.file);
-        if (!message_add(&join->facts, ITEM_SYMBOL, &item)) {
-            join_flush(join, &join->facts, CHANNEL_FACTS);
-            message_add(&join->facts, ITEM_SYMBOL, &item);
-        }
-    }
-    join_flush(join, &join->facts, CHANNEL_FACTS);
 }

@@ -1,10 +1,10 @@
 /* hub.h: the job analyzer: one analysis of a job on many hosts.
  *
- * The hosts' collectors send how far their members are (collector/join.h). While the job gets on and
- * the members' hashes agree, that is all. Where somebody waits, members differ or a process ends,
- * the hosts concerned are asked for the last records of their processes; these go into the ordinary
- * analyzer and, in the trace schema, into a database of the job, so that report, tui, export, diff
- * and sql work on it. Findings go to the hosts as news. */
+ * The hosts' collectors send how far their members are (collector/join.h). While the job gets on
+ * and the members' hashes agree, that is all. Where somebody waits, members differ or a process
+ * ends, the hosts concerned are asked for the last records of their processes; these go into the
+ * ordinary analyzer and, in the trace schema, into a database of the job, so that report, tui,
+ * export, diff and sql work on it. Findings go to the hosts as news. */
 #ifndef DDPCHECK_HUB_H
 #define DDPCHECK_HUB_H
 

@@ -4,8 +4,8 @@
 
 #include "hub/hub_internal.h"
 
-static const uint64_t stalled_ns = 500000000;    /* a wait that is worth a question */
-static const uint64_t ask_every_ns = 500000000;  /* while it lasts */
+static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
+static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t answer_within_ns = 2000000000;
 
 /* The hosts of a communicator, since its members' waits are for each other. */
@@ -48,8 +48,7 @@ static void want_for_waits(struct hub *hub)
                     all = want_all_hosts(hub);
             }
     for (struct hub_member *member = hub->members; member && !all; member = member->hh.next) {
-        const struct hub_process *process =
-            hub_process_find(member->host, member->digest.process);
+        const struct hub_process *process = hub_process_find(member->host, member->digest.process);
         if (process && is_stalled(process))
             want_comm(member->comm);
     }
@@ -162,7 +161,8 @@ static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
         }
 }
 
-void hub_take_answer(struct hub *hub, struct hub_host *host, const struct transport_message *message)
+void hub_take_answer(struct hub *hub, struct hub_host *host,
+                     const struct transport_message *message)
 {
     struct message_reader reader;
     struct message_item item;

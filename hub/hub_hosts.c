@@ -135,7 +135,8 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     member->host = host;
     member->digest = *digest;
     for (int level = 0; level < DIGEST_LEVELS; level++)
-        compare_hash(member->comm, level, digest->issued / digest_level[level] * digest_level[level],
+        compare_hash(member->comm, level,
+                     digest->issued / digest_level[level] * digest_level[level],
                      digest->level_hash[level]);
     compare_hash(member->comm, DIGEST_LEVELS, digest->issued, digest->hash);
 }
@@ -152,8 +153,8 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
     case ITEM_SYMBOL:
         if ((process = hub_process_find(host, item->symbol.process)))
             store_symbol(hub->store, process->number, item->symbol.address, item->symbol.module,
-                         item->symbol.function,
-                         item->symbol.file[0] ? item->symbol.file : NULL, item->symbol.line, NULL);
+                         item->symbol.function, item->symbol.file[0] ? item->symbol.file : NULL,
+                         item->symbol.line, NULL);
         break;
     case ITEM_BEAT:
         host->is_last |= (item->beat.flags & BEAT_LAST) != 0;

@@ -32,9 +32,9 @@ struct hub_host {
     uint64_t request;  /* id of the request that is not answered; 0 none */
     bool is_last;      /* it has said that it ends */
     bool silent;
-    bool wanted;       /* somebody waits for one of its ranks, or one of its ranks waits */
-    bool wants_more;   /* its last answer was not complete */
-    bool wants_all;    /* its members differ from others */
+    bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
+    bool wants_more; /* its last answer was not complete */
+    bool wants_all;  /* its members differ from others */
     UT_hash_handle hh;
 };
 
@@ -50,8 +50,8 @@ struct hub_member {
     UT_hash_handle hh;
 };
 
-/* The hash of some member at the highest number of a level that was heard of; the last level is that
- * of all operations issued. */
+/* The hash of some member at the highest number of a level that was heard of; the last level is
+ * that of all operations issued. */
 struct hub_mark {
     uint64_t number, hash;
 };
@@ -89,9 +89,9 @@ struct hub {
     uint32_t answers, answer_capacity;
     struct message_writer writer;
     struct hub_counts counts;
-    uint64_t now_ns;   /* of this step */
-    uint64_t requests; /* id of the last */
-    uint64_t over_ns;  /* when the last host said that it ends; 0 not yet */
+    uint64_t now_ns;      /* of this step */
+    uint64_t requests;    /* id of the last */
+    uint64_t over_ns;     /* when the last host said that it ends; 0 not yet */
     struct error failure; /* of the store, while a message was taken */
     bool memory_short;
 };
@@ -106,7 +106,8 @@ void hub_hosts_free(struct hub *hub);
 
 /* hub_ask.c: who is asked, and the answers. */
 void hub_ask(struct hub *hub, uint64_t now_ns);
-void hub_take_answer(struct hub *hub, struct hub_host *host, const struct transport_message *message);
+void hub_take_answer(struct hub *hub, struct hub_host *host,
+                     const struct transport_message *message);
 /* Whether an ended host has nothing more that the hub wants. */
 bool hub_host_is_done(const struct hub_host *host);
 

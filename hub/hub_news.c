@@ -59,8 +59,8 @@ static struct item_news describe_news(const struct finding *finding, struct trac
     return item;
 }
 
-static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace,
-                      uint64_t now_ns, bool last)
+static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
+                      bool last)
 {
     const struct item_news item = describe_news(&news->finding, trace);
     bool waits = !item.location[0] && !last && now_ns - news->since_ns < location_patience_ns;

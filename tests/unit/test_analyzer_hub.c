@@ -35,7 +35,7 @@ struct test_hub {
     struct test_host host[HUB_HOSTS];
     int hosts, ranks_of_host;
     char database[64];
-    struct item_news news[NEWS_MAX]; /* by id */
+    struct item_news news[NEWS_MAX];  /* by id */
     struct item_news heard[NEWS_MAX]; /* by the first host */
     int sent, last_news_ms;
     bool over;
@@ -91,9 +91,8 @@ static void begin_hosts(struct test_hub *test, int hosts)
         char key[16];
         snprintf(key, sizeof key, "n%d", i);
         host->transport = transport_local_host(test->transports, key);
-        const struct join_options join = {.transport = host->transport,
-                                          .on_news = i ? NULL : note_heard_news,
-                                          .context = test};
+        const struct join_options join = {
+            .transport = host->transport, .on_news = i ? NULL : note_heard_news, .context = test};
         host->join = join_new(&join);
         host->analyzer = analyzer_new(NULL);
         host->first = i * test->ranks_of_host;
@@ -190,8 +189,8 @@ static void print_news(const struct test_hub *test)
 {
     for (int i = 1; i < NEWS_MAX; i++)
         if (test->news[i].code[0])
-            print_message("%s state %d certainty %d: %s\n", test->news[i].code,
-                          test->news[i].state, test->news[i].certainty, test->news[i].text);
+            print_message("%s state %d certainty %d: %s\n", test->news[i].code, test->news[i].state,
+                          test->news[i].certainty, test->news[i].text);
 }
 
 /* One finding, and the one that an analysis of all records makes; on 2 hosts and on 4. */
