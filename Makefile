@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite fuzz torture scenarios demo bench docs check sanitize clean help
+.PHONY: all setup build test suite fuzz torture soak scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make scenarios  the trainer's 30 scenarios: the fault without ddpcheck and with it, and the correct twin"
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
 	@echo "make torture    20 minutes of kills, limits and damaged files; writes docs/reliability.md (SECONDS=1200)"
+	@echo "make soak       an hour of a job's records, 10,000 a second, as fast as they are taken, with --keep 1G (RECORDS=36000000)"
 	@echo "make sanitize   build and test with ASan and UBSan together, and with TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
 	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
@@ -45,6 +46,10 @@ fuzz: build
 SECONDS ?= 1200
 torture: build
 	@python3 tests/torture/torture.py $(BUILD) $(BUILD)/lib/ddpcheck/emu --seconds $(SECONDS) --page docs/reliability.md
+
+soak: RECORDS = 36000000
+soak: build
+	@python3 tests/collector/test_soak.py $(BUILD) --records $(RECORDS) --keep 1G
 
 suite: build
 	@python3 tests/suite/run.py --build $(BUILD)

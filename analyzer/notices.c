@@ -18,25 +18,30 @@ static void feed_lost(struct analyzer *analyzer, struct process *process,
                       const struct record *record)
 {
     uint64_t bulk = record->lost.bulk + process->dropped_bulk;
-    if (record->lost.control <= process->lost_control && bulk <= process->lost_bulk &&
+    uint64_t control = record->lost.control + process->dropped_control;
+    if (control <= process->lost_control && bulk <= process->lost_bulk &&
         record->lost.hashes <= process->lost_hashes)
         return;
     if (!process->lost_since_ns)
         process->lost_since_ns = record_realtime(process, record);
     process->lost_hashes = record->lost.hashes;
-    process->lost_control = record->lost.control;
+    process->lost_control = control;
     process->lost_bulk = bulk;
     engine_handle(analyzer, EVENT_LOST, process, NULL, record);
 }
 
-/* To the checks they are as if they had been lost. */
+/* To the checks they are as if they had been lost. With calls, marks of the order of work and of
+ * iterations are gone as well. */
 static void feed_dropped(struct analyzer *analyzer, struct process *process,
                          const struct record *record)
 {
-    if (record->dropped.bulk <= process->dropped_bulk)
+    uint64_t bulk = record->dropped.bulk + record->dropped.calls;
+    if (bulk <= process->dropped_bulk)
         return;
-    process->lost_bulk += record->dropped.bulk - process->dropped_bulk;
-    process->dropped_bulk = record->dropped.bulk;
+    process->lost_bulk += bulk - process->dropped_bulk;
+    process->dropped_bulk = bulk;
+    process->lost_control += record->dropped.calls - process->dropped_control;
+    process->dropped_control = record->dropped.calls;
     engine_handle(analyzer, EVENT_LOST, process, NULL, record);
 }
 

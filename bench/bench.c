@@ -179,6 +179,12 @@ int bench_job_next(struct bench_job *job, struct record *record)
     return rank;
 }
 
+bool bench_job_step_ends(const struct bench_job *job)
+{
+    return job->emitted >= JOB_RANKS &&
+           (job->emitted - JOB_RANKS) % ((uint64_t)JOB_RANKS * JOB_STEP_RECORDS) == 0;
+}
+
 struct store *bench_store_begin(const char *path)
 {
     struct error err = {{0}};

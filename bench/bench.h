@@ -2,6 +2,7 @@
 #ifndef DDPCHECK_BENCH_H
 #define DDPCHECK_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"
@@ -41,6 +42,14 @@ struct bench_job {
 struct process_info bench_process(int rank);
 /* The job's next record, and the rank that it belongs to. */
 int bench_job_next(struct bench_job *job, struct record *record);
+/* The ring file of a rank's process in directory `rings`, with room for `capacity` records of each
+ * kind; `runs`: it counts as running while this program does. Ends the program if it can't be made.
+ */
+struct ring_file *bench_ring_file(const char *rings, int rank, uint32_t capacity, bool runs);
+/* Its ring of a kind (enum ring_kind), and the records of that. */
+struct ring *bench_ring(struct ring_file *file, int kind, struct record **records);
+/* All ranks are at the end of a step. */
+bool bench_job_step_ends(const struct bench_job *job);
 /* A new trace with the processes of the job, in a transaction that has begun. Ends the program if
  * it can't be made. The caller commits and closes it. */
 struct store *bench_store_begin(const char *path);

@@ -1,14 +1,12 @@
 /* collect.c: measures how fast the collector drains rings: it reads, stores and analyses what the
  * processes of a made-up job left in full rings, beside a prepared INSERT of the same records into
  * the same table with nothing around it. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
 #include "collector/collector.h"
@@ -35,33 +33,6 @@ static struct time_spent time_since(struct time_spent begin)
     return (struct time_spent){end.wall_s - begin.wall_s, end.cpu_s - begin.cpu_s};
 }
 
-static struct ring_file *make_ring_file(const char *rings, int rank)
-{
-    struct process_info info = bench_process(rank);
-    char path[PATH_MAX + 64];
-    uint64_t segment = ring_segment_bytes(CAPACITY, CAPACITY, 0);
-    snprintf(path, sizeof path, "%s/%d-%" PRIu64 RING_SUFFIX, rings, info.pid, info.start_ticks);
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
-    if (fd < 0 || ftruncate(fd, (off_t)(sizeof(struct ring_file) + segment)) < 0)
-        bench_die("can't make %s", path);
-    struct ring_file *file = mmap(NULL, sizeof *file + segment, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED | MAP_POPULATE, fd, 0);
-    if (file == MAP_FAILED)
-        bench_die("can't map %s", path);
-    close(fd);
-    memcpy(file->magic, RING_MAGIC, sizeof file->magic);
-    file->version = RING_VERSION;
-    file->record_version = RECORD_VERSION;
-    file->record_bytes = RECORD_BYTES;
-    file->file_header_bytes = sizeof *file;
-    file->control_records = file->bulk_records = CAPACITY;
-    file->segment_bytes = segment;
-    file->process = info;
-    atomic_store(&file->segments, 1);
-    atomic_store(&file->ready, 1);
-    return file;
-}
-
 /* The job's processes have ended, and left their records in the rings. The collector makes its own
  * notices of progress. */
 static void fill_rings(const char *rings)
@@ -70,7 +41,7 @@ static void fill_rings(const char *rings)
     struct bench_job job = {0};
     struct record record;
     for (int rank = 0; rank < JOB_RANKS; rank++)
-        file[rank] = make_ring_file(rings, rank);
+        file[rank] = bench_ring_file(rings, rank, CAPACITY, false);
     for (int written = 0; written < RECORDS;) {
         int rank = bench_job_next(&job, &record);
         if (!record.serial)

@@ -4,7 +4,8 @@
 #include "collector/collector.h"
 
 static const uint64_t look_each_ns = 1000000000;
-enum { LOOK_EACH_RECORDS = BATCH_RECORDS };
+/* Of those at one time; a piece is about twice what a pass stores. */
+enum { LOOK_EACH_RECORDS = BATCH_RECORDS, PIECES = 2 };
 
 void collector_keep(struct collector *collector, uint64_t now_ns)
 {
@@ -17,7 +18,9 @@ void collector_keep(struct collector *collector, uint64_t now_ns)
         return;
     keeping->looked_ns = now_ns;
     keeping->stored = 0;
-    int dropped = store_keep(collector->store, &collector->options.keep, now_ns, &why);
+    int dropped = 1;
+    for (int piece = 0; dropped > 0 && piece < PIECES; piece++)
+        dropped = store_keep(collector->store, &collector->options.keep, now_ns, &why);
     keeping->dropping = dropped > 0;
     if (dropped < 0 && !store_may_retry(collector->store)) {
         fprintf(stderr, "ddpcheck: %s; nothing more is dropped (--keep)\n", why.text);

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/moment.h"
+
 static const long look_ns = 250000000; /* between two looks for changes */
 static const uint64_t anew_ns =
     1000000000; /* a view is made anew after so long anyway: times go on */
@@ -36,6 +38,19 @@ void picture_free(struct picture *picture)
     *picture = (struct picture){0};
 }
 
+/* Above what the view shows: from when on it shows all. */
+static void add_dropped_line(struct source *source, struct rows *rows)
+{
+    struct trace_dropped dropped = trace_dropped(source->trace);
+    char until[32];
+    if (dropped.records)
+        rows_line(rows, TONE_WARNING,
+                  "Not complete before %s: %llu records were dropped (--keep). What was found "
+                  "while they were recorded is shown.",
+                  moment_clock(dropped.until_ns, source->now_ns, until, sizeof until),
+                  (unsigned long long)dropped.records);
+}
+
 int picture_make(struct source *source, const struct query *query, struct picture *picture,
                  struct error *err)
 {
@@ -51,6 +66,8 @@ int picture_make(struct source *source, const struct query *query, struct pictur
         snprintf(picture->path, sizeof picture->path, "%s", trace_database_path(source->trace, 0));
     else
         snprintf(picture->path, sizeof picture->path, "%d databases", databases);
+    if (query->view < VIEWS_NUMBERED)
+        add_dropped_line(source, &picture->rows);
     if (model_diagnosis(source, query, &picture->diagnosis, err) == 0 &&
         views[query->view].load(source, &picture->query, &picture->rows, err) == 0)
         return 0;

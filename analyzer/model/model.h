@@ -287,8 +287,9 @@ struct process {
     bool passed_short; /* memory was short for one */
     uint64_t lost_control, lost_bulk;
     uint64_t lost_since_ns; /* when the first loss was seen; 0 none */
-    uint64_t dropped_bulk;  /* of lost_bulk: stored once, and analysed then (notice_dropped) */
-    bool hashes;            /* payloads.h: its payloads are hashed */
+    /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */
+    uint64_t dropped_bulk, dropped_control;
+    bool hashes; /* payloads.h: its payloads are hashed */
     uint64_t lost_hashes;
     struct hazards *hazards; /* hazards.h; NULL until something touches memory */
 };

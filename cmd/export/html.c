@@ -213,6 +213,20 @@ static void put_html_head(const struct html *html)
     fputs("</header>\n<main>\n", out);
 }
 
+static void put_dropped(const struct html *html)
+{
+    const struct report *report = html->export->report;
+    const struct trace_dropped *dropped = &report->dropped;
+    char until[32];
+    if (dropped->records)
+        fprintf(html->out,
+                "<li><strong>not checked again before %s</strong>: %" PRIu64
+                " records were dropped (--keep), %" PRIu64
+                " of them of finished calls; what was found while they were recorded is reported",
+                moment_clock(dropped->until_ns, report->end_ns, until, sizeof until),
+                dropped->records, dropped->calls);
+}
+
 static void put_not_checked(const struct html *html)
 {
     char why[512];
@@ -248,6 +262,7 @@ static void put_caveats(const struct html *html)
         fprintf(html->out,
                 "<li><strong>%" PRIu64 " records were lost</strong>: findings may be missing",
                 report->lost_total);
+    put_dropped(html);
     if (*report->damage.text) {
         fputs("<li><strong>damaged</strong>: ", html->out);
         html_text(html, report->damage.text);

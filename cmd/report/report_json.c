@@ -182,10 +182,11 @@ static void print_not_checked_json(struct json_writer *writer)
 static void print_dropped_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
-    if (report->dropped)
-        print_report_json(writer, json_pack("{s:s, s:o, s:o}", "schema", "ddpcheck.dropped/1",
-                                            "records", json_of_count(report->dropped), "until",
-                                            time_json(report->dropped_until_ns)));
+    if (report->dropped.records)
+        print_report_json(writer, json_pack("{s:s, s:o, s:o, s:o}", "schema", "ddpcheck.dropped/1",
+                                            "records", json_of_count(report->dropped.records),
+                                            "calls", json_of_count(report->dropped.calls), "until",
+                                            time_json(report->dropped.until_ns)));
 }
 
 static void print_head_json(struct json_writer *writer)

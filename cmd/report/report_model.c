@@ -139,7 +139,7 @@ static void visit_all_findings(struct report *report,
                                void (*visit)(void *context, const struct finding *finding),
                                void *context)
 {
-    if (!report->dropped)
+    if (!report->dropped.records)
         analyzer_visit_findings(report->analyzer, visit, context);
     for (int i = 0; i < report->united.count; i++)
         visit(context, &report->united.finding[i]);

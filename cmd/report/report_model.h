@@ -34,8 +34,7 @@ struct report {
     uint64_t begin_ns, end_ns; /* realtime of the first and last record; 0 without records */
     uint64_t *lost;            /* per process: records that its full rings dropped */
     uint64_t lost_total;
-    uint64_t dropped;              /* records that --keep dropped */
-    uint64_t dropped_until_ns;     /* realtime of the newest of them */
+    struct trace_dropped dropped;  /* what --keep dropped */
     struct united_findings united; /* if there are any: the findings */
     int unseen;                    /* members whose process is in none of the traces */
     bool complete;                 /* every collector ended in order */

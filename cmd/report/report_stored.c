@@ -190,11 +190,15 @@ static bool rests_on_dropped(const struct check *check)
            check->family == FAMILY_TRAINING || check->family == FAMILY_SPEED;
 }
 
-/* Of several hosts each collector saw its own: what it thought of others is not taken from it. */
+/* Of several hosts each collector saw its own: what it thought of others is not taken from it.
+ * Where finished calls are gone, the collector of one host has seen more of them than there is to
+ * check again. */
 static bool is_taken(const struct report *report, const struct check *check)
 {
-    return rests_on_dropped(check) &&
-           (check->scope == SCOPE_PROCESS || trace_database_count(report->trace) == 1);
+    bool is_alone = trace_database_count(report->trace) == 1;
+    if (report->dropped.calls && is_alone)
+        return check->family != FAMILY_TRACE;
+    return rests_on_dropped(check) && (check->scope == SCOPE_PROCESS || is_alone);
 }
 
 /* Found live by a check of other records, which are all there: shown only if it is not found again.
@@ -234,12 +238,15 @@ struct found_again {
     bool failed;
 };
 
-/* A missing record can look like a fault: whether it is one, the collector saw. */
+/* A missing record can look like a fault: whether it is one, the collector saw, if it came to the
+ * end. */
 static void add_found_again(void *context, const struct finding *finding)
 {
     struct found_again *found = context;
     const struct check *check = check_find(finding->code);
-    if (check && is_taken(found->report, check))
+    if (check && is_taken(found->report, check) &&
+        (rests_on_dropped(check) || trace_complete(found->report->trace) ||
+         find_united(found->report, finding->fingerprint)))
         return;
     struct finding *added = add_united(found->report);
     if (!added || finding_copy(added, finding) < 0)
@@ -261,8 +268,8 @@ static int worst_united_first(const void *left, const void *right)
 int stored_findings_unite(struct report *report, struct error *err)
 {
     struct found_again found = {.report = report};
-    report->dropped = trace_dropped(report->trace, &report->dropped_until_ns);
-    if (!report->dropped)
+    report->dropped = trace_dropped(report->trace);
+    if (!report->dropped.records)
         return 0;
     for (int i = 0; i < trace_database_count(report->trace); i++)
         if (read_stored(report, i, is_taken, err) < 0)

@@ -205,18 +205,27 @@ static void print_lost(const struct report *report, struct page *page)
     rankset_free(&ranks);
 }
 
+static const char *dropped_kinds(const struct trace_dropped *dropped)
+{
+    if (!dropped->calls)
+        return "copies, kernels and ranges";
+    return dropped->calls == dropped->records ? "finished calls"
+                                              : "copies, kernels, ranges and finished calls";
+}
+
 static void print_dropped(const struct report *report, struct page *page)
 {
     char until[32];
+    uint64_t records = report->dropped.records;
     page->indent = 4;
     page_column(page, 2);
     page_format(page, STYLE_WARNING, "Not checked again before %s:",
-                moment_clock(report->dropped_until_ns, report->end_ns, until, sizeof until));
+                moment_clock(report->dropped.until_ns, report->end_ns, until, sizeof until));
     page_format(page, STYLE_PLAIN,
-                " %" PRIu64 " %s of copies, kernels and ranges %s dropped (--keep). What was found "
+                " %" PRIu64 " %s of %s %s dropped (--keep). What was found "
                 "while they were recorded is reported.",
-                report->dropped, plural(report->dropped, "record", "records"),
-                plural(report->dropped, "was", "were"));
+                records, plural(records, "record", "records"), dropped_kinds(&report->dropped),
+                plural(records, "was", "were"));
     page_line(page);
 }
 
@@ -228,7 +237,7 @@ void report_print_trace(const struct report *report, struct page *page)
     print_sources(report, page);
     if (report->lost_total)
         print_lost(report, page);
-    if (report->dropped)
+    if (report->dropped.records)
         print_dropped(report, page);
     page->indent = 4;
     if (report->unseen) {

@@ -303,6 +303,7 @@ struct record {
         struct { /* notice_dropped: totals of this process so far */
             uint64_t bulk;
             uint64_t last_ns; /* when the newest of them was recorded */
+            uint64_t calls;   /* finished calls of NCCL and waits, and what belongs to them */
         } dropped;
         struct { /* notice_hash */
             uint64_t comm,

@@ -71,7 +71,8 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_PAGE_BYTES] = "PRAGMA page_size",
     [STORE_LAST_ROW] = "SELECT coalesce(max(seq), 0) FROM event",
     [STORE_TIME_OF_ROW] = "SELECT time_ns FROM event WHERE seq >= ? ORDER BY seq LIMIT 1",
-    [STORE_DROPPED_TO] = "SELECT coalesce(max(seq), 0) FROM dropped",
+    [STORE_DROPPED_CUDA] = "SELECT coalesce(max(seq), 0) FROM dropped WHERE what = 'cuda'",
+    [STORE_DROPPED_CALLS] = "SELECT coalesce(max(seq), 0) FROM dropped WHERE what = 'calls'",
     [STORE_LAST_FINDING] =
         "SELECT coalesce(max(id), 0) FROM finding WHERE EXISTS (SELECT 1 FROM dropped)",
     [STORE_OLD_FINDINGS] = "SELECT code, severity, certainty, comm, fingerprint FROM finding "
@@ -296,7 +297,8 @@ int store_open(struct store **result, const char *path, struct error *err)
     if (execute(store, journal, err) < 0 ||
         execute(store,
                 "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 67108864; "
-                "PRAGMA wal_autocheckpoint = 4096", /* pages: 16 MB */
+                "PRAGMA wal_autocheckpoint = 4096; " /* pages: 16 MB */
+                "PRAGMA temp_store = MEMORY",
                 err) < 0 ||
         store_findings_stay(store, err) < 0)
         goto out;

@@ -18,7 +18,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 6 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 7 };
 
 struct store;
 
@@ -67,8 +67,9 @@ int store_event(struct store *store, int process, const struct record *record, s
 int store_size(struct store *store, uint64_t *bytes, struct error *err);
 /* Drops one piece of the oldest copies, kernels and ranges, in a transaction of its own, if the
  * database is larger than limits->bytes or they are older than limits->age_ns at now_ns
- * (CLOCK_MONOTONIC). What the newest half of the limit holds is not dropped for its size. What is
- * gone is noted in the table `dropped`, whose readers then know that it is missing. Returns 1 if
+ * (CLOCK_MONOTONIC); where these are gone, one of calls that are over (store_keep_calls.c), of
+ * which a digest stays. What the newest half of the limit holds is not dropped for its size. What
+ * is gone is noted in the table `dropped`, whose readers then know that it is missing. Returns 1 if
  * there may be more to drop, 0 if not, or -1 with err. */
 int store_keep(struct store *store, const struct keep_limits *limits, uint64_t now_ns,
                struct error *err);

@@ -47,12 +47,21 @@ enum store_statement {
     STORE_PAGE_BYTES,
     STORE_LAST_ROW,
     STORE_TIME_OF_ROW,
-    STORE_DROPPED_TO,
+    STORE_DROPPED_CUDA,
+    STORE_DROPPED_CALLS,
     STORE_LAST_FINDING,
     STORE_OLD_FINDINGS,
     STORE_DROP_NOTE,
     STORE_DROP,
     STORE_STATEMENTS
+};
+
+enum { KEEP_STAGES = 2 }; /* store_keep.c: copies, kernels and ranges; finished calls */
+
+/* Rows of `event` of which some go. */
+struct keep_piece {
+    sqlite3_int64 after, last; /* those behind `after`, up to `last` */
+    sqlite3_int64 before_ns;   /* only those that are older */
 };
 
 /* The records that STORE_EVENTS writes. */
@@ -67,9 +76,9 @@ struct store {
     char *path;
     int failure; /* SQLite's extended code of the last failure */
     sqlite3_stmt *statement[STORE_STATEMENTS];
-    struct store_incoming incoming; /* store_events.c */
-    struct store_block *blocks;     /* store_block.c */
-    sqlite3_int64 dropped_to;       /* store_keep.c: up to this row */
+    struct store_incoming incoming;        /* store_events.c */
+    struct store_block *blocks;            /* store_block.c */
+    sqlite3_int64 dropped_to[KEEP_STAGES]; /* store_keep.c: up to this row */
     bool knows_dropped;
     uint32_t finding_base; /* findings of before that can't be found again have ids up to this */
 };
@@ -96,6 +105,11 @@ void store_block_free(struct store *store);
 /* store_keep.c: where records were dropped, the findings of before stay beside those that come.
  * 0, or -1 with err. */
 int store_findings_stay(struct store *store, struct error *err);
+
+/* store_keep_calls.c: drops what is over of the piece: collectives that all members have done,
+ * messages, waits, what orders them. Notes it in `dropped`, and what it was in operation_digest and
+ * member_start. Within a transaction. 0, or -1 with err. */
+int store_drop_calls(struct store *store, const struct keep_piece *piece, struct error *err);
 
 /* What a notice says goes into its table too. Returns 0, or -1 with err. */
 int store_notice(struct store *store, int process, const struct record *record, struct error *err);

@@ -31,12 +31,6 @@ int store_size(struct store *store, uint64_t *bytes, struct error *err)
     return 0;
 }
 
-/* The rows of a piece that go. */
-struct keep_piece {
-    sqlite3_int64 after, last;
-    sqlite3_int64 before_ns; /* only those that are older */
-};
-
 static int run_piece(struct store *store, enum store_statement which,
                      const struct keep_piece *piece, struct error *err)
 {
@@ -49,12 +43,28 @@ static int run_piece(struct store *store, enum store_statement which,
     return store_run(store, statement, err);
 }
 
-static int drop_piece(struct store *store, const struct keep_piece *piece, struct error *err)
+static int drop_cuda(struct store *store, const struct keep_piece *piece, struct error *err)
+{
+    return run_piece(store, STORE_DROP_NOTE, piece, err) < 0
+               ? -1
+               : run_piece(store, STORE_DROP, piece, err);
+}
+
+/* What goes, in this order: the next goes where the one before has nothing more to give. */
+static const struct keep_stage {
+    enum store_statement begins; /* behind which row it goes on */
+    int (*drop)(struct store *store, const struct keep_piece *piece, struct error *err);
+} stages[KEEP_STAGES] = {
+    {STORE_DROPPED_CUDA, drop_cuda},
+    {STORE_DROPPED_CALLS, store_drop_calls},
+};
+
+static int drop_piece(struct store *store, const struct keep_stage *stage,
+                      const struct keep_piece *piece, struct error *err)
 {
     if (store_begin(store, err) < 0)
         return -1;
-    if (run_piece(store, STORE_DROP_NOTE, piece, err) == 0 &&
-        run_piece(store, STORE_DROP, piece, err) == 0 && store_commit(store, err) == 0)
+    if (stage->drop(store, piece, err) == 0 && store_commit(store, err) == 0)
         return 0;
     store_rollback(store);
     return -1;
@@ -76,22 +86,21 @@ static int time_of_row(struct store *store, sqlite3_int64 seq, sqlite3_int64 *ti
     return result;
 }
 
-/* The next piece, and which of it may go. Returns 1, 0 if all is within the limits, or -1 with
- * err. */
+/* The next piece behind row `after`, and which of it may go. Returns 1, 0 if all is within the
+ * limits, or -1 with err. */
 static int next_piece(struct store *store, const struct keep_limits *limits, uint64_t now_ns,
-                      struct keep_piece *piece, struct error *err)
+                      sqlite3_int64 after, struct keep_piece *piece, struct error *err)
 {
     uint64_t bytes;
     sqlite3_int64 newest, time_ns;
     if (store_size(store, &bytes, err) < 0 || read_number(store, STORE_LAST_ROW, &newest, err) < 0)
         return -1;
-    *piece = (struct keep_piece){store->dropped_to, store->dropped_to + PIECE_ROWS, INT64_MAX};
-    if (limits->bytes && bytes > limits->bytes) {
-        sqlite3_int64 last = newest - (sqlite3_int64)(limits->bytes / 2 / ROW_BYTES);
-        if (piece->last > last)
-            piece->last = last;
-        return piece->last > piece->after;
-    }
+    sqlite3_int64 kept = (sqlite3_int64)(limits->bytes / 2 / ROW_BYTES);
+    sqlite3_int64 rows = limits->bytes && kept < PIECE_ROWS ? kept : PIECE_ROWS;
+    *piece = (struct keep_piece){after, after + rows, INT64_MAX};
+    /* Whole pieces only: else what comes in would keep the first stage busy, and the next waits. */
+    if (limits->bytes && bytes > limits->bytes)
+        return piece->last <= newest - kept;
     if (!limits->age_ns || now_ns <= limits->age_ns || piece->last >= newest)
         return 0;
     piece->before_ns = (sqlite3_int64)(now_ns - limits->age_ns);
@@ -100,19 +109,30 @@ static int next_piece(struct store *store, const struct keep_limits *limits, uin
     return time_ns < piece->before_ns;
 }
 
+static int read_dropped_to(struct store *store, struct error *err)
+{
+    for (int i = 0; !store->knows_dropped && i < KEEP_STAGES; i++)
+        if (read_number(store, stages[i].begins, &store->dropped_to[i], err) < 0)
+            return -1;
+    store->knows_dropped = true;
+    return 0;
+}
+
 int store_keep(struct store *store, const struct keep_limits *limits, uint64_t now_ns,
                struct error *err)
 {
     struct keep_piece piece;
-    if (!store->knows_dropped && read_number(store, STORE_DROPPED_TO, &store->dropped_to, err) < 0)
+    int wanted = 0, stage = 0;
+    if (read_dropped_to(store, err) < 0)
         return -1;
-    store->knows_dropped = true;
-    int wanted = next_piece(store, limits, now_ns, &piece, err);
+    while (stage < KEEP_STAGES &&
+           (wanted = next_piece(store, limits, now_ns, store->dropped_to[stage], &piece, err)) == 0)
+        stage++;
     if (wanted <= 0)
         return wanted;
-    if (drop_piece(store, &piece, err) < 0)
+    if (drop_piece(store, &stages[stage], &piece, err) < 0)
         return -1;
-    store->dropped_to = piece.last;
+    store->dropped_to[stage] = piece.last;
     return 1;
 }
 

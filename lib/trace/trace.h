@@ -37,9 +37,13 @@ int trace_next(struct trace *trace, int *process, struct record *record, struct 
 int trace_refresh(struct trace *trace, struct error *err);
 uint64_t trace_event_count(struct trace *trace); /* rows so far, for progress and --json */
 
+struct trace_dropped {
+    uint64_t records, calls; /* calls: of the records, finished calls; the others are CUDA's */
+    uint64_t until_ns;
+};
 /* How many records the collectors dropped to stay within --keep, and until when (realtime; 0: none
  * were dropped). What happened before can't be checked again. */
-uint64_t trace_dropped(struct trace *trace, uint64_t *until_ns);
+struct trace_dropped trace_dropped(struct trace *trace);
 
 /* True if the collector of every database ended in order (else the trace may go on, or was cut). */
 bool trace_complete(struct trace *trace);

@@ -27,7 +27,9 @@ int source_read_dropped(struct trace_source *source, struct error *err)
     if (source->minor < SINCE_DROPPED || source->damaged || source->cut_at)
         return 0;
     if (sqlite3_prepare_v2(
-            source->db, "SELECT process, sum(records), max(last_ns) FROM dropped GROUP BY process",
+            source->db,
+            "SELECT process, sum(records), max(last_ns), sum(records * (what = 'calls')) "
+            "FROM dropped GROUP BY process",
             -1, &rows, NULL) != SQLITE_OK)
         return source_failed(source, "read", err);
     while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
@@ -40,6 +42,7 @@ int source_read_dropped(struct trace_source *source, struct error *err)
         dropped->is_new = dropped->is_new || records != dropped->records;
         dropped->records = records;
         dropped->last_ns = (uint64_t)sqlite3_column_int64(rows, 2);
+        dropped->calls = (uint64_t)sqlite3_column_int64(rows, 3);
     }
     if (code != SQLITE_ROW && code != SQLITE_DONE)
         result = source_failed(source, "read", err);
@@ -56,7 +59,8 @@ int source_fetch_dropped(struct trace_source *source)
         dropped->is_new = false;
         source->head_process = dropped->process;
         source->head = (struct record){.api = API_notice_dropped, .device = RECORD_NO_DEVICE};
-        source->head.dropped.bulk = dropped->records;
+        source->head.dropped.bulk = dropped->records - dropped->calls;
+        source->head.dropped.calls = dropped->calls;
         source->head.dropped.last_ns = dropped->last_ns;
         return 1;
     }
@@ -71,25 +75,27 @@ uint64_t source_count_dropped(const struct trace_source *source)
     return records;
 }
 
-uint64_t trace_dropped(struct trace *trace, uint64_t *until_ns)
+struct trace_dropped trace_dropped(struct trace *trace)
 {
-    uint64_t records = 0;
-    *until_ns = 0;
+    struct trace_dropped dropped = {0};
     for (int i = 0; i < trace_database_count(trace); i++) {
         sqlite3_stmt *row = NULL;
         if (trace_database_minor(trace, i) < SINCE_DROPPED ||
             sqlite3_prepare_v2(
                 trace_database(trace, i),
                 "SELECT coalesce(sum(records), 0), coalesce(max(last_ns + realtime_ns - "
-                "monotonic_ns), 0) FROM dropped JOIN process ON id = process",
+                "monotonic_ns), 0), coalesce(sum(records * (what = 'calls')), 0) "
+                "FROM dropped JOIN process ON id = process",
                 -1, &row, NULL) != SQLITE_OK)
             continue;
         if (sqlite3_step(row) == SQLITE_ROW) {
             uint64_t last_ns = (uint64_t)sqlite3_column_int64(row, 1);
-            records += (uint64_t)sqlite3_column_int64(row, 0);
-            *until_ns = last_ns > *until_ns ? last_ns : *until_ns;
+            dropped.records += (uint64_t)sqlite3_column_int64(row, 0);
+            dropped.calls += (uint64_t)sqlite3_column_int64(row, 2);
+            if (last_ns > dropped.until_ns)
+                dropped.until_ns = last_ns;
         }
         sqlite3_finalize(row);
     }
-    return records;
+    return dropped;
 }

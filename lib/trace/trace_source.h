@@ -12,9 +12,9 @@
 
 /* What of a process was dropped (table `dropped`). */
 struct source_dropped {
-    int process; /* as the database numbers them */
-    uint64_t records, last_ns;
-    bool is_new; /* not yet given to the reader */
+    int process;                      /* as the database numbers them */
+    uint64_t records, calls, last_ns; /* calls: of the records */
+    bool is_new;                      /* not yet given to the reader */
 };
 
 struct trace_source {

@@ -85,6 +85,45 @@ def test_restart(build):
         assert codes(findings).count("DC301") == 1, findings
 
 
+def record_hang(build, keep):
+    """keep_hang.c, ended as it hangs. Returns the line, and what the report finds."""
+    line = Line(build, devices=2, name="hang")
+    program = os.path.join(line.build, "tests", "keep_hang")
+    done = subprocess.run([line.tool, "run", "--emulate", "2", "-o", line.trace, "--keep", keep, "--hang-after", "1", "--timeout", "4", "--",
+                           program], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    assert done.returncode != 0, done
+    _, findings, _ = line.report()
+    return line, findings
+
+
+def what_happened(findings):
+    return [(each["code"], each["severity"], each["certainty"], each["state"], each["fingerprint"],
+             [(side["ranks"], side["call"], side["where"]) for side in each["sides"]])
+            for each in findings]
+
+
+def test_hang_after_dropped(build):
+    """The calls of all but the end are gone: what is wrong at the end is found as if they were there, and whoever reads the trace
+    without what the collector had found comes to the same code."""
+    line, expected = record_hang(build, "all")
+    with line:
+        assert line.query("SELECT count(*) FROM dropped") == [(0,)]
+    line, findings = record_hang(build, "1M")
+    with line:
+        assert what_happened(findings) == what_happened(expected) != [], (findings, expected)
+        (calls,), = line.query("SELECT sum(records) FROM dropped WHERE what = 'calls'")
+        assert calls > 20000, calls
+        # Two collectives an iteration of each of the two ranks.
+        (kept,), = line.query("SELECT count(*) FROM v_collective WHERE name NOT IN ('ncclSend', 'ncclRecv')")
+        (digest,), = line.query("SELECT sum(calls) FROM v_digest")
+        assert kept + digest == 2 * 2 * 4000 + 1, (kept, digest)
+        connection = sqlite3.connect(line.database())
+        connection.executescript("DELETE FROM finding; DELETE FROM meta WHERE key = 'ended'")
+        connection.close()
+        _, again, _ = line.report()
+        assert sorted(each[0] for each in what_happened(again)) == sorted(each[0] for each in what_happened(findings)), (again, findings)
+
+
 def codes(findings):
     """Without notes, and what a busy machine may delay: the job got over that."""
     return sorted(found["code"] for found in findings if found["severity"] != "note" and found["state"] == "open")
@@ -109,6 +148,7 @@ def check_dropped(line, lines):
 def main():
     build = sys.argv[1]
     test_restart(build)
+    test_hang_after_dropped(build)
     with record(build, "keep_busy", "--keep", "1M") as line:
         _, findings, lines = line.report()
         assert codes(findings) == ["DC301"], findings

@@ -35,13 +35,13 @@ static int64_t ask_keep(const char *path, const char *sql)
     return value;
 }
 
-/* One in eight is a wait, the others are copies, kernels and ranges. */
+/* One in eight is an allocation, the others are copies, kernels and ranges. */
 static struct record numbered_record(uint64_t index)
 {
     static const uint16_t bulk[] = {API_cudaMemcpyAsync, API_cudaMemsetAsync, API_cudaLaunchKernel,
                                     API_nvtxRangePush};
     struct record record = {.time_ns = 1000 + index, .serial = index + 1, .thread = 5};
-    record.api = index % 8 ? bulk[index % 4] : API_cudaEventRecord;
+    record.api = index % 8 ? bulk[index % 4] : API_cudaMalloc;
     for (int i = 0; i < 10; i++)
         record.word[i] = index * 0x9e3779b97f4a7c15u;
     return record;
@@ -93,7 +93,7 @@ static void the_size_is_bounded(void **state)
     assert_true(ask_keep(path, "SELECT page_count * page_size FROM pragma_page_count, "
                                "pragma_page_size") < 4 * MEGABYTE);
     assert_int_equal(ask_keep(path, "SELECT count(*) FROM event JOIN api ON number = api "
-                                    "WHERE class = 'event'"),
+                                    "WHERE class = 'memory'"),
                      RECORDS / 8);
     assert_int_equal(ask_keep(path, "SELECT sum(records) FROM dropped") +
                          ask_keep(path, "SELECT count(*) FROM event"),
@@ -110,12 +110,11 @@ static void readers_are_notified(void **state)
     struct store *store = open_store(path);
     struct trace *trace;
     struct record record;
-    uint64_t until_ns;
     int process;
     add_processes(store);
     store_numbered(store, 0, 8 * BATCH);
     assert_int_equal(trace_open(&trace, &path, 1, NULL), 0);
-    assert_int_equal(trace_dropped(trace, &until_ns), 0);
+    assert_int_equal(trace_dropped(trace).records, 0);
     drop_all(store, &limits, 0); /* behind the reader's back */
     for (int expected = 0; expected < 2; expected++) {
         assert_int_equal(trace_next(trace, &process, &record, NULL), 1);
@@ -123,9 +122,10 @@ static void readers_are_notified(void **state)
         assert_int_equal(process, expected);
         assert_true(record.dropped.bulk > 0);
     }
-    uint64_t dropped = trace_dropped(trace, &until_ns), events = 0;
+    uint64_t dropped = trace_dropped(trace).records, events = 0;
     assert_int_equal(dropped, ask_keep(path, "SELECT sum(records) FROM dropped"));
-    assert_int_equal(until_ns, 4000 + ask_keep(path, "SELECT max(last_ns) FROM dropped"));
+    assert_int_equal(trace_dropped(trace).until_ns,
+                     4000 + ask_keep(path, "SELECT max(last_ns) FROM dropped"));
     while (trace_next(trace, &process, &record, NULL) == 1) {
         assert_int_not_equal(record.api, API_notice_dropped);
         events++;
@@ -206,12 +206,120 @@ static void arguments_are_read(void **state)
             fail_msg("taken: %s", wrong[i]);
 }
 
+/* A collective of rank 0 or 1, entered and left. */
+static void store_collective(struct store *store, int rank, uint64_t number, uint64_t serial)
+{
+    struct record enter = {.time_ns = 1000 + serial,
+                           .serial = serial,
+                           .api = API_ncclAllReduce,
+                           .phase = RECORD_ENTER,
+                           .thread = 5};
+    struct record leave = enter;
+    enter.op.comm = 77;
+    enter.op.rank = rank;
+    enter.op.number = number;
+    enter.op.count = 10;
+    leave.phase = RECORD_LEAVE;
+    leave.serial = serial + 1;
+    leave.time_ns += 3;
+    leave.leave.enter = serial;
+    assert_int_equal(store_event(store, rank, &enter, NULL), 0);
+    assert_int_equal(store_event(store, rank, &leave, NULL), 0);
+}
+
+static void store_progress_notice(struct store *store, uint64_t done)
+{
+    struct record record = {.time_ns = 1000, .api = API_notice_progress};
+    record.progress.started = record.progress.done = done;
+    assert_int_equal(store_event(store, 0, &record, NULL), 0);
+}
+
+/* Two ranks of one communicator have issued `issued` collectives; rank 1 has done `done`. */
+static void store_collectives(struct store *store, uint64_t issued, uint64_t done)
+{
+    struct member_state member = {.comm = 77,
+                                  .nranks = 2,
+                                  .issued = issued,
+                                  .done = issued,
+                                  .where = "",
+                                  .phase = "",
+                                  .last_call = ""};
+    add_processes(store);
+    assert_int_equal(store_begin(store, NULL), 0);
+    for (uint64_t number = 0; number < issued; number++)
+        for (int rank = 0; rank < 2; rank++) {
+            store_collective(store, rank, number, 4 * number + 1);
+            store_progress_notice(store, number);
+        }
+    assert_int_equal(store_member(store, &member, 0, NULL), 0);
+    member.rank = member.process = 1;
+    member.done = done;
+    assert_int_equal(store_member(store, &member, 0, NULL), 0);
+    assert_int_equal(store_commit(store, NULL), 0);
+}
+
+static void finished_calls_leave_a_digest(void **state)
+{
+    enum { CALLS = 12000, DONE = 8000, ROWS = 6 * CALLS };
+    const struct keep_limits limits = {.bytes = MEGABYTE};
+    const char *path = scratch_path(state, "a.db");
+    struct store *store = open_store(path);
+    store_collectives(store, CALLS, DONE);
+    drop_all(store, &limits, 0);
+    assert_int_equal(store_close(store, NULL), 0);
+    /* What a member has not done stays, of both; of what is dropped each member's digest has all.
+     */
+    assert_int_equal(
+        ask_keep(path, "SELECT count(*) FROM v_collective WHERE number >= 8000 AND result = 0"),
+        2 * (CALLS - DONE));
+    assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_collective WHERE number < 8000"), 0);
+    assert_int_equal(ask_keep(path, "SELECT sum(calls) FROM v_digest"), 2 * DONE);
+    assert_int_equal(ask_keep(path, "SELECT sum(elements) FROM v_digest WHERE rank = 1"),
+                     10 * DONE);
+    assert_int_equal(ask_keep(path, "SELECT sum(host_ns) FROM v_digest"), 3 * 2 * DONE);
+    assert_int_equal(ask_keep(path, "SELECT max(longest_ns) FROM v_digest"), 3);
+    assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_digest WHERE hash IS NOT NULL"),
+                     2 * (DONE / 1024 + 1));
+    assert_int_equal(ask_keep(path, "SELECT count(DISTINCT hash) FROM v_digest"), 1);
+    assert_int_equal(ask_keep(path, "SELECT sum(number = 8000) FROM member_start"), 2);
+    assert_int_equal(ask_keep(path, "SELECT sum(w1 = 8000) FROM v_event WHERE call = "
+                                    "'notice_reached'"),
+                     2);
+    assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_event WHERE call = 'notice_reached'"),
+                     2);
+    assert_int_equal(ask_keep(path, "SELECT sum(records) FROM dropped WHERE what = 'calls'") +
+                         ask_keep(path, "SELECT count(*) FROM event"),
+                     ROWS);
+    assert_true(ask_keep(path, "SELECT count(*) FROM v_progress WHERE done = 11999") > 0);
+}
+
+/* A member that has left no progress and no LEAVE. */
+static void what_is_under_way_stays(void **state)
+{
+    enum { CALLS = 12000 };
+    const struct keep_limits limits = {.bytes = MEGABYTE, .age_ns = 1};
+    const char *path = scratch_path(state, "a.db");
+    struct store *store = open_store(path);
+    struct record open = {.time_ns = 1, .serial = 1, .api = API_cudaStreamSynchronize, .thread = 9};
+    open.phase = RECORD_ENTER;
+    store_collectives(store, CALLS, 0);
+    assert_int_equal(store_event(store, 0, &open, NULL), 0);
+    store_numbered(store, 0, 4 * BATCH);
+    drop_all(store, &limits, UINT64_C(1) << 40);
+    assert_int_equal(store_close(store, NULL), 0);
+    assert_int_equal(ask_keep(path, "SELECT min(number) FROM v_collective"), CALLS - 1024);
+    assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_wait WHERE returned_ns IS NULL"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_size_is_bounded, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(readers_are_notified, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(old_ones_go_by_age, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(finished_calls_leave_a_digest, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(what_is_under_way_stays, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(findings_of_before_stay, scratch_make, scratch_remove),
         cmocka_unit_test(arguments_are_read),
     };

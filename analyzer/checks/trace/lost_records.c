@@ -23,9 +23,14 @@ static uint64_t bulk_lost(const struct process *process)
     return process->lost_bulk - process->dropped_bulk;
 }
 
+static uint64_t control_lost(const struct process *process)
+{
+    return process->lost_control - process->dropped_control;
+}
+
 static uint64_t all_lost(const struct process *process)
 {
-    return process->lost_control + bulk_lost(process) + process->lost_hashes;
+    return control_lost(process) + bulk_lost(process) + process->lost_hashes;
 }
 
 static struct losses add_losses(const struct analyzer *analyzer)
@@ -35,7 +40,7 @@ static struct losses add_losses(const struct analyzer *analyzer)
         const struct process *process = analyzer->process[i];
         if (!process || !all_lost(process))
             continue;
-        losses.control += process->lost_control;
+        losses.control += control_lost(process);
         losses.bulk += bulk_lost(process);
         losses.hashes += process->lost_hashes;
         losses.processes++;
@@ -54,7 +59,7 @@ static int rank_of_loser(const struct process *process)
 static enum did kind_of_loss(const struct process *process)
 {
     enum did lost_bulk = bulk_lost(process) ? DID_LOST_BULK : DID_LOST_HASHES;
-    return process->lost_control ? DID_LOST_CONTROL : lost_bulk;
+    return control_lost(process) ? DID_LOST_CONTROL : lost_bulk;
 }
 
 /* A side for each kind: the ranks whose worst loss that is. */
