@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/trace/cxx_name.h"
+
 json_t *json_of_text(const char *text)
 {
     json_t *json = json_string(text);
@@ -28,18 +30,23 @@ json_t *json_of_address(uint64_t value)
     return json_string(text);
 }
 
+static json_t *json_or_null(const char *text)
+{
+    return *text ? json_of_text(text) : json_null();
+}
+
 json_t *json_of_frames(const struct frame *frame, int count)
 {
+    char name[sizeof frame->function];
     json_t *frames = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(
-            frames,
-            json_pack("{s:o, s:o, s:i, s:o, s:o}", "function",
-                      *frame[i].function ? json_of_text(frame[i].function) : json_null(), "file",
-                      *frame[i].file ? json_of_text(frame[i].file) : json_null(), "line",
-                      frame[i].line, "module",
-                      *frame[i].module ? json_of_text(frame[i].module) : json_null(), "address",
-                      frame[i].address ? json_of_address(frame[i].address) : json_null()));
+            frames, json_pack("{s:o, s:o, s:o, s:i, s:o, s:o}", "function",
+                              json_or_null(cxx_name(frame[i].function, name, sizeof name)),
+                              "symbol", json_or_null(frame[i].address ? frame[i].function : ""),
+                              "file", json_or_null(frame[i].file), "line", frame[i].line, "module",
+                              json_or_null(frame[i].module), "address",
+                              frame[i].address ? json_of_address(frame[i].address) : json_null()));
     return frames;
 }
 

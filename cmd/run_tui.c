@@ -17,19 +17,25 @@
 #include "lib/base/terminal.h"
 #include "tui/tui.h"
 
-static volatile sig_atomic_t job_pid; /* of the process that a signal is passed on to */
-
-struct child {
-    pid_t pid;
-    bool ended;
-    int status;
-    char log[PATH_MAX];
-};
+/* The process that runs the job. Signal handlers have no context, so it is one for all. */
+static volatile sig_atomic_t job_pid, job_ended, job_status;
 
 static void forward_signal(int signal_number)
 {
-    if (job_pid > 0)
+    if (!job_ended)
         kill((pid_t)job_pid, signal_number);
+}
+
+/* At its end, whatever the TUI does then: what is not waited for stays in the list of processes. */
+static void reap_job(int signal_number)
+{
+    int before = errno, status;
+    (void)signal_number;
+    if (waitpid((pid_t)job_pid, &status, WNOHANG) == (pid_t)job_pid) {
+        job_status = status;
+        job_ended = 1;
+    }
+    errno = before;
 }
 
 /* A session of its own: Ctrl-C in the TUI leaves the TUI. */
@@ -45,79 +51,85 @@ static void become_job(int (*job)(void *context, int ready), void *context, int 
     _exit(status);
 }
 
-static int start_child(struct child *child, int (*job)(void *context, int ready), void *context,
-                       const char *directory, int *ready, struct error *err)
+static int start_job(int (*job)(void *context, int ready), void *context, const char *path,
+                     int *ready, struct error *err)
 {
+    const struct sigaction reap = {.sa_handler = reap_job, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     int ends[2];
-    snprintf(child->log, sizeof child->log, "%s/output.log", directory);
-    int log = open(child->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (log < 0)
-        return error_set(err, "can't write the job's output to %s: %s", child->log,
-                         strerror(errno));
+        return error_set(err, "can't write the job's output to %s: %s", path, strerror(errno));
     if (!directory_file_is_plain(log) || ftruncate(log, 0) < 0) {
         close(log);
         return error_set(err, "can't write the job's output to %s: it is a link, or no plain file",
-                         child->log);
+                         path);
     }
     if (pipe2(ends, O_CLOEXEC) < 0) {
         close(log);
         return error_set(err, "can't start the job: %s", strerror(errno));
     }
-    child->pid = fork();
-    if (child->pid == 0) {
+    pid_t pid = fork();
+    if (pid == 0) {
         close(ends[0]);
         become_job(job, context, ends[1], log);
     }
     close(log);
     close(ends[1]);
     *ready = ends[0];
-    return child->pid > 0 ? 0 : error_set(err, "can't start the job: %s", strerror(errno));
+    if (pid < 0)
+        return error_set(err, "can't start the job: %s", strerror(errno));
+    job_pid = pid;
+    sigaction(SIGCHLD, &reap, NULL);
+    reap_job(SIGCHLD); /* it may have ended already */
+    return 0;
 }
 
 /* Until the other end is closed. */
 static void wait_closed(int ready)
 {
     char byte;
-    while (read(ready, &byte, 1) > 0 || errno == EINTR)
-        ;
+    ssize_t bytes;
+    do {
+        bytes = read(ready, &byte, 1);
+    } while (bytes > 0 || (bytes < 0 && errno == EINTR));
     close(ready);
 }
 
 /* For the TUI while it waits for a trace: a job that has ended makes none. */
-static bool has_child_ended(void *context)
+static bool has_job_ended(void *unused)
 {
-    struct child *child = context;
-    if (!child->ended && waitpid(child->pid, &child->status, WNOHANG) == child->pid)
-        child->ended = true;
-    return child->ended;
+    (void)unused;
+    return job_ended;
 }
 
-static void wait_for_end(struct child *child)
+static void wait_for_end(const char *log)
 {
     const struct sigaction pass = {.sa_handler = forward_signal};
-    if (has_child_ended(child))
+    sigset_t child, before;
+    if (job_ended)
         return;
     fprintf(stderr,
-            "ddpcheck: the job is still running, its output is in %s; Ctrl-C terminates it\n",
-            child->log);
-    job_pid = child->pid;
+            "ddpcheck: the job is still running, its output is in %s; Ctrl-C terminates it\n", log);
     sigaction(SIGINT, &pass, NULL);
     sigaction(SIGTERM, &pass, NULL);
     sigaction(SIGHUP, &pass, NULL);
-    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
-        ;
-    job_pid = 0;
-    child->ended = true;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    while (!job_ended)
+        sigsuspend(&before);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 int run_under_tui(int (*job)(void *context, int ready), void *context, const char *directory,
                   struct error *err)
 {
-    struct child child = {0};
+    char log[PATH_MAX];
     int ready = -1;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(err, "--tui needs a terminal");
-    if (start_child(&child, job, context, directory, &ready, err) < 0)
+    snprintf(log, sizeof log, "%s/output.log", directory);
+    if (start_job(job, context, log, &ready, err) < 0)
         return -1;
     wait_closed(ready);
     const struct tui_options options = {
@@ -125,17 +137,17 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
         .count = 1,
         .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO),
         .wait_s = INT_MAX,
-        .give_up = has_child_ended,
-        .context = &child,
+        .give_up = has_job_ended,
         .waiting_for = "the job's first NCCL call",
     };
     struct error why = {""};
     int shown = tui_run(&options, &why);
-    wait_for_end(&child);
+    wait_for_end(log);
     if (shown < 0)
         fprintf(stderr, "ddpcheck: %s\n", why.text);
     fprintf(stderr,
             "ddpcheck: the job has finished, its output is in %s; report: ddpcheck report %s\n",
-            child.log, directory);
-    return WIFSIGNALED(child.status) ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+            log, directory);
+    int status = job_status;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }

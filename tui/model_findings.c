@@ -117,16 +117,17 @@ static void side_frames(struct source *source, struct side_text *text, int proce
     struct frame frame[SITE_FRAMES_MAX];
     char function[sizeof frame->function + 8], place[sizeof frame->file], line[LINE_BYTES];
     int count = site_frames(source->trace, process, stack, is_address, frame);
-    for (int i = 0; i < count && i < FRAMES_SHOWN; i++) {
+    int first = site_first_frame(frame, count, FRAMES_SHOWN), left_out = count - FRAMES_SHOWN;
+    for (int i = first; i < count && i < first + FRAMES_SHOWN; i++) {
         frame_function(&frame[i], function, sizeof function);
         int left = text->width - 4 - width_of(function);
         frame_place(&frame[i], left > 12 ? left : 12, place, sizeof place);
         bool fits = width_of(function) + width_of(place) + 4 <= text->width;
         snprintf(line, sizeof line, fits ? "  %s  %s" : "  %s\n    %s", function, place);
-        side_line(text, i ? TONE_FAINT : TONE_PLAIN, line);
+        side_line(text, i > first ? TONE_FAINT : TONE_PLAIN, line);
     }
-    if (count > FRAMES_SHOWN) {
-        snprintf(line, sizeof line, "  and %d more", count - FRAMES_SHOWN);
+    if (left_out > 0) {
+        snprintf(line, sizeof line, "  and %d more", left_out);
         side_line(text, TONE_FAINT, line);
     }
 }

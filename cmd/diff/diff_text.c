@@ -79,7 +79,9 @@ static void print_site(struct page *page, struct diff_side *side, int member,
     const int column[2] = {CALL_COLUMN, CALL_COLUMN + 4};
     int count = site_frames(side->trace, side->member[member].process, op->record.stack,
                             op->record.flags & RECORD_FLAG_ADDRESS, frame);
-    report_print_frames(page, "at", column, frame, count < FRAMES_SHOWN ? count : FRAMES_SHOWN);
+    int first = site_first_frame(frame, count, FRAMES_SHOWN), left = count - first;
+    report_print_frames(page, "at", column, frame + first,
+                        left < FRAMES_SHOWN ? left : FRAMES_SHOWN);
 }
 
 static int print_context(const struct diff_report *report, struct page *page,

@@ -12,7 +12,7 @@ struct export_place {
     char path[PATH_MAX]; /* relative to the sources where they lie below the working directory or
                             --src-prefix said so */
     int line;            /* from 1 */
-    char function[256];  /* "" not known */
+    char function[1024]; /* of C++ mangled; "" not known */
     bool exact; /* false: the program's script or executable, because no call's place is known */
 };
 

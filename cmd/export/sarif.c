@@ -14,11 +14,12 @@
 #include "cmd/export/text.h"
 #include "cmd/json_values.h"
 #include "lib/base/moment.h"
+#include "lib/trace/cxx_name.h"
 
 /* GitHub takes 25,000 results of a run and refuses files with more. Rules are as many as there are
  * codes, locations of a result as many as a finding has sides (FINDING_SIDES_MAX), tags two: all
  * below its limits. */
-enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320 };
+enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320, FUNCTION_BYTES = 1100 };
 
 struct sarif_writer {
     const struct export *export;
@@ -130,13 +131,23 @@ static json_t *physical(const char *path, int line)
                      line > 0 ? line : 1);
 }
 
+/* SARIF 2.1.0, 3.33.5 and 3.33.6: name is for people, decoratedName what a compiler made of it. */
+static json_t *logical_locations(const char *function)
+{
+    char name[FUNCTION_BYTES];
+    json_t *json = json_pack("{s:o, s:s}", "name",
+                             json_of_text(cxx_name(function, name, sizeof name)), "kind",
+                             "function");
+    if (cxx_name_is(function))
+        json_object_set_new(json, "decoratedName", json_of_text(function));
+    return json_pack("[o]", json);
+}
+
 static json_t *location(const char *path, int line, const char *function)
 {
     json_t *json = json_pack("{s:o}", "physicalLocation", physical(path, line));
     if (*function)
-        json_object_set_new(
-            json, "logicalLocations",
-            json_pack("[{s:o, s:s}]", "name", json_of_text(function), "kind", "function"));
+        json_object_set_new(json, "logicalLocations", logical_locations(function));
     return json;
 }
 
@@ -172,21 +183,23 @@ static json_t *related_of(const struct export *export, const struct finding *fin
 static json_t *make_stack(const struct export *export, const struct finding_side *side)
 {
     struct frame frame[SITE_FRAMES_MAX];
-    char sentence[SENTENCE_BYTES], function[sizeof frame->function + 32], path[PATH_MAX];
+    char sentence[SENTENCE_BYTES], nameless[FUNCTION_BYTES], path[PATH_MAX];
     int count = site_frames(export->report->trace, side->process, side->stack,
                             side->stack_is_address, frame);
     json_t *frames = json_array();
     for (int i = 0; i < count; i++) {
         json_t *json = json_object();
-        frame_function(&frame[i], function, sizeof function);
+        const char *function = *frame[i].function
+                                   ? frame[i].function
+                                   : frame_function(&frame[i], nameless, sizeof nameless);
         if (*frame[i].file)
             json_object_set_new(
                 json, "location",
                 location(place_path(export, frame[i].file, path), frame[i].line, function));
         else
-            json_object_set_new(json, "location",
-                                json_pack("{s:[{s:o, s:s}]}", "logicalLocations", "name",
-                                          json_of_text(function), "kind", "function"));
+            json_object_set_new(
+                json, "location",
+                json_pack("{s:o}", "logicalLocations", logical_locations(function)));
         if (*frame[i].module)
             json_object_set_new(json, "module", json_of_text(frame[i].module));
         json_array_append_new(frames, json);

@@ -14,8 +14,10 @@ static void print_standing_frames(const struct report *report,
     struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
     int count = frame ? site_frames(report->trace, standing->process, standing->stack, false, frame)
                       : 0;
-    int shown = all || count <= FRAMES_SHOWN + 1 ? count : FRAMES_SHOWN;
-    report_print_frames(page, "", (const int[]){VALUE_COLUMN, VALUE_COLUMN}, frame, shown);
+    bool cut = !all && count > FRAMES_SHOWN + 1;
+    int first = cut ? site_first_frame(frame, count, FRAMES_SHOWN) : 0, left = count - first;
+    int shown = cut && left > FRAMES_SHOWN ? FRAMES_SHOWN : left;
+    report_print_frames(page, "", (const int[]){VALUE_COLUMN, VALUE_COLUMN}, frame + first, shown);
     page_line(page);
     if (count > shown) {
         page_column(page, VALUE_COLUMN);

@@ -145,9 +145,10 @@ static void print_labeled_frames(const struct text_writer *writer, const char *l
     struct page *page = writer->page;
     int count = site_frames(writer->report->trace, process, stack, is_address, frame);
     int most = writer->verbose ? FRAMES_SHOWN : FRAMES_SHORT;
-    int shown = count > most + 1 ? most : count;
-    report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column}, frame,
-                        shown);
+    int first = count > most + 1 ? site_first_frame(frame, count, most) : 0, left = count - first;
+    int shown = left > most + 1 ? most : left;
+    report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column},
+                        frame + first, shown);
     page->indent = writer->value_column;
     if (count > shown && writer->verbose) {
         print_label(writer, "");

@@ -3,7 +3,8 @@
 
 #include "emu/math/words.h"
 
-enum { VERSION = DDPCHECK_EMU_CUDA * 10000 };
+/* The newest of its major version: JAX refuses libraries that are older than its own. */
+enum { VERSION = DDPCHECK_EMU_CUDA * 10000 + 9900 };
 
 const char *cublasGetStatusName(int status);
 const char *cublasGetStatusName(int status)

@@ -20,7 +20,7 @@ const char *cublasLtGetStatusString(int status)
 size_t cublasLtGetVersion(void);
 size_t cublasLtGetVersion(void)
 {
-    return DDPCHECK_EMU_CUDA * 10000;
+    return DDPCHECK_EMU_CUDA * 10000 + 9900;
 }
 
 size_t cublasLtGetCudartVersion(void);

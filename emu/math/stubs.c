@@ -37,5 +37,9 @@
 #define SIZE(index)         words_set_size(words[index], 0);
 #define INT(index)          words_set_int(words[index], 0);
 #define PLAN(index)         words_set_int(words[index], 1);
+/* The newest of its major version: JAX refuses libraries that are older than its own. */
+#define VERSION(index) words_set_int(words[index], DDPCHECK_EMU_MAJOR * 1000 + 909);
+/* The same, of which the first word asks for a part (libraryPropertyType): major, minor, patch. */
+#define PROPERTY(index) words_set_int(words[index], (int)(size_t)words[0] ? 9 : DDPCHECK_EMU_MAJOR);
 
 #include DDPCHECK_EMU_LIST

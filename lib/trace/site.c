@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "lib/base/path.h"
+#include "lib/trace/cxx_name.h"
 #include "lib/trace/names.h"
 
 /* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as
  * libnccl-net.so. */
 static const char *const plumbing[] = {
-    "libddpcheck", "libnccl", "libcudart",  "libcuda.", "libcupti",
-    "libc.so",     "libc-",   "libpthread", "ld-linux", "libm.so",
+    "libddpcheck", "libnccl",    "libcudart", "libcuda.", "libcupti",  "libc.so",
+    "libc-",       "libpthread", "ld-linux",  "libm.so",  "libstdc++", "libc++",
 };
 
 /* Python's own machinery and PyTorch's beneath its Python: beneath Python frames they say nothing.
@@ -73,7 +74,8 @@ static bool is_plumbing(const struct frame *frame, enum python python)
          (is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0]) ||
           strstr(frame->module, "/lib-dynload/"))))
         return true;
-    return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main");
+    return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main") ||
+           cxx_name_is_standard(frame->function);
 }
 
 /* "ncclAllReduce", "pncclAllReduce": a call of NCCL's. */
@@ -163,8 +165,11 @@ static int plain_length(const char *function)
 
 char *frame_function(const struct frame *frame, char *text, size_t bytes)
 {
+    char name[sizeof frame->function];
     if (frame->function[0] && !frame->address) /* Python's: "Model.step()", "<module>" */
         snprintf(text, bytes, "%s%s", frame->function, frame->function[0] == '<' ? "" : "()");
+    else if (cxx_name_is(frame->function))
+        snprintf(text, bytes, "%s()", cxx_name(frame->function, name, sizeof name));
     else if (frame->function[0])
         snprintf(text, bytes, strchr(frame->function, '(') ? "%.*s" : "%.*s()",
                  plain_length(frame->function), frame->function);
@@ -221,8 +226,10 @@ static bool is_named_as_wrapper(const char *function)
     static const char *const words[] = {"barrier", "allreduce", "all_reduce", "broadcast",  "bcast",
                                         "gather",  "scatter",   "alltoall",   "all_to_all", "send",
                                         "recv",    "receive",   "nccl",       "wait",       "sync"};
+    char name[sizeof((struct frame *)NULL)->function];
+    const char *last = cxx_name_last(cxx_name(function, name, sizeof name));
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasestr(function, words[i]))
+        if (strcasestr(last, words[i]))
             return true;
     return false;
 }
@@ -256,6 +263,12 @@ int site_shown_frame(const struct frame *frames, int count)
 {
     int found = site_user_frame(frames, count);
     return found >= 0 || count == 0 ? found : 0;
+}
+
+int site_first_frame(const struct frame *frames, int count, int most)
+{
+    int user = site_user_frame(frames, count);
+    return user >= most ? user : 0;
 }
 
 void site_write_frames(struct trace *trace, int process, uint64_t stack, bool is_address, FILE *out)

@@ -13,7 +13,7 @@
 enum { SITE_FRAMES_MAX = 64 };
 
 /* The frames of a call that say where the program stands: those of ddpcheck itself, of the
- * libraries that were called (NCCL's also where it is linked into the program), of the C library
+ * libraries that were called (NCCL's also where it is linked into the program), of C and C++,
  * and, beneath Python frames, of Python itself are left out, and so is PyTorch's own Python, unless
  * nothing else is there. Innermost first. Returns how many
  * (<= SITE_FRAMES_MAX). */
@@ -35,8 +35,12 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
 int site_user_frame(const struct frame *frames, int count);
 /* The same, or the innermost where no source is known; -1 without frames. */
 int site_shown_frame(const struct frame *frames, int count);
+/* From which frame on to show `most` of them, so that the one of site_user_frame is among them: 0
+ * where it is anyway. */
+int site_first_frame(const struct frame *frames, int count, int most);
 
-/* "step()", or "0x7f0012f0 in libfoo.so" where the function is not known. Returns text. */
+/* "step()", of C++ "net::Trainer<float>::step()" (cxx_name.h), or "0x7f0012f0 in libfoo.so" where
+ * the function is not known. Returns text. */
 char *frame_function(const struct frame *frame, char *text, size_t bytes);
 /* "trainer/train.c:88", the path below the working directory or cut from the left to `width`
  * columns; empty if not known. Returns text. */

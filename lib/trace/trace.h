@@ -73,8 +73,8 @@ struct frame {
     uint64_t address; /* 0: a Python frame, which has file and function */
     /* Empty: not known. Where the function is not known, module may say the place:
      * "libfoo.so+0x1234". */
-    char module[256], function[256], file[256];
-    int line; /* 0: not known */
+    char module[256], function[1024], file[256]; /* function: of C++ mangled, which may be long */
+    int line;                                    /* 0: not known */
 };
 /* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Python frames,
  * where there are any, come first, the native frames beneath them after them. Returns how many (<=

@@ -69,6 +69,25 @@ static void results_are_written(void **state)
     assert_int_equal(number, 0);
 }
 
+/* JAX uses no library that is older than the one that it was built with. */
+static void versions_are_new(void **state)
+{
+    int (*version)(int *) = find_function("libcufft.so.11", "cufftGetVersion");
+    int (*property)(int, int *) = find_function("libcusparse.so.12", "cusparseGetProperty");
+    int (*cublas)(void *, int *) = find_function("libcublas.so.12", "cublasGetVersion_v2");
+    int number = 0;
+
+    (void)state;
+    assert_int_equal(version(&number), 0);
+    assert_int_equal(number, 11909);
+    for (int part = 0; part < 3; part++) {
+        assert_int_equal(property(part, &number), 0);
+        assert_int_equal(number, part ? 9 : 12);
+    }
+    assert_int_equal(cublas(NULL, &number), 0);
+    assert_int_equal(number, 129900);
+}
+
 static void one_algorithm_is_found(void **state)
 {
     int (*heuristic)(void *, void *, void *, void *, void *, void *, void *, int, void *, int *) =
@@ -191,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_have_their_functions),
         cmocka_unit_test(results_are_written),
+        cmocka_unit_test(versions_are_new),
         cmocka_unit_test(one_algorithm_is_found),
         cmocka_unit_test(recurrent_weights_fill_their_space),
         cmocka_unit_test(one_line_says_that_nothing_is_computed),

@@ -1,5 +1,6 @@
 """`ddpcheck tui` and `ddpcheck run --tui` on a job that really hangs: the trainer on the emulator."""
 
+import glob
 import os
 import re
 import signal
@@ -128,6 +129,29 @@ class Live(unittest.TestCase):
             terminal.wait("the job has finished")
         with open(self.path("trace/output.log")) as log:
             self.assertIn("DC201", log.read())
+
+    def zombies_of(self, name):
+        """Processes that ended and that their parent, whose command has the name, did not wait for."""
+        found = []
+        for status in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                with open(status) as file:
+                    state, parent = file.read().rpartition(")")[2].split()[:2]
+                with open("/proc/%s/cmdline" % parent) as file:
+                    if state == "Z" and name in file.read():
+                        found.append(status)
+            except OSError:
+                continue
+        return found
+
+    def test_a_job_that_ends_beside_the_tui_is_no_zombie(self):
+        name = "short-%d" % os.getpid()
+        with self.terminal("%s run --tui --emulate 2 -o %s -- %s --ranks 2 --iterations 4 --no-gang" % (TOOL, name, TRAINER), 120, 40) as terminal:
+            terminal.wait(" finished ")
+            time.sleep(1)
+            self.assertEqual(self.zombies_of(name), [])
+            terminal.keys("q")
+            terminal.wait("(?s)the job has finished.*status=0")
 
     def test_run_with_tui_that_has_nothing_to_show(self):
         for program, status in ("false", 1), ("true", 0), ("no-such-program-here", 127):

@@ -156,6 +156,28 @@ static void test_user_frame(void **state)
     assert_int_equal(site_shown_frame(nameless, 0), -1);
 }
 
+/* Of a program in C++: not what std::function is made of, and demangled names decide what a wrapper
+ * is, not their namespace. Where only a few frames have room, the user's is among them. */
+static void test_program_of_cxx(void **state)
+{
+    (void)state;
+    struct frame frames[] = {
+        native("_ZNKSt8functionIFviEEclEi", "/opt/train"),
+        native("_ZNSt6thread4joinEv", "/lib/libstdc++.so.6"),
+        source("_ZN4nccl7Trainer4stepEv", "/s/trainer.cpp"),
+        source("main", "/s/main.cpp"),
+    };
+    const struct frame deep[] = {native("f", "/opt/a.so"), native("g", "/opt/a.so"),
+                                 source("_ZN4nccl7Trainer4stepEv", "/s/trainer.cpp"),
+                                 source("main", "/s/main.cpp")};
+    char name[64];
+    assert_left(frames, 4, "_ZN4nccl7Trainer4stepEv main");
+    assert_int_equal(site_user_frame(frames, 2), 0);
+    assert_string_equal(frame_function(&frames[0], name, sizeof name), "nccl::Trainer::step()");
+    assert_int_equal(site_first_frame(deep, 4, 2), 2);
+    assert_int_equal(site_first_frame(deep, 4, 3), 0);
+}
+
 static void test_place_of_a_build_folder(void **state)
 {
     (void)state;
@@ -167,10 +189,15 @@ static void test_place_of_a_build_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),   cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_only_libraries), cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework), cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),     cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_program_of_c),
+        cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_program_of_cxx),
+        cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
