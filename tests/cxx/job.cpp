@@ -1,5 +1,5 @@
-// Two ranks of a C++ program: the last one leaves out an AllReduce, and goes on to wait for what it computes.
-// The call lies below a template, a lambda and the C++ library's own frames.
+// Two ranks of a C++ program: the last one leaves out an AllReduce, and goes on to wait for what it
+// computes. The call lies below a template, a lambda and the C++ library's own frames.
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 #include <sys/mman.h>
@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-namespace training {
+namespace training
+{
 
 struct Shared {
     std::atomic<bool> ready;
@@ -25,32 +26,39 @@ struct Options {
     std::map<std::string, std::vector<std::string>> values;
 };
 
-template <class Element, class Settings>
-class Trainer {
+template <class Element, class Settings> class Trainer
+{
   public:
-    Trainer(ncclComm_t comm, Element *gradients) : comm_(comm), gradients_(gradients) {}
+    Trainer(ncclComm_t comm, Element *gradients) : comm_(comm), gradients_(gradients)
+    {
+    }
 
-    void step(const Settings &, int number) {
-        std::vector<std::function<void(int)>> hooks = {[this](int) { average(); }};     // mark: lambda
+    void step(const Settings &, int number)
+    {
+        std::vector<std::function<void(int)>> hooks = {[this](int) { average(); }}; // mark: lambda
         for (auto &hook : hooks)
-            hook(number);                               // mark: hook
+            hook(number); // mark: hook
     }
 
   private:
-    // What NCCL and CUDA were called by goes through std::function: its frames are the innermost ones in this program.
-    void average() {
-        std::function<ncclResult_t()> call = std::bind(ncclAllReduce, gradients_, gradients_, size_t{1000}, ncclFloat, ncclSum,
-                                                       comm_, nullptr);
-        call();                                         // mark: average
+    // What NCCL and CUDA were called by goes through std::function: its frames are the innermost
+    // ones in this program.
+    void average()
+    {
+        std::function<ncclResult_t()> call = std::bind(ncclAllReduce, gradients_, gradients_,
+                                                       size_t{1000}, ncclFloat, ncclSum, comm_,
+                                                       nullptr);
+        call(); // mark: average
         std::function<cudaError_t()> wait = std::bind(cudaStreamSynchronize, nullptr);
-        wait();                                         // mark: wait
+        wait(); // mark: wait
     }
 
     ncclComm_t comm_;
     Element *gradients_;
 };
 
-void run_rank(Shared *shared, int rank, int ranks) {
+void run_rank(Shared *shared, int rank, int ranks)
+{
     ncclComm_t comm;
     void *memory;
     if (rank == 0) {
@@ -68,21 +76,22 @@ void run_rank(Shared *shared, int rank, int ranks) {
     for (int number = 0; number < 3; number++)
         trainer.step(Options(), number);
     if (rank == ranks - 1 && !std::getenv("JOB_TWIN"))
-        pause();                                        // mark: pause
-    trainer.step(Options(), 3);                         // mark: last step
+        pause();                // mark: pause
+    trainer.step(Options(), 3); // mark: last step
     ncclCommDestroy(comm);
 }
 
-}  // namespace training
+} // namespace training
 
-int main() {
+int main()
+{
     void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     auto *shared = new (page) training::Shared();
     for (int rank = 0; rank < 2; rank++)
         if (fork() == 0) {
             setenv("RANK", rank ? "1" : "0", 1);
             setenv("WORLD_SIZE", "2", 1);
-            training::run_rank(shared, rank, 2);        // mark: main
+            training::run_rank(shared, rank, 2); // mark: main
             return 0;
         }
     int status, worst = 0;

@@ -27,7 +27,8 @@ static void test_names(void **state)
         {"_ZN3net5BatchclEi", "net::Batch::operator()", "operator()"},
         {"_ZZN3net4mainEvENKUliE_clEi", "net::main()::{lambda(int)#1}::operator()", "operator()"},
         {"_ZN3net7TrainerC2Ei", "net::Trainer::Trainer", "Trainer"},
-        {"_ZNSt6vectorINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESaIS5_EE9push_backERKS5_",
+        {"_ZNSt6vectorINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESaIS5_EE9push_"
+         "backERKS5_",
          "std::vector<...>::push_back", "push_back"},
         {"_ZZN8training7TrainerIfNS_7OptionsEE4stepERKS1_iENKUliE_clEi",
          "training::Trainer<...>::step()::{lambda()#1}::operator()", "operator()"},
