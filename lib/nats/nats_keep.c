@@ -16,7 +16,7 @@ static const uint64_t first_pause_ns = 250000000, last_pause_ns = 4000000000,
 enum { SERVER_MS = 5000, CONFIG_BYTES = 1024 };
 
 /* The description of an error in an answer of JetStream, {"error":{..,"description":"..."}}. */
-static bool find_error(const char *data, size_t bytes, char words[NATS_WHY_BYTES])
+static bool find_refusal(const char *data, size_t bytes, char words[NATS_WHY_BYTES])
 {
     static const char key[] = "\"description\":\"";
     if (!memmem(data, bytes, "\"error\":", 8))
@@ -44,8 +44,8 @@ static int ask_jetstream(struct nats_client *client, const char *what, const cha
     if (status != NATS_OK)
         return nats_client_fail(
             client, err, "can't keep messages; does the server have JetStream (-js)?", status);
-    bool is_refused = find_error(nats->natsMsg_GetData(answer),
-                                 (size_t)nats->natsMsg_GetDataLength(answer), words);
+    bool is_refused = find_refusal(nats->natsMsg_GetData(answer),
+                                   (size_t)nats->natsMsg_GetDataLength(answer), words);
     nats->natsMsg_Destroy(answer);
     return is_refused;
 }
@@ -154,7 +154,7 @@ void nats_keep_confirm(struct nats_client *client, uint64_t id, const struct nat
     HASH_FIND(by_id, client->unconfirmed_by_id, &id, sizeof id, entry);
     if (!entry)
         return;
-    if (message->data && !find_error(message->data, message->bytes, words)) {
+    if (message->data && !find_refusal(message->data, message->bytes, words)) {
         free_unconfirmed(client, entry);
         return;
     }

@@ -68,9 +68,9 @@ static int split_subject(const char *subject, char copy[NATS_SUBJECT_BYTES], cha
 }
 
 /* Adds a message of the host that the subject names; one with a name that is none is dropped. */
-static void add_message(struct transport_nats *nats, enum transport_event event,
-                        enum transport_channel channel, const char *host, const char *id,
-                        const struct nats_message *message)
+static void add_host_message(struct transport_nats *nats, enum transport_event event,
+                             enum transport_channel channel, const char *host, const char *id,
+                             const struct nats_message *message)
 {
     char name[TRANSPORT_HOST_BYTES] = "";
     if (*host && nats_subject_text(host, name, sizeof name) < 0) {
@@ -92,16 +92,16 @@ static void take_kept(void *context, const struct nats_message *message)
     char copy[NATS_SUBJECT_BYTES], *part[PARTS_MAX];
     int count = split_subject(message->subject, copy, part);
     if (nats->is_hub && count == 6)
-        add_message(nats, TRANSPORT_MESSAGE, CHANNEL_FACTS, part[4], "0", message);
+        add_host_message(nats, TRANSPORT_MESSAGE, CHANNEL_FACTS, part[4], "0", message);
     else if (!nats->is_hub && count == 5)
-        add_message(nats, TRANSPORT_MESSAGE, CHANNEL_NEWS, "", "0", message);
+        add_host_message(nats, TRANSPORT_MESSAGE, CHANNEL_NEWS, "", "0", message);
 }
 
 static void take_digest(void *context, const struct nats_message *message)
 {
     char copy[NATS_SUBJECT_BYTES], *part[PARTS_MAX];
     if (split_subject(message->subject, copy, part) == 4)
-        add_message(context, TRANSPORT_MESSAGE, CHANNEL_DIGESTS, part[3], "0", message);
+        add_host_message(context, TRANSPORT_MESSAGE, CHANNEL_DIGESTS, part[3], "0", message);
 }
 
 static void take_hub_request(void *context, const struct nats_message *message)
@@ -111,14 +111,14 @@ static void take_hub_request(void *context, const struct nats_message *message)
     if (split_subject(message->subject, copy, part) != 6)
         return;
     snprintf(nats->hub, sizeof nats->hub, "%s", part[4]);
-    add_message(nats, TRANSPORT_REQUEST, CHANNEL_FACTS, "", part[5], message);
+    add_host_message(nats, TRANSPORT_REQUEST, CHANNEL_FACTS, "", part[5], message);
 }
 
 static void take_host_answer(void *context, const struct nats_message *message)
 {
     char copy[NATS_SUBJECT_BYTES], *part[PARTS_MAX];
     if (split_subject(message->subject, copy, part) == 6)
-        add_message(context, TRANSPORT_ANSWER, CHANNEL_FACTS, part[4], part[5], message);
+        add_host_message(context, TRANSPORT_ANSWER, CHANNEL_FACTS, part[4], part[5], message);
 }
 
 static void take_event(void *context, enum nats_event event, const char *why)
@@ -135,7 +135,7 @@ static void take_event(void *context, enum nats_event event, const char *why)
     nats->was_lost |= event == NATS_EVENT_DISCONNECTED;
 }
 
-static int refuse(const struct transport_nats *nats, struct error *err)
+static int fail_refused(const struct transport_nats *nats, struct error *err)
 {
     return error_set(err, "%s", nats->refused.text);
 }
@@ -147,7 +147,7 @@ static int publish_nats(struct transport *transport, enum transport_channel chan
     char subject[NATS_SUBJECT_BYTES];
     struct error full;
     if (nats->refused.text[0])
-        return refuse(nats, err);
+        return fail_refused(nats, err);
     if (channel == CHANNEL_DIGESTS) {
         snprintf(subject, sizeof subject, "ddpcheck.%s.digest.%s", nats->job, nats->host);
         if (!nats_client_is_connected(nats->client) ||
@@ -172,7 +172,7 @@ static int request_nats(struct transport *transport, const char *host, uint64_t 
     struct transport_nats *nats = (struct transport_nats *)transport;
     char subject[NATS_SUBJECT_BYTES], word[3 * TRANSPORT_HOST_BYTES];
     if (nats->refused.text[0])
-        return refuse(nats, err);
+        return fail_refused(nats, err);
     snprintf(subject, sizeof subject, "ddpcheck.%s.ask.%s.%s.%" PRIx64, nats->job,
              nats_subject_word(host, word, sizeof word), nats->host, id);
     if (!nats_client_is_connected(nats->client) ||
@@ -187,7 +187,7 @@ static int reply_nats(struct transport *transport, uint64_t id, const void *data
     struct transport_nats *nats = (struct transport_nats *)transport;
     char subject[NATS_SUBJECT_BYTES];
     if (nats->refused.text[0])
-        return refuse(nats, err);
+        return fail_refused(nats, err);
     snprintf(subject, sizeof subject, "ddpcheck.%s.answer.%s.%s.%" PRIx64, nats->job, nats->hub,
              nats->host, id);
     if (!nats_client_is_connected(nats->client) ||
@@ -220,7 +220,7 @@ static int poll_nats(struct transport *transport, int timeout_ms, struct transpo
     struct queued_event *queued = nats->first;
     *message = (struct transport_message){.event = TRANSPORT_NOTHING, .host = ""};
     if (!queued)
-        return nats->refused.text[0] ? refuse(nats, err) : 0;
+        return nats->refused.text[0] ? fail_refused(nats, err) : 0;
     nats->first = queued->next;
     if (!nats->first)
         nats->end = &nats->first;

@@ -14,12 +14,12 @@
 
 /* Strings are copied. */
 struct transport_nats_options {
-    const char *url;   /* nats://TOKEN@HOST:PORT[/JOB]; JOB distinguishes jobs that share a server */
-    const char *token; /* NULL: that of the URL */
+    const char *url; /* nats://TOKEN@HOST:PORT[/JOB]; JOB: jobs that share a server differ in it */
+    const char *token;                       /* NULL: that of the URL */
     const char *tls_ca, *tls_cert, *tls_key; /* files, as nats_client.h; NULL none */
     const char *host;                        /* this end's key; NULL: it is the hub's */
-    uint64_t keep_bytes; /* at the hub: limit of what is kept; 0: 1 GB */
-    double wait_s;       /* for the first connection; 0: it is opened in the background */
+    uint64_t keep_bytes;                     /* at the hub: limit of what is kept; 0: 1 GB */
+    double wait_s; /* for the first connection; 0: it is opened in the background */
 };
 
 /* Opens an end. Returns 0 (transport_close it), or -1 with err. */

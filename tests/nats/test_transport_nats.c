@@ -60,18 +60,19 @@ static void messages_reach_the_other_side(void **state)
     (void)state;
     struct test_server server;
     server_set_up(&server, "secret");
-    struct transport *host = open_end(&server, "", "n1.rack2"), *other = open_end(&server, "", "n2");
+    struct transport *host = open_end(&server, "", "n1.rack2"),
+                     *other = open_end(&server, "", "n2");
     send_text(host, CHANNEL_FACTS, "first");
     send_text(host, CHANNEL_FACTS, "second");
     struct transport *hub = open_end(&server, "", NULL), *stranger = open_end(&server, "x", NULL);
     for (int tries = 0; tries < 5; tries++) /* until they find the stream */
         run_end(host);
     await_next(hub, TRANSPORT_MESSAGE, "n1.rack2", "first");
-    assert_int_equal(
-        await_next(hub, TRANSPORT_MESSAGE, "n1.rack2", "second").channel, CHANNEL_FACTS);
+    assert_int_equal(await_next(hub, TRANSPORT_MESSAGE, "n1.rack2", "second").channel,
+                     CHANNEL_FACTS);
     send_text(host, CHANNEL_DIGESTS, "digest");
-    assert_int_equal(
-        await_next(hub, TRANSPORT_MESSAGE, "n1.rack2", "digest").channel, CHANNEL_DIGESTS);
+    assert_int_equal(await_next(hub, TRANSPORT_MESSAGE, "n1.rack2", "digest").channel,
+                     CHANNEL_DIGESTS);
     const uint64_t id = UINT64_C(0xfedcba9876543210);
     assert_int_equal(transport_request(hub, "n1.rack2", id, "what", 4, NULL), 0);
     assert_true(await_next(host, TRANSPORT_REQUEST, "", "what").id == id);
@@ -82,7 +83,7 @@ static void messages_reach_the_other_side(void **state)
         run_end(hub);
     await_next(host, TRANSPORT_MESSAGE, "", "finding");
     await_next(other, TRANSPORT_MESSAGE, "", "finding");
-    await_next(other, TRANSPORT_NOTHING, "", ""); /* hosts don't get each other's */
+    await_next(other, TRANSPORT_NOTHING, "", "");    /* hosts don't get each other's */
     await_next(stranger, TRANSPORT_NOTHING, "", ""); /* nor does another job */
     struct transport *ends[] = {host, other, hub, stranger};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
@@ -145,8 +146,8 @@ static void strangers_are_refused(void **state)
     struct nats_client *client = NULL;
     const struct nats_client_options with_token = {.url = server.url, .wait_s = 10};
     assert_int_equal(nats_client_open(&client, &with_token, &err), 0);
-    static const char *const subjects[] = {"ddpcheck.job.digest.n=zz", "ddpcheck.job.digest.=",
-                                           "ddpcheck.job.keep.fact.n1",
+    static const char *const subjects[] = {"ddpcheck.job.digest.n=zz",
+                                           "ddpcheck.job.digest.=", "ddpcheck.job.keep.fact.n1",
                                            "ddpcheck.job.keep.fact.n1.a.b.c.d.e.f"};
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
         assert_int_equal(nats_client_publish(client, subjects[i], "x", 1, &err), 0);

@@ -1,0 +1,156 @@
+/* ddpcheck hub: the meeting point of a job's hosts: a NATS server, and the analysis of the whole
+ * job. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "cmd/commands.h"
+#include "cmd/hub/hub_server.h"
+#include "cmd/options/options.h"
+#include "lib/base/clock.h"
+#include "lib/base/descriptors.h"
+#include "lib/nats/nats_client.h"
+#include "lib/nats/transport_nats.h"
+
+enum { PORT_MAX = 65535, HUB_POLL_MS = 100 };
+static const double server_wait_s = 10;
+static const uint64_t restart_pause_ns = 1000000000;
+
+struct hub_request {
+    struct hub_server server;
+    const char *external;
+};
+
+static bool is_stopped(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) ||
+           sigismember(&pending, SIGHUP);
+}
+
+static void block_stops(void)
+{
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGHUP);
+    sigprocmask(SIG_BLOCK, &stops, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+/* A server that was killed is started again; what it kept is there. Returns 0, or -1 with err. */
+static int watch_server(struct hub_request *request, uint64_t *restarted_ns, struct error *err)
+{
+    if (request->external || !hub_server_has_ended(&request->server))
+        return 0;
+    uint64_t now_ns = monotonic_now_ns();
+    if (now_ns - *restarted_ns < restart_pause_ns)
+        return 0;
+    *restarted_ns = now_ns;
+    fprintf(stderr, "ddpcheck: hub: nats-server was killed; it is started again\n");
+    return hub_server_restart(&request->server, err);
+}
+
+/* Serves until it is stopped. Returns 0, or -1 with err. */
+static int serve_job(struct hub_request *request, struct transport *transport, struct error *err)
+{
+    struct transport_message message;
+    uint64_t restarted_ns = 0;
+    while (!is_stopped())
+        if (watch_server(request, &restarted_ns, err) < 0 ||
+            transport_poll(transport, HUB_POLL_MS, &message, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int connect_hub(const struct hub_request *request, const char *url,
+                       struct transport **transport, struct error *err)
+{
+    const struct hub_server *server = &request->server;
+    const struct transport_nats_options options = {
+        .url = url,
+        .tls_ca = server->tls_ca || !server->tls_cert ? server->tls_ca : server->tls_cert,
+        .tls_cert = server->tls_cert,
+        .tls_key = server->tls_key,
+        .wait_s = server_wait_s,
+    };
+    return transport_nats_open(transport, &options, err);
+}
+
+static int run_hub(struct hub_request *request)
+{
+    struct error err;
+    struct transport *transport;
+    char url[HUB_URL_BYTES], local[HUB_URL_BYTES];
+    if (nats_client_check(&err) < 0)
+        return command_fail(&err);
+    block_stops();
+    if (request->external)
+        snprintf(local, sizeof local, "%s", request->external);
+    else if (hub_server_start(&request->server, &err) < 0)
+        return command_fail(&err);
+    else
+        hub_server_local_url(&request->server, local);
+    int result = connect_hub(request, local, &transport, &err);
+    if (result == 0) {
+        hub_server_url(&request->server, url);
+        puts(request->external ? request->external : url);
+        fflush(stdout);
+        result = serve_job(request, transport, &err);
+        transport_close(transport);
+    }
+    hub_server_stop(&request->server);
+    return result < 0 ? command_fail(&err) : STATUS_CLEAN;
+}
+
+int command_hub(int argc, char **argv)
+{
+    struct hub_request request = {.server = {.directory = "ddpcheck-hub", .port = HUB_PORT}};
+    struct hub_server *server = &request.server;
+    const struct option_entry entries[] = {
+        {"port", 0, OPTION_NUMBER, "N", "TCP port to listen on (default 4222)", &server->port},
+        {"listen", 0, OPTION_TEXT, "ADDRESS", "address to listen on (default: all of this host)",
+         &server->listen},
+        {"dir", 0, OPTION_TEXT, "DIR", "folder of what it keeps (default: ddpcheck-hub)",
+         &server->directory},
+        {"token-file", 0, OPTION_TEXT, "FILE",
+         "file with the token (default: $DDPCHECK_HUB_TOKEN, or a random one in DIR/token)",
+         &server->token_file},
+        {"tls-cert", 0, OPTION_TEXT, "FILE", "certificate of this host: connections use TLS",
+         &server->tls_cert},
+        {"tls-key", 0, OPTION_TEXT, "FILE", "its private key", &server->tls_key},
+        {"tls-ca", 0, OPTION_TEXT, "FILE",
+         "accept only who has a certificate of this certificate authority", &server->tls_ca},
+        {"external", 0, OPTION_TEXT, "URL",
+         "use the NATS server at URL, which has JetStream, instead of starting one",
+         &request.external},
+        {"any-port", 0, OPTION_FLAG, NULL, NULL, &server->any_port},
+    };
+    const struct command_options options = {
+        .command = "hub",
+        .arguments = "",
+        .summary = "Lets the hosts of a job meet, and analyses the whole job, until it is "
+                   "interrupted.",
+        .details = "Prints nats://TOKEN@HOST:PORT for 'ddpcheck run --hub'. It needs nats-server "
+                   "and libnats\n"
+                   "(Debian: nats-server, libnats-dev). Whoever has the token can read what the "
+                   "hub knows.\n",
+        .entries = entries,
+        .count = OPTION_COUNT(entries),
+    };
+    int status = options_parse(&options, &argc, &argv);
+    if (status != OPTIONS_GO)
+        return status;
+    if (argc)
+        return options_usage_error(&options, "it takes no arguments");
+    if (server->port < 1 || server->port > PORT_MAX)
+        return options_usage_error(&options, "--port takes 1 to %d", PORT_MAX);
+    if (!server->tls_cert != !server->tls_key || (server->tls_ca && !server->tls_cert))
+        return options_usage_error(&options, "--tls-cert and --tls-key belong together; --tls-ca "
+                                             "needs both");
+    if (request.external && (server->listen || server->token_file))
+        return options_usage_error(&options, "--external takes its address and token from URL");
+    descriptors_raise();
+    return run_hub(&request);
+}

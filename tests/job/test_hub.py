@@ -1,0 +1,162 @@
+"""`ddpcheck hub` as a process: what it prints and writes, how it ends, and its messages when it can't start.
+
+test_hub.py BUILD"""
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from hub import URL, Hub, await_true, free_port, read_file, runs
+
+BUILD = os.path.abspath(sys.argv.pop(1))
+DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
+
+
+def mode(path):
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def answers(port, line):
+    """What nats-server sends after its greeting when a client sends this line."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+        file = sock.makefile("rwb")
+        greeting = file.readline()
+        assert greeting.startswith(b"INFO "), greeting
+        file.write(line + b"\r\nPING\r\n")
+        file.flush()
+        return file.readline()
+
+
+class HubProcess(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="ddpcheck-test-hub-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def hub(self, *options, **named):
+        hub = Hub(BUILD, os.path.join(self.folder, named.pop("name", "hub")), *options, **named)
+        self.addCleanup(hub.__exit__)
+        return hub
+
+    def failure(self, *options, **env):
+        """The message of a hub that does not start, on one line."""
+        done = subprocess.run([DDPCHECK, "hub", "--dir", os.path.join(self.folder, "other"), *options], text=True,
+                              capture_output=True, timeout=60, env=dict(os.environ, **env), check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr
+
+    def test_only_the_token_opens_it(self):
+        hub = self.hub()
+        self.assertEqual(URL.match(hub.url).groups(), ("nats", hub.token, "127.0.0.1", str(hub.port)))
+        self.assertRegex(hub.token, "^[0-9a-f]{32}$")
+        self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
+        for line in (b"CONNECT {}", b'CONNECT {"auth_token":"guess"}', b'CONNECT {"user":"a","pass":"b"}'):
+            self.assertEqual(answers(hub.port, line), b"-ERR 'Authorization Violation'\r\n", line)
+        for name in ("nats.conf", "token"):
+            self.assertEqual(mode(os.path.join(hub.folder, name)), 0o600, name)
+        self.assertEqual(mode(hub.folder), 0o700)
+        self.assertEqual(mode(os.path.join(hub.folder, "jetstream")), 0o700)
+        command = read_file("/proc/%d/cmdline" % hub.server()) + read_file("/proc/%d/cmdline" % hub.process.pid)
+        self.assertNotIn(hub.token, command)
+
+    def test_it_listens_only_where_it_was_asked_to(self):
+        hub = self.hub(listen="127.0.0.2")
+        self.assertIn("@127.0.0.2:", hub.url)
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", hub.port), timeout=20)
+        inodes = set()
+        for fd in os.listdir("/proc/%d/fd" % hub.server()):
+            try:
+                inodes.add(os.readlink("/proc/%d/fd/%s" % (hub.server(), fd)))
+            except FileNotFoundError:
+                pass
+        listening = [line.split() for table in ("tcp", "tcp6") for line in read_file("/proc/net/" + table).splitlines()[1:]]
+        own = [row[1] for row in listening if row[3] == "0A" and "socket:[%s]" % row[9] in inodes]
+        self.assertEqual(own, ["0200007F:%04X" % hub.port])
+
+    def test_signals_end_hub_and_server(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            hub = self.hub()
+            server = hub.server()
+            status, _, errors = hub.end(number)
+            self.assertEqual((status, errors), (0, ""))
+            self.assertFalse(runs(server))
+
+    def test_the_server_ends_with_a_killed_hub(self):
+        hub = self.hub()
+        server = hub.server()
+        hub.end(signal.SIGKILL)
+        await_true("nats-server ends", lambda: not runs(server))
+
+    def test_a_killed_server_is_started_again(self):
+        hub = self.hub()
+        first = hub.server()
+        os.kill(first, signal.SIGKILL)
+        await_true("another server", lambda: hub.server() not in (None, first))
+        await_true("it answers", lambda: accepts(hub.port))
+        self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
+        _, _, errors = hub.end()
+        self.assertEqual(errors, "ddpcheck: hub: nats-server was killed; it is started again\n")
+
+    def test_a_new_hub_on_the_folder_has_the_token(self):
+        first = self.hub()
+        first.end(signal.SIGKILL)
+        again = self.hub()
+        self.assertEqual(again.token, first.token)
+        self.assertEqual(self.hub(name="env", env={"DDPCHECK_HUB_TOKEN": "given-token"}).token, "given-token")
+
+    def test_an_external_server(self):
+        server = self.hub()
+        hub = subprocess.Popen([DDPCHECK, "hub", "--external", server.url], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(hub.stdout.close)
+        self.assertEqual(hub.stdout.readline().strip(), server.url)
+        hub.terminate()
+        self.assertEqual(hub.wait(60), 0)
+        self.assertIn("no NATS server answers at nats://127.0.0.1:",
+                      self.failure("--external", "nats://t@127.0.0.1:%d" % free_port()))
+
+    def test_tls(self):
+        certificate, key = (os.path.join(self.folder, name) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        hub = self.hub("--tls-cert", certificate, "--tls-key", key)
+        self.assertTrue(hub.url.startswith("tls://"))
+        refused = self.failure("--external", hub.url)
+        self.assertIn("127.0.0.1:%d" % hub.port, refused)
+        both = self.hub("--tls-cert", certificate, "--tls-key", key, "--tls-ca", certificate, name="both")
+        self.assertTrue(both.url.startswith("tls://"))
+
+    def test_messages(self):
+        hub = self.hub()
+        self.assertIn("port %d is in use" % hub.port, self.failure("--port", str(hub.port), "--listen", "127.0.0.1"))
+        self.assertIn("can't listen on 203.0.113.7", self.failure("--port", str(free_port()), "--listen", "203.0.113.7"))
+        self.assertIn("--port takes 1 to 65535", self.failure("--port", "70000"))
+        self.assertIn("belong together", self.failure("--tls-cert", "x"))
+        self.assertIn("DDPCHECK_HUB_TOKEN may have letters", self.failure(DDPCHECK_HUB_TOKEN="with space"))
+        self.assertIn("8 to 128 are possible", self.failure(DDPCHECK_HUB_TOKEN="short"))
+        self.assertIn("nats-server ended: ", self.failure("--port", str(free_port()), "--tls-cert", "/dev/null",
+                                                          "--tls-key", "/dev/null"))
+        public = os.path.join(self.folder, "public")
+        with open(public, "w", encoding="utf-8") as file:
+            file.write("0123456789\n")
+        os.chmod(public, 0o644)
+        self.assertIn("others can read", self.failure("--token-file", public))
+
+
+def accepts(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=20):
+            return True
+    except ConnectionRefusedError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
