@@ -84,8 +84,9 @@ static int choose_port(struct hub_server *server, struct error *err)
     if (port == 0 && server->any_port)
         port = try_port(server, 0, err);
     if (port == 0)
-        return error_set(err, "port %ld is in use, perhaps by another hub; give another one with "
-                              "--port",
+        return error_set(err,
+                         "port %ld is in use, perhaps by another hub; give another one with "
+                         "--port",
                          server->port);
     server->port = port;
     return port < 0 ? -1 : 0;
@@ -100,8 +101,9 @@ static int make_directories(struct hub_server *server, struct error *err)
     if (!realpath(server->directory, server->real) || access(server->real, W_OK | X_OK) < 0)
         return error_set(err, "can't write into %s: %s", server->directory, strerror(errno));
     if (strpbrk(server->real, "\"\\\n"))
-        return error_set(err, "can't use %s: nats-server's configuration allows no quotation mark "
-                              "and no backslash in a path",
+        return error_set(err,
+                         "can't use %s: nats-server's configuration allows no quotation mark "
+                         "and no backslash in a path",
                          server->real);
     snprintf(store, sizeof store, "%s/jetstream", server->real);
     if (mkdir(store, 0700) < 0 && errno != EEXIST)

@@ -20,7 +20,7 @@ struct hub_server {
     const char *directory;
     const char *listen; /* address or host name to listen on; NULL: all addresses */
     long port;
-    bool any_port; /* if `port` is in use, another one is chosen */
+    bool any_port;                  /* if `port` is in use, another one is chosen */
     const char *tls_cert, *tls_key; /* files; NULL: no TLS */
     const char *tls_ca;             /* file: only who has a certificate of this CA may connect */
     const char *token_file;         /* NULL: DDPCHECK_HUB_TOKEN, DIR/token or a new one */

@@ -8,8 +8,8 @@
  * 128 random bits in DIR/token. Returns 0, or -1 with err. */
 int hub_token_find(struct hub_server *server, struct error *err);
 
-/* Writes a file that only its user can read (0600), whole or not at all; what has the name before is
- * replaced. Returns 0, or -1 with err. */
+/* Writes a file that only its user can read (0600), whole or not at all; what had the name before
+ * is replaced. Returns 0, or -1 with err. */
 int hub_write_private(const char *path, const char *text, struct error *err);
 
 #endif
