@@ -19,6 +19,7 @@
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
+#include "lib/nats/transport_nats.h"
 #include "lib/trace/trace.h"
 
 struct collect_request {
@@ -27,6 +28,8 @@ struct collect_request {
     const char *keep;
     struct keep_limits limits;
     long notify_fd;
+    const char *hub;              /* URL of the job's hub; NULL none */
+    bool reports_job;             /* the job's findings are reported here */
     struct choice_options choice; /* of what is reported through notify_fd */
     bool has_database;
     struct error no_database; /* why the directory had none */
@@ -119,6 +122,28 @@ static double first_wait_seconds(const struct collect_request *request)
     return request->daemon ? daemon_wait_s : 0;
 }
 
+/* A host's key in its job: its name. */
+static void make_host_key(char key[TRANSPORT_HOST_BYTES])
+{
+    char name[TRANSPORT_HOST_BYTES - 16] = "";
+    gethostname(name, sizeof name - 1);
+    snprintf(key, TRANSPORT_HOST_BYTES, "%s", *name ? name : "host");
+}
+
+/* NULL where there is no hub, or it can't be reached: the host is recorded all the same. */
+static struct transport *open_hub(const struct collect_request *request)
+{
+    char key[TRANSPORT_HOST_BYTES];
+    struct error err;
+    struct transport *transport;
+    make_host_key(key);
+    const struct transport_nats_options options = {.url = request->hub, .host = key};
+    if (!request->hub || transport_nats_open(&transport, &options, &err) == 0)
+        return request->hub ? transport : NULL;
+    fprintf(stderr, "ddpcheck: %s; this host is recorded without the job's hub\n", err.text);
+    return NULL;
+}
+
 static int collect_once(const struct collect_request *request, const char *directory,
                         struct choice *choice, struct collector_summary *summary)
 {
@@ -129,6 +154,7 @@ static int collect_once(const struct collect_request *request, const char *direc
         return say_held(request, directory, holder);
     if (claimed < 0)
         return command_fail(&err);
+    struct transport *transport = open_hub(request);
     const struct collector_options options = {
         .directory = directory,
         .database = claim.database,
@@ -139,8 +165,11 @@ static int collect_once(const struct collect_request *request, const char *direc
         .is_shown = is_notified,
         .context = choice,
         .first_wait_s = first_wait_seconds(request),
+        .transport = transport,
+        .reports_job = request->reports_job,
     };
     int result = collector_run(&options, summary, &err);
+    transport_close(transport);
     directory_release(&claim);
     if (result < 0)
         return command_fail(&err);
@@ -194,6 +223,8 @@ int command_collect(int argc, char **argv)
         {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
+        {"hub", 0, OPTION_TEXT, NULL, NULL, &request.hub},
+        {"report-job", 0, OPTION_FLAG, NULL, NULL, &request.reports_job},
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
     const struct command_options options = {

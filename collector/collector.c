@@ -84,7 +84,8 @@ static int wait_for_space(struct collector *collector, const struct error *err)
 bool collector_shows(const struct collector *collector, const struct finding *finding)
 {
     const struct collector_options *options = &collector->options;
-    return options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
+    return !collector_job_leaves(collector, finding) &&
+           options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
 }
 
 void collector_mark_notified(struct collector *collector, const struct finding *finding)
@@ -282,7 +283,9 @@ static int feed_batch(struct collector *collector, uint64_t now_ns, struct error
                         &collector->batch->record[i]);
         collector_note_record(collector, &collector->batch->record[i], now_ns);
         if (analyzer_feed(collector->analyzer, collector->batch->process[i],
-                          &collector->batch->record[i]) < 0)
+                          &collector->batch->record[i]) < 0 ||
+            collector_job_feed(collector, collector->batch->process[i],
+                               &collector->batch->record[i]) < 0)
             return error_set(err, "can't analyse %s: out of memory", collector->database);
     }
     return 0;
@@ -325,6 +328,7 @@ static int run_pass(struct collector *collector, struct error *err)
         collector_keep(collector, now_ns);
     }
     collector_ask_stacks(collector, now_ns);
+    collector_job_pass(collector, now_ns, all_read);
     if (result < 2 && !collector->in_memory)
         symbolizer_work(collector->symbolizer, collector->store, symbol_budget_ns);
     return result;

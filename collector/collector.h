@@ -26,6 +26,8 @@ enum { COLLECTOR_DESCRIPTORS = 16 };
 
 struct symbolizer;
 struct trace;
+struct transport;
+struct collector_job;
 struct collector_state;
 
 struct collector_options {
@@ -38,6 +40,8 @@ struct collector_options {
     /* Whether a finding is reported and counted; its stacks can be looked up in `trace`. */
     bool (*is_shown)(void *context, const struct finding *finding, struct trace *trace);
     void *context;
+    struct transport *transport; /* to the hub of a job on many hosts; NULL: there is none */
+    bool reports_job;            /* the job's findings are reported here, as this host's are */
     int notify_fd; /* -1, or where findings and activity are reported (collector_notify.h) */
 };
 
@@ -80,6 +84,7 @@ struct collector {
     struct symbolizer *symbolizer;
     struct collector_state *state;
     struct progress_watch *progress;
+    struct collector_job *job; /* NULL without a hub */
     struct record_batch *batch;
     struct producer **producers;
     int producer_count;
@@ -167,6 +172,22 @@ int collector_write_batch(struct collector *collector, struct error *err);
 
 /* The finding was reported as it is. */
 void collector_mark_notified(struct collector *collector, const struct finding *finding);
+/* collector_job.c: this host's part in a job on many hosts; without one nothing happens. Returns 0,
+ * or -1 when memory is short, as the two after it. */
+int collector_job_open(struct collector *collector);
+int collector_job_add_process(struct collector *collector, int process,
+                              const struct process_info *info);
+int collector_job_feed(struct collector *collector, int process, const struct record *record);
+/* known: all that happened until now_ns was fed. */
+void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known);
+/* The last process has ended: the hub gets what it still wants. */
+void collector_job_finish(struct collector *collector);
+/* Adds the job's findings, where they are reported here, to those of the summary. */
+void collector_job_count(struct collector *collector);
+void collector_job_close(struct collector *collector);
+/* The finding is about ranks of several hosts: the hub makes it, and knows more. */
+bool collector_job_leaves(const struct collector *collector, const struct finding *finding);
+
 /* No finding was reported yet. */
 void collector_forget_notified(struct collector *collector);
 

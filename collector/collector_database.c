@@ -32,7 +32,8 @@ static int add_to_analyzer(struct collector *collector, int process,
                            const struct process_info *info, struct error *err)
 {
     bool *more = realloc(collector->process_ended, (size_t)process + 1);
-    if (!more || analyzer_add_process(collector->analyzer, process, info) < 0)
+    if (!more || analyzer_add_process(collector->analyzer, process, info) < 0 ||
+        collector_job_add_process(collector, process, info) < 0)
         return error_set(err, "can't go on with %s: out of memory", collector->database);
     collector->process_ended = more;
     collector->process_ended[process] = false;
@@ -69,7 +70,8 @@ static int replay_database(struct collector *collector, struct error *err)
         symbolizer_note(collector->symbolizer, process, &record);
         if (record.api == API_notice_end)
             collector->process_ended[process] = true;
-        result = analyzer_feed(collector->analyzer, process, &record) < 0
+        result = analyzer_feed(collector->analyzer, process, &record) < 0 ||
+                         collector_job_feed(collector, process, &record) < 0
                      ? error_set(err, "can't replay %s: out of memory", path)
                      : 0;
     }
@@ -174,6 +176,7 @@ static void summarise(struct collector *collector)
     analyzer_visit_findings(collector->analyzer, count_shown_finding, &faults);
     store_visit_old_findings(collector->store, count_old_finding, &faults, NULL);
     free(faults.fault);
+    collector_job_count(collector);
 }
 
 int collector_count_unrecorded(struct collector *collector)
@@ -261,7 +264,8 @@ int collector_open(struct collector *collector, const struct process_info *info,
     collector->analyzer = analyzer_new(&options);
     collector->symbolizer = symbolizer_new(collector->database);
     collector->state = collector_state_new();
-    if (!collector->analyzer || !collector->symbolizer || !collector->state)
+    if (!collector->analyzer || !collector->symbolizer || !collector->state ||
+        collector_job_open(collector) < 0)
         return error_set(err, "can't collect into %s: out of memory", collector->options.directory);
     if (store_open(&collector->store, collector->database, err) < 0)
         return -1;
@@ -311,6 +315,7 @@ int collector_finish(struct collector *collector, struct error *err)
                          collector->database);
     if (collector_write_batch(collector, err) < 0)
         return -1;
+    collector_job_finish(collector);
     summarise(collector);
     collector->database_gone = access(collector->database, F_OK) < 0 && errno == ENOENT;
     if (collector->in_memory || collector->database_gone) {
@@ -336,6 +341,7 @@ int collector_finish(struct collector *collector, struct error *err)
 int collector_close(struct collector *collector, struct error *err)
 {
     collector_state_free(collector->state);
+    collector_job_close(collector);
     symbolizer_free(collector->symbolizer);
     analyzer_free(collector->analyzer);
     free(collector->process_ended);

@@ -217,15 +217,25 @@ static void add_state(struct join *join, int number, uint64_t now_ns)
     add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_STATE, &state);
 }
 
-/* Whether ranks of other hosts are members, as far as is known. */
-static bool spans_hosts(struct join *join, const struct join_member *member)
+bool join_spans_hosts(const struct join *join, uint64_t comm)
 {
-    int local = 0;
-    if (member->numbers.nranks < 0)
-        return true;
-    for (const struct join_member *other = join->members; other; other = other->hh.next)
-        local += other->key.comm == member->key.comm;
-    return local < member->numbers.nranks;
+    int local = 0, nranks = -1;
+    for (const struct join_member *member = join->members; member; member = member->hh.next)
+        if (member->key.comm == comm) {
+            local++;
+            nranks = member->numbers.nranks;
+        }
+    return nranks < 0 || local < nranks;
+}
+
+bool join_is_connected(const struct join *join)
+{
+    return !join->is_lost;
+}
+
+bool join_wants_names(const struct join *join)
+{
+    return join->symbols_wait;
 }
 
 static void add_digest(struct join *join, struct join_member *member)
@@ -277,7 +287,7 @@ static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t 
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, now_ns);
     for (struct join_member *member = join->members; member; member = member->hh.next)
-        if (spans_hosts(join, member))
+        if (join_spans_hosts(join, member->key.comm))
             add_digest(join, member);
     for (int i = 0; i < join->processes; i++)
         if (join->process[i])
@@ -339,7 +349,10 @@ static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
             answer_request(join, &message);
         } else if (message.event == TRANSPORT_MESSAGE) {
             take_news(join, &message);
+        } else if (message.event == TRANSPORT_LOST) {
+            join->is_lost = true;
         } else if (message.event == TRANSPORT_CONNECTED) {
+            join->is_lost = false;
             announce_again(join);
         }
     }

@@ -44,6 +44,12 @@ void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace
 void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace,
                  uint64_t patience_ns);
 
+/* Names of addresses are to be sent: join_pass wants a trace. */
+bool join_wants_names(const struct join *join);
+/* Whether ranks of other hosts are members of a communicator, as far as is known. */
+bool join_spans_hosts(const struct join *join, uint64_t comm);
+/* Whether the connection to the hub is there, as far as is known. */
+bool join_is_connected(const struct join *join);
 /* The number of messages that could not be sent or made no sense, for the summary. */
 uint64_t join_refused(const struct join *join);
 

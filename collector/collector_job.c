@@ -1,0 +1,143 @@
+/* collector_job.c: the collector's part in a job on many hosts: what it sends the hub, and which
+ * findings are the hub's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/check.h"
+#include "collector/collector.h"
+#include "collector/join.h"
+#include "collector/symbolizer.h"
+
+static const uint64_t finish_patience_ns = 3000000000; /* the hub may be gone */
+enum { JOB_NEWS_BITS = 20 }; /* the hub's findings are reported with ids behind the host's own */
+
+struct collector_job {
+    struct join *join;
+    struct item_news *news; /* the hub's findings, as they were reported last */
+    int count;
+};
+
+static struct item_news *find_news(struct collector_job *job, uint32_t id)
+{
+    for (int i = 0; i < job->count; i++)
+        if (job->news[i].id == id)
+            return &job->news[i];
+    struct item_news *grown = realloc(job->news, ((size_t)job->count + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    job->news = grown;
+    grown[job->count] = (struct item_news){.id = id, .state = FINDING_RESOLVED};
+    return &grown[job->count++];
+}
+
+struct same_news {
+    const struct item_news *news;
+    const struct collector *collector;
+    bool found;
+};
+
+static void compare_news(void *context, const struct finding *finding)
+{
+    struct same_news *same = context;
+    same->found |= rankset_has(&same->collector->notified, (int)finding->id) &&
+                   strcmp(finding->code, same->news->code) == 0 &&
+                   strcmp(finding->what, same->news->text) == 0;
+}
+
+/* The host has reported the same itself: all that takes part in it runs here. */
+static bool is_reported_here(const struct collector *collector, const struct item_news *news)
+{
+    struct same_news same = {news, collector, false};
+    analyzer_visit_findings(collector->analyzer, compare_news, &same);
+    return same.found;
+}
+
+static void report_news(void *context, const struct item_news *news)
+{
+    struct collector *collector = context;
+    struct item_news *known = find_news(collector->job, news->id);
+    bool is_open = news->state == FINDING_OPEN;
+    if (!known || news->severity > SEVERITY_NOTE || news->certainty > POSSIBLE)
+        return;
+    const struct item_news before = *known;
+    *known = *news;
+    bool changed = before.state != news->state || before.certainty != news->certainty;
+    if (!changed || !collector->options.reports_job || is_reported_here(collector, news))
+        return;
+    notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
+           is_open ? "finding" : "withdrawn", (1 << JOB_NEWS_BITS) + (int)news->id,
+           severity_name((enum severity)news->severity),
+           certainty_name((enum certainty)news->certainty), news->code, news->location, news->text);
+}
+
+int collector_job_open(struct collector *collector)
+{
+    const struct join_options options = {
+        .transport = collector->options.transport, .on_news = report_news, .context = collector};
+    if (!options.transport)
+        return 0;
+    if (!(collector->job = calloc(1, sizeof *collector->job)))
+        return -1;
+    collector->job->join = join_new(&options);
+    return collector->job->join ? 0 : -1;
+}
+
+void collector_job_close(struct collector *collector)
+{
+    if (!collector->job)
+        return;
+    join_free(collector->job->join);
+    free(collector->job->news);
+    free(collector->job);
+    collector->job = NULL;
+}
+
+int collector_job_add_process(struct collector *collector, int process,
+                              const struct process_info *info)
+{
+    return collector->job ? join_add_process(collector->job->join, process, info) : 0;
+}
+
+int collector_job_feed(struct collector *collector, int process, const struct record *record)
+{
+    return collector->job ? join_feed(collector->job->join, process, record) : 0;
+}
+
+static struct trace *names_for(struct collector *collector)
+{
+    return join_wants_names(collector->job->join) ? symbolizer_trace(collector->symbolizer) : NULL;
+}
+
+void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known)
+{
+    if (collector->job)
+        join_pass(collector->job->join, collector->analyzer, names_for(collector), now_ns,
+                  known ? now_ns : 0);
+}
+
+void collector_job_count(struct collector *collector)
+{
+    struct collector_summary *summary = collector->summary;
+    const struct collector_job *job = collector->job;
+    for (int i = 0; job && i < job->count && collector->options.reports_job; i++) {
+        if (job->news[i].state != FINDING_OPEN || is_reported_here(collector, &job->news[i]))
+            continue;
+        summary->errors += job->news[i].severity == SEVERITY_ERROR;
+        summary->warnings += job->news[i].severity == SEVERITY_WARNING;
+    }
+}
+
+void collector_job_finish(struct collector *collector)
+{
+    if (collector->job)
+        join_finish(collector->job->join, collector->analyzer,
+                    symbolizer_trace(collector->symbolizer), finish_patience_ns);
+}
+
+bool collector_job_leaves(const struct collector *collector, const struct finding *finding)
+{
+    const struct check *check = check_find(finding->code);
+    return collector->job && check && check->scope == SCOPE_JOB && finding->comm &&
+           join_is_connected(collector->job->join) &&
+           join_spans_hosts(collector->job->join, finding->comm);
+}
