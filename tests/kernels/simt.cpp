@@ -1,6 +1,7 @@
 /* simt.cpp: a block's threads as coroutines, switched where they wait for each other. */
 #include "tests/kernels/simt.h"
 
+#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -11,7 +12,9 @@ enum { LANES = 32, THREADS_MOST = 1024, STACK_BYTES = 64 * 1024 };
 enum waiting { RUNNABLE, AT_BLOCK_BARRIER, AT_WARP_BARRIER, ENDED };
 
 struct coroutine {
-    ucontext_t context;
+    ucontext_t context; /* where it begins */
+    jmp_buf waits_here; /* and goes on: unlike swapcontext() that makes no system call */
+    bool began;
     std::unique_ptr<char[]> stack;
     enum waiting waiting;
     double exchanged; /* holds a float, an address or a flag as it is */
@@ -22,7 +25,7 @@ uint3 blockIdx, threadIdx;
 
 static std::mutex one_launch;
 static coroutine coroutines[THREADS_MOST];
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static const std::function<void()> *body;
 
 [[noreturn]] static void give_up(const char *why)
@@ -37,7 +40,8 @@ static void wait_at(enum waiting waiting)
     coroutine &me = coroutines[threadIdx.x];
 
     me.waiting = waiting;
-    swapcontext(&me.context, &scheduler);
+    if (!_setjmp(me.waits_here))
+        _longjmp(scheduler, 1);
 }
 
 void __syncthreads()
@@ -98,7 +102,7 @@ static void coroutine_main()
 {
     (*body)();
     coroutines[threadIdx.x].waiting = ENDED;
-    setcontext(&scheduler);
+    _longjmp(scheduler, 1);
 }
 
 static void coroutine_start(coroutine &c)
@@ -111,6 +115,18 @@ static void coroutine_start(coroutine &c)
     c.context.uc_link = nullptr;
     makecontext(&c.context, coroutine_main, 0);
     c.waiting = RUNNABLE;
+    c.began = false;
+}
+
+/* Returns when the coroutine waits or has ended. */
+__attribute__((noinline)) static void coroutine_run(coroutine &c)
+{
+    if (_setjmp(scheduler))
+        return;
+    if (c.began)
+        _longjmp(c.waits_here, 1);
+    c.began = true;
+    setcontext(&c.context);
 }
 
 static unsigned count_of(unsigned first, unsigned count, enum waiting waiting)
@@ -136,7 +152,7 @@ static void run_warp(unsigned first)
         for (unsigned i = first; i < first + LANES; i++)
             if (coroutines[i].waiting == RUNNABLE) {
                 threadIdx = uint3{i, 0, 0};
-                swapcontext(&scheduler, &coroutines[i].context);
+                coroutine_run(coroutines[i]);
             }
         if (count_of(first, LANES, AT_WARP_BARRIER) != LANES)
             return;
