@@ -6,8 +6,10 @@
 #include "cmd/commands.h"
 #include "cmd/hub/hub_server.h"
 #include "cmd/options/options.h"
+#include "hub/hub.h"
 #include "lib/base/clock.h"
 #include "lib/base/descriptors.h"
+#include "lib/finding/finding.h"
 #include "lib/nats/nats_client.h"
 #include "lib/nats/transport_nats.h"
 
@@ -18,7 +20,14 @@ static const uint64_t restart_pause_ns = 1000000000;
 struct hub_request {
     struct hub_server server;
     const char *external;
+    double hang_after;
 };
+
+/* Where the database of the job is. */
+static const char *job_folder(const struct hub_request *request)
+{
+    return request->server.real[0] ? request->server.real : request->server.directory;
+}
 
 static bool is_stopped(void)
 {
@@ -52,16 +61,36 @@ static int watch_server(struct hub_request *request, uint64_t *restarted_ns, str
     return hub_server_restart(&request->server, err);
 }
 
-/* Serves until it is stopped. Returns 0, or -1 with err. */
+static void print_job_finding(void *context, const struct item_news *news)
+{
+    (void)context;
+    if (news->state != FINDING_OPEN)
+        fprintf(stderr, "ddpcheck: hub: %s is withdrawn: %s\n", news->code, news->text);
+    else
+        fprintf(stderr, "ddpcheck: hub: %s%s%s%s %s: %s\n", news->location,
+                news->location[0] ? ": " : "", news->certainty == POSSIBLE ? "possible " : "",
+                severity_name((enum severity)news->severity), news->code, news->text);
+}
+
+/* Serves and analyses until it is stopped. Returns 0, or -1 with err. */
 static int serve_job(struct hub_request *request, struct transport *transport, struct error *err)
 {
-    struct transport_message message;
+    char database[PATH_MAX + 8];
+    struct hub *hub;
     uint64_t restarted_ns = 0;
-    while (!is_stopped())
+    snprintf(database, sizeof database, "%s/job.db", job_folder(request));
+    const struct hub_options options = {.transport = transport,
+                                        .database = database,
+                                        .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
+                                        .on_news = print_job_finding};
+    int result = hub_open(&hub, &options, err);
+    if (result < 0)
+        return -1;
+    while (result == 0 && !is_stopped())
         if (watch_server(request, &restarted_ns, err) < 0 ||
-            transport_poll(transport, HUB_POLL_MS, &message, err) < 0)
-            return -1;
-    return 0;
+            hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err) < 0)
+            result = -1;
+    return hub_close(hub, result < 0 ? NULL : err) < 0 ? -1 : result;
 }
 
 static int connect_hub(const struct hub_request *request, const char *url,
@@ -125,6 +154,9 @@ int command_hub(int argc, char **argv)
         {"external", 0, OPTION_TEXT, "URL",
          "use the NATS server at URL, which has JetStream, instead of starting one",
          &request.external},
+        {"hang-after", 0, OPTION_SECONDS, "S",
+         "report a rank as missing after S seconds without progress (default 10)",
+         &request.hang_after},
         {"any-port", 0, OPTION_FLAG, NULL, NULL, &server->any_port},
     };
     const struct command_options options = {

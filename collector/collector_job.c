@@ -72,8 +72,10 @@ static void report_news(void *context, const struct item_news *news)
 
 int collector_job_open(struct collector *collector)
 {
-    const struct join_options options = {
-        .transport = collector->options.transport, .on_news = report_news, .context = collector};
+    const struct join_options options = {.transport = collector->options.transport,
+                                         .on_news = report_news,
+                                         .context = collector,
+                                         .waits_for_end = collector->options.reports_job};
     if (!options.transport)
         return 0;
     if (!(collector->job = calloc(1, sizeof *collector->job)))

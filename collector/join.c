@@ -332,9 +332,11 @@ static void take_news(struct join *join, const struct transport_message *message
         join->refused++;
         return;
     }
-    while (message_next(&reader, &item, NULL) == 1)
+    while (message_next(&reader, &item, NULL) == 1) {
         if (item.kind == ITEM_NEWS && join->options.on_news)
             join->options.on_news(join->options.context, &item.news);
+        join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;
+    }
 }
 
 /* Takes all that has come, waiting at most timeout_ms for the first. */
@@ -390,7 +392,8 @@ void join_finish(struct join *join, struct analyzer *analyzer, struct trace *tra
         take_messages(join, FINISH_POLL_MS, now_ns);
         join_send_symbols(join, trace);
         now_ns = monotonic_now_ns();
-        if (has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns)
+        bool lingered = has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns;
+        if (join->is_over || (lingered && !join->options.waits_for_end))
             break;
     }
 }

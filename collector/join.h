@@ -23,6 +23,7 @@ struct join_options {
     /* A finding of the job, or its new state; NULL: not wanted. */
     void (*on_news)(void *context, const struct item_news *news);
     void *context;
+    bool waits_for_end; /* join_finish waits until the hub has judged the job */
 };
 
 /* NULL when memory is short. */

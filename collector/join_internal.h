@@ -84,7 +84,7 @@ struct join {
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
     uint64_t refused;
     uint64_t known_ns;
-    bool is_last, is_lost;
+    bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */
 };
 
 /* join_tail.c */

@@ -209,43 +209,78 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
     return all_last && (all_done || now_ns - hub->over_ns >= over_patience_ns);
 }
 
+/* The hosts may leave now. */
+static void send_over(struct hub *hub)
+{
+    const struct item_beat beat = {.realtime_ns = realtime_now_ns(), .flags = BEAT_LAST};
+    message_clear(&hub->writer);
+    message_add(&hub->writer, ITEM_BEAT, &beat);
+    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
+                      NULL);
+}
+
+/* What only the end shows. Returns 0, or -1 with err. */
+static int finish_job_analysis(struct hub *hub, struct error *err)
+{
+    char now[32];
+    if (hub->finished)
+        return 0;
+    hub->finished = true;
+    write_moment_of_job(now);
+    if (store_begin(hub->store, err) < 0)
+        return -1;
+    if (analyzer_finish(hub->analyzer) < 0)
+        hub->memory_short = true;
+    if (store_step(hub, err) < 0)
+        return -1;
+    store_members(hub, true);
+    hub_news_send(hub, 0, true);
+    send_over(hub);
+    if (store_meta(hub->store, "ended", now, err) < 0)
+        return -1;
+    store_checkpoint(hub->store, NULL); /* a reader may hold it up; closing does it then */
+    return 0;
+}
+
+/* Takes what has come, `message` first. Returns 0, or -1 with err. */
+static int take_messages_of_step(struct hub *hub, struct transport_message *message,
+                                 struct error *err)
+{
+    int result = 0;
+    for (int i = 0; result == 0 && message->event != TRANSPORT_NOTHING && i < STEP_MESSAGES; i++) {
+        take_message(hub, message, hub->now_ns);
+        result = transport_poll(hub->options.transport, 0, message, err);
+    }
+    return result;
+}
+
 int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err)
 {
     struct transport_message message;
     hub->now_ns = now_ns;
-    int result = transport_poll(hub->options.transport, timeout_ms, &message, err);
-    if (result < 0 || store_begin(hub->store, err) < 0)
+    if (transport_poll(hub->options.transport, timeout_ms, &message, err) < 0)
         return -1;
-    for (int i = 0; result == 0 && message.event != TRANSPORT_NOTHING && i < STEP_MESSAGES; i++) {
-        take_message(hub, &message, now_ns);
-        result = transport_poll(hub->options.transport, 0, &message, err);
-    }
+    if (hub->finished)
+        return 1;
+    if (store_begin(hub->store, err) < 0)
+        return -1;
+    int result = take_messages_of_step(hub, &message, err);
     judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)
         return -1;
     store_members(hub, false);
     hub_news_send(hub, now_ns, false);
-    return is_job_over(hub, now_ns);
+    if (!is_job_over(hub, now_ns))
+        return 0;
+    return finish_job_analysis(hub, err) < 0 ? -1 : 1;
 }
 
 int hub_close(struct hub *hub, struct error *err)
 {
-    char now[32];
     if (!hub)
         return 0;
-    int result = store_begin(hub->store, err);
-    if (result == 0 && analyzer_finish(hub->analyzer) < 0)
-        hub->memory_short = true;
-    if (result == 0)
-        result = store_step(hub, err);
-    write_moment_of_job(now);
-    if (result == 0) {
-        store_members(hub, true);
-        hub_news_send(hub, 0, true);
-        result = store_meta(hub->store, "ended", now, err);
-        store_checkpoint(hub->store, NULL);
-    }
+    int result = finish_job_analysis(hub, err);
     struct store *store = hub->store;
     hub_free(hub);
     return store_close(store, result < 0 ? NULL : err) < 0 ? -1 : result;

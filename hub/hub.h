@@ -32,12 +32,13 @@ int hub_open(struct hub **hub, const struct hub_options *options, struct error *
 
 /* Takes what has come, waiting up to timeout_ms for it, judges, stores and asks. now_ns is
  * CLOCK_MONOTONIC. Returns 1 if the
- * job is over: all hosts that were there have said so, and what they had was taken; 0 if not, or -1
- * with err. Call it at least every 100 ms or so. */
+ * job is over: all hosts that were there have said so, what they had was taken, and what only the
+ * end shows is judged and sent (later messages are of another job: they are dropped); 0 if not, or
+ * -1 with err. Call it at least every 100 ms or so. */
 int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err);
 
-/* Judges what only the end shows, and closes the database. NULL is allowed. Returns 0, or -1 with
- * err. */
+/* Judges what only the end shows, if the job was not over, and closes the database. NULL is
+ * allowed. Returns 0, or -1 with err. */
 int hub_close(struct hub *hub, struct error *err);
 
 struct hub_counts {

@@ -93,7 +93,7 @@ struct hub {
     uint64_t requests;    /* id of the last */
     uint64_t over_ns;     /* when the last host said that it ends; 0 not yet */
     struct error failure; /* of the store, while a message was taken */
-    bool memory_short;
+    bool memory_short, finished;
 };
 
 /* hub_hosts.c: what hosts say of themselves. */
