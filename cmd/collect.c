@@ -29,7 +29,6 @@ struct collect_request {
     struct keep_limits limits;
     long notify_fd;
     const char *hub;              /* URL of the job's hub; NULL none */
-    bool reports_job;             /* the job's findings are reported here */
     struct choice_options choice; /* of what is reported through notify_fd */
     bool has_database;
     struct error no_database; /* why the directory had none */
@@ -166,7 +165,6 @@ static int collect_once(const struct collect_request *request, const char *direc
         .context = choice,
         .first_wait_s = first_wait_seconds(request),
         .transport = transport,
-        .reports_job = request->reports_job,
     };
     int result = collector_run(&options, summary, &err);
     transport_close(transport);
@@ -211,6 +209,7 @@ int command_collect(int argc, char **argv)
     const char *hang_after = getenv("DDPCHECK_HANG_AFTER");
     if (hang_after)
         request.hang_after = strtod(hang_after, NULL);
+    request.hub = getenv("DDPCHECK_HUB");
     const struct option_entry entries[] = {
         {"daemon", 'd', OPTION_FLAG, NULL, "in the background; messages go to DIR/collector.log",
          &request.daemon},
@@ -224,7 +223,6 @@ int command_collect(int argc, char **argv)
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
         {"hub", 0, OPTION_TEXT, NULL, NULL, &request.hub},
-        {"report-job", 0, OPTION_FLAG, NULL, NULL, &request.reports_job},
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
     const struct command_options options = {

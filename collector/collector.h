@@ -41,7 +41,6 @@ struct collector_options {
     bool (*is_shown)(void *context, const struct finding *finding, struct trace *trace);
     void *context;
     struct transport *transport; /* to the hub of a job on many hosts; NULL: there is none */
-    bool reports_job;            /* the job's findings are reported here, as this host's are */
     int notify_fd; /* -1, or where findings and activity are reported (collector_notify.h) */
 };
 

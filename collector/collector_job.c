@@ -15,6 +15,7 @@ struct collector_job {
     struct join *join;
     struct item_news *news; /* the hub's findings, as they were reported last */
     int count;
+    bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
 };
 
 static struct item_news *find_news(struct collector_job *job, uint32_t id)
@@ -62,7 +63,7 @@ static void report_news(void *context, const struct item_news *news)
     const struct item_news before = *known;
     *known = *news;
     bool changed = before.state != news->state || before.certainty != news->certainty;
-    if (!changed || !collector->options.reports_job || is_reported_here(collector, news))
+    if (!changed || !collector->job->reports || is_reported_here(collector, news))
         return;
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            is_open ? "finding" : "withdrawn", (1 << JOB_NEWS_BITS) + (int)news->id,
@@ -72,10 +73,8 @@ static void report_news(void *context, const struct item_news *news)
 
 int collector_job_open(struct collector *collector)
 {
-    const struct join_options options = {.transport = collector->options.transport,
-                                         .on_news = report_news,
-                                         .context = collector,
-                                         .waits_for_end = collector->options.reports_job};
+    const struct join_options options = {
+        .transport = collector->options.transport, .on_news = report_news, .context = collector};
     if (!options.transport)
         return 0;
     if (!(collector->job = calloc(1, sizeof *collector->job)))
@@ -97,7 +96,10 @@ void collector_job_close(struct collector *collector)
 int collector_job_add_process(struct collector *collector, int process,
                               const struct process_info *info)
 {
-    return collector->job ? join_add_process(collector->job->join, process, info) : 0;
+    if (!collector->job)
+        return 0;
+    collector->job->reports |= info->rank == 0;
+    return join_add_process(collector->job->join, process, info);
 }
 
 int collector_job_feed(struct collector *collector, int process, const struct record *record)
@@ -121,7 +123,7 @@ void collector_job_count(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
     const struct collector_job *job = collector->job;
-    for (int i = 0; job && i < job->count && collector->options.reports_job; i++) {
+    for (int i = 0; job && job->reports && i < job->count; i++) {
         if (job->news[i].state != FINDING_OPEN || is_reported_here(collector, &job->news[i]))
             continue;
         summary->errors += job->news[i].severity == SEVERITY_ERROR;
@@ -133,7 +135,8 @@ void collector_job_finish(struct collector *collector)
 {
     if (collector->job)
         join_finish(collector->job->join, collector->analyzer,
-                    symbolizer_trace(collector->symbolizer), finish_patience_ns);
+                    symbolizer_trace(collector->symbolizer), collector->job->reports,
+                    finish_patience_ns);
 }
 
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding)

@@ -12,14 +12,17 @@
 
 static const uint64_t digest_every_ns = 500000000, beat_every_ns = 1000000000;
 static const uint64_t symbols_every_ns = 200000000;
-static const uint64_t linger_ns = 500000000; /* after the hub's last request */
+static const uint64_t linger_ns = 500000000;     /* after the hub's last request */
+static const uint64_t news_skew_ns = 2000000000; /* of the hosts' clocks */
 enum { FINISH_POLL_MS = 20, ADDED_HASH = 1 };
 
 struct join *join_new(const struct join_options *options)
 {
     struct join *join = calloc(1, sizeof *join);
-    if (join)
-        join->options = *options;
+    if (!join)
+        return NULL;
+    join->options = *options;
+    join->began_ns = realtime_now_ns();
     return join;
 }
 
@@ -333,7 +336,8 @@ static void take_news(struct join *join, const struct transport_message *message
         return;
     }
     while (message_next(&reader, &item, NULL) == 1) {
-        if (item.kind == ITEM_NEWS && join->options.on_news)
+        if (item.kind == ITEM_NEWS && join->options.on_news &&
+            item.news.realtime_ns + news_skew_ns >= join->began_ns)
             join->options.on_news(join->options.context, &item.news);
         join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;
     }
@@ -382,7 +386,7 @@ static bool has_all(const struct join *join)
     return true;
 }
 
-void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace,
+void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace, bool judged,
                  uint64_t patience_ns)
 {
     uint64_t began_ns = monotonic_now_ns(), now_ns = began_ns;
@@ -393,7 +397,7 @@ void join_finish(struct join *join, struct analyzer *analyzer, struct trace *tra
         join_send_symbols(join, trace);
         now_ns = monotonic_now_ns();
         bool lingered = has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns;
-        if (join->is_over || (lingered && !join->options.waits_for_end))
+        if (join->is_over || (lingered && !judged))
             break;
     }
 }

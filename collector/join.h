@@ -23,7 +23,6 @@ struct join_options {
     /* A finding of the job, or its new state; NULL: not wanted. */
     void (*on_news)(void *context, const struct item_news *news);
     void *context;
-    bool waits_for_end; /* join_finish waits until the hub has judged the job */
 };
 
 /* NULL when memory is short. */
@@ -40,9 +39,9 @@ int join_feed(struct join *join, int process, const struct record *record);
  * looked up, or NULL. */
 void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
                uint64_t known_ns);
-/* The host's last process has ended: sends that, and answers until the hub has what it wants or
- * patience_ns has passed. */
-void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace,
+/* The host's last process has ended: sends that, and answers until the hub has what it wants
+ * (judged: until it has judged the job) or patience_ns has passed. */
+void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace, bool judged,
                  uint64_t patience_ns);
 
 /* Names of addresses are to be sent: join_pass wants a trace. */

@@ -82,7 +82,7 @@ struct join {
     bool symbols_wait;           /* some are not sent */
     struct message_writer writer, facts;
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
-    uint64_t refused;
+    uint64_t refused, began_ns;                        /* began_ns: realtime */
     uint64_t known_ns;
     bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */
 };

@@ -141,8 +141,17 @@ static int note_slot(struct join_process *process, const struct record *record)
     return 0;
 }
 
+/* Streams that are there; those that were destroyed left nothing behind. */
 static int note_stream(struct join_process *process, const struct record *record)
 {
+    if (record->api == API_cudaStreamDestroy) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < process->streams; i++)
+            if (process->stream[i].stream != record->stream)
+                process->stream[kept++] = process->stream[i];
+        process->streams = kept;
+        return 0;
+    }
     if (process->streams == STREAMS_MAX)
         return 0;
     if (process->streams == process->stream_capacity) {

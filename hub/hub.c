@@ -168,7 +168,8 @@ static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t 
 static void judge_silence(struct hub *hub, uint64_t now_ns)
 {
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        bool silent = !host->is_last && now_ns - host->heard_ns >= hub->options.silent_after_ns;
+        bool silent = host->lives && !host->is_last &&
+                      now_ns - host->heard_ns >= hub->options.silent_after_ns;
         if (silent == host->silent)
             continue;
         host->silent = silent;
@@ -197,11 +198,15 @@ static void store_members(struct hub *hub, bool now)
 
 static bool is_job_over(struct hub *hub, uint64_t now_ns)
 {
-    bool all_last = hub->hosts != NULL, all_done = true;
+    bool any = false, all_last = true, all_done = true;
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        if (!host->lives)
+            continue;
+        any = true;
         all_last &= host->is_last || host->silent;
         all_done &= hub_host_is_done(host);
     }
+    all_last &= any;
     if (!all_last)
         hub->over_ns = 0;
     else if (!hub->over_ns)

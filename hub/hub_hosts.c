@@ -157,6 +157,7 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
                          item->symbol.line, NULL);
         break;
     case ITEM_BEAT:
+        host->lives = true;
         host->is_last |= (item->beat.flags & BEAT_LAST) != 0;
         break;
     case ITEM_DIGEST:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/clock.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
@@ -62,7 +63,7 @@ static struct item_news describe_news(const struct finding *finding, struct trac
 static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
                       bool last)
 {
-    const struct item_news item = describe_news(&news->finding, trace);
+    struct item_news item = describe_news(&news->finding, trace);
     bool waits = !item.location[0] && !last && now_ns - news->since_ns < location_patience_ns;
     if (waits)
         return;
@@ -70,6 +71,7 @@ static void send_news(struct hub *hub, struct hub_news *news, struct trace *trac
     if (memcmp(&item, &news->sent, sizeof item) == 0)
         return;
     news->sent = item;
+    item.realtime_ns = realtime_now_ns();
     message_clear(&hub->writer);
     message_add(&hub->writer, ITEM_NEWS, &item);
     transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,

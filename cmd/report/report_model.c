@@ -59,7 +59,9 @@ static int start_analyzer(struct report *report, const struct report_options *op
     int processes = trace_process_count(report->trace);
     uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns
                                                     : trace_hang_after_ns(report->trace);
-    report->analyzer = analyzer_new(&(struct analyzer_options){.hang_after_ns = hang_after_ns});
+    const struct analyzer_options analysis = {.hang_after_ns = hang_after_ns,
+                                              .only_job = trace_is_job(report->trace)};
+    report->analyzer = analyzer_new(&analysis);
     report->lost = calloc(processes + 1, sizeof *report->lost);
     if (!report->analyzer || !report->lost)
         return fail_report_memory(err);

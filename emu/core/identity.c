@@ -1,6 +1,8 @@
 /* identity.c: the UUIDs and PCI addresses of the virtual devices. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "emu/core/device.h"
 
@@ -11,6 +13,20 @@ static uint64_t spread_bits(uint64_t x)
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+/* Ranks that NCCL takes for another host's have GPUs of their own: by NCCL_HOSTID, or the host
+ * name, which a UTS namespace has of its own. */
+static uint64_t host_name_number(void)
+{
+    char name[256] = "";
+    const char *id = getenv("NCCL_HOSTID");
+    uint64_t number = 0;
+
+    gethostname(name, sizeof(name) - 1);
+    for (const char *c = id && *id ? id : name; *c; c++)
+        number = spread_bits(number ^ (unsigned char)*c);
+    return number;
 }
 
 /* A number that all processes on this machine agree on, and other machines do not. */
@@ -32,7 +48,7 @@ void emu_device_uuid(const struct emu_device *device, unsigned char uuid[16])
 {
     uint64_t half[2];
 
-    half[0] = spread_bits(machine_number() + (uint64_t)device->physical);
+    half[0] = spread_bits((machine_number() ^ host_name_number()) + (uint64_t)device->physical);
     half[1] = spread_bits(half[0] + (uint64_t)device->physical);
     memcpy(uuid, half, sizeof(half));
 }

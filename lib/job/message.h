@@ -104,7 +104,9 @@ struct item_tail {
 
 enum { NEWS_TEXT_BYTES = 2048 };
 struct item_news {
-    uint32_t id; /* of the hub's finding: a later one with the same id takes its place */
+    uint64_t realtime_ns; /* when it was sent, by the hub's clock: those of an earlier job are kept,
+                             too */
+    uint32_t id;          /* of the hub's finding: a later one with the same id takes its place */
     uint8_t severity, certainty, state, reserved;
     char code[8];
     char location[256];

@@ -293,6 +293,14 @@ uint64_t trace_hang_after_ns(struct trace *trace)
     return shortest;
 }
 
+bool trace_is_job(struct trace *trace)
+{
+    for (int i = 0; i < trace->source_count; i++)
+        if (source_is_job(&trace->sources[i]))
+            return true;
+    return false;
+}
+
 static struct trace_source *source_of(struct trace *trace, int process, int *local)
 {
     if (process < 0 || process >= trace->process_count)

@@ -55,6 +55,10 @@ int trace_unrecorded(struct trace *trace);
 /* The silence that the collectors took for a hang (--hang-after), the shortest of several; 0 if
  * they do not say: the analyzer's usual. A reader that takes the same finds the same. */
 uint64_t trace_hang_after_ns(struct trace *trace);
+/* One of the databases is a hub's, of a job on many hosts: of each process it has some records
+ * only.
+ */
+bool trace_is_job(struct trace *trace);
 
 /* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a
  * database calls p is trace_process_of(trace, i, p), -1 if it is not known yet. */

@@ -426,3 +426,11 @@ uint64_t source_hang_after_ns(struct trace_source *source)
         source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'hang_after_ns'", &code);
     return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
 }
+
+bool source_is_job(struct trace_source *source)
+{
+    int code;
+    int64_t count = query_integer(
+        source->db, "SELECT count(*) FROM meta WHERE key = 'scope' AND value = 'job'", &code);
+    return code == SQLITE_OK && count > 0;
+}

@@ -129,7 +129,7 @@ static void finish_hosts(struct test_hub *test, uint64_t now_ns)
     struct error err;
     for (int i = 0; i < test->hosts; i++)
         if (!test->host[i].dead)
-            join_finish(test->host[i].join, test->host[i].analyzer, NULL, 0);
+            join_finish(test->host[i].join, test->host[i].analyzer, NULL, false, 0);
     for (int turn = 0; turn < 20 && !test->over; turn++)
         exchange(test, now_ns += 300000000);
     assert_true(test->over);
