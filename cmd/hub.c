@@ -64,11 +64,12 @@ static int watch_server(struct hub_request *request, uint64_t *restarted_ns, str
 static void print_job_finding(void *context, const struct item_news *news)
 {
     (void)context;
+    const char *possible = news->certainty == POSSIBLE ? "possible " : "";
+    const char *separator = news->location[0] ? ": " : "";
     if (news->state != FINDING_OPEN)
         fprintf(stderr, "ddpcheck: hub: %s is withdrawn: %s\n", news->code, news->text);
     else
-        fprintf(stderr, "ddpcheck: hub: %s%s%s%s %s: %s\n", news->location,
-                news->location[0] ? ": " : "", news->certainty == POSSIBLE ? "possible " : "",
+        fprintf(stderr, "ddpcheck: hub: %s%s%s%s %s: %s\n", news->location, separator, possible,
                 severity_name((enum severity)news->severity), news->code, news->text);
 }
 
@@ -166,7 +167,7 @@ int command_hub(int argc, char **argv)
                    "interrupted.",
         .details = "Prints nats://TOKEN@HOST:PORT for 'ddpcheck run --hub'. It needs nats-server "
                    "and libnats\n"
-                   "(Debian: nats-server, libnats-dev). Whoever has the token can read what the "
+                   "(Debian: nats-server, libnats-dev). Who has the token can read what the "
                    "hub knows.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
