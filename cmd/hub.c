@@ -1,7 +1,10 @@
 /* ddpcheck hub: the meeting point of a job's hosts: a NATS server, and the analysis of the whole
  * job. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/commands.h"
 #include "cmd/hub/hub_server.h"
@@ -84,14 +87,19 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
                                         .database = database,
                                         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
                                         .on_news = print_job_finding};
-    int result = hub_open(&hub, &options, err);
-    if (result < 0)
+    if (mkdir(job_folder(request), 0700) < 0 && errno != EEXIST)
+        return error_set(err, "can't create %s: %s", job_folder(request), strerror(errno));
+    if (hub_open(&hub, &options, err) < 0)
         return -1;
+    int result = 0;
     while (result == 0 && !is_stopped())
         if (watch_server(request, &restarted_ns, err) < 0 ||
             hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err) < 0)
             result = -1;
-    return hub_close(hub, result < 0 ? NULL : err) < 0 ? -1 : result;
+    struct error closing;
+    if (hub_close(hub, &closing) < 0 && result == 0)
+        return error_set(err, "%s", closing.text);
+    return result;
 }
 
 static int connect_hub(const struct hub_request *request, const char *url,

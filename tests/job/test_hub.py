@@ -113,7 +113,7 @@ class HubProcess(unittest.TestCase):
 
     def test_an_external_server(self):
         server = self.hub()
-        hub = subprocess.Popen([DDPCHECK, "hub", "--external", server.url], stdout=subprocess.PIPE, text=True)
+        hub = subprocess.Popen([DDPCHECK, "hub", "--external", server.url, "--dir", os.path.join(self.folder, "beside")], stdout=subprocess.PIPE, text=True)
         self.addCleanup(hub.stdout.close)
         self.assertEqual(hub.stdout.readline().strip(), server.url)
         hub.terminate()
