@@ -131,6 +131,21 @@ int analyzer_visit_speed_classes(struct analyzer *analyzer,
                                  void (*visit)(void *context, const struct speed_class_view *view),
                                  void *context);
 
+/* A kernel, copy or whatever the source names, on all ranks. */
+struct speed_kernel_view {
+    const char *name; /* "" not known */
+    uint64_t count;
+    double share;           /* of the time of all of them */
+    double mean_s;          /* that it took */
+    double least_s, most_s; /* of the ranks' means */
+    int slowest_rank;       /* whose mean is the most; -1 not known */
+};
+/* Calls `visit` for each, those that took most time first. Strings are valid during the call.
+ * Returns 0 or -1 with errno = ENOMEM. */
+int analyzer_visit_speed_kernels(struct analyzer *analyzer,
+                                 void (*visit)(void *context, const struct speed_kernel_view *view),
+                                 void *context);
+
 /* Records skipped because they made no sense. */
 uint64_t analyzer_skipped(const struct analyzer *analyzer);
 

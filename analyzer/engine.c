@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/match/channel.h"
+#include "analyzer/model/exact.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/findings.h"
 #include "analyzer/states.h"
@@ -224,12 +225,23 @@ int analyzer_break_off(struct analyzer *analyzer)
     return result_of(analyzer);
 }
 
+/* Of processes whose end was not recorded. */
+static void end_exact_times(struct analyzer *analyzer)
+{
+    for (int i = 0; i < analyzer->processes; i++)
+        if (analyzer->process[i]) {
+            exact_end(analyzer->process[i]);
+            hand_on_passed(analyzer, analyzer->process[i]);
+        }
+}
+
 int analyzer_finish(struct analyzer *analyzer)
 {
     if (analyzer->finished)
         return 0;
     analyzer->finished = true;
     analyzer->failed = false;
+    end_exact_times(analyzer);
     ticks_judge(analyzer, MOMENT_FINAL);
     payloads_finish(analyzer);
     speed_judge(analyzer, true);

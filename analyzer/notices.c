@@ -5,6 +5,7 @@
 #include "analyzer/hang/ends.h"
 #include "analyzer/hazard/unwritten.h"
 #include "analyzer/loop/payloads.h"
+#include "analyzer/model/exact.h"
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/dead_streams.h"
@@ -90,7 +91,10 @@ static int feed_model(struct analyzer *analyzer, struct process *process,
     case API_notice_progress:
         process->gpu_ns = record_realtime(process, record);
         return progress_feed(process, record);
+    case API_notice_timed:
+        return exact_feed(process, record);
     case API_notice_end:
+        exact_end(process);
         return ends_feed(analyzer, process, record);
     case API_notice_exception:
         return ends_except(process, record);
@@ -127,6 +131,9 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
         break;
     case API_notice_activity:
         speed_activity(analyzer, process, record);
+        break;
+    case API_notice_kernels:
+        speed_kernels(analyzer, process, record);
         break;
     case API_notice_tick:
     case API_notice_known:

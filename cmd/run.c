@@ -458,6 +458,7 @@ int run_program(struct watched_run *run, char **argv)
         .emulate = run->emulate,
         .emulate_memory = run->emulate_memory,
         .hash = run->hash,
+        .timing = run->timing,
         .plugin = run->plugin,
         .stacks = chosen_word(stacks, run->stacks),
         .cuda = chosen_word(cuda, run->cuda),

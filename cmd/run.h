@@ -19,7 +19,7 @@ struct watched_run {
     double timeout, hang_after;
     int on_finding, stacks, cuda;
     struct choice_options choice;
-    bool quiet, hash, plugin, group;
+    bool quiet, hash, timing, plugin, group;
     bool tui;
     int ready_fd; /* closed once the collector is ready; -1 none */
     char **argv;

@@ -64,6 +64,10 @@ int command_run(int argc, char **argv)
          "hash what collectives send and leave on the GPU, count NaN and Inf: DC308, DC309, DC501 "
          "to DC503",
          &run.hash},
+        {"timing", 0, OPTION_FLAG, NULL,
+         "exact times of operations and kernels, by CUPTI: DC601 and DC604 to DC608 as warnings, "
+         "with kernels by name (docs/speed.md)",
+         &run.timing},
         {"plugin", 0, OPTION_FLAG, NULL,
          "for programs with NCCL linked in: NCCL loads the shim as its profiler plugin as well "
          "(docs/front-ends.md)",

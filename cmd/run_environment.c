@@ -128,6 +128,7 @@ int run_environment_set(const struct run_environment *environment, struct error 
         (!(injection && injection[0]) && set_variable("NVTX_INJECTION64_PATH", shim, err) < 0) ||
         (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", plugin_name, err) < 0) ||
         (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
+        (environment->timing && set_variable("DDPCHECK_TIMING", "1", err) < 0) ||
         (environment->stacks && set_variable("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
         (environment->cuda && set_variable("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
         (environment->keep && set_variable("DDPCHECK_KEEP", environment->keep, err) < 0) ||

@@ -13,6 +13,7 @@ struct run_environment {
     long emulate;               /* devices to emulate; 0 none */
     const char *emulate_memory; /* of each, such as 16G; NULL: the emulator's default */
     bool hash;                  /* hash payloads */
+    bool timing;                /* exact times, by CUPTI */
     bool plugin;                /* NCCL is to load the shim as its profiler plugin, too */
     const char *stacks;         /* NULL: as the environment says */
     const char *cuda;           /* likewise */

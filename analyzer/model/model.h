@@ -284,7 +284,8 @@ struct process {
     uint64_t now_ns;       /* of the record in hand */
     struct passed *passed; /* operations that this record shows to be done */
     uint32_t passed_count, passed_capacity;
-    bool passed_short; /* memory was short for one */
+    bool passed_short;         /* memory was short for one */
+    struct exact_times *exact; /* exact.h; NULL: there are none */
     uint64_t lost_control, lost_bulk;
     uint64_t lost_since_ns; /* when the first loss was seen; 0 none */
     /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */

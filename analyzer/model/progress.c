@@ -5,6 +5,7 @@
 
 #include "analyzer/match/channel.h"
 #include "analyzer/model/array.h"
+#include "analyzer/model/exact.h"
 #include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/lacks.h"
@@ -67,20 +68,12 @@ static int note_ahead(struct slot_state *slot, uint64_t time_ns)
 static void note_passed(struct stream_state *stream, const struct pending *pending,
                         uint64_t done_ns)
 {
-    struct process *process = pending->member->process;
-    struct passed *grown = array_room(process->passed, sizeof *grown, process->passed_count,
-                                      &process->passed_capacity, 16);
-    if (!grown) {
-        process->passed_short = true;
-        return;
-    }
-    process->passed = grown;
     uint64_t started_ns = pending->started_ns;
     if (!started_ns && pending->site.time_ns > stream->passed_ns)
         started_ns = pending->site.time_ns;
     else if (!started_ns)
         started_ns = stream->passed_ns;
-    grown[process->passed_count++] = (struct passed){
+    const struct passed passed = {
         .member = pending->member,
         .number = pending->number,
         .issued_ns = pending->site.time_ns,
@@ -90,10 +83,10 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
         .bytes = pending->bytes,
         .iteration = pending->iteration,
         .api = pending->signature.api,
-        .peer = -1,
+        .peer = pending->channel ? pending->signature.root : -1,
     };
-    if (pending->channel)
-        process->passed[process->passed_count - 1].peer = pending->signature.root;
+    uint64_t slot = pending->slot ? pending->slot->key : RECORD_NO_SLOT;
+    exact_pass(pending->member->process, slot, pending->launch, &passed);
     stream->passed_ns = done_ns;
 }
 
@@ -460,6 +453,7 @@ void progress_free(struct process *process)
 {
     struct slot_state *slot, *next;
     free(process->passed);
+    exact_free(process);
     HASH_ITER(hh, process->slots, slot, next) {
         HASH_DEL(process->slots, slot);
         free(slot->ahead);

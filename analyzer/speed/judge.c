@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/model/array.h"
+#include "analyzer/model/exact.h"
 #include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
 #include "analyzer/speed/slowdown.h"
@@ -89,8 +90,9 @@ static void begin_judging(struct judged *judged)
     judged->pieces = 1;
     for (uint32_t i = 0; i < speed->count; i++) {
         judged->named &= speed->rank[i]->named;
-        judged->coarse |=
-            !speed->rank[i]->key.process->info.lacks; /* the shim's: it lacks nothing */
+        const struct process *process = speed->rank[i]->key.process;
+        judged->coarse |= !process->info.lacks && /* the shim's: it lacks nothing */
+                          !exact_is_complete(process);
         if (judged->first < speed->rank[i]->begun + 1)
             judged->first = speed->rank[i]->begun + 1;
     }

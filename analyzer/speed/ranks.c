@@ -263,7 +263,7 @@ static void gather_iteration(struct speed_rank *rank, uint64_t number,
         add_edges(gathering, span->begin_ns, span->end_ns,
                   span->is_communication ? SHARE_TRANSFER : SHARE_COMPUTE);
         gather_end(gathering, span->begin_ns, span->end_ns);
-        gathering->to->kernels++;
+        gathering->to->kernels += span->count;
     }
 }
 
@@ -351,35 +351,30 @@ void speed_activity(struct analyzer *analyzer, const struct process *process,
                     const struct record *record)
 {
     struct speed_rank *rank = speed_rank_get(analyzer, process, record->device);
-    if (!rank || record->activity.begin_ns > record->time_ns)
+    uint64_t end_ns = record->activity.end_ns ? record->activity.end_ns : record->time_ns;
+    if (!rank || record->activity.begin_ns > end_ns)
         return;
     struct speed_span *grown =
         array_room(rank->span, sizeof *grown, rank->spans, &rank->span_capacity, 64);
-    struct speed_kernel *kernel;
-    uint64_t name = record->activity.name;
-    HASH_FIND(hh, rank->kernels, &name, sizeof name, kernel);
-    if (!kernel && (kernel = calloc(1, sizeof *kernel))) {
-        kernel->name = name;
-        TABLE_ADD(rank->kernels, name, kernel);
-        if (!TABLE_ADDED(kernel)) {
-            free(kernel);
-            kernel = NULL;
-        }
-    }
-    if (!grown || !kernel) {
+    if (!grown) {
         analyzer->failed = true;
         return;
     }
     rank->span = grown;
-    uint64_t end_ns = record_realtime(process, record);
-    uint64_t begin_ns = end_ns - (record->time_ns - record->activity.begin_ns);
+    uint64_t begin_ns = record->activity.begin_ns + process->offset_ns;
+    uint64_t lasted_ns = end_ns - record->activity.begin_ns;
+    /* Only how long it was busy counts: its pauses are short. */
+    if (record->activity.busy_ns && record->activity.busy_ns < lasted_ns)
+        lasted_ns = record->activity.busy_ns;
     uint64_t iteration = record->activity.iteration
                              ? count_iteration(rank, record->activity.iteration - 1)
                              : rank->newest;
-    rank->span[rank->spans++] = (struct speed_span){
-        iteration, begin_ns, end_ns, record->activity.kind == ACTIVITY_COMMUNICATION};
-    kernel->count++;
-    kernel->seconds += (double)(end_ns - begin_ns) / 1e9;
+    rank->span[rank->spans++] =
+        (struct speed_span){iteration, begin_ns, begin_ns + lasted_ns,
+                            record->activity.count ? record->activity.count : 1,
+                            record->activity.kind == ACTIVITY_COMMUNICATION};
+    if (record->activity.name)
+        speed_kernel_add(analyzer, rank, record->activity.name, 1, lasted_ns);
 }
 
 const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank, uint64_t number)
@@ -401,11 +396,7 @@ uint64_t speed_closed(const struct speed *speed)
 
 void speed_rank_free(struct speed_rank *rank)
 {
-    struct speed_kernel *kernel, *next;
-    HASH_ITER(hh, rank->kernels, kernel, next) {
-        HASH_DEL(rank->kernels, kernel);
-        free(kernel);
-    }
+    speed_kernels_free(rank);
     free(rank->iteration);
     free(rank->operation);
     free(rank->span);

@@ -17,6 +17,7 @@ struct speed_operation {
 /* Compute, from activities. */
 struct speed_span {
     uint64_t iteration, begin_ns, end_ns;
+    uint32_t count; /* kernels */
     bool is_communication;
 };
 
@@ -32,6 +33,10 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
 struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t serial);
 /* Closes iterations whose operations are all resolved; with `all` also others. */
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all);
+/* Adds to the sum of a kernel's name (a string id). Notes want of memory in the analyzer. */
+void speed_kernel_add(struct analyzer *analyzer, struct speed_rank *rank, uint64_t name,
+                      uint64_t count, uint64_t total_ns);
+void speed_kernels_free(struct speed_rank *rank);
 void speed_rank_free(struct speed_rank *rank);
 
 #endif

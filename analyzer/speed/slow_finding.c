@@ -54,6 +54,8 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
         if (!name)
             continue;
         text_add(text, "%s%s", before, text_kernel_name(name, plain, sizeof plain));
+        if (slowdown->kernel_ratio[i] > 1)
+            text_add(text, " %.2f times", slowdown->kernel_ratio[i]);
         before = ", ";
     }
     text_add(text, "%s", before[0] == ',' ? ")" : "");

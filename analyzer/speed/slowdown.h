@@ -31,6 +31,7 @@ struct slowdown {
     uint64_t first, last;    /* iterations that it was seen in */
     double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
     uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
+    double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
 };
 
 /* Found together; the ranks belong to the list. */
@@ -88,6 +89,11 @@ void judge_links(struct judged *judged, struct slowdowns *found);
 /* The iteration from which on iterations are longer, if there is one: false if not. */
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
 
+/* Compares the rank's kernels with its peers' and fills in which lose most. Returns whether all are
+ * slow alike, by slowdown->ratio. */
+bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
+                              const struct speed_rank *const *peer, uint32_t count,
+                              struct slowdown *slowdown);
 /* The text of a kernel's name, or NULL. */
 const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdown *slowdown,
                             int index);

@@ -127,6 +127,9 @@ void speed_passed(struct analyzer *analyzer, const struct passed *passed);
 /* notice_activity. */
 void speed_activity(struct analyzer *analyzer, const struct process *process,
                     const struct record *record);
+/* notice_kernels. */
+void speed_kernels(struct analyzer *analyzer, const struct process *process,
+                   const struct record *record);
 /* Judges, if enough iterations are new; at the end of the trace in any case. */
 void speed_judge(struct analyzer *analyzer, bool is_end);
 void speed_free(struct speed *speed);

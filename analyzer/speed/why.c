@@ -10,8 +10,6 @@ enum {
     WAITED_PERCENT = 25,    /* of what it exceeds them by: else they do not wait, it is hidden */
     BEHIND_PERCENT = 40,    /* of that, another member may exceed them more */
     WORK_PERCENT = 2,       /* more kernels, operations or bytes than its peers: more work */
-    ALIKE_PERCENT = 50,     /* of the mean slowdown, by which that of a kernel may differ from it */
-    LITTLE_PERCENT = 1,     /* of the time: other kernels do not count */
     GROUPS = 24,            /* of iterations, where the program names none */
     SAME_FAULT_PERCENT = 50 /* ranks of one host that lose that much alike are one finding */
 };
@@ -90,73 +88,6 @@ static bool is_more(double value, double peers)
     return value > peers * (1 + WORK_PERCENT / 100.0);
 }
 
-/* A kernel's mean duration on the median peer; 0 if none has it. */
-static double peer_kernel(const struct speed_rank *const *peer, uint32_t count, uint64_t name,
-                          double *value)
-{
-    size_t have = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct speed_kernel *kernel;
-        HASH_FIND(hh, peer[i]->kernels, &name, sizeof name, kernel);
-        if (kernel)
-            value[have++] = kernel->seconds / (double)kernel->count;
-    }
-    return speed_median(value, have);
-}
-
-struct kernel_loss {
-    uint64_t name;
-    double seconds, expected;
-};
-
-static int compare_losses(const void *a, const void *b)
-{
-    const struct kernel_loss *left = a, *right = b;
-    double l = left->seconds - left->expected, r = right->seconds - right->expected;
-    return (l < r) - (l > r);
-}
-
-/* The kernel is about as many times as long as all are, together; or hardly matters. */
-static bool is_alike(const struct kernel_loss *loss, double seconds, double ratio)
-{
-    double more = loss->seconds / loss->expected - 1, mean = ratio - 1;
-    return 100 * loss->seconds < LITTLE_PERCENT * seconds ||
-           100 * fabs(more - mean) <= ALIKE_PERCENT * mean;
-}
-
-/* Compares the rank's kernels with its peers'. Returns whether all are slow alike; *ratio is how
- * many times as long they take. */
-static bool compare_kernels(const struct judged *judged, uint32_t index,
-                            const struct speed_rank *const *peer, uint32_t count,
-                            struct slowdown *slowdown)
-{
-    const struct speed_rank *rank = judged->speed->rank[index];
-    uint32_t names = HASH_COUNT(rank->kernels), losses = 0;
-    struct kernel_loss *loss = malloc((names + 1) * sizeof *loss);
-    double *value = malloc((count + 1) * sizeof *value), seconds = 0, expected = 0;
-    bool is_even = true;
-    struct speed_kernel *kernel;
-    for (kernel = rank->kernels; kernel && loss && value; kernel = kernel->hh.next) {
-        double mean = peer_kernel(peer, count, kernel->name, value);
-        if (!mean)
-            continue;
-        loss[losses] =
-            (struct kernel_loss){kernel->name, kernel->seconds, mean * (double)kernel->count};
-        seconds += loss[losses].seconds;
-        expected += loss[losses++].expected;
-    }
-    slowdown->ratio = expected > 0 ? seconds / expected : 0;
-    for (uint32_t i = 0; i < losses; i++)
-        is_even &= is_alike(&loss[i], seconds, slowdown->ratio);
-    if (losses)
-        qsort(loss, losses, sizeof *loss, compare_losses);
-    for (uint32_t i = 0; i < losses && i < SLOW_KERNELS; i++)
-        slowdown->kernel[i] = loss[i].name;
-    free(loss);
-    free(value);
-    return is_even;
-}
-
 /* What of its own time is longer than the peers'. SLOW_KINDS: a transfer, which all members of the
  * slow communicator share. */
 static enum slowdown_kind find_why(const struct judged *judged, uint32_t index,
@@ -183,7 +114,7 @@ static enum slowdown_kind find_why(const struct judged *judged, uint32_t index,
         kind = more ? SLOW_WORK : SLOW_DEVICE;
     slowdown->kind_is_guess = !is_seen && !more;
     if (kind == SLOW_DEVICE && own.kernels > 0 &&
-        !compare_kernels(judged, index, peer, count, slowdown))
+        !slowdown_compare_kernels(judged, index, peer, count, slowdown))
         kind = SLOW_WORK;
     free(peer);
     return kind;

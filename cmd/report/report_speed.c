@@ -4,7 +4,14 @@
 #include "cmd/report/report_print.h"
 #include "lib/trace/names.h"
 
-enum { ROWS_SHOWN = 16, CLASSES_SHOWN = 12, BYTES_TEXT = 24, ROW_BYTES = 160 };
+enum {
+    ROWS_SHOWN = 16,
+    CLASSES_SHOWN = 12,
+    KERNELS_SHOWN = 8,
+    BYTES_TEXT = 24,
+    KERNEL_BYTES = 64,
+    ROW_BYTES = 160
+};
 
 struct speed_rows {
     struct speed_view *view;
@@ -122,6 +129,43 @@ static void print_class_rows(struct report *report, struct page *page)
     page_gap(page);
 }
 
+struct kernel_rows {
+    struct page *page;
+    int count;
+};
+
+static void print_kernel_row(void *context, const struct speed_kernel_view *view)
+{
+    struct kernel_rows *rows = context;
+    char plain[KERNEL_BYTES], row[ROW_BYTES];
+    if (rows->count++ >= KERNELS_SHOWN)
+        return;
+    if (rows->count == 1) {
+        page_words(rows->page, STYLE_STRONG, "Kernels and copies that take most time");
+        page_line(rows->page);
+        page_text(rows->page, STYLE_FAINT,
+                  "  time     count   mean ms  least ms   most ms  on rank  name");
+        page_line(rows->page);
+    }
+    snprintf(row, sizeof row, "%5.1f%% %9llu %9.3f %9.3f %9.3f %8d  ", 100 * view->share,
+             (unsigned long long)view->count, 1e3 * view->mean_s, 1e3 * view->least_s,
+             1e3 * view->most_s, view->slowest_rank);
+    page_text(rows->page, STYLE_PLAIN, row);
+    page_text(rows->page, STYLE_PLAIN,
+              *view->name ? text_kernel_name(view->name, plain, sizeof plain) : "not known");
+    page_line(rows->page);
+}
+
+static void print_kernel_rows(struct report *report, struct page *page)
+{
+    struct kernel_rows rows = {.page = page};
+    analyzer_visit_speed_kernels(report->analyzer, print_kernel_row, &rows);
+    if (rows.count > KERNELS_SHOWN)
+        page_format(page, STYLE_FAINT, "... and %d more", rows.count - KERNELS_SHOWN);
+    if (rows.count)
+        page_gap(page);
+}
+
 void report_print_speed(struct report *report, struct page *page, bool all_ranks)
 {
     page_words(page, STYLE_STRONG, "Where the iterations of each rank go");
@@ -130,4 +174,5 @@ void report_print_speed(struct report *report, struct page *page, bool all_ranks
     page_words(page, STYLE_STRONG, "Transfers, from when the last rank has arrived");
     page_line(page);
     print_class_rows(report, page);
+    print_kernel_rows(report, page);
 }

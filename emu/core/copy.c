@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/activity.h"
 #include "emu/core/capture.h"
 #include "emu/core/device.h"
 #include "emu/core/memory.h"
@@ -30,11 +31,26 @@
 
 enum place { PAGEABLE, PINNED, DEVICE, MANAGED, FREED };
 
+/* What is recorded of it. */
+struct work_activity {
+    uint64_t stream;
+    uint32_t correlation;
+    int device;
+};
+
 struct copy_work {
     struct emu_copy copy;
     int device;
     bool staged; /* copy.from is ours */
+    struct work_activity activity;
 };
+
+static struct work_activity describe_work(const struct emu_stream *stream)
+{
+    return (struct work_activity){stream->id,
+                                  emu_stream_is_capturing(stream) ? 0 : emu_activity_launch(),
+                                  emu_stream_device(stream)};
+}
 
 static size_t extent(size_t width, size_t height, size_t depth, size_t pitch, size_t slice)
 {
@@ -139,6 +155,19 @@ static void wait_as_modelled(const struct copy_work *work, uint64_t began_ns)
         emu_model_wait(link_ns - spent_ns, NULL, NULL);
 }
 
+static void record_copy(const struct copy_work *work, uint64_t begin_ns)
+{
+    const struct emu_copy *copy = &work->copy;
+    struct emu_activity activity = {.kind = EMU_ACTIVITY_COPY,
+                                    .device = work->activity.device,
+                                    .stream = work->activity.stream,
+                                    .correlation = work->activity.correlation,
+                                    .copy_kind = copy->kind,
+                                    .bytes = copy->width * copy->height * copy->depth};
+
+    emu_activity_end(&activity, begin_ns);
+}
+
 static int run_copy(void *arg)
 {
     const struct copy_work *work = arg;
@@ -148,7 +177,7 @@ static int run_copy(void *arg)
     size_t from_bytes =
         extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice);
     struct emu_range *to = NULL, *from = NULL;
-    uint64_t began_ns = emu_model_now();
+    uint64_t began_ns = emu_model_now(), activity_ns = emu_activity_begin();
     int error = emu_memory_hold(work->device, copy->to, to_bytes, true, &to);
 
     if (!error && !work->staged)
@@ -156,6 +185,7 @@ static int run_copy(void *arg)
     if (!error) {
         copy_rows(copy);
         wait_as_modelled(work, began_ns);
+        record_copy(work, activity_ns);
     }
     emu_memory_release(to);
     emu_memory_release(from);
@@ -224,7 +254,9 @@ int emu_copy(struct emu_stream *stream, const struct emu_copy *copy, bool async,
     work = malloc(sizeof(*work));
     if (!work)
         return cudaErrorMemoryAllocation;
-    *work = (struct copy_work){*copy, copy->peer ? -1 : emu_stream_device(stream), false};
+    *work = (struct copy_work){.copy = *copy,
+                               .device = copy->peer ? -1 : emu_stream_device(stream),
+                               .activity = describe_work(stream)};
     if (from == PAGEABLE && (on_device(to) || to == MANAGED) && !capturing)
         error = stage(work);
     if (!error)
@@ -251,6 +283,7 @@ struct emu_copy emu_copy_plain(void *to, const void *from, size_t bytes, int kin
 struct fill_work {
     struct emu_fill fill;
     int device;
+    struct work_activity activity;
 };
 
 static void fill_row(char *row, const struct emu_fill *fill)
@@ -268,6 +301,12 @@ static int run_fill(void *arg)
 {
     const struct fill_work *work = arg;
     const struct emu_fill *fill = &work->fill;
+    struct emu_activity activity = {.kind = EMU_ACTIVITY_FILL,
+                                    .device = work->device,
+                                    .stream = work->activity.stream,
+                                    .correlation = work->activity.correlation,
+                                    .bytes = fill->width * fill->height};
+    uint64_t activity_ns = emu_activity_begin();
     struct emu_range *range;
     int error = emu_memory_hold(work->device, fill->to,
                                 extent(fill->width, fill->height, 1, fill->pitch, 0), false,
@@ -276,6 +315,8 @@ static int run_fill(void *arg)
     for (size_t row = 0; !error && row < fill->height; row++)
         fill_row((char *)fill->to + row * fill->pitch, fill);
     emu_memory_release(range);
+    if (!error)
+        emu_activity_end(&activity, activity_ns);
     return error;
 }
 
@@ -294,7 +335,7 @@ int emu_fill(struct emu_stream *stream, const struct emu_fill *fill, bool async,
     work = malloc(sizeof(*work));
     if (!work)
         return cudaErrorMemoryAllocation;
-    *work = (struct fill_work){*fill, emu_stream_device(stream)};
+    *work = (struct fill_work){*fill, emu_stream_device(stream), describe_work(stream)};
     error = emu_stream_push(stream, name, run_fill, work, free);
     if (error) {
         free(work);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/activity.h"
 #include "emu/core/device.h"
 #include "emu/core/kernel.h"
 #include "emu/core/lazy.h"
@@ -14,8 +15,17 @@
 
 enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
 
+/* What is recorded of a launch. */
+struct launch_activity {
+    const char *name;
+    uint64_t stream;
+    uint32_t correlation;
+    int device;
+};
+
 /* A launch under way: everything it needs, in one piece of memory. */
 struct kernel_launch {
+    struct launch_activity activity;
     const struct twin *twin;
     struct twin_grid grid;
     int device;
@@ -33,6 +43,17 @@ static void *pointer_of(const struct kernel_launch *launch, unsigned i)
     return pointer;
 }
 
+static void record_launch(const struct launch_activity *launch, uint64_t begin_ns)
+{
+    struct emu_activity activity = {.kind = EMU_ACTIVITY_KERNEL,
+                                    .name = launch->name,
+                                    .device = launch->device,
+                                    .stream = launch->stream,
+                                    .correlation = launch->correlation};
+
+    emu_activity_end(&activity, begin_ns);
+}
+
 /* Every pointer must be memory that the device may touch; NULL is an argument left out. The memory
  * stays held while the kernel runs. */
 static int run_launch(void *arg)
@@ -40,7 +61,7 @@ static int run_launch(void *arg)
     struct kernel_launch *launch = arg;
     const struct emu_device *device = emu_device_get(launch->device);
     struct emu_range *held[EMU_MAX_PARAMETERS];
-    uint64_t began_ns = emu_model_kernel_begins(device);
+    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin();
     unsigned i;
     int error = 0;
 
@@ -52,6 +73,7 @@ static int run_launch(void *arg)
     if (!error) {
         emu_twin_run(launch->twin, &launch->grid, launch->args);
         emu_model_kernel_ends(device, began_ns);
+        record_launch(&launch->activity, activity_ns);
     }
     while (i-- > 0)
         emu_memory_release(held[i]);
@@ -60,10 +82,37 @@ static int run_launch(void *arg)
 
 static int run_no_kernel(void *arg)
 {
-    const struct emu_device *device = arg;
+    const struct launch_activity *launch = arg;
+    const struct emu_device *device = emu_device_get(launch->device);
+    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin();
 
-    emu_model_kernel_ends(device, emu_model_kernel_begins(device));
+    emu_model_kernel_ends(device, began_ns);
+    record_launch(launch, activity_ns);
     return 0;
+}
+
+static struct launch_activity describe_launch(const struct emu_kernel *kernel,
+                                              const struct emu_stream *stream)
+{
+    bool is_captured = emu_stream_is_capturing(stream);
+
+    return (struct launch_activity){kernel->mangled ? kernel->mangled : kernel->name, stream->id,
+                                    is_captured ? 0 : emu_activity_launch(),
+                                    emu_stream_device(stream)};
+}
+
+static int push_no_kernel(const struct emu_kernel *kernel, struct emu_stream *stream)
+{
+    struct launch_activity *launch = malloc(sizeof(*launch));
+    int error;
+
+    if (!launch)
+        return cudaErrorMemoryAllocation;
+    *launch = describe_launch(kernel, stream);
+    error = emu_stream_push(stream, "kernel without twin", run_no_kernel, launch, free);
+    if (error)
+        free(launch);
+    return error;
 }
 
 static int check_grid(const struct twin_grid *grid)
@@ -123,13 +172,14 @@ int emu_kernel_launch(struct emu_kernel *kernel, const struct twin_grid *grid, v
     emu_model_host_call(device);
     if (!kernel->twin) {
         emu_not_computed(kernel->name);
-        return emu_stream_push(stream, "kernel without twin", run_no_kernel, device, NULL);
+        return push_no_kernel(kernel, stream);
     }
     if (kernel->parameter_count && !args && !block)
         return cudaErrorInvalidValue;
     launch = make_launch(kernel, grid, args, block, emu_stream_device(stream));
     if (!launch)
         return cudaErrorMemoryAllocation;
+    launch->activity = describe_launch(kernel, stream);
     error = emu_stream_push(stream, kernel->twin->name, run_launch, launch, free);
     if (error)
         free(launch);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/activity.h"
 #include "emu/core/device.h"
 #include "emu/core/model.h"
 #include "emu/core/stream.h"
@@ -12,9 +13,11 @@
 #include "emu/nccl/profiler.h"
 
 struct task_launch {
-    struct task_launch *next;  /* of the communicator's eager ones */
-    struct ncclComm *comm;     /* a reference */
-    bool eager;                /* runs once; others belong to a graph */
+    struct task_launch *next; /* of the communicator's eager ones */
+    struct ncclComm *comm;    /* a reference */
+    bool eager;               /* runs once; others belong to a graph */
+    uint64_t stream;          /* that it runs on, and the number of the call, 0 of a graph's */
+    uint32_t correlation;
     size_t collectives, count; /* the collectives come first */
     struct task tasks[];
 };
@@ -80,14 +83,47 @@ static void end_task_launch(struct task_launch *launch)
     pthread_mutex_unlock(&comm->lock);
 }
 
+/* Named as NCCL's kernels are: they reduce, or else move bytes. */
+static const char *kernel_name(const struct task_launch *launch)
+{
+    static const char *const names[] = {
+        [TASK_ALL_REDUCE] =
+            "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_BROADCAST] = "_Z31ncclDevKernel_Broadcast_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_REDUCE] =
+            "_Z37ncclDevKernel_Reduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_ALL_GATHER] =
+            "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_REDUCE_SCATTER] =
+            "_Z44ncclDevKernel_ReduceScatter_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_SEND] = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE",
+        [TASK_RECV] = "_Z22ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE",
+    };
+
+    return names[launch->tasks[0].kind];
+}
+
+static void record_task_launch(const struct task_launch *launch, uint64_t begin_ns)
+{
+    struct emu_activity activity = {.kind = EMU_ACTIVITY_KERNEL,
+                                    .name = kernel_name(launch),
+                                    .device = launch->comm->device,
+                                    .stream = launch->stream,
+                                    .correlation = launch->correlation};
+
+    emu_activity_end(&activity, begin_ns);
+}
+
 static int run_task_launch(void *arg)
 {
     struct task_launch *launch = arg;
     size_t messages = launch->count - launch->collectives;
+    uint64_t activity_ns;
     int error = 0;
 
     if (!begin_task_launch(launch))
         return 0;
+    activity_ns = emu_activity_begin();
     emu_model_kernel_begins(emu_device_get(launch->comm->device)); /* or pauses first */
     if (!launch->eager)
         profiler_launch(launch->comm, launch->tasks, launch->count);
@@ -104,6 +140,8 @@ static int run_task_launch(void *arg)
         if (!error && !atomic_load(&launch->comm->stop))
             profiler_kernel_ends(launch->comm, launch->tasks + launch->collectives, messages);
     }
+    if (!error)
+        record_task_launch(launch, activity_ns);
     end_task_launch(launch);
     return error;
 }
@@ -169,7 +207,9 @@ static int push_on(struct ncclComm *comm, struct emu_stream *stream, const struc
 
     if (!launch)
         return cudaErrorMemoryAllocation;
+    launch->stream = stream->id;
     if (eager) {
+        launch->correlation = emu_activity_launch();
         profiler_launch(comm, launch->tasks, launch->count);
         add_eager(launch);
     } else {

@@ -13,6 +13,7 @@
 #include "interpose/calls/recording.h"
 #include "interpose/real/resolve.h"
 #include "interpose/stacks/exceptions.h"
+#include "interpose/timing/timing.h"
 
 /* In the id of a shrunk communicator, so that it differs from those of splits. */
 #define SHRINK_MARK 0x6b6e69726873u /* "shrink" */
@@ -188,6 +189,7 @@ void communicators_announce(struct shim_thread *thread, struct local_member *mem
     void *handle = atomic_load(&member->handle);
     query_member(member, handle);
     progress_prepare(member->device, thread);
+    timing_prepare();
     hashing_prepare(thread, member->device);
     struct record record = {.comm = {.comm = member->comm,
                                      .parent = member->parent,

@@ -8,6 +8,7 @@
 #include "interpose/hash/hashing.h"
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
+#include "interpose/timing/timing.h"
 
 void group_started(struct recorded_call *call, ncclResult_t result)
 {
@@ -39,6 +40,12 @@ static void begin_launch(struct shim_thread *thread, uint32_t slot, ncclResult_t
     progress_begin(thread, slot);
 }
 
+static void time_launch(struct shim_thread *thread, uint32_t slot, ncclResult_t result)
+{
+    (void)result;
+    timing_add(thread, slot, progress_next_launch(slot) - 1, progress_slot_device(slot));
+}
+
 /* An inner end only counts; an end without a start is recorded; NCCL refuses it. */
 void group_end_enter(struct recorded_call *call)
 {
@@ -53,6 +60,10 @@ void group_end_enter(struct recorded_call *call)
         hashing_before(thread);
     if (call->api == API_ncclGroupEnd)
         visit_group_slots(thread, begin_launch, ncclSuccess);
+    if (shim.timing && call->api == API_ncclGroupEnd && !(call->flags & RECORD_FLAG_REPLAY)) {
+        visit_group_slots(thread, time_launch, ncclSuccess);
+        timing_push(thread);
+    }
 }
 
 void group_end_leave(struct recorded_call *call, ncclResult_t result)
@@ -60,6 +71,7 @@ void group_end_leave(struct recorded_call *call, ncclResult_t result)
     struct shim_thread *thread = call->thread;
     if (thread->group_depth)
         thread->group_depth--;
+    timing_pop(thread);
     if (!call->enter)
         return;
     if (call->api == API_ncclGroupEnd)

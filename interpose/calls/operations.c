@@ -11,6 +11,7 @@
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
 #include "interpose/memory/selection.h"
+#include "interpose/timing/timing.h"
 #include "lib/trace/kinds.h"
 
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
@@ -87,6 +88,16 @@ static void use_buffers(struct shim_thread *thread, uint16_t api, const struct r
         selection_used(thread, record->op.recvbuff, record->op.recvbuff + bytes);
 }
 
+/* An operation outside groups is a launch of its own. */
+static void begin_single(struct shim_thread *thread, uint32_t slot, uint64_t launch)
+{
+    progress_begin(thread, slot);
+    if (!shim.timing)
+        return;
+    timing_add(thread, slot, launch, progress_slot_device(slot));
+    timing_push(thread);
+}
+
 void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream,
                      const struct operation_arguments *operation)
 {
@@ -130,7 +141,7 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
     if (call->slot != RECORD_NO_SLOT && thread->group_depth)
         thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
     else if (call->slot != RECORD_NO_SLOT)
-        progress_begin(thread, call->slot);
+        begin_single(thread, call->slot, record.op.launch);
 }
 
 static enum operation_way way_of(uint16_t api)
@@ -162,6 +173,7 @@ void operation_replay(struct recorded_call *call, struct local_member *member,
 void operation_leave(struct recorded_call *call, ncclResult_t result)
 {
     struct shim_thread *thread = call->thread;
+    timing_pop(thread);
     if (!call->enter)
         return;
     if (call->slot != RECORD_NO_SLOT && !thread->group_depth)

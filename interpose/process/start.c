@@ -32,6 +32,7 @@
 #include "interpose/stacks/stacks.h"
 #include "interpose/shim/environment.h"
 #include "interpose/shim/signals.h"
+#include "interpose/timing/timing.h"
 
 enum { START_WAIT_MS = 5000, ITERATION_BYTES = 256 };
 
@@ -70,6 +71,7 @@ static const struct part {
     {NULL, progress_forked, NULL},
     {NULL, progress_events_forked, NULL},
     {NULL, progress_host_forked, NULL},
+    {timing_start, timing_forked, NULL},
     {NULL, graphs_forked, NULL},
     {NULL, interrupt_forked, NULL},
     {NULL, monitor_forked, NULL},

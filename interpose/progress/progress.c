@@ -243,6 +243,11 @@ uint32_t progress_slot(struct local_member *member, cudaStream_t stream)
     return slot;
 }
 
+int progress_slot_device(uint32_t slot)
+{
+    return progress.slot[slot].device;
+}
+
 uint64_t progress_next_launch(uint32_t slot)
 {
     return slot == RECORD_NO_SLOT

@@ -27,6 +27,9 @@ void progress_prepare_host(void);
 /* Counts a launch on such a slot; its number. */
 uint64_t progress_take_launch(uint32_t slot);
 
+/* The device of the slot's member. */
+int progress_slot_device(uint32_t slot);
+
 /* The number that the slot's next launch will have. */
 uint64_t progress_next_launch(uint32_t slot);
 

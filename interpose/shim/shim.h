@@ -41,6 +41,7 @@ struct shim {
     enum stack_mode stacks;
     enum selection selection; /* which kernels and copies are recorded */
     bool hashing;             /* payload hashes were requested (hashing.h) */
+    bool timing;              /* exact times were requested (timing.h) */
     char directory[4096];     /* the trace directory's absolute path */
 
     _Atomic uint32_t cuda_used; /* the program uses CUDA, so it may be queried. Before that, a query
@@ -65,7 +66,8 @@ enum problem {
     PROBLEM_SECOND_NCCL,
     PROBLEM_COMMS_FULL,
     PROBLEM_P2P_FULL,
-    PROBLEM_HASHING
+    PROBLEM_HASHING,
+    PROBLEM_TIMING
 };
 
 /* Writes "ddpcheck: ..." as one line to stderr, the first time for each problem. */

@@ -22,7 +22,8 @@ enum {
     PYTHON_CACHE = 2048, /* Python stacks that were recorded */
     POINTERS_MAX = 24,   /* of one launch: four records */
     GROUP_INITS = 64,    /* communicators created in one ncclGroup of one thread */
-    HASH_JOBS = 512      /* operations of one ncclGroup whose payloads are hashed */
+    HASH_JOBS = 512,     /* operations of one ncclGroup whose payloads are hashed */
+    TIMED_LAUNCHES = 15  /* of one ncclGroup that are timed exactly */
 };
 
 /* A call stack and where on the stack its return addresses lie: if they are still there, it is
@@ -65,6 +66,17 @@ struct hash_job {
     bool send_after, recv_after;
 };
 
+/* Launches of operations that one call makes (timing.h). */
+struct timed_launch {
+    uint64_t number;
+    uint32_t slot;
+    int32_t device;
+};
+struct timed_launches {
+    uint32_t count;
+    struct timed_launch launch[TIMED_LAUNCHES];
+};
+
 struct thread_caches {
     struct buffer_entry buffer[BUFFER_CACHE];
     struct buffer_entry range[RANGE_CACHE]; /* by age */
@@ -79,6 +91,7 @@ struct thread_caches {
     struct hash_job hash_job[HASH_JOBS]; /* of the open group, or the one operation */
     uint32_t hash_jobs;
     struct launch_pointers launch; /* of the launch under way */
+    struct timed_launches timed;   /* likewise, of operations */
 };
 
 /* The query that the thread's last calls were (poll.h). */
@@ -97,6 +110,7 @@ struct shim_thread {
     uint8_t runtime;              /* enum runtime of the last call of the CUDA runtime */
     bool group_failed;            /* a call of the open group failed */
     bool is_watchdog;             /* PyTorch's, which only checks what became of others' work */
+    bool is_timed;                /* CUPTI was given a name for the call under way */
     uint8_t device_queries;       /* how often CUDA could not name the device */
     int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */
     uint32_t id;                  /* kernel thread id */

@@ -290,13 +290,26 @@ struct record {
             uint32_t signal; /* that was sent to the job; 0: it made no progress (--timeout) */
             uint32_t reserved;
         } ending;
-        struct {                /* notice_activity: the record's time is its end */
-            uint64_t name;      /* string id: the kernel's, or what the source calls it */
+        struct {                /* notice_activity */
+            uint64_t name;      /* string id: the kernel's, or what the source calls it; 0: of
+                                   several */
             uint64_t begin_ns;  /* by the clock of time_ns */
             uint64_t iteration; /* that it belongs to, plus 1; 0 not known */
             uint32_t kind;      /* enum activity_kind */
-            uint32_t reserved;
+            uint32_t count;     /* kernels and copies in it; 0: one */
+            uint64_t end_ns;    /* 0: the record's time */
+            uint64_t busy_ns;   /* of it, with something running; 0: all */
         } activity;
+        struct {               /* notice_kernels: work of one name since the last such notice */
+            uint64_t name;     /* string id */
+            uint64_t count;    /* how often it ran */
+            uint64_t total_ns; /* how long, together */
+        } kernels;
+        struct { /* notice_timed: a launch of operations ran on the GPU, by the clock of time_ns */
+            uint64_t launch; /* of the slot; 0: from now on there are such notices */
+            uint64_t begin_ns, end_ns;
+            uint32_t slot, reserved;
+        } timed;
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;

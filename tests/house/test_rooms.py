@@ -12,7 +12,7 @@ CYCLE_MAX = 12      # objects that need each other
 
 # Target, its folder, and its rooms from the bottom up; None: in no order.
 TARGETS = {
-    "ddpcheck_shim": ("interpose", ["__/lib/python", "shim", "real", "ring", "stacks", "record", "memory", "progress", "graphs",
+    "ddpcheck_shim": ("interpose", ["__/lib/python", "shim", "real", "ring", "stacks", "record", "memory", "progress", "timing", "graphs",
                                     "hash", "process", "calls", "plugin"]),
     "ddpcheck_analyzer": ("analyzer", None),        # its rooms may know each other, but in small cycles
 }

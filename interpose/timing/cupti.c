@@ -1,0 +1,162 @@
+/* cupti.c: opens CUPTI, unless a profiler has it, and switches the records on. */
+#include "interpose/timing/cupti.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "interpose/real/resolve.h"
+#include "interpose/shim/environment.h"
+
+/* cuptiGetVersion's numbers (cupti_version.h): 10 is CUDA 9.0, 28 the last of CUDA 12; since 13.0
+ * they are xxyyzz. */
+enum {
+    VERSION_FIRST = 10,
+    VERSION_LAST_PLAIN = 28,
+    VERSION_CUDA_13 = 130000,
+    VERSION_CUDA_13_1 = 130100
+};
+
+bool cupti_is_known(uint32_t version)
+{
+    return (version >= VERSION_FIRST && version <= VERSION_LAST_PLAIN) ||
+           (version >= VERSION_CUDA_13 && version < VERSION_CUDA_13_1);
+}
+
+/* Profilers that CUPTI's injection brings into a process (Nsight Systems and Compute). */
+static const char *find_profiler(void)
+{
+    static const char *const names[] = {"CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID",
+                                        "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
+                                        "NV_COMPUTE_PROFILER_PERFWORKS_DIR"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = environment_get(names[i]);
+        if (value && *value)
+            return names[i];
+    }
+    return NULL;
+}
+
+/* That of the process, if it has one: PyTorch is linked with it. */
+static void *open_library(void)
+{
+    static const char *const names[] = {"libcupti.so.13", "libcupti.so.12",
+                                        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
+    enum { NAMES = sizeof names / sizeof *names };
+    void *handle = NULL;
+    for (int i = 0; i < NAMES && !handle; i++)
+        handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    for (int i = 0; i < NAMES && !handle; i++)
+        handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        dlerror(); /* the program did not call dlopen */
+    return handle;
+}
+
+static const char *find_functions(struct cupti *cupti, void *handle)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    const char *missing = find ? NULL : "dlsym";
+#define CUPTI_FUNCTION(name)                                                 \
+    if (!missing && !(cupti->name = (__typeof__(&name))find(handle, #name))) \
+        missing = #name;
+    CUPTI_FUNCTIONS
+#undef CUPTI_FUNCTION
+    if (!missing) {
+        cupti->cuptiActivityEnableDriverApi =
+            (__typeof__(&cuptiActivityEnableDriverApi))find(handle, "cuptiActivityEnableDriverApi");
+        cupti->cuptiActivityEnableRuntimeApi = (__typeof__(&cuptiActivityEnableRuntimeApi))find(
+            handle, "cuptiActivityEnableRuntimeApi");
+    }
+    dlerror();
+    return missing;
+}
+
+static void ignore_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                            const void *parameters)
+{
+    (void)data, (void)domain, (void)id, (void)parameters;
+}
+
+static bool subscribe_cupti(struct cupti *cupti, char *why)
+{
+    uint32_t version = 0;
+    if (cupti->cuptiGetVersion(&version) != CUPTI_SUCCESS || !cupti_is_known(version)) {
+        snprintf(why, CUPTI_WHY_BYTES, "the records of CUPTI version %u are not known", version);
+        return false;
+    }
+    CUptiResult result = cupti->cuptiSubscribe(&cupti->subscriber, ignore_callback, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        snprintf(why, CUPTI_WHY_BYTES, "a profiler in this process has CUPTI");
+    else if (result != CUPTI_SUCCESS)
+        snprintf(why, CUPTI_WHY_BYTES, "cuptiSubscribe failed with result %d", (int)result);
+    return result == CUPTI_SUCCESS;
+}
+
+bool cupti_open(struct cupti *cupti, char why[CUPTI_WHY_BYTES])
+{
+    const char *profiler = find_profiler();
+    if (profiler) {
+        snprintf(why, CUPTI_WHY_BYTES, "a profiler has CUPTI (%s is set)", profiler);
+        return false;
+    }
+    void *handle = open_library();
+    if (!handle) {
+        snprintf(why, CUPTI_WHY_BYTES, "there is no libcupti.so.13 and no libcupti.so.12");
+        return false;
+    }
+    const char *missing = find_functions(cupti, handle);
+    if (missing)
+        snprintf(why, CUPTI_WHY_BYTES, "the library found as libcupti has no %s", missing);
+    if (missing || !subscribe_cupti(cupti, why)) {
+        dlclose(handle);
+        return false;
+    }
+    return true;
+}
+
+/* A kernel's record names the API call that launched it; only records of API calls are preceded by
+ * those that name the operation (cuptiActivityPushExternalCorrelationId). So that not every call of
+ * the program is recorded, only launches are, where CUPTI can choose. */
+static CUptiResult record_launches(const struct cupti *cupti)
+{
+    static const CUpti_CallbackId driver[] = {
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
+        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz};
+    static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
+                                               CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060};
+    CUptiResult result = CUPTI_SUCCESS;
+    if (!cupti->cuptiActivityEnableDriverApi || !cupti->cuptiActivityEnableRuntimeApi) {
+        result = cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+        return result == CUPTI_SUCCESS ? cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME)
+                                       : result;
+    }
+    for (size_t i = 0; i < sizeof driver / sizeof *driver && result == CUPTI_SUCCESS; i++)
+        result = cupti->cuptiActivityEnableDriverApi(driver[i], 1);
+    for (size_t i = 0; i < sizeof runtime / sizeof *runtime && result == CUPTI_SUCCESS; i++)
+        result = cupti->cuptiActivityEnableRuntimeApi(runtime[i], 1);
+    return result;
+}
+
+bool cupti_record(struct cupti *cupti, CUpti_BuffersCallbackRequestFunc requested,
+                  CUpti_BuffersCallbackCompleteFunc completed, char why[CUPTI_WHY_BYTES])
+{
+    static const CUpti_ActivityKind kinds[] = {
+        CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET};
+    size_t enabled = 0;
+    CUptiResult result = cupti->cuptiActivityRegisterCallbacks(requested, completed);
+    while (result == CUPTI_SUCCESS && enabled < sizeof kinds / sizeof *kinds) {
+        result = cupti->cuptiActivityEnable(kinds[enabled]);
+        enabled += result == CUPTI_SUCCESS;
+    }
+    if (result == CUPTI_SUCCESS)
+        result = record_launches(cupti);
+    if (result == CUPTI_SUCCESS)
+        return true;
+    while (enabled > 0)
+        cupti->cuptiActivityDisable(kinds[--enabled]);
+    cupti->cuptiUnsubscribe(cupti->subscriber);
+    snprintf(why, CUPTI_WHY_BYTES, "CUPTI refused to record kernels (result %d)", (int)result);
+    return false;
+}

@@ -1,0 +1,112 @@
+/* decode.c: reads CUPTI's records. */
+#include "interpose/timing/decode.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cuda.h>
+#include <cupti.h>
+#include <cupti_activity_deprecated.h>
+
+static bool decode_kernel(const void *record, struct timed_work *work)
+{
+    const CUpti_ActivityKernel4 *kernel = record;
+    *work = (struct timed_work){.what = TIMED_KERNEL,
+                                .begin_ns = kernel->start,
+                                .end_ns = kernel->end,
+                                .correlation = kernel->correlationId,
+                                .device = (int16_t)kernel->deviceId,
+                                .name = kernel->name ? kernel->name : "a kernel without a name"};
+    return true;
+}
+
+static const char *copy_name(unsigned kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+        return "copy to the device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+        return "copy to the host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+        return "copy on the device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+        return "copy to another device";
+    default:
+        return "copy";
+    }
+}
+
+static bool decode_copy(const void *record, struct timed_work *work)
+{
+    const CUpti_ActivityMemcpy *copy = record;
+    *work = (struct timed_work){.what = TIMED_COPY,
+                                .begin_ns = copy->start,
+                                .end_ns = copy->end,
+                                .correlation = copy->correlationId,
+                                .device = (int16_t)copy->deviceId,
+                                .name = copy_name(copy->copyKind)};
+    return true;
+}
+
+static bool decode_peer_copy(const void *record, struct timed_work *work)
+{
+    const CUpti_ActivityMemcpyPtoP4 *copy = record;
+    *work = (struct timed_work){.what = TIMED_COPY,
+                                .begin_ns = copy->start,
+                                .end_ns = copy->end,
+                                .correlation = copy->correlationId,
+                                .device = (int16_t)copy->deviceId,
+                                .name = copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)};
+    return true;
+}
+
+static bool decode_memset(const void *record, struct timed_work *work)
+{
+    const CUpti_ActivityMemset *set = record;
+    *work = (struct timed_work){.what = TIMED_COPY,
+                                .begin_ns = set->start,
+                                .end_ns = set->end,
+                                .correlation = set->correlationId,
+                                .device = (int16_t)set->deviceId,
+                                .name = "memory set"};
+    return true;
+}
+
+static bool decode_cause(const void *record, struct timed_work *work)
+{
+    const CUpti_ActivityExternalCorrelation *cause = record;
+    *work = (struct timed_work){
+        .what = TIMED_CAUSED, .external = cause->externalId, .correlation = cause->correlationId};
+    return cause->externalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
+}
+
+bool timing_decode(const void *record, struct timed_work *work)
+{
+    static const struct {
+        CUpti_ActivityKind kind;
+        bool (*decode)(const void *record, struct timed_work *work);
+    } kinds[] = {
+        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, decode_kernel},
+        {CUPTI_ACTIVITY_KIND_KERNEL, decode_kernel},
+        {CUPTI_ACTIVITY_KIND_MEMCPY, decode_copy},
+        {CUPTI_ACTIVITY_KIND_MEMCPY2, decode_peer_copy},
+        {CUPTI_ACTIVITY_KIND_MEMSET, decode_memset},
+        {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, decode_cause},
+    };
+    const CUpti_Activity *activity = record;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (activity->kind == kinds[i].kind)
+            return kinds[i].decode(record, work) &&
+                   (work->what == TIMED_CAUSED ||
+                    (work->begin_ns && work->end_ns >= work->begin_ns));
+    return false;
+}
+
+bool timing_is_nccl(const char *name)
+{
+    if (!strncmp(name, "_Z", 2))
+        for (name += 2; isdigit((unsigned char)*name); name++)
+            ;
+    return !strncmp(name, "ncclDevKernel", 13) || !strncmp(name, "ncclKernel", 10);
+}

@@ -1,0 +1,53 @@
+/* gathered.h: what CUPTI has handed over and the trace has not got yet. Bounded: what finds no room
+ * is counted. */
+#ifndef DDPCHECK_TIMING_GATHERED_H
+#define DDPCHECK_TIMING_GATHERED_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "interpose/timing/decode.h"
+#include "interpose/timing/stretches.h"
+
+enum {
+    GATHERED_WORK = 32768,  /* about half a second of very small kernels */
+    GATHERED_NAMES = 1024,  /* per device; others are summed up as one */
+    GATHERED_CAUSES = 8192, /* launches of operations that have not run yet */
+    NAME_BYTES = 240
+};
+
+/* Work of one name on one device since it was recorded last. */
+struct name_sum {
+    uint64_t id; /* string_id of the text; 0: free */
+    uint64_t count, total_ns;
+    int16_t device;
+    char text[NAME_BYTES];
+};
+
+struct gathered {
+    pthread_mutex_t lock; /* of all that follows; the threads that take it are CUPTI's and ours */
+    struct timed_work work[GATHERED_WORK];
+    size_t count;
+    uint64_t dropped;
+    struct {
+        uint64_t external;
+        uint32_t correlation; /* 0 none */
+    } cause[GATHERED_CAUSES];
+    struct name_sum name[GATHERED_NAMES];
+};
+
+/* Finds the launch (slot, number) that `external` and the device stand for. Returns false if it is
+ * none, or not one. */
+typedef bool gathered_launch_function(uint64_t external, int device, struct placed_work *work);
+
+/* Adds a record of CUPTI's, whatever it is. With the lock held. */
+void gathered_add(struct gathered *gathered, const void *record);
+
+/* Moves work that ended at `until_ns` (by CUPTI's clock) or before to `placed`, which has room for
+ * GATHERED_WORK; kernels of one launch become one. With the lock held. */
+size_t gathered_take(struct gathered *gathered, uint64_t until_ns, gathered_launch_function *find,
+                     struct placed_work *placed);
+
+#endif
