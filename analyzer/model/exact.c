@@ -27,7 +27,7 @@ struct exact_times {
     uint64_t timed, missed;
 };
 
-static void hand_on(struct process *process, const struct passed *passed)
+static void hand_on_operation(struct process *process, const struct passed *passed)
 {
     struct passed *grown = array_room(process->passed, sizeof *grown, process->passed_count,
                                       &process->passed_capacity, 16);
@@ -39,14 +39,14 @@ static void hand_on(struct process *process, const struct passed *passed)
     process->passed[process->passed_count++] = *passed;
 }
 
-static void release_held(struct process *process, struct held_operation *held, bool is_timed)
+static void release_operation(struct process *process, struct held_operation *held, bool is_timed)
 {
     struct exact_times *exact = process->exact;
     if (!held->launch)
         return;
     exact->timed += is_timed;
     exact->missed += !is_timed;
-    hand_on(process, &held->passed);
+    hand_on_operation(process, &held->passed);
     held->launch = 0;
 }
 
@@ -59,11 +59,11 @@ static void drop_released(struct exact_times *exact)
 }
 
 /* Room for one more, at the front if it was given up. */
-static int make_room(struct process *process)
+static int make_room_to_hold(struct process *process)
 {
     struct exact_times *exact = process->exact;
     if (exact->end - exact->first >= HELD_MOST) {
-        release_held(process, &exact->held[exact->first], false);
+        release_operation(process, &exact->held[exact->first], false);
         drop_released(exact);
     }
     if (exact->end == exact->capacity && exact->first > exact->capacity / 2) {
@@ -104,10 +104,10 @@ void exact_pass(struct process *process, uint64_t slot, uint64_t launch,
     if (is_early)
         exact->timed++;
     if (!exact || is_early) {
-        hand_on(process, &now);
+        hand_on_operation(process, &now);
         return;
     }
-    if (make_room(process)) {
+    if (make_room_to_hold(process)) {
         process->passed_short = true;
         return;
     }
@@ -131,7 +131,7 @@ static bool release_upto(struct process *process, const struct early_time *time)
             held->passed.done_ns = time->done_ns;
         }
         is_found |= is_timed;
-        release_held(process, held, is_timed);
+        release_operation(process, held, is_timed);
     }
     drop_released(exact);
     return is_found;
@@ -158,7 +158,7 @@ void exact_end(struct process *process)
 {
     struct exact_times *exact = process->exact;
     for (uint32_t i = exact ? exact->first : 0; exact && i < exact->end; i++)
-        release_held(process, &exact->held[i], false);
+        release_operation(process, &exact->held[i], false);
     if (exact)
         drop_released(exact);
 }

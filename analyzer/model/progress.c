@@ -73,7 +73,7 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
         started_ns = pending->site.time_ns;
     else if (!started_ns)
         started_ns = stream->passed_ns;
-    const struct passed passed = {
+    struct passed passed = {
         .member = pending->member,
         .number = pending->number,
         .issued_ns = pending->site.time_ns,
@@ -83,8 +83,10 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
         .bytes = pending->bytes,
         .iteration = pending->iteration,
         .api = pending->signature.api,
-        .peer = pending->channel ? pending->signature.root : -1,
+        .peer = -1,
     };
+    if (pending->channel)
+        passed.peer = pending->signature.root;
     uint64_t slot = pending->slot ? pending->slot->key : RECORD_NO_SLOT;
     exact_pass(pending->member->process, slot, pending->launch, &passed);
     stream->passed_ns = done_ns;

@@ -168,14 +168,17 @@ static void visit_totals(struct analyzer *analyzer, const struct kernel_totals *
 {
     const struct slowdown named = {.kernel = {sum->name}};
     const char *name = slowdown_kernel(analyzer, &named, 0);
-    const struct speed_kernel_view view = {
-        .name = name ? name : "",
-        .count = sum->count,
-        .share = all > 0 ? sum->seconds / all : 0,
-        .mean_s = sum->count ? sum->seconds / (double)sum->count : 0,
-        .least_s = sum->least,
-        .most_s = sum->most,
-        .slowest_rank = sum->slowest->member ? member_shown_rank(sum->slowest->member) : -1};
+    struct speed_kernel_view view = {.name = name ? name : "",
+                                     .count = sum->count,
+                                     .least_s = sum->least,
+                                     .most_s = sum->most,
+                                     .slowest_rank = -1};
+    if (all > 0)
+        view.share = sum->seconds / all;
+    if (sum->count)
+        view.mean_s = sum->seconds / (double)sum->count;
+    if (sum->slowest->member)
+        view.slowest_rank = member_shown_rank(sum->slowest->member);
     visit(context, &view);
 }
 

@@ -94,11 +94,14 @@ static int run_no_kernel(void *arg)
 static struct launch_activity describe_launch(const struct emu_kernel *kernel,
                                               const struct emu_stream *stream)
 {
-    bool is_captured = emu_stream_is_capturing(stream);
+    struct launch_activity launch = {
+        .name = kernel->name, .stream = stream->id, .device = emu_stream_device(stream)};
 
-    return (struct launch_activity){kernel->mangled ? kernel->mangled : kernel->name, stream->id,
-                                    is_captured ? 0 : emu_activity_launch(),
-                                    emu_stream_device(stream)};
+    if (kernel->mangled)
+        launch.name = kernel->mangled;
+    if (!emu_stream_is_capturing(stream))
+        launch.correlation = emu_activity_launch();
+    return launch;
 }
 
 static int push_no_kernel(const struct emu_kernel *kernel, struct emu_stream *stream)

@@ -84,7 +84,7 @@ static void end_task_launch(struct task_launch *launch)
 }
 
 /* Named as NCCL's kernels are: they reduce, or else move bytes. */
-static const char *kernel_name(const struct task_launch *launch)
+static const char *nccl_kernel_name(const struct task_launch *launch)
 {
     static const char *const names[] = {
         [TASK_ALL_REDUCE] =
@@ -106,7 +106,7 @@ static const char *kernel_name(const struct task_launch *launch)
 static void record_task_launch(const struct task_launch *launch, uint64_t begin_ns)
 {
     struct emu_activity activity = {.kind = EMU_ACTIVITY_KERNEL,
-                                    .name = kernel_name(launch),
+                                    .name = nccl_kernel_name(launch),
                                     .device = launch->comm->device,
                                     .stream = launch->stream,
                                     .correlation = launch->correlation};

@@ -24,7 +24,7 @@ bool cupti_is_known(uint32_t version)
 }
 
 /* Profilers that CUPTI's injection brings into a process (Nsight Systems and Compute). */
-static const char *find_profiler(void)
+static const char *find_injected_profiler(void)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID",
                                         "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
@@ -38,7 +38,7 @@ static const char *find_profiler(void)
 }
 
 /* That of the process, if it has one: PyTorch is linked with it. */
-static void *open_library(void)
+static void *open_cupti_library(void)
 {
     static const char *const names[] = {"libcupti.so.13", "libcupti.so.12",
                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
@@ -53,7 +53,7 @@ static void *open_library(void)
     return handle;
 }
 
-static const char *find_functions(struct cupti *cupti, void *handle)
+static const char *find_cupti_functions(struct cupti *cupti, void *handle)
 {
     resolve_dlsym_function *find = resolve_dlsym();
     const char *missing = find ? NULL : "dlsym";
@@ -95,17 +95,17 @@ static bool subscribe_cupti(struct cupti *cupti, char *why)
 
 bool cupti_open(struct cupti *cupti, char why[CUPTI_WHY_BYTES])
 {
-    const char *profiler = find_profiler();
+    const char *profiler = find_injected_profiler();
     if (profiler) {
         snprintf(why, CUPTI_WHY_BYTES, "a profiler has CUPTI (%s is set)", profiler);
         return false;
     }
-    void *handle = open_library();
+    void *handle = open_cupti_library();
     if (!handle) {
         snprintf(why, CUPTI_WHY_BYTES, "there is no libcupti.so.13 and no libcupti.so.12");
         return false;
     }
-    const char *missing = find_functions(cupti, handle);
+    const char *missing = find_cupti_functions(cupti, handle);
     if (missing)
         snprintf(why, CUPTI_WHY_BYTES, "the library found as libcupti has no %s", missing);
     if (missing || !subscribe_cupti(cupti, why)) {

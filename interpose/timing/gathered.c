@@ -5,7 +5,7 @@
 
 enum { LAUNCH_KERNELS = 64 }; /* how far back the kernel before of a launch may be */
 
-static void add_cause(struct gathered *gathered, const struct timed_work *cause)
+static void add_cause(struct gathered_records *gathered, const struct timed_work *cause)
 {
     size_t at = cause->correlation % GATHERED_CAUSES;
     gathered->cause[at].correlation = cause->correlation;
@@ -13,7 +13,8 @@ static void add_cause(struct gathered *gathered, const struct timed_work *cause)
 }
 
 /* The sum of its name, or of all others on its device; NULL if not even that has room. */
-static struct name_sum *sum_of_name(struct gathered *gathered, const char *name, int16_t device)
+static struct name_sum *sum_of_name(struct gathered_records *gathered, const char *name,
+                                    int16_t device)
 {
     enum { PROBES = 64 };
     static const char others[] = "other kernels";
@@ -35,7 +36,7 @@ static struct name_sum *sum_of_name(struct gathered *gathered, const char *name,
     return NULL;
 }
 
-static void add_to_sum(struct gathered *gathered, const struct timed_work *work)
+static void add_to_sum(struct gathered_records *gathered, const struct timed_work *work)
 {
     struct name_sum *sum = sum_of_name(gathered, work->name, work->device);
     if (!sum)
@@ -45,7 +46,7 @@ static void add_to_sum(struct gathered *gathered, const struct timed_work *work)
 }
 
 /* A kernel's name is read now: its module may be gone later. */
-void gathered_add(struct gathered *gathered, const void *record)
+void gathered_add(struct gathered_records *gathered, const void *record)
 {
     struct timed_work work;
     if (!timing_decode(record, &work))
@@ -62,7 +63,7 @@ void gathered_add(struct gathered *gathered, const void *record)
         gathered->dropped++;
 }
 
-static uint64_t cause_of(const struct gathered *gathered, uint32_t correlation)
+static uint64_t cause_of(const struct gathered_records *gathered, uint32_t correlation)
 {
     size_t at = correlation % GATHERED_CAUSES;
     bool is_known = correlation && gathered->cause[at].correlation == correlation;
@@ -87,7 +88,7 @@ static bool is_taken_in(struct placed_work *placed, size_t count, const struct p
 
 /* Fills in what the trace gets of it. Returns false for work of NCCL's whose operation is not
  * known: it is no compute, and the operation has other times. */
-static bool place_work(struct gathered *gathered, const struct timed_work *work,
+static bool place_work(struct gathered_records *gathered, const struct timed_work *work,
                        gathered_launch_function *find, struct placed_work *placed)
 {
     uint64_t external = cause_of(gathered, work->correlation);
@@ -101,8 +102,8 @@ static bool place_work(struct gathered *gathered, const struct timed_work *work,
     return true;
 }
 
-size_t gathered_take(struct gathered *gathered, uint64_t until_ns, gathered_launch_function *find,
-                     struct placed_work *placed)
+size_t gathered_take(struct gathered_records *gathered, uint64_t until_ns,
+                     gathered_launch_function *find, struct placed_work *placed)
 {
     size_t taken = 0, kept = 0;
     for (size_t i = 0; i < gathered->count; i++) {

@@ -26,7 +26,7 @@ struct name_sum {
     char text[NAME_BYTES];
 };
 
-struct gathered {
+struct gathered_records {
     pthread_mutex_t lock; /* of all that follows; the threads that take it are CUPTI's and ours */
     struct timed_work work[GATHERED_WORK];
     size_t count;
@@ -43,11 +43,11 @@ struct gathered {
 typedef bool gathered_launch_function(uint64_t external, int device, struct placed_work *work);
 
 /* Adds a record of CUPTI's, whatever it is. With the lock held. */
-void gathered_add(struct gathered *gathered, const void *record);
+void gathered_add(struct gathered_records *gathered, const void *record);
 
 /* Moves work that ended at `until_ns` (by CUPTI's clock) or before to `placed`, which has room for
  * GATHERED_WORK; kernels of one launch become one. With the lock held. */
-size_t gathered_take(struct gathered *gathered, uint64_t until_ns, gathered_launch_function *find,
-                     struct placed_work *placed);
+size_t gathered_take(struct gathered_records *gathered, uint64_t until_ns,
+                     gathered_launch_function *find, struct placed_work *placed);
 
 #endif

@@ -10,8 +10,8 @@ enum {
 };
 
 /* Heapsort: no memory, and no bad order. */
-static void sift_down(char *array, size_t from, size_t count, size_t bytes,
-                      uint64_t (*key)(const void *))
+static void sink_element(char *array, size_t from, size_t count, size_t bytes,
+                         uint64_t (*key)(const void *))
 {
     char swapped[RECORD_BYTES];
     for (size_t child = 2 * from + 1; child < count; child = 2 * from + 1) {
@@ -30,12 +30,12 @@ void stretches_sort(void *element, size_t count, size_t bytes, uint64_t (*key)(c
 {
     char *array = element, swapped[RECORD_BYTES];
     for (size_t from = count / 2; from-- > 0;)
-        sift_down(array, from, count, bytes, key);
+        sink_element(array, from, count, bytes, key);
     for (size_t end = count; end-- > 1;) {
         memcpy(swapped, array, bytes);
         memcpy(array, array + end * bytes, bytes);
         memcpy(array + end * bytes, swapped, bytes);
-        sift_down(array, 0, end, bytes, key);
+        sink_element(array, 0, end, bytes, key);
     }
 }
 

@@ -32,7 +32,7 @@ enum timing_state { TIMING_NONE, TIMING_PREPARING, TIMING_ON, TIMING_REFUSED };
 
 /* Large, so it is mapped when it is needed. */
 struct timing_room {
-    struct gathered gathered;
+    struct gathered_records gathered;
     uint8_t *free_buffer[BUFFERS]; /* with its lock */
     uint32_t free_buffers, buffers;
     struct timed_launches group[GROUP_RING];
@@ -226,7 +226,7 @@ static void note_dropped(struct shim_thread *thread)
 /* Records come in no order, but within a round: so work is taken a round late. */
 static void take_round(struct shim_thread *thread, bool is_last)
 {
-    struct gathered *gathered = &timing.room->gathered;
+    struct gathered_records *gathered = &timing.room->gathered;
     uint64_t offset_ns, now_ns = read_clocks(&offset_ns);
     timing.cupti.cuptiActivityFlushAll(is_last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     pthread_mutex_lock(&gathered->lock);

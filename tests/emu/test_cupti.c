@@ -1,4 +1,5 @@
 #include <cupti.h>
+#include <stdlib.h>
 
 #include "support.h"
 
@@ -53,13 +54,93 @@ static void the_rest_says_no(void **state)
     assert_int_equal(cuptiGetTimestamp(&early), CUPTI_SUCCESS);
     assert_int_equal(cuptiGetTimestamp(&late), CUPTI_SUCCESS);
     assert_true(early && late >= early);
-    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_KERNEL), CUPTI_ERROR_NOT_SUPPORTED);
+    assert_int_equal(cuptiActivityEnableLatencyTimestamps(1), CUPTI_ERROR_NOT_SUPPORTED);
+}
+
+enum { BUFFER_BYTES = 4096, COPIES = 200, BYTES = 1024, EXTERNAL = 77 };
+
+static int buffers;
+static int copies, sets, caused;
+static uint32_t last_correlation;
+
+static void request_buffer(uint8_t **buffer, size_t *bytes, size_t *most)
+{
+    *buffer = malloc(BUFFER_BYTES);
+    *bytes = BUFFER_BYTES;
+    *most = 0;
+    buffers++;
+}
+
+static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes,
+                        size_t valid)
+{
+    CUpti_Activity *record = NULL;
+
+    (void)context, (void)stream, (void)bytes;
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+        const CUpti_ActivityMemcpy6 *copy = (const CUpti_ActivityMemcpy6 *)record;
+        const CUpti_ActivityExternalCorrelation *cause =
+            (const CUpti_ActivityExternalCorrelation *)record;
+
+        if (record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
+            assert_int_equal(cause->externalId, EXTERNAL);
+            last_correlation = cause->correlationId;
+            caused++;
+        }
+        if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+            assert_true(copy->start && copy->end >= copy->start && copy->bytes == BYTES);
+            assert_int_equal(copy->copyKind, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+            assert_true(copy->correlationId != 0);
+            copies++;
+        }
+        sets += record->kind == CUPTI_ACTIVITY_KIND_MEMSET;
+    }
+    free(buffer);
+}
+
+/* In the order of the calls, in as many buffers as they need; those between push and pop are
+ * preceded by what caused them. */
+static void activities_are_recorded(void **state)
+{
+    static char host[BYTES];
+    void *device;
+    uint64_t last;
+
+    (void)state;
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_INVALID_KIND);
+    assert_int_equal(cuptiActivityRegisterCallbacks(request_buffer, take_buffer), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), CUPTI_SUCCESS);
+    assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), CUPTI_SUCCESS);
+    assert_int_equal(cudaMalloc(&device, BYTES), cudaSuccess);
+    for (int i = 0; i < COPIES; i++)
+        assert_int_equal(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
+    assert_int_equal(
+        cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, EXTERNAL),
+        CUPTI_SUCCESS);
+    assert_int_equal(cudaMemset(device, 0, BYTES), cudaSuccess);
+    assert_int_equal(
+        cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &last),
+        CUPTI_SUCCESS);
+    assert_int_equal(last, EXTERNAL);
+    assert_int_equal(
+        cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &last),
+        CUPTI_ERROR_QUEUE_EMPTY);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+    assert_int_equal(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+    assert_int_equal(copies, COPIES);
+    assert_int_equal(sets, 1);
+    assert_int_equal(caused, 1);
+    assert_int_equal(last_correlation, COPIES + 1);
+    assert_true(buffers > 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_subscriber_at_a_time),
+        cmocka_unit_test(activities_are_recorded),
         cmocka_unit_test(the_rest_says_no),
     };
 

@@ -1,0 +1,266 @@
+/* What the shim makes of CUPTI's records: of every version, joined, and never more than there is room
+ * for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+#include <cupti.h>
+#include <cupti_activity_deprecated.h>
+
+#include "interpose/timing/gathered.h"
+
+enum { BEGIN = 1000, END = 5000, DEVICE = 3, CORRELATION = 42 };
+
+static void expect_work(const void *record, enum timed_what what, const char *name)
+{
+    struct timed_work work;
+    assert_true(timing_decode(record, &work));
+    assert_int_equal(work.what, what);
+    assert_int_equal(work.begin_ns, BEGIN);
+    assert_int_equal(work.end_ns, END);
+    assert_int_equal(work.device, DEVICE);
+    assert_int_equal(work.correlation, CORRELATION);
+    assert_string_equal(work.name, name);
+}
+
+/* Each version's struct, filled in by its own names. */
+#define EXPECT_KERNEL(type)                                                              \
+    {                                                                                    \
+        type kernel;                                                                     \
+        memset(&kernel, 0xaa, sizeof kernel);                                            \
+        kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;                             \
+        kernel.start = BEGIN, kernel.end = END, kernel.deviceId = DEVICE;                \
+        kernel.correlationId = CORRELATION, kernel.name = "gemm";                        \
+        expect_work(&kernel, TIMED_KERNEL, "gemm");                                      \
+    }
+#define EXPECT_COPY(type, of, copied, expected)                             \
+    {                                                                       \
+        type copy;                                                          \
+        memset(&copy, 0xaa, sizeof copy);                                   \
+        copy.kind = of, copy.copyKind = copied;                             \
+        copy.start = BEGIN, copy.end = END, copy.deviceId = DEVICE;         \
+        copy.correlationId = CORRELATION;                                   \
+        expect_work(&copy, TIMED_COPY, expected);                           \
+    }
+#define EXPECT_SET(type)                                                 \
+    {                                                                    \
+        type set;                                                        \
+        memset(&set, 0xaa, sizeof set);                                  \
+        set.kind = CUPTI_ACTIVITY_KIND_MEMSET;                           \
+        set.start = BEGIN, set.end = END, set.deviceId = DEVICE;         \
+        set.correlationId = CORRELATION;                                 \
+        expect_work(&set, TIMED_COPY, "memory set");                     \
+    }
+
+static void each_version_is_decoded(void **state)
+{
+    (void)state;
+    EXPECT_KERNEL(CUpti_ActivityKernel4)
+    EXPECT_KERNEL(CUpti_ActivityKernel5)
+    EXPECT_KERNEL(CUpti_ActivityKernel6)
+    EXPECT_KERNEL(CUpti_ActivityKernel7)
+    EXPECT_KERNEL(CUpti_ActivityKernel8)
+    EXPECT_KERNEL(CUpti_ActivityKernel9)
+#if CUPTI_API_VERSION >= 130000
+    EXPECT_KERNEL(CUpti_ActivityKernel10)
+#endif
+    CUpti_ActivityKind copies = CUPTI_ACTIVITY_KIND_MEMCPY;
+    EXPECT_COPY(CUpti_ActivityMemcpy, copies, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, "copy to the device")
+    EXPECT_COPY(CUpti_ActivityMemcpy3, copies, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, "copy to the host")
+    EXPECT_COPY(CUpti_ActivityMemcpy4, copies, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD,
+                "copy on the device")
+    EXPECT_COPY(CUpti_ActivityMemcpy5, copies, CUPTI_ACTIVITY_MEMCPY_KIND_ATOA, "copy")
+    EXPECT_COPY(CUpti_ActivityMemcpyPtoP4, CUPTI_ACTIVITY_KIND_MEMCPY2,
+                CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, "copy to another device")
+    EXPECT_SET(CUpti_ActivityMemset)
+    EXPECT_SET(CUpti_ActivityMemset2)
+    EXPECT_SET(CUpti_ActivityMemset3)
+    EXPECT_SET(CUpti_ActivityMemset4)
+}
+
+static void other_records_are_left_out(void **state)
+{
+    CUpti_ActivityKernel4 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .name = "gemm"};
+    CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_DRIVER};
+    CUpti_ActivityExternalCorrelation cause = {
+        .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+        .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0};
+    struct timed_work work;
+    (void)state;
+    assert_false(timing_decode(&kernel, &work)); /* without times, for lack of memory */
+    kernel.start = END, kernel.end = BEGIN;
+    assert_false(timing_decode(&kernel, &work));
+    assert_false(timing_decode(&call, &work));
+    assert_false(timing_decode(&cause, &work)); /* another tool's */
+    cause.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
+    assert_true(timing_decode(&cause, &work));
+}
+
+static void kernels_of_nccl_are_known(void **state)
+{
+    (void)state;
+    assert_true(timing_is_nccl("_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgs"));
+    assert_true(timing_is_nccl("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"));
+    assert_true(timing_is_nccl("_Z27ncclKernel_AllReduce_RING_LLP11ncclDevComm"));
+    assert_false(timing_is_nccl("_Z16my_nccl_like_sumPf"));
+}
+
+static struct gathered_records *gathered;
+static struct placed_work placed[GATHERED_WORK];
+
+static int make_gathered(void **state)
+{
+    (void)state;
+    gathered = calloc(1, sizeof *gathered);
+    return gathered ? 0 : -1;
+}
+
+static int free_gathered(void **state)
+{
+    (void)state;
+    free(gathered);
+    return 0;
+}
+
+static void add_kernel(const char *name, uint64_t begin, uint64_t end, uint32_t correlation)
+{
+    CUpti_ActivityKernel4 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                    .start = begin,
+                                    .end = end,
+                                    .correlationId = correlation,
+                                    .name = name};
+    gathered_add(gathered, &kernel);
+}
+
+static void add_external(uint64_t external, uint32_t correlation)
+{
+    CUpti_ActivityExternalCorrelation cause = {
+        .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+        .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2,
+        .externalId = external,
+        .correlationId = correlation};
+    gathered_add(gathered, &cause);
+}
+
+static bool find_same(uint64_t external, int device, struct placed_work *work)
+{
+    (void)device;
+    work->launch = external;
+    work->slot = 5;
+    return true;
+}
+
+/* Two kernels of one launch are one; a kernel of NCCL's that nobody named is nothing; what is not
+ * over yet stays. */
+static void operations_are_told_from_compute(void **state)
+{
+    (void)state;
+    add_external(9, 100);
+    add_external(9, 101);
+    add_kernel("ncclDevKernel_AllReduce", 100, 200, 100);
+    add_kernel("ncclDevKernel_AllReduce", 210, 300, 101);
+    add_kernel("ncclDevKernel_Broadcast", 310, 320, 102);
+    add_kernel("gemm", 400, 450, 103);
+    add_kernel("gemm", 460, 500, 104);
+    add_kernel("late", 400, 1001, 105);
+    assert_int_equal(gathered_take(gathered, 1000, find_same, placed), 3);
+    assert_int_equal(placed[0].launch, 9);
+    assert_int_equal(placed[0].begin_ns, 100);
+    assert_int_equal(placed[0].end_ns, 300);
+    assert_int_equal(placed[1].launch, 0);
+    assert_int_equal(gathered_take(gathered, 2000, find_same, placed), 1);
+    uint64_t count = 0, total = 0;
+    for (int i = 0; i < GATHERED_NAMES; i++)
+        if (!strcmp(gathered->name[i].text, "gemm")) {
+            count += gathered->name[i].count;
+            total += gathered->name[i].total_ns;
+        }
+    assert_int_equal(count, 2);
+    assert_int_equal(total, 90);
+}
+
+static void what_has_no_room_is_counted(void **state)
+{
+    char name[32];
+    uint64_t count = 0;
+    (void)state;
+    for (int i = 0; i < GATHERED_WORK + 10; i++) {
+        snprintf(name, sizeof name, "kernel %d", i);
+        add_kernel(name, 100, 200, 0);
+    }
+    assert_int_equal(gathered->dropped, 10);
+    for (int i = 0; i < GATHERED_NAMES; i++)
+        count += gathered->name[i].count;
+    assert_true(count > GATHERED_NAMES / 2); /* names that no longer fit are "other kernels" */
+    assert_int_equal(gathered_take(gathered, 1000, find_same, placed), GATHERED_WORK);
+    assert_int_equal(gathered->count, 0);
+}
+
+static struct record records[64];
+
+static void work_becomes_stretches(void **state)
+{
+    struct placed_work work[] = {
+        {.begin_ns = 2000000, .end_ns = 2100000, .launch = 7, .slot = 1},
+        {.begin_ns = 1020000, .end_ns = 1030000},
+        {.begin_ns = 1000000, .end_ns = 1010000},
+        {.begin_ns = 1005000, .end_ns = 1015000}, /* beside the one before */
+        {.begin_ns = 2050000, .end_ns = 2060000},
+        {.begin_ns = 2105000, .end_ns = 2110000}, /* behind the operation */
+        {.begin_ns = 1000000, .end_ns = 1500000, .device = 1},
+    };
+    (void)state;
+    size_t count = stretches_record(work, sizeof work / sizeof *work, records, 64);
+    assert_int_equal(count, 5);
+    assert_int_equal(records[0].api, API_notice_activity);
+    assert_int_equal(records[0].activity.count, 3);
+    assert_int_equal(records[0].activity.begin_ns, 1000000);
+    assert_int_equal(records[0].activity.end_ns, 1030000);
+    assert_int_equal(records[0].activity.busy_ns, 25000);
+    assert_int_equal(records[1].device, 1);
+    assert_int_equal(records[2].activity.begin_ns, 2050000);
+    assert_int_equal(records[3].api, API_notice_timed);
+    assert_int_equal(records[3].timed.launch, 7);
+    assert_int_equal(records[4].activity.begin_ns, 2105000);
+}
+
+/* However many kernels there are: stretches get longer, and no time is lost. */
+static void stretches_fit_their_room(void **state)
+{
+    enum { WORK = 5000 };
+    static struct placed_work work[WORK];
+    uint64_t busy = 0, count = 0;
+    (void)state;
+    for (uint64_t i = 0; i < WORK; i++)
+        work[i] = (struct placed_work){.begin_ns = 1 + i * 1000000, .end_ns = 1 + i * 1000000 + 500};
+    size_t made = stretches_record(work, WORK, records, 64);
+    assert_true(made > 0 && made <= 64);
+    for (size_t i = 0; i < made; i++) {
+        busy += records[i].activity.busy_ns;
+        count += records[i].activity.count;
+        assert_true(!i || records[i - 1].time_ns <= records[i].time_ns);
+    }
+    assert_int_equal(count, WORK);
+    assert_int_equal(busy, WORK * 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_version_is_decoded),
+        cmocka_unit_test(other_records_are_left_out),
+        cmocka_unit_test(kernels_of_nccl_are_known),
+        cmocka_unit_test_setup_teardown(operations_are_told_from_compute, make_gathered,
+                                        free_gathered),
+        cmocka_unit_test_setup_teardown(what_has_no_room_is_counted, make_gathered, free_gathered),
+        cmocka_unit_test(work_becomes_stretches),
+        cmocka_unit_test(stretches_fit_their_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
