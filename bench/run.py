@@ -1,6 +1,6 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, times, hashing, tui, tui-live, kineto,
+    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, times, exact-times, hashing, tui, tui-live, kineto,
                         log, flight-recorder, ranks
                         (default: all)
 
@@ -414,6 +414,37 @@ def times(bench):
                                                           60 * progress / seconds, 60 * size / seconds / 1e6))
 
 
+def exact_times(bench):
+    bench.show("Exact times (--timing): the job and its trace without and with, %d runs of each in turn" % TIMES_RUNS)
+    if bench.missing("bin/ddptrain", "bench/bench_loop", "lib/libddpcheck.so", "lib/ddpcheck/emu/libcupti.so.13"):
+        return
+    gan = [bench.path("bin/ddptrain"), "--model", "gan", "--ranks", "2", "--seed", "1", "--iterations"]
+    ways = (("DCGAN, 150 iterations", [*gan, "150"], {}),
+            ("DCGAN, kernels of 1 ms", [*gan, "40"], {"DDPCHECK_EMU_KERNEL_TIME": "all=0.001"}),
+            ("20,000 AllReduces", [bench.path("bench/bench_loop")], {}))
+    for name, command, settings in ways:
+        runs = {"0": [], "1": []}
+        for _ in range(TIMES_RUNS):
+            for timing, of in runs.items():
+                with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                    collector = Collector(trace)
+                    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    begin = time.monotonic()
+                    bench.run(command, env=bench.environment(2, LD_PRELOAD=bench.shim, DDPCHECK_DIR=trace, DDPCHECK_TIMING=timing,
+                                                             **settings))
+                    seconds, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+                    collector.end()
+                    records, _, size, lasted = progress_of(trace)
+                    of.append((seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, collector.cpu_s,
+                               60 * records / lasted, 60 * size / lasted / 1e6))
+        middle = {timing: [statistics.median(column) for column in zip(*of)] for timing, of in runs.items()}
+        for timing, words in (("0", "without"), ("1", "with")):
+            bench.show("%-24s %-8s %6.2f s, %6.2f s of processor, collector %5.2f s; a minute has %8.0f records, %6.1f MB"
+                      % (name, words, *middle[timing]))
+        bench.show("%-24s the job takes %.3f times as long, and %.3f times the processor time"
+                  % (name, middle["1"][0] / middle["0"][0], middle["1"][1] / middle["0"][1]))
+
+
 def measured(command, statuses=(0,), output=subprocess.DEVNULL, cwd=None):
     """(seconds, processor seconds, peak memory in MB) of a command that must end with one of these statuses."""
     begin = time.monotonic()
@@ -519,7 +550,7 @@ def rank_growth(bench):
 
 
 PARTS = {"calls": calls, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
-         "selection": selection, "times": times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
+         "selection": selection, "times": times, "exact-times": exact_times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
          "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
 
 

@@ -1,5 +1,6 @@
 /* doctor's checks of the environment that a program inherits, and what is known of programs that
  * start others. */
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,15 @@ static void check_nvtx(struct diagnosis *diagnosis)
         diagnose(diagnosis, VERDICT_OK, NULL, "NVTX ranges are captured");
 }
 
-/* CUPTI has one subscriber per process; ddpcheck is never it. */
+static bool has_library(const char *name)
+{
+    void *handle = dlopen(name, RTLD_LAZY);
+    if (handle)
+        dlclose(handle);
+    return handle != NULL;
+}
+
+/* CUPTI has one subscriber per process; ddpcheck is it with --timing alone. */
 static void check_cupti(struct diagnosis *diagnosis)
 {
     static const char *const names[] = {"CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID",
@@ -80,11 +89,22 @@ static void check_cupti(struct diagnosis *diagnosis)
                                         "NV_COMPUTE_PROFILER_PERFWORKS_DIR"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (get_nonempty(names[i])) {
-            diagnose(diagnosis, VERDICT_OK, NULL,
-                     "a profiler has CUPTI (%s); ddpcheck does not use it, both work", names[i]);
+            diagnose(
+                diagnosis, VERDICT_OK, NULL,
+                "a profiler has CUPTI (%s): both work, and run --timing leaves it to the profiler",
+                names[i]);
             return;
         }
-    diagnose(diagnosis, VERDICT_OK, NULL, "CUPTI is left to profilers");
+    static const char *const libraries[] = {"libcupti.so.13", "libcupti.so.12"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (has_library(libraries[i])) {
+            diagnose(diagnosis, VERDICT_OK, NULL, "%s is there: run --timing gives exact times",
+                     libraries[i]);
+            return;
+        }
+    diagnose(diagnosis, VERDICT_OK, NULL,
+             "no libcupti.so.13 and no libcupti.so.12 here: run --timing gives exact times only to "
+             "a program that brings its own, as PyTorch does");
 }
 
 const struct machine_check environment_checks[] = {

@@ -59,7 +59,7 @@ static void complete_buffer(void)
 }
 
 /* With the lock held. */
-static void write_record(const void *record, size_t bytes)
+static void append_activity(const void *record, size_t bytes)
 {
     size_t most = 0;
 
@@ -78,7 +78,7 @@ static void write_record(const void *record, size_t bytes)
 }
 
 /* Names outlive their modules. With the lock held. */
-static const char *keep_text(const char *text)
+static const char *keep_kernel_text(const char *text)
 {
     struct kernel_text *kept = activity.texts;
     size_t bytes = strlen(text) + 1;
@@ -120,9 +120,9 @@ static void write_launch(uint32_t correlation)
                 !activity.enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
                 continue;
             cause.externalId = external[kind].id[external[kind].depth - 1];
-            write_record(&cause, sizeof(cause));
+            append_activity(&cause, sizeof(cause));
         }
-        write_record(&call, sizeof(call));
+        append_activity(&call, sizeof(call));
     }
     pthread_mutex_unlock(&activity.lock);
 }
@@ -135,11 +135,11 @@ static void write_kernel(const struct emu_activity *ran)
                             .deviceId = (uint32_t)ran->device,
                             .streamId = (uint32_t)ran->stream,
                             .correlationId = ran->correlation,
-                            .name = keep_text(ran->name)};
+                            .name = keep_kernel_text(ran->name)};
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] ||
         activity.enabled[CUPTI_ACTIVITY_KIND_KERNEL])
-        write_record(&record, sizeof(record));
+        append_activity(&record, sizeof(record));
 }
 
 static uint8_t copy_kind(int kind)
@@ -163,7 +163,7 @@ static void write_copy(const struct emu_activity *ran)
                           .correlationId = ran->correlation};
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_MEMCPY])
-        write_record(&record, sizeof(record));
+        append_activity(&record, sizeof(record));
 }
 
 static void write_fill(const struct emu_activity *ran)
@@ -177,7 +177,7 @@ static void write_fill(const struct emu_activity *ran)
                                     .correlationId = ran->correlation};
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_MEMSET])
-        write_record(&record, sizeof(record));
+        append_activity(&record, sizeof(record));
 }
 
 static void write_ran(const struct emu_activity *ran)
@@ -259,7 +259,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flags)
     return CUPTI_SUCCESS;
 }
 
-static size_t record_bytes(CUpti_ActivityKind kind)
+static size_t activity_bytes(CUpti_ActivityKind kind)
 {
     switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -283,11 +283,11 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Acti
 
     if (!buffer || !record)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    next = *record ? (uint8_t *)*record + record_bytes((*record)->kind) : buffer;
+    next = *record ? (uint8_t *)*record + activity_bytes((*record)->kind) : buffer;
     if (next >= buffer + valid)
         return CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = (CUpti_Activity *)next;
-    return record_bytes((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
+    return activity_bytes((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream, size_t *dropped)

@@ -2,7 +2,7 @@
  *
  * The structs of a kind only grow at their end: CUpti_ActivityKernel4 (CUDA 9.0) to Kernel10 (CUDA
  * 13.0) begin alike, as do those of copies and memory sets (cupti_activity.h and
- * cupti_activity_deprecated.h of each version; tests/unit/test_timing_decode.c compares them). */
+ * cupti_activity_deprecated.h of each version; tests/interpose/test_timing.c compares them). */
 #ifndef DDPCHECK_TIMING_DECODE_H
 #define DDPCHECK_TIMING_DECODE_H
 

@@ -166,6 +166,8 @@ def environment(at):
     check("no plugin", doctor(program, environment={"NCCL_PROFILER_PLUGIN": "none"}), "profiler plugin", "ok", "none")
     check("NVTX taken", doctor(program, environment={"NVTX_INJECTION64_PATH": "/x/libnvtx.so"}), "NVTX", "warn", "/x/libnvtx.so")
     check("profiler", doctor(program, environment={"NSYS_PROFILING_SESSION_ID": "7"}), "CUPTI", "ok", "both work")
+    emulated = {"LD_LIBRARY_PATH": os.path.join(BUILD, "lib", "ddpcheck", "emu")}
+    check("CUPTI", doctor(program, environment=emulated), "CUPTI", "ok", "libcupti.so.13 is there")
 
 
 def versions(at):

@@ -80,6 +80,23 @@ def progress_by_events(bench):
     return text + ", by events; the report says so"
 
 
+EXACT = """SELECT count(*), coalesce(sum(w2 - w1), 0) FROM event
+           WHERE w0 > 0 AND api = (SELECT number FROM api WHERE name = 'notice_timed')"""
+NAMED = "SELECT count(DISTINCT w0) FROM event WHERE api = (SELECT number FROM api WHERE name = 'notice_kernels')"
+
+
+def exact_times(bench):
+    """CUPTI's records: nearly all operations have exact times, and what ran beside them has names."""
+    times = bench.size(200, 10)
+    trace = run_jobs(bench, "operations", times, options=("--timing",))
+    (timed, lasted), names, issued = bench.query(trace, EXACT)[0], bench.query(trace, NAMED)[0][0], bench.query(trace, ISSUED)[0][0]
+    text = "%d of %d operations have exact times (%.3f ms on average), %d kernels and copies have names" % (
+        timed, issued, lasted / 1e6 / max(timed, 1), names)
+    if 10 * timed < 9 * issued:
+        raise Failed(text)
+    return text
+
+
 def captures(bench):
     texts = []
     for mode in ("writes", "events"):
@@ -197,6 +214,7 @@ CHECKS = [
     Check("kernels", 120, "the kernels beside their references", kernels),
     Check("progress", 60, "the GPU's progress words beside the issued operations", progress),
     Check("progress-events", 60, "the same without stream writes", progress_by_events),
+    Check("exact-times", 60, "operations and kernels as CUPTI times them", exact_times),
     Check("captures", 90, "captures while work is pending, in both ways of progress", captures),
     Check("host-functions", 60, "host functions between collectives", host_functions),
     Check("two-runtimes", 60, "CUDA 12 and 13 in one process", two_runtimes),

@@ -1,5 +1,5 @@
-/* What the shim makes of CUPTI's records: of every version, joined, and never more than there is room
- * for. */
+/* What the shim makes of CUPTI's records: of every version, joined, and never more than there is
+ * room for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,32 +30,32 @@ static void expect_work(const void *record, enum timed_what what, const char *na
 }
 
 /* Each version's struct, filled in by its own names. */
-#define EXPECT_KERNEL(type)                                                              \
-    {                                                                                    \
-        type kernel;                                                                     \
-        memset(&kernel, 0xaa, sizeof kernel);                                            \
-        kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;                             \
-        kernel.start = BEGIN, kernel.end = END, kernel.deviceId = DEVICE;                \
-        kernel.correlationId = CORRELATION, kernel.name = "gemm";                        \
-        expect_work(&kernel, TIMED_KERNEL, "gemm");                                      \
+#define EXPECT_KERNEL(type)                                               \
+    {                                                                     \
+        type kernel;                                                      \
+        memset(&kernel, 0xaa, sizeof kernel);                             \
+        kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;              \
+        kernel.start = BEGIN, kernel.end = END, kernel.deviceId = DEVICE; \
+        kernel.correlationId = CORRELATION, kernel.name = "gemm";         \
+        expect_work(&kernel, TIMED_KERNEL, "gemm");                       \
     }
-#define EXPECT_COPY(type, of, copied, expected)                             \
-    {                                                                       \
-        type copy;                                                          \
-        memset(&copy, 0xaa, sizeof copy);                                   \
-        copy.kind = of, copy.copyKind = copied;                             \
-        copy.start = BEGIN, copy.end = END, copy.deviceId = DEVICE;         \
-        copy.correlationId = CORRELATION;                                   \
-        expect_work(&copy, TIMED_COPY, expected);                           \
+#define EXPECT_COPY(type, of, copied, expected)                     \
+    {                                                               \
+        type copy;                                                  \
+        memset(&copy, 0xaa, sizeof copy);                           \
+        copy.kind = of, copy.copyKind = copied;                     \
+        copy.start = BEGIN, copy.end = END, copy.deviceId = DEVICE; \
+        copy.correlationId = CORRELATION;                           \
+        expect_work(&copy, TIMED_COPY, expected);                   \
     }
-#define EXPECT_SET(type)                                                 \
-    {                                                                    \
-        type set;                                                        \
-        memset(&set, 0xaa, sizeof set);                                  \
-        set.kind = CUPTI_ACTIVITY_KIND_MEMSET;                           \
-        set.start = BEGIN, set.end = END, set.deviceId = DEVICE;         \
-        set.correlationId = CORRELATION;                                 \
-        expect_work(&set, TIMED_COPY, "memory set");                     \
+#define EXPECT_SET(type)                                         \
+    {                                                            \
+        type set;                                                \
+        memset(&set, 0xaa, sizeof set);                          \
+        set.kind = CUPTI_ACTIVITY_KIND_MEMSET;                   \
+        set.start = BEGIN, set.end = END, set.deviceId = DEVICE; \
+        set.correlationId = CORRELATION;                         \
+        expect_work(&set, TIMED_COPY, "memory set");             \
     }
 
 static void each_version_is_decoded(void **state)
@@ -238,7 +238,8 @@ static void stretches_fit_their_room(void **state)
     uint64_t busy = 0, count = 0;
     (void)state;
     for (uint64_t i = 0; i < WORK; i++)
-        work[i] = (struct placed_work){.begin_ns = 1 + i * 1000000, .end_ns = 1 + i * 1000000 + 500};
+        work[i] =
+            (struct placed_work){.begin_ns = 1 + i * 1000000, .end_ns = 1 + i * 1000000 + 500};
     size_t made = stretches_record(work, WORK, records, 64);
     assert_true(made > 0 && made <= 64);
     for (size_t i = 0; i < made; i++) {

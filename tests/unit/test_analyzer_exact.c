@@ -33,11 +33,9 @@ static int free_process(void **state)
 
 static void time_launch(uint32_t slot, uint64_t launch, uint64_t begin_ns, uint64_t end_ns)
 {
-    struct record record = {.api = API_notice_timed,
-                            .timed = {.slot = slot,
-                                      .launch = launch,
-                                      .begin_ns = begin_ns,
-                                      .end_ns = end_ns}};
+    struct record record = {
+        .api = API_notice_timed,
+        .timed = {.slot = slot, .launch = launch, .begin_ns = begin_ns, .end_ns = end_ns}};
     assert_int_equal(exact_feed(process, &record), ENGINE_OK);
 }
 

@@ -30,16 +30,18 @@ const struct check check_slow_device = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
     .title = "a rank is late because its GPU is slow",
-    .text = "A rank's own time, without waiting for others, is longer than that of its peers "
-            "(see DC601). The GPU is busy in it: its kernels run longer, or "
-            "operations wait in the queue behind them. It has as many kernels, operations and "
-            "bytes as its peers, and all its kernels are slow by the same factor, so it is the GPU "
-            "and not the "
-            "work.\n\n"
-            "It shows as a job that is slower than most of its GPUs.\n\n"
-            "Which kernels became slower is known from profilers' traces and timelines. Without "
-            "them a rank with longer sequences, whose operations have the same sizes, looks the "
-            "same.",
+    .text =
+        "A rank's own time, without waiting for others, is longer than that of its peers "
+        "(see DC601). The GPU is busy in it: its kernels run longer, or "
+        "operations wait in the queue behind them. It has as many kernels, operations and "
+        "bytes as its peers, and all its kernels are slow by the same factor, so it is the GPU "
+        "and not the "
+        "work.\n\n"
+        "It shows as a job that is slower than most of its GPUs.\n\n"
+        "Which kernels became slower is known with `ddpcheck run --timing`, and from profilers' "
+        "traces and timelines. Without them a rank with longer sequences, whose operations have "
+        "the same sizes, looks the "
+        "same.",
     .causes = CAUSES({"The GPU's clock is lower: heat, a power cap, a broken fan.",
                       "nvidia-smi -q -d PERFORMANCE names the reason (HW Slowdown, SW Power Cap)."},
                      {"Another program uses the GPU.", "nvidia-smi lists it."},
