@@ -80,7 +80,7 @@ static int compare_losses(const void *a, const void *b)
 }
 
 /* The kernel is about as many times as long as all are, together. */
-static bool is_alike(const struct kernel_loss *loss, double ratio)
+static bool is_slow_alike(const struct kernel_loss *loss, double ratio)
 {
     double more = loss->seconds / loss->expected - 1, mean = ratio - 1;
     return 100 * fabs(more - mean) <= ALIKE_PERCENT * mean;
@@ -107,7 +107,7 @@ bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
     }
     slowdown->ratio = expected > 0 ? seconds / expected : 0;
     for (uint32_t i = 0; i < losses; i++)
-        if (!is_alike(&loss[i], slowdown->ratio))
+        if (!is_slow_alike(&loss[i], slowdown->ratio))
             uneven += fabs(loss[i].seconds - loss[i].expected);
     if (losses)
         qsort(loss, losses, sizeof *loss, compare_losses);

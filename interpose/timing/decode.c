@@ -21,7 +21,7 @@ static bool decode_kernel(const void *record, struct timed_work *work)
     return true;
 }
 
-static const char *copy_name(unsigned kind)
+static const char *copied_name(unsigned kind)
 {
     switch (kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
@@ -45,7 +45,7 @@ static bool decode_copy(const void *record, struct timed_work *work)
                                 .end_ns = copy->end,
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
-                                .name = copy_name(copy->copyKind)};
+                                .name = copied_name(copy->copyKind)};
     return true;
 }
 
@@ -57,7 +57,7 @@ static bool decode_peer_copy(const void *record, struct timed_work *work)
                                 .end_ns = copy->end,
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
-                                .name = copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)};
+                                .name = copied_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)};
     return true;
 }
 

@@ -100,8 +100,8 @@ static void join_work(struct joining *joining, const struct placed_work *work, u
     record->activity.end_ns = record->time_ns = work->end_ns;
 }
 
-static size_t join_all(const struct placed_work *work, size_t count, struct record *record,
-                       size_t room, uint64_t gap_ns)
+static size_t join_with_gap(const struct placed_work *work, size_t count, struct record *record,
+                            size_t room, uint64_t gap_ns)
 {
     struct joining joining = {.record = record, .room = room};
     for (size_t i = 0; i < count; i++)
@@ -118,7 +118,8 @@ size_t stretches_record(struct placed_work *work, size_t count, struct record *r
     size_t records;
     stretches_sort(work, count, sizeof *work, placed_key);
     /* Each operation may end a stretch of each device, so at the end there are no more. */
-    while ((records = join_all(work, count, record, room, gap_ns)) > room && gap_ns < 1ull << 40)
+    while ((records = join_with_gap(work, count, record, room, gap_ns)) > room &&
+           gap_ns < 1ull << 40)
         gap_ns *= 2;
     records = records < room ? records : room;
     stretches_sort(record, records, sizeof *record, record_key);
