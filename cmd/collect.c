@@ -20,6 +20,7 @@
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
 #include "lib/nats/transport_nats.h"
+#include "lib/trace/collector_lock.h"
 #include "lib/trace/trace.h"
 
 struct collect_request {
@@ -121,24 +122,34 @@ static double first_wait_seconds(const struct collect_request *request)
     return request->daemon ? daemon_wait_s : 0;
 }
 
-/* A host's key in its job: its name. */
-static void make_host_key(char key[TRANSPORT_HOST_BYTES])
+/* A host's key in its job: its name, and which of its directories of rings this is: each has a
+ * collector. */
+static void make_host_key(const char *directory, char key[TRANSPORT_HOST_BYTES])
 {
-    char name[TRANSPORT_HOST_BYTES - 16] = "";
+    char name[TRANSPORT_HOST_BYTES - 16] = "", rings[PATH_MAX] = "";
     gethostname(name, sizeof name - 1);
-    snprintf(key, TRANSPORT_HOST_BYTES, "%s", *name ? name : "host");
+    directory_rings(directory, rings, NULL);
+    snprintf(key, TRANSPORT_HOST_BYTES, "%s-%08x", *name ? name : "host", rings_key(rings));
 }
 
 /* NULL where there is no hub, or it can't be reached: the host is recorded all the same. */
-static struct transport *open_hub(const struct collect_request *request)
+static struct transport *open_hub(const struct collect_request *request, const char *directory)
 {
     char key[TRANSPORT_HOST_BYTES];
     struct error err;
     struct transport *transport;
-    make_host_key(key);
-    const struct transport_nats_options options = {.url = request->hub, .host = key};
-    if (!request->hub || transport_nats_open(&transport, &options, &err) == 0)
-        return request->hub ? transport : NULL;
+    if (!request->hub || !*request->hub)
+        return NULL;
+    make_host_key(directory, key);
+    const struct transport_nats_options options = {
+        .url = request->hub,
+        .host = key,
+        .tls_ca = getenv("DDPCHECK_HUB_CA"),
+        .tls_cert = getenv("DDPCHECK_HUB_CERT"),
+        .tls_key = getenv("DDPCHECK_HUB_KEY"),
+    };
+    if (transport_nats_open(&transport, &options, &err) == 0)
+        return transport;
     fprintf(stderr, "ddpcheck: %s; this host is recorded without the job's hub\n", err.text);
     return NULL;
 }
@@ -153,7 +164,7 @@ static int collect_once(const struct collect_request *request, const char *direc
         return say_held(request, directory, holder);
     if (claimed < 0)
         return command_fail(&err);
-    struct transport *transport = open_hub(request);
+    struct transport *transport = open_hub(request, directory);
     const struct collector_options options = {
         .directory = directory,
         .database = claim.database,
@@ -205,11 +216,11 @@ static int collect_rounds(const struct collect_request *request, const char *dir
 
 int command_collect(int argc, char **argv)
 {
-    struct collect_request request = {.notify_fd = -1, .keep = keep_usual()};
+    struct collect_request request = {
+        .notify_fd = -1, .keep = keep_usual(), .hub = getenv("DDPCHECK_HUB")};
     const char *hang_after = getenv("DDPCHECK_HANG_AFTER");
     if (hang_after)
         request.hang_after = strtod(hang_after, NULL);
-    request.hub = getenv("DDPCHECK_HUB");
     const struct option_entry entries[] = {
         {"daemon", 'd', OPTION_FLAG, NULL, "in the background; messages go to DIR/collector.log",
          &request.daemon},
@@ -222,7 +233,8 @@ int command_collect(int argc, char **argv)
         {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
         {"fresh", 0, OPTION_FLAG, NULL, NULL, &request.fresh},
         CHOICE_ENTRIES(request.choice, false),
-        {"hub", 0, OPTION_TEXT, NULL, NULL, &request.hub},
+        {"hub", 0, OPTION_TEXT, "URL",
+         "the job's hub, as 'ddpcheck hub' prints it (default: $DDPCHECK_HUB)", &request.hub},
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
     };
     const struct command_options options = {

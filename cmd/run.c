@@ -21,6 +21,7 @@
 #include "cmd/job.h"
 #include "cmd/run.h"
 #include "cmd/run_environment.h"
+#include "cmd/run_hub.h"
 #include "collector/collector.h"
 #include "collector/trace_directory.h"
 
@@ -36,7 +37,7 @@ static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 static void become_collector(const struct watched_run *run, int socket)
 {
     char fd[16], hang_after[32];
-    const char *argv[12 + CHOICE_WORDS_MAX];
+    const char *argv[13 + CHOICE_WORDS_MAX];
     int count = 0;
     snprintf(fd, sizeof fd, "%d", socket);
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
@@ -52,9 +53,13 @@ static void become_collector(const struct watched_run *run, int socket)
     argv[count++] = run->keep;
     if (run->collector_starts == 1)
         argv[count++] = "--fresh";
+    if (run_hub_is_first(run->joined))
+        argv[count++] = "--report-job";
     count += choice_words(&run->choice, argv + count);
     argv[count++] = run->directory;
     argv[count] = NULL;
+    if (run->joined)
+        setenv("DDPCHECK_HUB", run_hub_url(run->joined), 1);
     setsid();
     fcntl(socket, F_SETFD, 0);
     char path[PATH_MAX];
@@ -443,6 +448,7 @@ int run_program(struct watched_run *run, char **argv)
                 "its stacks are recorded by itself alone\n");
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
+        (run->hub && run_hub_open(&run->joined, run->hub, run->directory, &err) < 0) ||
         start_collector(run, &err) < 0)
         return command_fail(&err);
     int status = wait_collector_ready(run);
@@ -479,6 +485,7 @@ int run_program(struct watched_run *run, char **argv)
     finish_job(run, signals);
     reap_children(run);
     run_print_summary(run, argv[0]);
+    run_hub_close(run->joined);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);
 }

@@ -13,8 +13,11 @@
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
 enum { NO_STATUS = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
 
+struct run_hub;
+
 struct watched_run {
     long emulate, error_exitcode;
+    const char *hub; /* its address, or "auto"; NULL none */
     const char *directory_name, *emulate_memory, *keep;
     double timeout, hang_after;
     int on_finding, stacks, cuda;
@@ -27,6 +30,7 @@ struct watched_run {
     char directory[PATH_MAX];
     struct run_job job;
     pid_t collector;
+    struct run_hub *joined; /* NULL: no hub */
     int collector_status, collector_starts;
     int socket; /* to the collector; -1 none */
     char line[LINE_BYTES];

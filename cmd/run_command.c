@@ -52,6 +52,8 @@ int command_run(int argc, char **argv)
          "abort: terminate the job at the first certain error (default: warn)", &run.on_finding},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "report a rank as missing after S seconds without progress (default 10)", &run.hang_after},
+        {"hub", 0, OPTION_TEXT, "URL|auto",
+         "join the job's hub; auto: the job's first host starts one (docs/jobs.md)", &run.hub},
         CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|lines|all",
          "call stacks to record: nccl those of NCCL's calls and host waits, lines (default) also "

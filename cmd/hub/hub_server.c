@@ -92,7 +92,7 @@ static int choose_port(struct hub_server *server, struct error *err)
     return port < 0 ? -1 : 0;
 }
 
-static int make_directories(struct hub_server *server, struct error *err)
+int hub_server_prepare(struct hub_server *server, struct error *err)
 {
     char store[PATH_MAX + 16];
     if (mkdir(server->directory, 0700) < 0 && errno != EEXIST)
@@ -231,7 +231,7 @@ int hub_server_restart(struct hub_server *server, struct error *err)
 int hub_server_start(struct hub_server *server, struct error *err)
 {
     char program[PATH_MAX];
-    if (find_server(program, err) < 0 || make_directories(server, err) < 0 ||
+    if (find_server(program, err) < 0 || hub_server_prepare(server, err) < 0 ||
         hub_token_find(server, err) < 0 || choose_port(server, err) < 0 ||
         write_configuration(server, err) < 0)
         return -1;

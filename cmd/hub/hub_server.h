@@ -30,6 +30,8 @@ struct hub_server {
     pid_t pid; /* 0: it does not run */
 };
 
+/* Makes DIR and finds `real`. Returns 0, or -1 with err. */
+int hub_server_prepare(struct hub_server *server, struct error *err);
 /* Writes the files and starts nats-server. Returns 0 once it accepts connections
  * (hub_server_stop it), or -1 with err: what to install, which port is in use, ... */
 int hub_server_start(struct hub_server *server, struct error *err);

@@ -242,6 +242,14 @@ static void close_nats(struct transport *transport)
     free(nats);
 }
 
+int transport_nats_state(const struct transport *transport, struct error *err)
+{
+    const struct transport_nats *nats = (const struct transport_nats *)transport;
+    if (nats->refused.text[0])
+        return fail_refused(nats, err);
+    return nats_client_is_connected(nats->client) ? 0 : 1;
+}
+
 static const struct transport_functions functions_nats = {
     .publish = publish_nats,
     .request = request_nats,

@@ -26,4 +26,7 @@ struct transport_nats_options {
 int transport_nats_open(struct transport **transport, const struct transport_nats_options *options,
                         struct error *err);
 
+/* 0: connected; 1: not (yet, or again); -1: the server refuses us, with err. */
+int transport_nats_state(const struct transport *transport, struct error *err);
+
 #endif

@@ -1,0 +1,75 @@
+/* hub_place.c: the first process of a job by the variables of its launcher. */
+#include "cmd/hub/hub_place.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The first row whose variables are there is used. Sources: Slurm's srun(1), "OUTPUT ENVIRONMENT
+ * VARIABLES"; Open MPI's mpirun(1), "Environment Variables"; MPICH's Hydra sets PMI_*; PyTorch's
+ * torchrun, "Environment Variables"; and for pods, where torchrun starts below us, Kubeflow's
+ * PyTorchJob. NULL: the launcher has none. */
+static const struct place_row {
+    const char *launcher;
+    const char *rank;  /* 0 is the first process */
+    const char *local; /* its rank on its host, if `rank` is that of the host */
+    const char *hosts; /* a list that begins with the first host */
+    const char *job, *step;
+} place_rows[] = {
+    {"slurm", "SLURM_PROCID", NULL, "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID"},
+    {"openmpi", "OMPI_COMM_WORLD_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL},
+    {"mpich", "PMI_RANK", NULL, NULL, NULL, NULL},
+    {"torchrun", "GROUP_RANK", "LOCAL_RANK", "MASTER_ADDR", "TORCHELASTIC_RUN_ID", NULL},
+    {"torchrun", "PET_NODE_RANK", NULL, "MASTER_ADDR", "PET_RDZV_ID", NULL},
+    {"pods", "NODE_RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
+    {"pods", "RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
+};
+
+static const char *variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value ? value : "";
+}
+
+char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
+{
+    size_t length = strcspn(list, "[,");
+    int bytes = snprintf(host, PLACE_HOST_BYTES, "%.*s", (int)length, list);
+    if (list[length] != '[' || bytes >= PLACE_HOST_BYTES)
+        return host;
+    const char *number = list + length + 1, *end = strchr(number, ']');
+    if (!end)
+        return host;
+    size_t digits = strcspn(number, "-,]"), rest = strcspn(end + 1, "[,");
+    snprintf(host + bytes, PLACE_HOST_BYTES - (size_t)bytes, "%.*s%.*s", (int)digits, number,
+             (int)rest, end + 1);
+    return host;
+}
+
+/* What may not be in a file name becomes '-'. */
+static void name_job(struct hub_place *place, const struct place_row *row)
+{
+    const char *job = variable(row->job), *step = variable(row->step);
+    snprintf(place->job, sizeof place->job, "%s%s%s%s%s", row->launcher, *job ? "-" : "", job,
+             *step ? "." : "", step);
+    for (char *at = place->job; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '.' && *at != '-' && *at != '_')
+            *at = '-';
+}
+
+void hub_place_find(struct hub_place *place)
+{
+    *place = (struct hub_place){.launcher = "none", .is_first = true, .job = "none"};
+    for (size_t i = 0; i < sizeof place_rows / sizeof place_rows[0]; i++) {
+        const struct place_row *row = &place_rows[i];
+        const char *rank = variable(row->rank), *local = variable(row->local);
+        if (!*rank)
+            continue;
+        place->launcher = row->launcher;
+        place->is_first = strcmp(rank, "0") == 0 && (!*local || strcmp(local, "0") == 0);
+        hub_place_first_host(variable(row->hosts), place->host);
+        name_job(place, row);
+        return;
+    }
+}

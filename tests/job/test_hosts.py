@@ -1,0 +1,138 @@
+"""A job on four "hosts" of one machine (UTS namespaces), each with `ddpcheck run --hub` and a rank of its own, over a real
+nats-server: one finding for the whole job, live, and the same in the hub's job.db.
+
+Only host names differ: NCCL takes such processes for those of other hosts, and so does the emulated one. Network namespaces are
+not needed for that, and containers of CI often may not create them.
+
+test_hosts.py BUILD"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from hub import Hub, await_true, children, free_port, read_file
+
+BUILD = os.path.abspath(sys.argv.pop(1))
+DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
+TRAINER = os.path.join(BUILD, "bin", "ddptrain")
+HOSTS = 4
+LIVE_S = 4      # from the finding's "since" to its line: half a second of patience twice, --hang-after 1, and a busy machine
+
+
+class Host:
+    """A rank on a host of its own."""
+
+    def __init__(self, rank, folder, hub, trainer, master, env=None, options=()):
+        self.rank = rank
+        self.trace = os.path.join(folder, "trace%d" % rank)
+        self.errors = os.path.join(folder, "errors%d" % rank)
+        command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
+                   DDPCHECK, "run", "--hub", hub, "--emulate", "1", "--hang-after", "1", "-o", self.trace, *options, "--",
+                   TRAINER, *trainer]
+        variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
+                     "MASTER_PORT": str(master), **(env or {})}
+        with open(self.errors, "w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=errors,
+                                            stdout=subprocess.DEVNULL)
+
+    def said(self):
+        return read_file(self.errors)
+
+    def trainer(self):
+        """The process number of the rank's program, None before it runs."""
+        for child in children(self.process.pid):
+            if read_file("/proc/%d/comm" % child).strip() == "ddptrain":
+                return child
+        return None
+
+    def collector(self):
+        for child in children(self.process.pid):
+            if b"collect" in open("/proc/%d/cmdline" % child, "rb").read():
+                return child
+        return None
+
+
+def namespaces_work():
+    done = subprocess.run(["unshare", "--uts", "hostname", "n0"], capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
+
+
+class Job(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="ddpcheck-test-job-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.hosts = []
+        self.addCleanup(self.end_hosts)
+
+    def start_hub(self, **named):
+        hub = Hub(BUILD, os.path.join(self.folder, "hub"), "--hang-after", "1", **named)
+        self.addCleanup(hub.__exit__)
+        return hub
+
+    def start_hosts(self, hub, *trainer, **named):
+        master = free_port()
+        self.hosts = [Host(rank, self.folder, hub, trainer, master, **named) for rank in range(HOSTS)]
+
+    def end_hosts(self):
+        for host in self.hosts:
+            if host.process.poll() is None:
+                host.process.terminate()
+        for host in self.hosts:
+            host.process.wait(60)
+
+    def await_news(self, code, host=0):
+        """The line of the job's finding on the first host's terminal."""
+        pattern = re.compile(r"^ddpcheck: job: (?:(\S+): )?(possible )?error %s: (.*)$" % code, re.M)
+        await_true("a line of " + code, lambda: pattern.search(self.hosts[host].said()))
+        return pattern.search(self.hosts[host].said())
+
+    def report(self, *databases):
+        done = subprocess.run([DDPCHECK, "report", "--json", *databases], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return [finding for finding in json.loads(done.stdout)["findings"] if finding["severity"] == "error"]
+
+    def sides(self, finding):
+        return [(side["ranks"], side.get("did")) for side in finding["sides"]]
+
+    def test_a_barrier_that_a_rank_leaves_out(self):
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
+        news = self.await_news("DC201")
+        self.assertIn("ranks 0-2 wait in ncclAllReduce", news[3])
+        self.assertIn("rank 3 never called it", news[3])
+        self.assertIn("train.c:", news[1])
+        self.end_hosts()
+        for host in self.hosts[1:]:         # the others' terminals are left to their own findings
+            self.assertNotIn("ddpcheck: job:", host.said())
+            self.assertNotIn("error DC", host.said())
+        hub.process.wait(60)                # the job is over
+        self.assertIn("error DC201", hub.process.communicate()[1])
+        job = self.report(os.path.join(hub.folder, "job.db"))
+        merged = self.report(*[host.trace for host in self.hosts])
+        self.assertEqual([(finding["code"], self.sides(finding)) for finding in job],
+                         [(finding["code"], self.sides(finding)) for finding in merged])
+        self.assertEqual([finding["code"] for finding in job], ["DC201"])
+
+    def test_a_job_without_faults(self):
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--iterations", "3")
+        for host in self.hosts:
+            self.assertEqual(host.process.wait(120), 0, host.said())
+            self.assertNotIn("error", host.said())
+        self.assertEqual(hub.process.wait(60), 0)
+        self.assertIn("4 hosts, 4 processes: 0 errors, 0 warnings", hub.process.communicate()[1])
+
+
+if __name__ == "__main__":
+    missing = namespaces_work()
+    if missing:
+        print("skipped: no UTS namespaces here: " + missing)
+        sys.exit(77)
+    unittest.main()
