@@ -24,6 +24,7 @@ struct hub_request {
     struct hub_server server;
     const char *external;
     double hang_after;
+    bool one_job; /* of `ddpcheck run --hub auto`: it ends with the job, and run prints */
 };
 
 /* Where the database of the job is. */
@@ -86,20 +87,23 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
     const struct hub_options options = {.transport = transport,
                                         .database = database,
                                         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
-                                        .on_news = print_job_finding};
+                                        .on_news = request->one_job ? NULL : print_job_finding};
     if (mkdir(job_folder(request), 0700) < 0 && errno != EEXIST)
         return error_set(err, "can't create %s: %s", job_folder(request), strerror(errno));
     if (hub_open(&hub, &options, err) < 0)
         return -1;
     int result = 0;
-    while (result == 0 && !is_stopped())
-        if (watch_server(request, &restarted_ns, err) < 0 ||
-            hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err) < 0)
-            result = -1;
+    while (result == 0 && !is_stopped()) {
+        result = watch_server(request, &restarted_ns, err);
+        if (result == 0)
+            result = hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err);
+        if (result == 1 && !request->one_job)
+            result = 0;
+    }
     struct error closing;
-    if (hub_close(hub, &closing) < 0 && result == 0)
+    if (hub_close(hub, &closing) < 0 && result >= 0)
         return error_set(err, "%s", closing.text);
-    return result;
+    return result < 0 ? -1 : 0;
 }
 
 static int connect_hub(const struct hub_request *request, const char *url,
@@ -166,6 +170,7 @@ int command_hub(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S",
          "report a rank as missing after S seconds without progress (default 10)",
          &request.hang_after},
+        {"one-job", 0, OPTION_FLAG, NULL, NULL, &request.one_job},
         {"any-port", 0, OPTION_FLAG, NULL, NULL, &server->any_port},
     };
     const struct command_options options = {

@@ -37,7 +37,7 @@ static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 static void become_collector(const struct watched_run *run, int socket)
 {
     char fd[16], hang_after[32];
-    const char *argv[13 + CHOICE_WORDS_MAX];
+    const char *argv[12 + CHOICE_WORDS_MAX];
     int count = 0;
     snprintf(fd, sizeof fd, "%d", socket);
     snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
@@ -53,8 +53,6 @@ static void become_collector(const struct watched_run *run, int socket)
     argv[count++] = run->keep;
     if (run->collector_starts == 1)
         argv[count++] = "--fresh";
-    if (run_hub_is_first(run->joined))
-        argv[count++] = "--report-job";
     count += choice_words(&run->choice, argv + count);
     argv[count++] = run->directory;
     argv[count] = NULL;

@@ -26,17 +26,11 @@ struct run_hub {
     char url[HUB_URL_BYTES];
     char file[PATH_MAX + PLACE_JOB_BYTES + 16]; /* of the address, if we wrote it */
     pid_t pid;                                  /* of the hub, if we started it */
-    bool is_first;
 };
 
 const char *run_hub_url(const struct run_hub *hub)
 {
     return hub->url;
-}
-
-bool run_hub_is_first(const struct run_hub *hub)
-{
-    return hub && hub->is_first;
 }
 
 /* The hub is this program again; it outlives Ctrl-C, and ends with us. */
@@ -52,7 +46,7 @@ static void become_hub(const char *directory, int output, pid_t parent)
         _exit(0);
     snprintf(folder, sizeof folder, "%s/hub", directory);
     dup2(output, STDOUT_FILENO);
-    execl("/proc/self/exe", "ddpcheck", "hub", "--any-port", "--quiet", "--dir", folder,
+    execl("/proc/self/exe", "ddpcheck", "hub", "--any-port", "--one-job", "--dir", folder,
           (char *)NULL);
     _exit(127);
 }
@@ -147,12 +141,11 @@ int run_hub_open(struct run_hub **to, const char *address, const char *directory
     if (!hub)
         return error_set(err, "can't join a hub: out of memory");
     hub_place_find(&place);
-    hub->is_first = place.is_first;
     bool is_auto = strcmp(address, "auto") == 0;
     int result = 0;
     if (!is_auto)
         snprintf(hub->url, sizeof hub->url, "%s", address);
-    else if (hub->is_first)
+    else if (place.is_first)
         result = start_hub(hub, &place, directory, err);
     else
         result = find_hub(hub, &place, directory, err);

@@ -7,8 +7,6 @@
 #ifndef DDPCHECK_RUN_HUB_H
 #define DDPCHECK_RUN_HUB_H
 
-#include <stdbool.h>
-
 #include "lib/base/error.h"
 
 struct run_hub;
@@ -17,8 +15,6 @@ struct run_hub;
 int run_hub_open(struct run_hub **hub, const char *address, const char *directory,
                  struct error *err);
 const char *run_hub_url(const struct run_hub *hub);
-/* Whether this is the job's first process, which prints what the hub finds. */
-bool run_hub_is_first(const struct run_hub *hub);
 /* Ends the hub that was started, once its job is over, or after 10 s. NULL is allowed. */
 void run_hub_close(struct run_hub *hub);
 

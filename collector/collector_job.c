@@ -1,5 +1,6 @@
 /* collector_job.c: the collector's part in a job on many hosts: what it sends the hub, and which
  * findings are the hub's. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct collector_job {
     struct item_news *news; /* the hub's findings, as they were reported last */
     int count;
     bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
+    bool is_failure_reported;
 };
 
 static struct item_news *find_news(struct collector_job *job, uint32_t id)
@@ -114,9 +116,14 @@ static struct trace *names_for(struct collector *collector)
 
 void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known)
 {
-    if (collector->job)
-        join_pass(collector->job->join, collector->analyzer, names_for(collector), now_ns,
-                  known ? now_ns : 0);
+    struct collector_job *job = collector->job;
+    if (!job)
+        return;
+    join_pass(job->join, collector->analyzer, names_for(collector), now_ns, known ? now_ns : 0);
+    const char *failure = join_failure(job->join);
+    if (*failure && !job->is_failure_reported)
+        fprintf(stderr, "ddpcheck: %s This host is recorded without the job's hub.\n", failure);
+    job->is_failure_reported |= *failure != 0;
 }
 
 void collector_job_count(struct collector *collector)

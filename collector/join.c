@@ -51,6 +51,11 @@ void join_free(struct join *join)
     free(join);
 }
 
+const char *join_failure(const struct join *join)
+{
+    return join->failure.text;
+}
+
 uint64_t join_refused(const struct join *join)
 {
     return join->refused + join->options.transport->dropped;
@@ -347,7 +352,7 @@ static void take_news(struct join *join, const struct transport_message *message
 static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
 {
     struct transport_message message;
-    while (transport_poll(join->options.transport, timeout_ms, &message, NULL) == 0 &&
+    while (transport_poll(join->options.transport, timeout_ms, &message, &join->failure) == 0 &&
            message.event != TRANSPORT_NOTHING) {
         timeout_ms = 0;
         if (message.event == TRANSPORT_REQUEST) {

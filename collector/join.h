@@ -50,6 +50,8 @@ bool join_wants_names(const struct join *join);
 bool join_spans_hosts(const struct join *join, uint64_t comm);
 /* Whether the connection to the hub is there, as far as is known. */
 bool join_is_connected(const struct join *join);
+/* Why the connection to the hub can't work any more, such as a wrong token; "" if it may. */
+const char *join_failure(const struct join *join);
 /* The number of messages that could not be sent or made no sense, for the summary. */
 uint64_t join_refused(const struct join *join);
 

@@ -74,6 +74,7 @@ struct join_symbol {
 };
 
 struct join {
+    struct error failure; /* of the connection, for good */
     struct join_options options;
     struct join_process **process;
     int processes;
