@@ -22,6 +22,7 @@
 
 enum {
     CONTROL_MIN = 256,
+    ZEROS_BYTES = 1 << 15,
     SHARE =
         32, /* a segment takes at most this part of the budget: several ranks, several threads */
     SHARE_PLENTY = 256 /* and if it is larger than usual, this part */
@@ -50,6 +51,30 @@ static uint64_t header_bytes(void)
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
+/* The same without fallocate: zeros from the file's end to `end`. */
+static int write_zeros(int fd, uint64_t end)
+{
+    static char zeros[ZEROS_BYTES];
+    struct stat status;
+    if (fstat(fd, &status))
+        return errno;
+    for (uint64_t at = (uint64_t)status.st_size; at < end;) {
+        uint64_t left = end - at;
+        ssize_t written = pwrite(fd, zeros, left < sizeof zeros ? left : sizeof zeros, (off_t)at);
+        if (written > 0)
+            at += (uint64_t)written;
+        else if (written == 0 || errno != EINTR)
+            return written ? errno : ENOSPC;
+    }
+    return 0;
+}
+
+/* A seccomp filter, or a kernel below one, refuses the call; the disk would say ENOSPC. */
+static bool is_call_refused(int error)
+{
+    return error == EPERM || error == EACCES || error == ENOSYS || error == EOPNOTSUPP;
+}
+
 /* A limit on the size of files (ulimit -f) is checked first: to exceed it raises SIGXFSZ. */
 int files_reserve(int fd, uint64_t offset, uint64_t bytes)
 {
@@ -61,7 +86,7 @@ int files_reserve(int fd, uint64_t offset, uint64_t bytes)
     do {
         error = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
     } while (error == EINTR);
-    return error;
+    return is_call_refused(error) ? write_zeros(fd, offset + bytes) : error;
 }
 
 struct capacities {
@@ -240,10 +265,10 @@ bool files_start(void)
     if (!file) {
         int error = errno;
         if (!directory_mark_unrecorded(shim.directory, error))
-            problem_print(
-                PROBLEM_DIRECTORY,
-                "can't reserve a ring file in %s: %s; nothing is recorded (free some space there)",
-                files.rings, strerror(error));
+            problem_print(PROBLEM_DIRECTORY,
+                          "can't reserve a ring file in %s: %s; nothing is recorded%s", files.rings,
+                          strerror(error),
+                          error == ENOSPC || error == EDQUOT ? " (free some space there)" : "");
         close(fd);
         unlink(files.path);
         return false;

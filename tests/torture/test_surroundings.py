@@ -8,6 +8,7 @@ import subprocess
 
 from job import COUNTED, TOOL, Job, wait_until
 
+FILTERED = os.path.join(os.path.dirname(COUNTED), "torture_filtered")
 LOOPS, EXECS, RECORDED = 20, 120, 100
 WITHOUT_PROC = ["unshare", "-m", "/bin/sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"", "sh"]
 
@@ -70,7 +71,16 @@ def test_deleted_directory():
         assert not os.path.exists(rings), os.listdir(rings)
 
 
+def test_refused_fallocate():
+    """A seccomp filter refuses fallocate, as some sandboxes do: the room for rings is made by writing."""
+    with Job(2) as job:
+        job.make_counts()
+        done = run(job, *counted(job), inside=[FILTERED, "1"])
+        check_complete(job, done)
+
+
 if __name__ == "__main__":
+    test_refused_fallocate()
     test_execs()
     test_no_proc()
     test_deleted_directory()
