@@ -187,7 +187,8 @@ static int collect_once(const struct collect_request *request, const char *direc
 }
 
 /* A process that starts recording while the collector is about to end sees the lock held and starts
- * no other: whoever left a ring file since then is taken care of by another round. */
+ * no other: whoever left a ring file since then is taken care of by another round. What a full disk
+ * did not take stays in the rings: a round more would find it full as well. */
 static int collect_rounds(const struct collect_request *request, const char *directory)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -204,8 +205,8 @@ static int collect_rounds(const struct collect_request *request, const char *dir
     if (choice_load(&choice, &request->choice, &err) < 0)
         return command_fail(&err);
     int status = collect_once(&next, directory, &choice, &summary);
-    while (status == STATUS_CLEAN && summary.records > 0 && !collector_stopping() &&
-           collector_has_newcomers(directory)) {
+    while (status == STATUS_CLEAN && summary.records > 0 && !summary.unstored &&
+           !collector_stopping() && collector_has_newcomers(directory)) {
         next.quiet = true;
         summary.records = 0;
         status = collect_once(&next, directory, &choice, &summary);
