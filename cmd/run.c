@@ -444,6 +444,7 @@ int run_program(struct watched_run *run, char **argv)
         fprintf(stderr,
                 "ddpcheck: there is no /proc here: how a process ended may stay unknown, and "
                 "its stacks are recorded by itself alone\n");
+    run->began_ns = realtime_now_ns();
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         (run->hub && run_hub_open(&run->joined, run->hub, run->directory, &err) < 0) ||

@@ -1,7 +1,9 @@
 /* run_summary.c: says at the end what a job came to, and what of it could not be recorded. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cmd/run.h"
 #include "lib/trace/trace.h"
@@ -48,6 +50,40 @@ static void print_counts(const struct watched_run *run)
                 run->communicators, run->communicators == 1 ? "" : "s");
 }
 
+/* Processes on another host, or with another /dev/shm, have a collector of their own. Each has a
+ * lock file, which such a process makes if it is not there. */
+static bool others_record(const struct watched_run *run)
+{
+    static const char prefix[] = "collector-";
+    const uint64_t second_ns = 1000000000;
+    struct stat status;
+    int locks = 0; /* ours is one */
+    DIR *directory = opendir(run->directory);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0 &&
+            fstatat(dirfd(directory), entry->d_name, &status, 0) == 0)
+            locks += (uint64_t)status.st_mtime + 1 >= run->began_ns / second_ns;
+    if (directory)
+        closedir(directory);
+    return locks > 1;
+}
+
+static void print_nothing_recorded(const struct watched_run *run, const char *program)
+{
+    if (others_record(run))
+        fprintf(stderr,
+                "ddpcheck: the job's processes can't share memory with this one: collectors of "
+                "their own record them in %s, and may not be done yet; report: ddpcheck report "
+                "%s\n",
+                run->directory_name, run->directory_name);
+    else
+        fprintf(stderr,
+                "ddpcheck: the program " TRACE_NO_NCCL_CALL "%s; to find out why: ddpcheck doctor "
+                "-- %s\n",
+                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
+                program);
+}
+
 void run_print_summary(const struct watched_run *run, const char *program)
 {
     if (run->quiet || run->shared)
@@ -64,11 +100,7 @@ void run_print_summary(const struct watched_run *run, const char *program)
     if (run->ranks == 0 && run->unrecorded)
         return;
     if (run->ranks == 0) {
-        fprintf(stderr,
-                "ddpcheck: the program " TRACE_NO_NCCL_CALL "%s; to find out why: ddpcheck doctor "
-                "-- %s\n",
-                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
-                program);
+        print_nothing_recorded(run, program);
         return;
     }
     char found[64] = "no finding";

@@ -90,6 +90,7 @@ def test_job_in_a_container(trace):
     done = subprocess.run([TOOL, "run", "-o", trace, "--", *APART, "inside", JOB, "collectives"], capture_output=True, text=True,
                           timeout=300, env={**clean, "LD_LIBRARY_PATH": FAKE})
     equal((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
+    assert "collectors of their own record them" in done.stderr and "no NCCL call" not in done.stderr, done.stderr
     counts = recorded_at_last(trace, 1)
     assert counts.get("inside.db", 0) >= OPERATIONS - 3, (counts, done.stderr)
 
