@@ -36,7 +36,7 @@ struct watched_run {
     char line[LINE_BYTES];
     size_t line_bytes;
     bool ready, judged, timed_out,
-        shared; /* shared: another `ddpcheck run` or shim collects into this directory */
+        shared;        /* shared: another `ddpcheck run` or shim collects into this directory */
     uint64_t began_ns; /* realtime */
     uint64_t last_activity_ns, ending_since_ns;
     uint64_t judging_since_ns; /* the collector judges what waits before the job is ended; 0 not */

@@ -37,6 +37,7 @@ static struct {
     _Atomic uint32_t
         growing; /* lock of the file's length; held only while a thread gets a segment */
     _Atomic uint32_t segments_ended;
+    char zeros[ZEROS_BYTES]; /* never written */
 } files;
 
 static uint32_t hash_entries(void)
@@ -54,13 +55,13 @@ static uint64_t header_bytes(void)
 /* The same without fallocate: zeros from the file's end to `end`. */
 static int write_zeros(int fd, uint64_t end)
 {
-    static char zeros[ZEROS_BYTES];
     struct stat status;
     if (fstat(fd, &status))
         return errno;
     for (uint64_t at = (uint64_t)status.st_size; at < end;) {
         uint64_t left = end - at;
-        ssize_t written = pwrite(fd, zeros, left < sizeof zeros ? left : sizeof zeros, (off_t)at);
+        ssize_t written =
+            pwrite(fd, files.zeros, left < ZEROS_BYTES ? left : ZEROS_BYTES, (off_t)at);
         if (written > 0)
             at += (uint64_t)written;
         else if (written == 0 || errno != EINTR)

@@ -43,7 +43,8 @@ def has_begun(line, name):
 
 def pid_of_collector(line):
     with open(os.path.join(line.trace, "collector.lock"), encoding="ascii") as file:
-        return int(file.read().split()[0])
+        words = file.read().split()
+        return int(words[0]) if words else None     # it is being written
 
 
 def wait_until(condition, what):
@@ -75,7 +76,7 @@ def test_restart(build):
         wait_until(lambda: has_dropped(line), "a record that is dropped")
         killed = pid_of_collector(line)
         os.kill(killed, signal.SIGKILL)
-        wait_until(lambda: pid_of_collector(line) != killed, "the next collector")
+        wait_until(lambda: pid_of_collector(line) not in (killed, None), "the next collector")
         open(leave, "w").close()
         said, _ = job.communicate(timeout=300)
         assert job.returncode == 0, said
