@@ -116,6 +116,21 @@ int analyzer_visit_speed(struct analyzer *analyzer,
                          void (*visit)(void *context, const struct speed_view *view),
                          void *context);
 
+/* How much longer a rank's own time, without waiting, is than the median rank's. */
+struct speed_lag_view {
+    int shown_rank;
+    const char *host;
+    const float *lag; /* by column, as a share of the mean iteration; negative: shorter */
+    uint32_t columns;
+    uint64_t first, per_column; /* iterations: that of the first column, and in each */
+};
+/* Calls `visit` for each rank if all have at least 20 iterations and there are two ranks; the kept
+ * iterations are spread over at most `columns_most` columns. Pointers are valid during the call.
+ * Returns 0 or -1 with errno = ENOMEM. */
+int analyzer_visit_speed_lags(struct analyzer *analyzer, uint32_t columns_most,
+                              void (*visit)(void *context, const struct speed_lag_view *view),
+                              void *context);
+
 /* Operations of one kind and size on communicators of one size. */
 struct speed_class_view {
     unsigned api;

@@ -33,7 +33,7 @@ static int print_report(struct report *report, const struct report_request *requ
         return 0;
     }
     if (request->json)
-        return report_print_json(report, stdout, err);
+        return report_print_json(report, request->speed, stdout, err);
     struct page page;
     page_init(&page, stdout, (enum color_when)request->color);
     if (request->speed)
@@ -111,9 +111,8 @@ int command_report(int argc, char **argv)
         return status;
     if (request.json && request.gen_suppressions)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
-    if (request.speed && (request.json || request.gen_suppressions))
-        return options_usage_error(&options, "--speed prints a table for people: leave out --json "
-                                             "and --gen-suppressions");
+    if (request.speed && request.gen_suppressions)
+        return options_usage_error(&options, "--speed and --gen-suppressions exclude each other");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(

@@ -6,34 +6,48 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    SCORE_LEAST = 4,   /* standard errors between before and after */
-    SURE_PERCENT = 78, /* of pairs of a later and an earlier iteration, the later is longer */
+    SCORE_LEAST = 4,       /* standard errors between before and after */
+    WORK_STEP_PERCENT = 5, /* of an iteration, by which the median rank's own work is longer */
+    SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
     PAUSES_LEAST = 4,
-    PAUSE_PERCENT = 15,  /* of the median iteration, or six times the usual deviation */
-    REGULAR_PERCENT = 80 /* of the distances between pauses are the same */
+    PAUSE_PERCENT = 15,     /* of the median iteration, or six times the usual deviation */
+    REGULAR_PERCENT = 80,   /* of the times at which one is due have one */
+    MOSTLY_PERCENT = 60,    /* of what is lost in long iterations is lost in these */
+    SAME_PAUSE_PERCENT = 50 /* of the longest rank's, which a rank that pauses loses */
 };
 
-/* The median rank's iteration, by number; what is not known is the one before. */
-static double *lengths_of(const struct judged *judged)
+/* Of an iteration: all of it, or what the rank itself does in it. */
+static double length_of(const struct speed_iteration *iteration)
 {
-    uint64_t count = judged->end - judged->first;
-    double *length = malloc((count + 1) * sizeof *length);
+    return iteration->length;
+}
+static double work_of(const struct speed_iteration *iteration)
+{
+    return speed_own(iteration) - iteration->share[SHARE_TRANSFER];
+}
+
+/* The median rank's, by number; what is not known is the one before. */
+static double *medians_of(const struct judged *judged, uint64_t first,
+                          double (*value_of)(const struct speed_iteration *iteration))
+{
+    uint64_t count = judged->end - first;
+    double *median = malloc((count + 1) * sizeof *median);
     double *value = malloc((judged->speed->count + 1) * sizeof *value);
-    for (uint64_t n = 0; length && value && n < count; n++) {
+    for (uint64_t n = 0; median && value && n < count; n++) {
         size_t known = 0;
         for (uint32_t r = 0; r < judged->speed->count; r++) {
             struct speed_iteration iteration;
-            if (judged_iteration(judged, judged->speed->rank[r], judged->first + n, &iteration))
-                value[known++] = iteration.length;
+            if (judged_iteration(judged->speed->rank[r], first + n, &iteration))
+                value[known++] = value_of(&iteration);
         }
-        length[n] = known || !n ? speed_median(value, known) : length[n - 1];
+        median[n] = known || !n ? speed_median(value, known) : median[n - 1];
     }
     if (!value) {
-        free(length);
-        length = NULL;
+        free(median);
+        median = NULL;
     }
     free(value);
-    return length;
+    return median;
 }
 
 struct sums {
@@ -115,77 +129,113 @@ static double *places_of(const double *value, size_t count)
     return place;
 }
 
-bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found)
+static bool step_in(const double *value, size_t count, struct slowdown *step,
+                    struct slowdowns *found)
 {
-    size_t count = judged->end - judged->first;
-    double *length = lengths_of(judged), *place = length ? places_of(length, count) : NULL;
-    double score = 0;
+    double *place = value ? places_of(value, count) : NULL, score = 0;
     if (!place) {
         found->failed = true;
-        free(length);
         return false;
     }
     size_t at = find_step(place, count, &score);
-    double before = median_copy(length, at), after = median_copy(length + at, count - at);
+    free(place);
+    double before = median_copy(value, at), after = median_copy(value + at, count - at);
     *step = (struct slowdown){.kind = SLOW_SINCE,
                               .lost = after - before,
                               .length = after,
-                              .since = judged->first + at,
-                              .first = judged->first + at,
-                              .last = judged->end - 1,
-                              .confidence = sureness(length, at, count)};
-    free(place);
-    free(length);
-    return at && score >= SCORE_LEAST && 100 * step->lost >= SHARE_PERCENT * after &&
-           100 * step->confidence >= SURE_PERCENT;
+                              .since = at,
+                              .confidence = sureness(value, at, count)};
+    return at && score >= SCORE_LEAST && 100 * step->confidence >= SURE_PERCENT;
 }
 
-/* Iterations that are longer than usual by far, and whether they come in equal distances. */
+static void place_step(const struct judged *judged, uint64_t first, struct slowdown *step)
+{
+    step->since += first;
+    step->first = step->since;
+    step->last = judged->end - 1;
+}
+
+bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found)
+{
+    double *length = medians_of(judged, judged->first, length_of);
+    bool is_step = step_in(length, judged->end - judged->first, step, found) &&
+                   100 * step->lost >= SHARE_PERCENT * step->length;
+    place_step(judged, judged->first, step);
+    free(length);
+    return is_step;
+}
+
+bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
+                     struct slowdowns *found)
+{
+    double *work = medians_of(judged, first, work_of);
+    bool is_step = step_in(work, judged->end - first, step, found);
+    place_step(judged, first, step);
+    step->length = judged->length;
+    step->is_part = true;
+    free(work);
+    return is_step && 100 * step->lost >= WORK_STEP_PERCENT * step->length;
+}
+
+/* Iterations that are longer than usual by far. */
 struct pause_list {
     size_t at[ITERATIONS_KEPT];
+    double each[ITERATIONS_KEPT]; /* seconds beyond the usual */
     size_t count, period;
-    double extra; /* seconds of all of them */
+    double extra; /* of all of them */
 };
 
-static int compare_sizes(const void *a, const void *b)
+/* Whether those at equal distances from `phase` on are most of all that is lost; a pause may reach
+ * into the next iteration. */
+static bool are_pauses(const struct pause_list *all, size_t count, size_t period, size_t phase,
+                       struct pause_list *pauses)
 {
-    size_t left = *(const size_t *)a, right = *(const size_t *)b;
-    return (left > right) - (left < right);
+    double extra[ITERATIONS_KEPT + 1] = {0};
+    size_t slots = 0;
+    for (size_t i = 0; i < all->count; i++)
+        extra[all->at[i]] = all->each[i];
+    *pauses = (struct pause_list){.period = period};
+    for (size_t i = phase; i < count; i += period, slots++) {
+        if (!(extra[i] > 0))
+            continue;
+        pauses->extra += extra[i] + extra[i + 1];
+        pauses->at[pauses->count++] = i;
+    }
+    return pauses->count >= PAUSES_LEAST && 100 * pauses->count >= REGULAR_PERCENT * slots &&
+           100 * pauses->extra >= MOSTLY_PERCENT * all->extra;
 }
 
-static bool are_regular(struct pause_list *pauses)
+static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
 {
-    size_t distance[ITERATIONS_KEPT], same = 0, distances = pauses->count - 1;
-    for (size_t i = 0; i < distances; i++)
-        distance[i] = pauses->at[i + 1] - pauses->at[i];
-    qsort(distance, distances, sizeof *distance, compare_sizes);
-    pauses->period = distance[distances / 2];
-    size_t slack = pauses->period > 10;
-    for (size_t i = 0; i < distances; i++)
-        same += distance[i] + slack >= pauses->period && distance[i] <= pauses->period + slack;
-    return pauses->period > 1 && 100 * same >= REGULAR_PERCENT * distances;
+    for (size_t period = 2; period <= count / PAUSES_LEAST; period++)
+        for (size_t phase = 0; phase < period; phase++)
+            if (are_pauses(all, count, period, phase, pauses))
+                return true;
+    return false;
 }
 
 static bool find_pauses(const double *value, size_t count, double length, struct pause_list *pauses)
 {
     double median = median_copy(value, count);
     double *deviation = malloc((count + 1) * sizeof *deviation);
-    *pauses = (struct pause_list){0};
-    if (!deviation)
-        return false;
-    for (size_t i = 0; i < count; i++)
+    struct pause_list *all = calloc(1, sizeof *all);
+    bool found = false;
+    for (size_t i = 0; deviation && i < count; i++)
         deviation[i] = fabs(value[i] - median);
-    double limit = 6 * speed_median(deviation, count);
-    free(deviation);
-    if (limit < length * PAUSE_PERCENT / 100)
-        limit = length * PAUSE_PERCENT / 100;
-    for (size_t i = 0; i < count; i++)
-        if (value[i] - median > limit) {
-            pauses->at[pauses->count++] = i;
-            pauses->extra += value[i] - median;
+    if (deviation && all) {
+        double limit = fmax(6 * speed_median(deviation, count), length * PAUSE_PERCENT / 100);
+        for (size_t i = 0; i < count; i++) {
+            if (value[i] - median <= limit)
+                continue;
+            all->at[all->count] = i;
+            all->extra += all->each[all->count++] = value[i] - median;
         }
-    return pauses->count >= PAUSES_LEAST && are_regular(pauses) &&
-           100 * pauses->extra >= SHARE_PERCENT * length * (double)count;
+        found = all->count >= PAUSES_LEAST && are_regular(all, count, pauses) &&
+                100 * pauses->extra >= SHARE_PERCENT * length * (double)count;
+    }
+    free(deviation);
+    free(all);
+    return found;
 }
 
 static struct slowdown pause_of(const struct judged *judged, const struct pause_list *pauses,
@@ -199,45 +249,104 @@ static struct slowdown pause_of(const struct judged *judged, const struct pause_
                              .last = first + pauses->at[pauses->count - 1]};
 }
 
-/* Those of some ranks show in their own time. Fills in `slowdown`, of which the caller gives the
- * room for ranks. */
-static void find_rank_pauses(struct judged *judged, struct pause_list *pauses,
-                             const struct speed_rank **rank, struct slowdown *slowdown)
+/* A rank's own time by iteration; what is not known is the one before. */
+static void own_of_rank(const struct judged *judged, const struct speed_rank *rank, double *own)
 {
-    uint64_t iterations = judged->end - judged->first;
-    for (uint32_t r = 0; r < judged->speed->count; r++) {
-        if (!judged->among[r] ||
-            !find_pauses(judged_excess(judged, r), iterations, judged->length, pauses))
-            continue;
-        struct slowdown here = pause_of(judged, pauses, judged->first, iterations);
-        here.ranks = slowdown->ranks;
-        here.comm = judged->among[r];
-        if (!slowdown->ranks || slowdown->lost < here.lost)
-            *slowdown = here;
-        rank[slowdown->ranks++] = judged->speed->rank[r];
+    struct speed_iteration iteration;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        bool known = judged_iteration(rank, n, &iteration);
+        size_t i = n - judged->first;
+        own[i] = known ? speed_own(&iteration) : 0;
+        if (!known && i)
+            own[i] = own[i - 1];
     }
-    slowdown->rank = rank;
 }
 
-/* Those of all ranks show in the iterations' length. */
+/* What each rank loses in pauses, by index, and those of the rank that loses most: in its own time,
+ * or, with `beyond_peers`, in what that is longer than its peers'. */
+static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pause_list *longest)
+{
+    size_t count = judged->end - judged->first;
+    double *own = malloc((count + 1) * sizeof *own);
+    double *lost = calloc(judged->speed->count + 1, sizeof *lost);
+    struct pause_list *pauses = malloc(sizeof *pauses);
+    longest->extra = 0;
+    for (uint32_t r = 0; own && lost && pauses && r < judged->speed->count; r++) {
+        if (beyond_peers && !judged->among[r])
+            continue;
+        own_of_rank(judged, judged->speed->rank[r], own);
+        const double *value = beyond_peers ? judged_excess(judged, r) : own;
+        if (!find_pauses(value, count, judged->length, pauses))
+            continue;
+        lost[r] = pauses->extra;
+        if (pauses->extra > longest->extra)
+            *longest = *pauses;
+    }
+    if (!own || !pauses) {
+        free(lost);
+        lost = NULL;
+    }
+    free(own);
+    free(pauses);
+    return lost;
+}
+
+static void add_rank_pauses(struct judged *judged, const struct pause_list *longest,
+                            const double *lost, struct slowdowns *found)
+{
+    const struct speed *speed = judged->speed;
+    const struct speed_rank **rank = malloc((speed->count + 1) * sizeof *rank);
+    struct slowdown slowdown =
+        pause_of(judged, longest, judged->first, judged->end - judged->first);
+    if (!rank) {
+        found->failed = true;
+        return;
+    }
+    slowdown.rank = rank;
+    for (uint32_t r = 0; r < speed->count; r++)
+        if (lost[r] > 0 && 100 * lost[r] >= SAME_PAUSE_PERCENT * longest->extra)
+            rank[slowdown.ranks++] = speed->rank[r];
+    if (slowdown.ranks == speed->count) {
+        slowdowns_add_all(found, speed, &slowdown);
+    } else {
+        slowdown.comm = slowdown.ranks == 1 ? rank[0]->member->comm : NULL;
+        slowdowns_add(found, &slowdown);
+    }
+    free(rank);
+}
+
+/* Waiting for a rank that pauses may be hidden in others' own time, so what is beyond their peers'
+ * counts first. Where all peers pause that shows little or nothing. */
+static void judge_rank_pauses(struct judged *judged, struct slowdowns *found)
+{
+    struct pause_list *pauses = calloc(2, sizeof *pauses);
+    double *beyond = pauses ? weigh_pauses(judged, true, &pauses[0]) : NULL;
+    double *own = beyond ? weigh_pauses(judged, false, &pauses[1]) : NULL;
+    if (!own)
+        found->failed = true;
+    else if (100 * pauses[0].extra >= SAME_PAUSE_PERCENT * pauses[1].extra && pauses[0].extra > 0)
+        add_rank_pauses(judged, &pauses[0], beyond, found);
+    else if (pauses[1].extra > 0)
+        add_rank_pauses(judged, &pauses[1], own, found);
+    free(pauses);
+    free(beyond);
+    free(own);
+}
+
+/* Those that show in no rank's own time show in the iterations' length. */
 void judge_pauses(struct judged *judged, struct slowdowns *found)
 {
     size_t count = judged->end - judged->first;
-    const struct speed_rank **rank = malloc((judged->speed->count + 1) * sizeof *rank);
-    struct pause_list *pauses = malloc(sizeof *pauses);
-    double *length = lengths_of(judged);
-    struct slowdown slowdown = {0};
-    if (!rank || !pauses || !length)
+    uint32_t before = found->count;
+    struct pause_list *pauses = calloc(1, sizeof *pauses);
+    double *length = medians_of(judged, judged->first, length_of);
+    judge_rank_pauses(judged, found);
+    if (!pauses || !length) {
         found->failed = true;
-    else
-        find_rank_pauses(judged, pauses, rank, &slowdown);
-    if (slowdown.ranks) {
-        slowdowns_add(found, &slowdown);
-    } else if (!found->failed && find_pauses(length, count, judged->length, pauses)) {
-        slowdown = pause_of(judged, pauses, judged->first, count);
+    } else if (found->count == before && find_pauses(length, count, judged->length, pauses)) {
+        struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
         slowdowns_add_all(found, judged->speed, &slowdown);
     }
-    free(rank);
     free(pauses);
     free(length);
 }

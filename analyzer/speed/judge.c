@@ -73,7 +73,7 @@ static double mean_length(const struct judged *judged)
     uint64_t count = 0;
     for (uint64_t n = judged->first; n < judged->end; n++) {
         struct speed_iteration iteration;
-        if (judged_iteration(judged, judged->speed->rank[0], n, &iteration)) {
+        if (judged_iteration(judged->speed->rank[0], n, &iteration)) {
             sum += iteration.length;
             count++;
         }
@@ -87,7 +87,6 @@ static void begin_judging(struct judged *judged)
     const struct speed *speed = judged->speed;
     judged->end = speed_closed(speed);
     judged->named = true;
-    judged->pieces = 1;
     for (uint32_t i = 0; i < speed->count; i++) {
         judged->named &= speed->rank[i]->named;
         const struct process *process = speed->rank[i]->key.process;
@@ -106,10 +105,12 @@ void judged_free(struct judged *judged)
     free(judged->waited);
     free(judged->behind);
     free(judged->among);
+    free(judged->idles);
     free(judged->before);
     judged->before = NULL;
     judged->excess = judged->waited = judged->behind = NULL;
     judged->among = NULL;
+    judged->idles = NULL;
 }
 
 /* What slows ranks or links down explains longer iterations if it costs most of what they are
@@ -147,8 +148,9 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         return;
     }
     judge_pauses(judged, found);
-    bool has_step = judged->end >= judged->first + 2 * ITERATIONS_NEEDED &&
-                    judge_step(judged, &step, found);
+    uint64_t first = judged->first;
+    bool can_step = judged->end >= first + 2 * ITERATIONS_NEEDED;
+    bool has_step = can_step && judge_step(judged, &step, found);
     if (has_step) {
         double *before = excess_before(judged, step.since);
         judged_free(judged);
@@ -166,6 +168,8 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
     judge_links(judged, found);
     if (has_step && !step_is_explained(found, &step))
         slowdowns_add_all(found, judged->speed, &step);
+    else if (can_step && found->count && judge_work_step(judged, first, &step, found))
+        slowdowns_add_all(found, judged->speed, &step);
 }
 
 void speed_judge(struct analyzer *analyzer, bool is_end)
@@ -173,6 +177,7 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     struct speed *speed = analyzer->speed;
     if (!speed || !speed->count)
         return;
+    speed_find_rounds(analyzer, is_end);
     for (uint32_t i = 0; i < speed->count; i++)
         speed_rank_close(analyzer, speed->rank[i], is_end);
     uint64_t closed = speed_closed(speed);
@@ -186,9 +191,6 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         return;
     }
     begin_judging(&judged);
-    if (!judged.named && judged.end >= judged.first + 2 * ITERATIONS_NEEDED &&
-        judge_rounds(&judged))
-        analyzer->failed = true;
     judged.length = mean_length(&judged);
     if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
         find_slowdowns(&judged, found);

@@ -2,6 +2,7 @@
  *
  * Sisters have as many ranks and the same operations of the same size: the groups of a DP x TP x PP
  * grid. Of several slow ones the ranks, or hosts, that all of them have in common are named. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    LONGER_PERCENT = 25,    /* than the median sister's, or than before */
-    ONE_SISTER_PERCENT = 50 /* likewise, where there is but one */
+    LONGER_PERCENT = 25,     /* than the median sister's, or than before */
+    ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
+    FEW_PERCENT = 150        /* over the root of how many there are: few differ by chance */
 };
 
 /* A class of operations, over all communicators. */
@@ -81,7 +83,7 @@ static double exposed_transfer(const struct judged *judged, const struct comm *c
         const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
         for (uint64_t n = judged->first; rank && n < judged->end; n++) {
             struct speed_iteration iteration;
-            if (!judged_iteration(judged, rank, n, &iteration))
+            if (!judged_iteration(rank, n, &iteration))
                 continue;
             sum += iteration.share[SHARE_TRANSFER];
             count++;
@@ -90,12 +92,11 @@ static double exposed_transfer(const struct judged *judged, const struct comm *c
     return count ? sum / (double)count : 0;
 }
 
-static double mean_transfer(const struct judged *judged, const struct speed_comm *comm,
-                            uint64_t first, uint64_t end)
+static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint64_t end)
 {
     double sum = 0;
     for (uint64_t n = first; n < end; n++)
-        sum += judged_transfer(judged, comm, n);
+        sum += speed_comm_transfer(comm, n);
     return end > first ? sum / (double)(end - first) : 0;
 }
 
@@ -103,8 +104,8 @@ static double mean_transfer(const struct judged *judged, const struct speed_comm
 static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
                         struct slow_comm *slow)
 {
-    double now = mean_transfer(judged, comm, judged->since, judged->end),
-           then = mean_transfer(judged, comm, judged->begin, judged->since);
+    double now = mean_transfer(comm, judged->since, judged->end),
+           then = mean_transfer(comm, judged->begin, judged->since);
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
     slow->became = true;
@@ -121,16 +122,18 @@ static void weigh_comm(struct links *links, const struct speed_comm *comm)
         TABLE_FIND(links->classes, &class->key, sisters);
         if (!sisters || sisters->count < 2)
             continue;
-        least = sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT;
+        double few = FEW_PERCENT / sqrt((double)class->count);
+        least = fmax(least, sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT + few);
         took += speed_class_quartile(class) * (double)class->count;
         expected += sisters->median * (double)class->count;
     }
     const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
     if (first && first->closed > first->begun)
-        iterations = (double)(first->closed - first->begun) / judged->pieces;
+        iterations = (double)(first->closed - first->begun);
     struct slow_comm slow = {comm, (took - expected) / iterations,
                              expected > 0 ? took / expected : 0, false};
-    bool is_slow = 100 * slow.lost >= SHARE_PERCENT * judged->length &&
+    bool knows_hosts = first && *first->key.process->info.host;
+    bool is_slow = knows_hosts && 100 * slow.lost >= SHARE_PERCENT * judged->length &&
                    100 * (slow.ratio - 1) >= least;
     if (!is_slow && !(judged->since && became_slow(judged, comm, &slow)))
         return;

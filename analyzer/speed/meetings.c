@@ -12,8 +12,7 @@
 #include "lib/trace/names.h"
 
 enum {
-    MEETINGS_OPEN = 4096,   /* of a communicator; then the oldest is given up */
-    OPERATIONS_A_ROUND = 2, /* where nothing names iterations */
+    MEETINGS_OPEN = 4096, /* of a communicator; then the oldest is given up */
     MESSAGE_MEMBERS = 2
 };
 
@@ -143,27 +142,21 @@ static int transfer_room(struct speed_comm *comm, uint64_t iteration)
     return 0;
 }
 
-static int add_transfer(struct speed_comm *comm, const struct speed_meeting *meeting,
-                        uint64_t transfer_ns)
+int speed_comm_add_transfer(struct speed_comm *comm, uint64_t iteration, double seconds)
 {
-    const struct speed_operation *operation =
-        speed_operation_find(meeting->part[0].rank, meeting->part[0].serial);
-    if (!operation)
-        return 0;
-    if (transfer_room(comm, operation->iteration))
+    if (transfer_room(comm, iteration))
         return -1;
-    uint32_t place = (uint32_t)operation->iteration & (comm->transfers - 1);
-    if (comm->newest < operation->iteration) {
-        uint64_t n = operation->iteration - comm->newest < comm->transfers
-                         ? comm->newest
-                         : operation->iteration - comm->transfers;
-        while (++n < operation->iteration)
+    uint32_t place = (uint32_t)iteration & (comm->transfers - 1);
+    if (comm->newest < iteration) {
+        uint64_t n = iteration - comm->newest < comm->transfers ? comm->newest
+                                                                : iteration - comm->transfers;
+        while (++n < iteration)
             comm->transfer[n & (comm->transfers - 1)] = 0;
         comm->transfer[place] = 0;
-        comm->newest = operation->iteration;
+        comm->newest = iteration;
     }
-    if (comm->newest - operation->iteration < comm->transfers)
-        comm->transfer[place] += (float)((double)transfer_ns / 1e9);
+    if (comm->newest - iteration < comm->transfers)
+        comm->transfer[place] += (float)seconds;
     return 0;
 }
 
@@ -182,6 +175,7 @@ static void resolve_meeting(const struct speed_meeting *meeting, uint64_t transf
         if (!operation)
             continue;
         operation->resolved = true;
+        operation->stands_for = !i;
         operation->waited_ns = operation->done_ns - transfer_ns;
     }
 }
@@ -196,8 +190,7 @@ static int end_meeting(struct speed_comm *comm, struct speed_meeting *meeting)
             transfer_ns = meeting->part[i].duration_ns;
     if (meeting->parts == meeting->wanted) {
         resolve_meeting(meeting, transfer_ns);
-        result = count_transfer(comm, meeting, transfer_ns) ||
-                 add_transfer(comm, meeting, transfer_ns);
+        result = count_transfer(comm, meeting, transfer_ns);
     } else {
         for (uint32_t i = 0; i < meeting->parts; i++) {
             struct speed_operation *operation =
@@ -209,7 +202,7 @@ static int end_meeting(struct speed_comm *comm, struct speed_meeting *meeting)
     HASH_DEL(comm->meetings, meeting);
     free(meeting->part);
     free(meeting);
-    return result ? -1 : 0;
+    return result;
 }
 
 static struct speed_meeting *meeting_get(struct speed_comm *comm, const struct meeting_key *key,
@@ -232,21 +225,17 @@ static struct speed_meeting *meeting_get(struct speed_comm *comm, const struct m
     return NULL;
 }
 
-/* Where the program names no iterations. */
-static uint64_t round_of(const struct speed_rank *rank, const struct passed *passed)
+/* The widest communicator of a rank with collectives; where it has none, the first messages. */
+static void note_member(struct speed_rank *rank, struct member *member, const struct passed *passed)
 {
-    if (rank->member != passed->member || passed->peer >= 0)
-        return rank->counted;
-    return passed->number / OPERATIONS_A_ROUND;
-}
-
-/* The widest communicator of a rank with collectives. */
-static void note_member(struct speed_rank *rank, struct member *member, bool is_message)
-{
-    bool wider = !rank->member ||
-                 (!is_message && rank->member->comm->nranks < member->comm->nranks);
-    if (wider)
-        rank->member = member;
+    bool is_message = passed->peer >= 0, has_collectives = rank->member && rank->round_peer < 0;
+    bool wider = !rank->member || (!is_message && (!has_collectives || rank->member->comm->nranks <
+                                                                           member->comm->nranks));
+    if (!wider || rank->round)
+        return;
+    rank->member = member;
+    rank->round_peer = passed->peer;
+    rank->round_sends = passed->api == API_ncclSend;
 }
 
 static int meet(struct speed_comm *comm, struct speed_rank *rank, const struct passed *passed,
@@ -291,9 +280,9 @@ void speed_passed(struct analyzer *analyzer, const struct passed *passed)
         return;
     }
     uint64_t newest = rank->newest;
-    note_member(rank, member, passed->peer >= 0);
+    note_member(rank, member, passed);
     rank->site = passed->site;
-    uint64_t serial = speed_rank_add(analyzer, rank, comm, passed, round_of(rank, passed));
+    uint64_t serial = speed_rank_add(analyzer, rank, comm, passed);
     if (!serial)
         return;
     /* A message to itself, a communicator of one rank or of an unknown number: nobody waits. */

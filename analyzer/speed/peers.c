@@ -8,6 +8,8 @@
 #include "analyzer/model/process.h"
 #include "analyzer/speed/slowdown.h"
 
+enum { IDLE_LEAST_PERCENT = 5 }; /* of an iteration */
+
 static int compare_doubles(const void *a, const void *b)
 {
     double left = *(const double *)a, right = *(const double *)b;
@@ -90,7 +92,22 @@ static int find_stages(const struct judged *judged, struct stages *stages)
     return 0;
 }
 
-/* What the other members wait in an iteration, on average, at the median of them. */
+/* What a rank waits in an iteration, on average. */
+static double mean_wait(const struct judged *judged, uint32_t rank)
+{
+    double sum = 0;
+    uint32_t iterations = 0;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        struct speed_iteration iteration;
+        if (!judged_iteration(judged->speed->rank[rank], n, &iteration))
+            continue;
+        sum += iteration.share[SHARE_WAIT];
+        iterations++;
+    }
+    return iterations ? sum / iterations : 0;
+}
+
+/* What the other members wait, at the median of them. */
 static double find_waited(const struct judged *judged, const struct comm *comm,
                           const uint32_t *index, uint32_t of)
 {
@@ -99,16 +116,7 @@ static double find_waited(const struct judged *judged, const struct comm *comm,
     for (uint32_t i = 0; waits && i < comm->members; i++) {
         if (index[i] == UINT32_MAX || index[i] == of)
             continue;
-        double sum = 0;
-        uint32_t iterations = 0;
-        for (uint64_t n = judged->first; n < judged->end; n++) {
-            struct speed_iteration iteration;
-            if (!judged_iteration(judged, judged->speed->rank[index[i]], n, &iteration))
-                continue;
-            sum += iteration.share[SHARE_WAIT];
-            iterations++;
-        }
-        waits[count++] = iterations ? sum / iterations : 0;
+        waits[count++] = mean_wait(judged, index[i]);
     }
     if (waits)
         result = speed_median(waits, count);
@@ -128,9 +136,8 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
         size_t count = 0;
         for (uint32_t i = 0; i < comm->members; i++) {
             struct speed_iteration iteration;
-            bool known = index[i] != UINT32_MAX &&
-                         judged_iteration(judged, judged->speed->rank[index[i]], judged->first + n,
-                                          &iteration);
+            bool known = index[i] != UINT32_MAX && judged_iteration(judged->speed->rank[index[i]],
+                                                                    judged->first + n, &iteration);
             excess[i * iterations + n] = known ? speed_own(&iteration) : 0;
             if (known)
                 own[count++] = speed_own(&iteration);
@@ -226,6 +233,56 @@ static int judge_pipelines(struct judged *judged, const struct stages *stages)
     return result;
 }
 
+/* Whether idle time is the host's: what else the rank does is recorded, or what is queued. */
+static bool shows_host(const struct judged *judged)
+{
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        if (!judged->speed->rank[r]->kernels && !judged->speed->rank[r]->knows_issue)
+            return false;
+    return !judged->coarse;
+}
+
+/* Stages may differ in their work, but no GPU should have nothing to do but wait for its host.
+ * Where a rank has no peers, or all of them are on one slow host, its idle time is compared with
+ * that of the lower quarter of all ranks. */
+static int judge_idle(struct judged *judged)
+{
+    uint64_t iterations = judged->end - judged->first;
+    uint32_t count = judged->speed->count;
+    double *idle = calloc(count * iterations + 1, sizeof *idle);
+    double *value = malloc((count + 1) * sizeof *value);
+    double *waits = malloc((count + 1) * sizeof *waits);
+    for (uint64_t n = 0; idle && value && n < iterations; n++) {
+        struct speed_iteration iteration;
+        for (uint32_t r = 0; r < count; r++) {
+            judged_iteration(judged->speed->rank[r], judged->first + n, &iteration);
+            value[r] = idle[r * iterations + n] = speed_idle(&iteration);
+        }
+        speed_median(value, count);
+        for (uint32_t r = 0; r < count; r++)
+            idle[r * iterations + n] -= value[count / 4];
+    }
+    for (uint32_t r = 0; idle && value && waits && r < count; r++)
+        waits[r] = value[r] = mean_wait(judged, r);
+    double usual = idle && value && waits ? speed_median(value, count) : 0;
+    for (uint32_t r = 0; idle && value && waits && r < count; r++) {
+        double mean = mean_of(idle + r * iterations, iterations);
+        if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waits[r] >= usual ||
+            mean_of(judged_excess(judged, r), iterations) >= mean / 2)
+            continue;
+        memcpy(judged_excess(judged, r), idle + r * iterations, iterations * sizeof *idle);
+        judged->among[r] = judged->speed->rank[r]->member->comm;
+        judged->waited[r] = usual;
+        judged->behind[r] = 0;
+        judged->idles[r] = true;
+    }
+    int result = idle && value && waits ? 0 : -1;
+    free(idle);
+    free(value);
+    free(waits);
+    return result;
+}
+
 int judge_peers(struct judged *judged)
 {
     uint64_t iterations = judged->end - judged->first;
@@ -233,9 +290,10 @@ int judge_peers(struct judged *judged)
     judged->excess = calloc(judged->speed->count * iterations + 1, sizeof *judged->excess);
     judged->waited = calloc(judged->speed->count + 1, sizeof *judged->waited);
     judged->behind = calloc(judged->speed->count + 1, sizeof *judged->behind);
+    judged->idles = calloc(judged->speed->count + 1, sizeof *judged->idles);
     judged->among = calloc(judged->speed->count + 1, sizeof *judged->among);
     int result = !judged->excess || !judged->waited || !judged->behind || !judged->among ||
-                 find_stages(judged, &stages);
+                 !judged->idles || find_stages(judged, &stages);
     for (uint32_t c = 0; c < stages.comms && !result; c++)
         if (stages.comm[c]->collectives && !stages.spans[c] && stages.comm[c]->comm->members > 1)
             result = judge_among(judged, stages.comm[c]->comm, stages.rank[c]);
@@ -250,6 +308,8 @@ int judge_peers(struct judged *judged)
                 judged->waited[rank] =
                     find_waited(judged, stages.comm[c]->comm, stages.rank[c], rank);
         }
+    if (!result && shows_host(judged))
+        result = judge_idle(judged);
     stages_free(&stages);
     return result ? -1 : 0;
 }

@@ -10,8 +10,12 @@ struct speed_operation {
     uint64_t issued_ns, started_ns, waited_ns,
         done_ns; /* waited: until then it waited for others */
     struct speed_comm *comm;
+    uint64_t number; /* of its communicator, or of messages between the two */
+    int32_t peer;    /* of a message, else -1 */
     float bytes;
-    bool resolved; /* its durations on all members are known, or will never be */
+    bool sends;
+    bool stands_for; /* of the members' operations the one that counts the transfer */
+    bool resolved;   /* its durations on all members are known, or will never be */
 };
 
 /* Compute, from activities. */
@@ -25,10 +29,21 @@ struct speed_span {
  * analyzer->failed. */
 struct speed_rank *speed_rank_get(struct analyzer *analyzer, const struct process *process,
                                   int device);
-/* Adds an operation of an iteration (its number + 1; 0 not known, then `fallback` counts); returns
- * its serial number, from 1, or 0 with analyzer->failed. */
+/* Adds an operation; returns its serial number, from 1, or 0 with analyzer->failed. */
 uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, struct speed_comm *comm,
-                        const struct passed *passed, uint64_t fallback);
+                        const struct passed *passed);
+/* Its iterations are not named, and how many operations one has is not known yet. */
+static inline bool speed_rank_holds(const struct speed_rank *rank)
+{
+    return !rank->named && !rank->round;
+}
+/* Whether the rank's rounds are counted by operations like this one. */
+bool speed_is_counted(const struct speed_rank *rank, const struct speed_operation *operation);
+/* Finds how many operations an iteration has where the program names none, if enough are known or,
+ * with `is_end`, will ever be. */
+void speed_find_rounds(struct analyzer *analyzer, bool is_end);
+/* Seconds of a communicator's transfer in an iteration. 0, or -1 (ENOMEM). */
+int speed_comm_add_transfer(struct speed_comm *comm, uint64_t iteration, double seconds);
 /* NULL: its iteration was closed without it. */
 struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t serial);
 /* Closes iterations whose operations are all resolved; with `all` also others. */

@@ -1,101 +1,212 @@
-/* rounds.c: the iterations that are judged, where the program names none.
+/* rounds.c: which operations are an iteration, where the program names none.
  *
- * Then ranks.c has closed pieces of a few operations each. Iterations repeat themselves, so the
- * median rank's own times repeat after as many pieces as an iteration has: the smallest distance at
- * which they differ about as little as at any. What only some ranks do does not show in the median.
- */
+ * A rank's rounds are counted by the operations of its widest communicator. Iterations repeat
+ * themselves, so the gaps in front of these operations repeat after as many of them as an iteration
+ * has: the smallest distance at which they differ about as little as at any. The median rank's gaps
+ * are compared, in which what only some ranks do does not show. Until it is known, operations are
+ * held. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyzer/speed/ranks.h"
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    PIECES_MAX = 64,
-    ABOUT_PERCENT = 110 /* of the least difference at any distance */
+    ROUND_MAX = 512,     /* operations */
+    RANKS_COMPARED = 64, /* evenly chosen, if there are more */
+    HELD_LEAST = 64,     /* operations of each rank, before anything is tried */
+    HELD_MOST = 8192,    /* then what fits best is an iteration */
+    ABOUT_PERCENT = 15,  /* of the way from the least difference to the mean one */
+    ABOUT_LEAST_PERCENT = 10,
+    CLEARLY_PERCENT = 50, /* of the mean difference, while more may come */
+    ROUND_NOT_FOUND = 2   /* operations, where nothing repeats itself */
 };
 
-bool judged_iteration(const struct judged *judged, const struct speed_rank *rank, uint64_t number,
-                      struct speed_iteration *sum)
+bool speed_is_counted(const struct speed_rank *rank, const struct speed_operation *operation)
 {
-    *sum = (struct speed_iteration){0};
-    for (uint32_t i = 0; i < judged->pieces; i++) {
-        const struct speed_iteration *piece =
-            speed_iteration_find(rank, number * judged->pieces + i);
-        if (!piece)
-            return false;
-        sum->length += piece->length;
-        for (int share = 0; share < SHARES; share++)
-            sum->share[share] += piece->share[share];
-        sum->operations += piece->operations;
-        sum->kernels += piece->kernels;
-        sum->bytes += piece->bytes;
-    }
-    return true;
+    return rank->member && operation->comm->comm == rank->member->comm &&
+           operation->peer == rank->round_peer &&
+           (operation->peer < 0 || operation->sends == rank->round_sends);
 }
 
-double judged_transfer(const struct judged *judged, const struct speed_comm *comm, uint64_t number)
+/* How many operations that count are held, and the gap in front of each but the first; the caller
+ * frees. NULL: memory is short. */
+static double *gaps_of(struct speed_rank *rank, size_t *count)
+{
+    double *gap = malloc((rank->operations + 1) * sizeof *gap);
+    uint64_t end_ns = 0;
+    *count = 0;
+    for (uint64_t i = 0; gap && i < rank->operations; i++) {
+        const struct speed_operation *operation =
+            speed_operation_find(rank, rank->first_operation + i);
+        if (!speed_is_counted(rank, operation))
+            continue;
+        bool is_late = operation->started_ns > end_ns && end_ns;
+        gap[(*count)++] = is_late ? (double)(operation->started_ns - end_ns) / 1e9 : 0;
+        end_ns = operation->done_ns;
+    }
+    return gap;
+}
+
+static size_t held_of(struct speed_rank *rank)
+{
+    size_t count = 0;
+    for (uint64_t i = 0; i < rank->operations; i++)
+        count += speed_is_counted(rank, speed_operation_find(rank, rank->first_operation + i));
+    return count;
+}
+
+/* The gaps of the median rank. */
+struct gap_series {
+    double *gap[RANKS_COMPARED], *median;
+    uint32_t ranks;
+    size_t count; /* that all of them have */
+};
+
+static void free_gaps(struct gap_series *series)
+{
+    for (uint32_t i = 0; i < series->ranks; i++)
+        free(series->gap[i]);
+    free(series->median);
+}
+
+static int find_gaps(const struct speed *speed, struct gap_series *series)
+{
+    uint32_t step = (speed->count + RANKS_COMPARED - 1) / RANKS_COMPARED;
+    double value[RANKS_COMPARED];
+    series->count = SIZE_MAX;
+    for (uint32_t r = 0; r < speed->count; r += step) {
+        size_t count;
+        if (!speed_rank_holds(speed->rank[r]))
+            continue;
+        if (!(series->gap[series->ranks++] = gaps_of(speed->rank[r], &count)))
+            return -1;
+        series->count = count < series->count ? count : series->count;
+    }
+    if (!series->ranks)
+        series->count = 0;
+    if (!(series->median = malloc((series->count + 1) * sizeof *series->median)))
+        return -1;
+    for (size_t i = 0; i < series->count; i++) {
+        for (uint32_t r = 0; r < series->ranks; r++)
+            value[r] = series->gap[r][i];
+        series->median[i] = speed_median(value, series->ranks);
+    }
+    return 0;
+}
+
+/* What comes in each iteration comes as often as there are iterations: longer gaps are rare. */
+static int cut_rare(double *value, size_t count)
+{
+    double *sorted = malloc((count + 1) * sizeof *sorted);
+    if (!sorted)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = value[i];
+    speed_median(sorted, count);
+    for (size_t i = 0; i < count; i++)
+        value[i] = fmin(value[i], sorted[count - ITERATIONS_NEEDED]);
+    free(sorted);
+    return 0;
+}
+
+/* How much gaps differ from those so many further on, on average. */
+static double difference_at(const double *value, size_t count, size_t distance)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < judged->pieces; i++)
-        sum += speed_comm_transfer(comm, number * judged->pieces + i);
-    return sum;
-}
-
-/* The median rank's own time in each piece. */
-static double *own_of_pieces(const struct judged *judged)
-{
-    uint64_t count = judged->end - judged->first;
-    double *own = malloc((count + 1) * sizeof *own);
-    double *value = malloc((judged->speed->count + 1) * sizeof *value);
-    for (uint64_t n = 0; own && value && n < count; n++) {
-        size_t known = 0;
-        struct speed_iteration piece;
-        for (uint32_t r = 0; r < judged->speed->count; r++)
-            if (judged_iteration(judged, judged->speed->rank[r], judged->first + n, &piece))
-                value[known++] = speed_own(&piece);
-        own[n] = speed_median(value, known);
-    }
-    if (!value) {
-        free(own);
-        own = NULL;
-    }
-    free(value);
-    return own;
-}
-
-/* How much pieces differ from those so many further on, on average. */
-static double difference_at(const double *value, uint64_t count, uint64_t distance)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i + distance < count; i++)
+    for (size_t i = 0; i + distance < count; i++)
         sum += fabs(value[i + distance] - value[i]);
     return sum / (double)(count - distance);
 }
 
-static uint32_t find_distance(const double *own, uint64_t count)
+/* 0: not clear, or too few. */
+static uint64_t find_distance(const double *value, size_t count, bool is_last)
 {
-    double difference[PIECES_MAX + 1], least = INFINITY;
-    uint32_t most = PIECES_MAX;
-    if (count / ITERATIONS_NEEDED < most)
-        most = (uint32_t)(count / ITERATIONS_NEEDED);
-    for (uint32_t distance = 1; distance <= most; distance++) {
-        difference[distance] = difference_at(own, count, distance);
+    double difference[ROUND_MAX + 1], least = INFINITY, sum = 0;
+    size_t most = count / ITERATIONS_NEEDED < ROUND_MAX ? count / ITERATIONS_NEEDED : ROUND_MAX;
+    for (size_t distance = 1; distance <= most; distance++) {
+        difference[distance] = difference_at(value, count, distance);
         least = fmin(least, difference[distance]);
+        sum += difference[distance];
     }
-    for (uint32_t distance = 1; distance <= most; distance++)
-        if (100 * difference[distance] <= ABOUT_PERCENT * least)
+    if (!most || (!is_last && 100 * least * (double)most > CLEARLY_PERCENT * sum))
+        return 0;
+    double about = fmax(least * (1 + ABOUT_LEAST_PERCENT / 100.0),
+                        least + (sum / (double)most - least) * ABOUT_PERCENT / 100);
+    for (size_t distance = 1; distance <= most; distance++)
+        if (difference[distance] <= about)
             return distance;
-    return 1;
+    return 0;
 }
 
-int judge_rounds(struct judged *judged)
+/* What was held gets its iterations. */
+static void number_held(struct speed_rank *rank, uint64_t round)
 {
-    double *own = own_of_pieces(judged);
-    if (!own)
-        return -1;
-    judged->pieces = find_distance(own, judged->end - judged->first);
-    judged->first = (judged->first + judged->pieces - 1) / judged->pieces;
-    judged->end /= judged->pieces;
-    free(own);
-    return 0;
+    uint64_t number = 0, first = rank->first_operation;
+    bool has_first = false;
+    rank->round = round;
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        struct speed_operation *operation = speed_operation_find(rank, first + i);
+        if (speed_is_counted(rank, operation) && operation->number / round >= number) {
+            number = operation->number / round;
+            for (uint64_t before = 0; !has_first && before < i; before++)
+                speed_operation_find(rank, first + before)->iteration = number;
+            rank->begun = rank->closed = has_first ? rank->begun : number;
+            has_first = true;
+        }
+        operation->iteration = number;
+    }
+    rank->newest = rank->counted = number;
+    for (uint32_t i = 0; i < rank->spans; i++) {
+        const struct speed_operation *next = speed_operation_find(rank, rank->span[i].iteration);
+        rank->span[i].iteration = next ? next->iteration : number;
+    }
+}
+
+/* Communicators of other sizes may have more operations in an iteration, or fewer. */
+static void number_all(struct speed *speed, const struct gap_series *series, uint64_t round)
+{
+    double iterations = (double)series->count / (double)round;
+    for (uint32_t r = 0; r < speed->count; r++) {
+        struct speed_rank *rank = speed->rank[r];
+        if (!speed_rank_holds(rank) || !rank->operations)
+            continue;
+        double here = (double)held_of(rank) / iterations;
+        number_held(rank, here > 1.5 ? (uint64_t)(here + 0.5) : 1);
+    }
+}
+
+static bool is_enough(const struct speed *speed, bool *is_last)
+{
+    bool holds = false;
+    for (uint32_t r = 0; r < speed->count; r++) {
+        if (!speed_rank_holds(speed->rank[r]))
+            continue;
+        holds = true;
+        if (speed->rank[r]->operations < speed->held && !*is_last)
+            return false;
+        *is_last |= speed->rank[r]->operations >= HELD_MOST;
+    }
+    return holds;
+}
+
+void speed_find_rounds(struct analyzer *analyzer, bool is_end)
+{
+    struct speed *speed = analyzer->speed;
+    struct gap_series series = {0};
+    if (!speed->held)
+        speed->held = HELD_LEAST;
+    if (!is_enough(speed, &is_end))
+        return;
+    if (find_gaps(speed, &series) ||
+        (series.count > ITERATIONS_NEEDED && cut_rare(series.median, series.count))) {
+        analyzer->failed = true;
+        free_gaps(&series);
+        return;
+    }
+    uint64_t round = find_distance(series.median, series.count, is_end);
+    if (round || is_end)
+        number_all(speed, &series, round ? round : ROUND_NOT_FOUND);
+    speed->held *= 2;
+    free_gaps(&series);
 }

@@ -22,6 +22,7 @@ struct slowdown {
     const struct speed_rank **rank; /* whom it concerns, by index */
     uint32_t ranks;
     bool is_all;             /* these are all ranks */
+    bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
     double before;           /* what it lost before `since` */
@@ -57,12 +58,13 @@ struct judged {
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
     bool named;     /* the program names its iterations */
-    uint32_t pieces; /* of ranks.c that are an iteration here: rounds.c; 1 where it names them */
-    bool coarse;     /* times come from progress words, read every millisecond on a busy host */
-    double length;   /* of an iteration, on average */
-    double *excess;  /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
-    double *waited;  /* by rank: what its peers wait in an iteration, on average */
-    double *behind;  /* by rank: how far it is from the worst member of one of its communicators */
+    bool coarse;    /* times come from progress words, read every millisecond on a busy host */
+    double length;  /* of an iteration, on average */
+    double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
+    double *waited; /* by rank: what its peers wait in an iteration, on average */
+    double *behind; /* by rank: how far it is from the worst member of one of its communicators */
+    bool *
+        idles; /* by rank: it has no better evidence than its idle time, compared with all ranks' */
     const struct comm **among; /* by rank: the communicator of these peers; NULL: it has none */
 };
 static inline double *judged_excess(const struct judged *judged, uint32_t rank)
@@ -70,12 +72,13 @@ static inline double *judged_excess(const struct judged *judged, uint32_t rank)
     return judged->excess + (size_t)rank * (judged->end - judged->first);
 }
 /* What a rank did in an iteration. False if it is not known. */
-bool judged_iteration(const struct judged *judged, const struct speed_rank *rank, uint64_t number,
-                      struct speed_iteration *sum);
-/* Seconds of a communicator's transfers in it. */
-double judged_transfer(const struct judged *judged, const struct speed_comm *comm, uint64_t number);
-/* Finds how many pieces an iteration has, where the program names none. 0 or -1 (ENOMEM). */
-int judge_rounds(struct judged *judged);
+static inline bool judged_iteration(const struct speed_rank *rank, uint64_t number,
+                                    struct speed_iteration *iteration)
+{
+    const struct speed_iteration *found = speed_iteration_find(rank, number);
+    *iteration = found ? *found : (struct speed_iteration){0};
+    return found != NULL;
+}
 /* The median of values, which are reordered; of an even number the lower. 0 of none. */
 double speed_median(double *value, size_t count);
 
@@ -88,6 +91,10 @@ void judge_ranks(struct judged *judged, struct slowdowns *found);
 void judge_links(struct judged *judged, struct slowdowns *found);
 /* The iteration from which on iterations are longer, if there is one: false if not. */
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
+/* Likewise from which on, of those from `first` on, the median rank's own work takes longer:
+ * neither a slow rank nor a slow link does that. */
+bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
+                     struct slowdowns *found);
 
 /* Compares the rank's kernels with its peers' and fills in which lose most. Returns whether all are
  * slow alike, by slowdown->ratio. */

@@ -8,7 +8,9 @@
  * Meta's SlowRankLeastComms rests on the same rule).
  *
  *     meetings.c   durations of one operation on all its members: who waited, and the transfer
- *     ranks.c      a rank's iterations, each closed when all its operations are known
+ *     ranks.c      what each rank does
+ *     closing.c    a rank's iterations, each closed when all its operations are known
+ *     rounds.c     which operations are an iteration where the program names none
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
  *
@@ -71,7 +73,10 @@ struct speed_rank {
     uint32_t spans, span_capacity;
     uint64_t end_ns; /* when the last closed iteration ended; 0 none */
     bool has_begun;
-    bool named;       /* the program names its iterations */
+    bool named;         /* the program names its iterations */
+    uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
+    int32_t round_peer; /* where it has no collectives: those messages, by peer and direction */
+    bool round_sends;
     bool knows_issue; /* an operation was seen waiting in its queue */
     struct speed_kernel *kernels;
     UT_hash_handle hh;
@@ -118,6 +123,7 @@ struct speed {
     struct speed_rank **rank; /* by index */
     uint32_t count, capacity;
     struct speed_comm *comms;
+    uint64_t held;           /* operations of each rank with which rounds.c tries again */
     uint64_t judged;         /* speed_closed() when last judged */
     struct slowdowns *found; /* then; slowdown.h */
 };

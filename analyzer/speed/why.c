@@ -10,6 +10,7 @@ enum {
     WAITED_PERCENT = 25,    /* of what it exceeds them by: else they do not wait, it is hidden */
     BEHIND_PERCENT = 40,    /* of that, another member may exceed them more */
     WORK_PERCENT = 2,       /* more kernels, operations or bytes than its peers: more work */
+    IDLE_PERCENT = 40,      /* of what is lost: nothing is queued for so long, the host is late */
     GROUPS = 24,            /* of iterations, where the program names none */
     SAME_FAULT_PERCENT = 50 /* ranks of one host that lose that much alike are one finding */
 };
@@ -32,7 +33,7 @@ static struct means means_of(const struct judged *judged, const struct speed_ran
     uint32_t count = 0;
     for (uint64_t n = judged->first; n < judged->end; n++) {
         struct speed_iteration iteration;
-        if (!judged_iteration(judged, rank, n, &iteration))
+        if (!judged_iteration(rank, n, &iteration))
             continue;
         means.idle += speed_idle(&iteration);
         means.queued += iteration.share[SHARE_QUEUED];
@@ -110,7 +111,8 @@ static enum slowdown_kind find_why(const struct judged *judged, uint32_t index,
     double on_device = own.kernels > 0 ? busy + queued : queued;
     if (transfer > idle && transfer > on_device)
         kind = SLOW_KINDS;
-    else if (on_device > idle || (!is_seen && more))
+    else if ((on_device > idle && !(is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost)) ||
+             (!is_seen && more))
         kind = more ? SLOW_WORK : SLOW_DEVICE;
     slowdown->kind_is_guess = !is_seen && !more;
     if (kind == SLOW_DEVICE && own.kernels > 0 &&
@@ -198,7 +200,7 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
         if (!is_behind(judged, r, &slowdown.lost))
             continue;
         slowdown.is_coarse = judged->coarse;
-        slowdown.kind = find_why(judged, r, &slowdown);
+        slowdown.kind = judged->idles[r] ? SLOW_HOST : find_why(judged, r, &slowdown);
         slowdown.before = judged->before ? judged->before[r] : 0;
         if (2 * slowdown.before < slowdown.lost)
             slowdown.since = judged->since;

@@ -81,6 +81,16 @@ def judge_cause(cause, findings):
     return {"found rank": rank and bool(named), "found kind": rank and kind, "found share": near}
 
 
+def observable(truth, cause):
+    """Whether what was recorded can show the cause at all: a stage of a pipeline all of whose ranks are slower from the start
+    looks like one with more layers, unless launches or kernels are recorded."""
+    if cause["kind"] not in ("slow-host", "slow-device") or truth["has"]["issued"] or truth["has"]["kernels"] or truth["grid"]["pp"] == 1:
+        return True
+    stage = truth["grid"]["tp"] * truth["grid"]["dp"]
+    peers = {first + one for first in (rank // stage * stage for rank in cause["ranks"]) for one in range(stage)}
+    return not peers <= set(cause["ranks"])
+
+
 def judge(truth, findings):
     """What a report found of a job's causes, and what it reported that is none."""
     causes = [{**cause, **judge_cause(cause, findings)} for cause in truth["causes"]]
@@ -118,7 +128,8 @@ def percent(part, whole):
 
 def needed(outcomes):
     """The causes that have to be found; how the program is written (notes) is in a row of its own."""
-    return [cause for outcome in outcomes for cause in outcome["causes"] if cause["share"] >= NEEDED and cause["code"] in RANK_CODES]
+    return [cause for outcome in outcomes for cause in outcome["causes"]
+            if cause["share"] >= NEEDED and cause["code"] in RANK_CODES and observable(outcome["truth"], cause)]
 
 
 def row(label, outcomes, causes):
@@ -168,7 +179,9 @@ def show_aims(outcomes):
         causes = needed([outcome for outcome in outcomes if count(len(outcome["causes"]))])
         print("%-30s %s   (aim: %d %%)" % (label, percent(sum(cause["found rank"] for cause in causes), len(causes)), aim))
     causes = needed(outcomes)
+    hidden = sum(not observable(outcome["truth"], cause) and cause["share"] >= NEEDED for outcome in outcomes for cause in outcome["causes"])
     print("%-30s %s   (aim: 95 %%)" % ("kind", percent(sum(cause["found kind"] for cause in causes), len(causes))))
+    print("%-30s %d" % ("not observable, not counted", hidden))
 
 
 def show_misses(outcomes):

@@ -283,6 +283,8 @@ int export_html(const struct export *export, struct error *err)
     html_findings(&html);
     html_ranks(&html);
     int result = html_timeline(&html, err);
+    if (html_speed(&html) && !result)
+        result = error_set(err, "can't draw the ranks' times: memory is short");
     html_stacks(&html);
     put_caveats(&html);
     fputs("</main>\n<script>\n", html.out);

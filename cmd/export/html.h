@@ -18,6 +18,10 @@ void html_findings(const struct html *html);
 /* A cell for each rank of each communicator, and where the ranks are, in words. */
 void html_ranks(const struct html *html);
 
+/* Which rank the others wait for, by iteration: a picture. Nothing where that is not known. Returns
+ * 0, or -1 where memory is short. */
+int html_speed(const struct html *html);
+
 /* Where threads stood when the job hung. Nothing if it was not asked. */
 void html_stacks(const struct html *html);
 

@@ -169,6 +169,52 @@ static void put_progress(const struct prometheus_writer *writer)
     }
 }
 
+static const struct speed_gauge {
+    const char *name, *help;
+    size_t offset; /* of its value in struct speed_view */
+} speed_gauges[] = {
+    {"ddpcheck_iteration_seconds", "Median length of the last iterations.",
+     offsetof(struct speed_view, median_s)},
+    {"ddpcheck_iteration_slow_seconds", "99th percentile of them.",
+     offsetof(struct speed_view, p99_s)},
+    {"ddpcheck_iteration_waiting_seconds",
+     "Of an iteration, on average: waiting for other ranks. Those that wait least are waited for.",
+     offsetof(struct speed_view, wait_s)},
+    {"ddpcheck_iteration_transfer_seconds", "Likewise: moving bytes once all ranks have arrived.",
+     offsetof(struct speed_view, transfer_s)},
+    {"ddpcheck_iteration_idle_seconds",
+     "Likewise: nothing ran, and no operation was issued; compute, where kernels are not recorded.",
+     offsetof(struct speed_view, idle_s)},
+};
+
+struct speed_gauge_writer {
+    const struct speed_gauge *gauge;
+    FILE *out;
+    bool has_head;
+};
+
+static void put_speed_gauge(void *context, const struct speed_view *view)
+{
+    struct speed_gauge_writer *writer = context;
+    if (!writer->has_head)
+        put_metric_head(writer->gauge->name, "gauge", writer->gauge->help, writer->out);
+    writer->has_head = true;
+    fprintf(writer->out, "%s{node=", writer->gauge->name);
+    put_label_value(view->host, writer->out);
+    fprintf(writer->out, ",rank=\"%d\"} %.9f\n", view->shown_rank,
+            *(const double *)((const char *)view + writer->gauge->offset));
+}
+
+static int put_speed(const struct prometheus_writer *writer)
+{
+    int result = 0;
+    for (size_t i = 0; !result && i < sizeof speed_gauges / sizeof speed_gauges[0]; i++) {
+        struct speed_gauge_writer gauge = {&speed_gauges[i], writer->export->out, false};
+        result = analyzer_visit_speed(writer->export->report->analyzer, put_speed_gauge, &gauge);
+    }
+    return result;
+}
+
 struct metric_tally {
     const char *code;
     int count;
@@ -243,6 +289,8 @@ int export_prometheus(const struct export *export, struct error *err)
         put_counters(&writer, &metrics[i]);
     if (result == 0) {
         put_progress(&writer);
+        if (put_speed(&writer))
+            result = error_set(err, "can't write the ranks' times: memory is short");
         put_findings(&writer);
         put_trace(&writer);
     }

@@ -253,7 +253,7 @@ int report_print_json_stacks(struct report *report, FILE *out, struct error *err
     return finish_report_json(&writer, err);
 }
 
-int report_print_json(struct report *report, FILE *out, struct error *err)
+int report_print_json(struct report *report, bool speed, FILE *out, struct error *err)
 {
     struct json_writer writer = {report, out, false};
     print_head_json(&writer);
@@ -261,6 +261,7 @@ int report_print_json(struct report *report, FILE *out, struct error *err)
     report_visit_findings(report, FINDING_RESOLVED, print_finding_json, &writer);
     print_not_checked_json(&writer);
     print_dropped_json(&writer);
+    writer.failed |= speed && !report_print_json_speed(report, out);
     print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);

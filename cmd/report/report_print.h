@@ -34,7 +34,10 @@ void report_print_frames(struct page *page, const char *label, const int column[
                          const struct frame *frame, int count);
 
 /* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
-int report_print_json(struct report *report, FILE *out, struct error *err);
+/* `speed`: also where the iterations went. */
+int report_print_json(struct report *report, bool speed, FILE *out, struct error *err);
+/* The lines of speed alone; returns whether all was written. */
+bool report_print_json_speed(struct report *report, FILE *out);
 /* The lines of the stacks alone. */
 int report_print_json_stacks(struct report *report, FILE *out, struct error *err);
 

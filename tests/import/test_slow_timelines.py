@@ -1,6 +1,7 @@
 """Timelines of others: what slows a job is named, of its correct twin nothing is said; columns may lack, stand in any order, or
 have other names."""
 
+import json
 import random
 import unittest
 
@@ -87,6 +88,18 @@ class SlowTimelines(Importer):
         self.expect(Timeline(iterations=15, late=lambda rank, i: 0.004 if rank == 2 else 0), {})
         self.expect(Timeline(late=lambda rank, i: 0.0003 if rank == 2 else 0), {})
 
+    def test_iterations_without_names(self):
+        """The period of the gaps between operations is an iteration."""
+        late = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0
+        self.expect(Timeline(iterations=80, late=late).without("iteration"), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
+        slower = lambda rank, i: 1.3 if i >= 40 else 1
+        self.expect(Timeline(iterations=80, slower=slower).without("iteration"), {"DC607": ["0-3"]}, ("since iteration 40 ",))
+
+    def test_slower_since_beside_a_slow_rank(self):
+        slower = lambda rank, i: (1.5 if rank == 1 else 1) * (1.3 if i >= 40 else 1)
+        result, found = self.slow(Timeline(iterations=80, slower=slower))
+        self.assertEqual(found, {"DC604": ["1"], "DC607": ["0-3"]})
+
     def test_the_victims_of_a_slow_rank_are_not_named(self):
         """Rank 5 holds up its pair; in a second group the pair's other rank comes as late."""
         timeline = Timeline(ranks=8, slower=lambda rank, i: 1.5 if rank == 5 else 1)
@@ -129,6 +142,25 @@ class SlowTimelines(Importer):
         out = self.ddpcheck("report", "--speed", "speed.db").stdout
         self.assertRegex(out, r"(?m)^ +2 +15\.200 +15\.200 +66% +0% +7% +\d+% +2\d% +n1$")
         self.assertRegex(out, r"ncclAllReduce +4 +1 MiB +1 +\d+ +1\.000")
+
+    def test_speed_for_programs(self):
+        path = self.write("job.csv", Timeline(late=lambda rank, i: 0.004 if rank == 2 else 0).csv())
+        self.ddpcheck("import", "-q", "-o", "programs.db", path)
+        lines = [json.loads(line) for line in self.ddpcheck("report", "--speed", "--json", "programs.db").stdout.splitlines()]
+        ranks = [line for line in lines if line["schema"] == "ddpcheck.speed/1"]
+        self.assertEqual([line["rank"] for line in ranks], [0, 1, 2, 3])
+        self.assertAlmostEqual(ranks[2]["median"], 0.0152)
+        self.assertAlmostEqual(ranks[2]["waiting"], 0)
+        self.assertGreater(ranks[0]["waiting"], 0.0039)
+        transfer = next(line for line in lines if line["schema"] == "ddpcheck.transfer/1")
+        self.assertEqual((transfer["operation"], transfer["nranks"]), ("ncclAllReduce", 4))
+        plain = self.ddpcheck("report", "--json", "programs.db").stdout
+        self.assertNotIn("ddpcheck.speed/1", plain)
+        gauges = self.ddpcheck("export", "--format", "prometheus", "programs.db").stdout
+        self.assertIn('ddpcheck_iteration_seconds{node="n1",rank="2"} 0.0152', gauges)
+        page = self.ddpcheck("export", "--format", "html", "programs.db").stdout
+        self.assertIn("<title>rank 2, iteration 20: 26%</title>", page)
+        self.assertNotIn("<title>rank 1, iteration", page)
 
 
 if __name__ == "__main__":

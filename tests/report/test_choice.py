@@ -144,7 +144,7 @@ class Choice(unittest.TestCase):
         for arguments, message in ((["--disable", "DC1"], "--disable: no finding has the code 'DC1'"),
                                    (["--only", "hangs"], "--only: no finding has the code 'hangs'"),
                                    (["--json", "--gen-suppressions"], "exclude each other"),
-                                   (["--speed", "--json"], "leave out --json")):
+                                   (["--speed", "--gen-suppressions"], "exclude each other")):
             status, out, err = self.tool.call("report", *arguments, "mismatch")
             self.assertEqual((status, out), (2, ""))
             self.assertIn(message, err)

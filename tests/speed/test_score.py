@@ -34,7 +34,8 @@ def cause(kind="slow-device", ranks=(3,), share=0.2, code="DC604", **more):
 
 
 def truth(*causes, **more):
-    return {"seed": 1, "style": "ddp", "ranks": 8, "grid": {}, "noise": "quiet", "has": {"kernels": True}, "causes": list(causes), **more}
+    return {"seed": 1, "style": "ddp", "ranks": 8, "grid": {"tp": 1, "dp": 8, "pp": 1}, "noise": "quiet",
+            "has": {"kernels": True, "issued": True}, "causes": list(causes), **more}
 
 
 def report(code, ranks, what="it costs 20 % of an iteration", others="0-7", schema="ddpcheck.finding/1"):
@@ -52,6 +53,15 @@ def found(outcome):
 
 
 class Judge(unittest.TestCase):
+    def test_what_no_recording_shows_is_not_needed(self):
+        """A slow stage looks like one with more layers; a slow rank of a stage does not."""
+        pipeline = {"grid": {"tp": 1, "dp": 2, "pp": 4}, "has": {"kernels": False, "issued": False}}
+        stage, rank = cause("slow-host", (2, 3)), cause("slow-host", (2,))
+        self.assertFalse(score.observable(truth(stage, **pipeline), stage))
+        self.assertTrue(score.observable(truth(rank, **pipeline), rank))
+        self.assertTrue(score.observable(truth(stage, grid=pipeline["grid"]), stage))
+        self.assertEqual(score.needed([judged(truth(stage, **pipeline))]), [])
+
     def test_only_findings_of_slow_jobs_count(self):
         self.assertEqual(score.findings_of([report("DC201", "1"), report("DC604", "1", schema="ddpcheck.member/1")], 8), [])
         finding, = score.findings_of([report("DC601", "1,4-6", "12.5 % of 3 s")], 8)

@@ -10,12 +10,17 @@ static void slower_since_on_slowdown(struct analyzer *analyzer, const struct eve
     struct text what = {0};
     if (slowdown->kind != SLOW_SINCE)
         return;
-    text_add(&what,
-             "since iteration %" PRIu64
-             " iterations take %.3g ms, before they took %.3g ms; %.0f%% "
-             "of the later ones are longer than an earlier one",
-             slowdown->since, 1e3 * slowdown->length, 1e3 * (slowdown->length - slowdown->lost),
-             100 * slowdown->confidence);
+    if (slowdown->is_part) {
+        text_add(&what, "beside what other findings report, the work of all ranks takes longer: ");
+        slowdown_add_loss(&what, slowdown);
+    } else {
+        text_add(&what,
+                 "since iteration %" PRIu64
+                 " iterations take %.3g ms, before they took %.3g ms; %.0f%% "
+                 "of the later ones are longer than an earlier one",
+                 slowdown->since, 1e3 * slowdown->length, 1e3 * (slowdown->length - slowdown->lost),
+                 100 * slowdown->confidence);
+    }
     slowdown_report(
         analyzer, &check_slower_since, slowdown, DID_OTHER, &what,
         "See what changed then, on all ranks: input sizes, recompilation, logging, clocks, "

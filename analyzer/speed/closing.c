@@ -1,0 +1,238 @@
+/* closing.c: closes a rank's iterations, and finds how their time divides.
+ *
+ * An iteration ends when the last work of it is done, and the next begins there: hosts run ahead of
+ * their GPUs, so calls would show where the host is. Where the program names no iterations,
+ * operations are held until rounds.c has found how many are one. */
+#include <stdlib.h>
+
+#include "analyzer/speed/ranks.h"
+#include "analyzer/speed/sweep.h"
+
+enum {
+    OPEN_ITERATIONS = 64, /* a rank that is further ahead of its peers is closed without them */
+    LOOK_AROUND = 8,      /* operations that may begin while one runs */
+    AT_ONCE_NS = 20000,   /* behind the one before on its stream: it was queued */
+    HIDDEN_PERCENT = 50
+};
+
+/* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
+static int grow_iterations(struct speed_rank *rank, uint64_t number)
+{
+    uint32_t room = rank->iterations ? rank->iterations : 32;
+    while (room < ITERATIONS_KEPT && number - rank->begun >= room)
+        room *= 2;
+    if (room == rank->iterations)
+        return 0;
+    struct speed_iteration *grown = calloc(room, sizeof *grown);
+    if (!grown)
+        return -1;
+    for (uint32_t i = 0; i < rank->iterations; i++)
+        if (rank->iteration[i].number)
+            grown[(rank->iteration[i].number - 1) & (room - 1)] = rank->iteration[i];
+    free(rank->iteration);
+    rank->iteration = grown;
+    rank->iterations = room;
+    return 0;
+}
+
+static struct speed_iteration *iteration_slot(struct speed_rank *rank, uint64_t number)
+{
+    return grow_iterations(rank, number) ? NULL : &rank->iteration[number & (rank->iterations - 1)];
+}
+
+/* The operations and activities of one iteration, as edges for the sweep. */
+struct iteration_edges {
+    struct speed_edge *edge;
+    size_t edges;
+    uint64_t end_ns, begin_ns;
+    struct speed_iteration *to;
+    bool failed;
+};
+
+static void add_edges(struct iteration_edges *gathering, uint64_t begin_ns, uint64_t end_ns,
+                      enum share share)
+{
+    if (end_ns <= begin_ns)
+        return;
+    gathering->edge[gathering->edges++] = (struct speed_edge){begin_ns, 1, share};
+    gathering->edge[gathering->edges++] = (struct speed_edge){end_ns, -1, share};
+}
+
+static void gather_end(struct iteration_edges *gathering, uint64_t begin_ns, uint64_t end_ns)
+{
+    if (gathering->end_ns < end_ns)
+        gathering->end_ns = end_ns;
+    if (gathering->begin_ns > begin_ns)
+        gathering->begin_ns = begin_ns;
+}
+
+/* It began as the one before in its communicator ended: it was in the queue, whatever the program
+ * waited for. */
+static bool was_queued(struct speed_rank *rank, const struct speed_operation *operation,
+                       uint64_t serial)
+{
+    const struct speed_operation *before;
+    uint64_t last = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
+    for (uint64_t other = serial - 1; other >= last; other--)
+        if ((before = speed_operation_find(rank, other)) && before->comm == operation->comm)
+            return operation->started_ns < before->done_ns + AT_ONCE_NS;
+    return false;
+}
+
+/* While the operation ran the next began; or at its end one of the same communicator did. */
+static bool is_followed(struct speed_rank *rank, uint64_t serial)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial), *next;
+    uint64_t first = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
+    for (uint64_t other = first; other <= serial + LOOK_AROUND; other++) {
+        if (!(next = speed_operation_find(rank, other)))
+            continue;
+        bool is_same = next->comm == operation->comm;
+        uint64_t end_ns = operation->done_ns + (is_same ? AT_ONCE_NS : 0);
+        if (next->started_ns > operation->started_ns && next->started_ns < end_ns &&
+            (is_same || !was_queued(rank, next, other)))
+            return true;
+    }
+    return false;
+}
+
+/* Whether nobody waits for the communicator's operations while more of them are to come: gradients'
+ * buckets, reduced beside the backward pass. Kernels would show it. */
+static bool is_beside_work(const struct speed_comm *comm)
+{
+    return 100 * comm->hidden > HIDDEN_PERCENT * comm->passed;
+}
+
+/* The last of its communicator in the iteration. */
+static bool is_last(struct speed_rank *rank, uint64_t serial)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial), *next;
+    while ((next = speed_operation_find(rank, ++serial)))
+        if (next->comm == operation->comm)
+            return next->iteration != operation->iteration;
+    return true;
+}
+
+static void gather_operation(struct speed_rank *rank, uint64_t serial,
+                             struct iteration_edges *gathering)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial);
+    operation->comm->passed++;
+    operation->comm->hidden += is_followed(rank, serial);
+    bool waits = rank->spans || !is_beside_work(operation->comm) || is_last(rank, serial);
+    add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
+    add_edges(gathering, operation->started_ns, operation->waited_ns,
+              waits ? SHARE_WAIT : SHARE_QUEUED);
+    if (waits)
+        add_edges(gathering, operation->waited_ns, operation->done_ns, SHARE_TRANSFER);
+    if (operation->stands_for &&
+        speed_comm_add_transfer(operation->comm, operation->iteration,
+                                (double)(operation->done_ns - operation->waited_ns) / 1e9))
+        gathering->failed = true;
+    gather_end(gathering, operation->started_ns, operation->done_ns);
+    gathering->to->operations++;
+    gathering->to->bytes += operation->bytes;
+}
+
+static void gather_iteration(struct speed_rank *rank, uint64_t number,
+                             struct iteration_edges *gathering)
+{
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        uint64_t serial = rank->first_operation + i;
+        uint64_t iteration = speed_operation_find(rank, serial)->iteration;
+        if (iteration == number)
+            gather_operation(rank, serial, gathering);
+        if (iteration > number + 1)
+            break; /* operations of two iterations overlap, those of three do not */
+    }
+    for (uint32_t i = 0; i < rank->spans; i++) {
+        const struct speed_span *span = &rank->span[i];
+        if (span->iteration != number)
+            continue;
+        add_edges(gathering, span->begin_ns, span->end_ns,
+                  span->is_communication ? SHARE_TRANSFER : SHARE_COMPUTE);
+        gather_end(gathering, span->begin_ns, span->end_ns);
+        gathering->to->kernels += span->count;
+    }
+}
+
+/* Lets go of what belongs to iterations up to this one. */
+static void drop_closed(struct speed_rank *rank, uint64_t number)
+{
+    while (rank->operations &&
+           speed_operation_find(rank, rank->first_operation)->iteration <= number) {
+        rank->first_operation++;
+        rank->operations--;
+    }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rank->spans; i++)
+        if (rank->span[i].iteration > number)
+            rank->span[kept++] = rank->span[i];
+    rank->spans = kept;
+}
+
+static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
+{
+    size_t room = 6 * rank->operations + 2 * (size_t)rank->spans;
+    struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
+                                        .to = iteration_slot(rank, number),
+                                        .begin_ns = UINT64_MAX};
+    if (!gathering.edge || !gathering.to) {
+        analyzer->failed = true;
+        free(gathering.edge);
+        return;
+    }
+    *gathering.to = (struct speed_iteration){0};
+    gather_iteration(rank, number, &gathering);
+    uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
+    if (gathering.end_ns > begin_ns) {
+        gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */
+        gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
+        speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns,
+                    gathering.to->share);
+        rank->end_ns = gathering.end_ns;
+    }
+    analyzer->failed |= gathering.failed;
+    free(gathering.edge);
+    drop_closed(rank, number);
+}
+
+static bool is_resolved(struct speed_rank *rank, uint64_t number)
+{
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        const struct speed_operation *operation =
+            speed_operation_find(rank, rank->first_operation + i);
+        if (operation->iteration <= number && !operation->resolved)
+            return false;
+        if (operation->iteration > number + 1)
+            break; /* as there */
+    }
+    return true;
+}
+
+/* The oldest that has anything: numbers may have gaps. */
+static uint64_t next_iteration(struct speed_rank *rank)
+{
+    uint64_t next = rank->newest;
+    for (uint64_t i = 0; i < rank->operations && next > rank->closed; i++) {
+        uint64_t number = speed_operation_find(rank, rank->first_operation + i)->iteration;
+        next = number < next ? number : next;
+    }
+    for (uint32_t i = 0; i < rank->spans && next > rank->closed; i++)
+        next = rank->span[i].iteration < next ? rank->span[i].iteration : next;
+    return next > rank->closed ? next : rank->closed;
+}
+
+/* The newest goes on, and the one before may: work of it may be done after work of the next. */
+void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all)
+{
+    while (rank->closed < rank->newest && !speed_rank_holds(rank)) {
+        bool late = rank->newest > rank->closed + OPEN_ITERATIONS;
+        bool recent = rank->newest < rank->closed + 2;
+        if (!all && !late && (recent || !is_resolved(rank, rank->closed)))
+            return;
+        rank->closed = next_iteration(rank);
+        close_iteration(analyzer, rank, rank->closed);
+        rank->closed++;
+    }
+}

@@ -1,0 +1,120 @@
+/* html_speed.c: a map of ranks and iterations: which rank the others wait for, and when. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/export/html.h"
+
+enum {
+    MAP_COLUMNS = 96,
+    MAP_RANKS = 48, /* those that are behind most */
+    CELL_WIDTH = 8,
+    CELL_HEIGHT = 14,
+    LABEL_WIDTH = 48,
+    LEAST_PERCENT = 3, /* of an iteration: less is noise */
+    FULL_PERCENT = 30  /* the deepest colour */
+};
+
+struct lag_row {
+    int rank;
+    char host[64];
+    float lag[MAP_COLUMNS];
+    double mean;
+};
+
+struct lag_rows {
+    struct lag_row *row;
+    int count;
+    uint32_t columns;
+    uint64_t first, per_column;
+    bool failed;
+};
+
+static void keep_lags(void *context, const struct speed_lag_view *view)
+{
+    struct lag_rows *rows = context;
+    struct lag_row *grown = realloc(rows->row, (size_t)(rows->count + 1) * sizeof *grown);
+    if (!grown) {
+        rows->failed = true;
+        return;
+    }
+    rows->row = grown;
+    rows->columns = view->columns;
+    rows->first = view->first;
+    rows->per_column = view->per_column;
+    struct lag_row *row = &rows->row[rows->count++];
+    *row = (struct lag_row){.rank = view->shown_rank};
+    snprintf(row->host, sizeof row->host, "%s", view->host);
+    memcpy(row->lag, view->lag, view->columns * sizeof *view->lag);
+    for (uint32_t c = 0; c < view->columns; c++)
+        row->mean += row->lag[c] > 0 ? row->lag[c] : 0;
+}
+
+static int most_behind_first(const void *a, const void *b)
+{
+    const struct lag_row *left = a, *right = b;
+    return (left->mean < right->mean) - (left->mean > right->mean);
+}
+
+static int by_lag_rank(const void *a, const void *b)
+{
+    const struct lag_row *left = a, *right = b;
+    return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+static void put_lag_cell(const struct html *html, const struct lag_rows *rows, int y, uint32_t x)
+{
+    const struct lag_row *row = &rows->row[y];
+    uint64_t first = rows->first + x * rows->per_column;
+    double percent = 100 * (double)row->lag[x];
+    if (percent < LEAST_PERCENT)
+        return;
+    fprintf(html->out,
+            "<rect x=%u y=%d width=%d height=%d opacity=%.2f><title>rank %d, iteration %" PRIu64,
+            LABEL_WIDTH + x * CELL_WIDTH, y * CELL_HEIGHT, CELL_WIDTH, CELL_HEIGHT - 2,
+            percent < FULL_PERCENT ? percent / FULL_PERCENT : 1.0, row->rank, first);
+    if (rows->per_column > 1)
+        fprintf(html->out, "-%" PRIu64, first + rows->per_column - 1);
+    fprintf(html->out, ": %.0f%%</title></rect>", percent);
+}
+
+static void put_lag_map(const struct html *html, const struct lag_rows *rows, int shown)
+{
+    uint32_t width = LABEL_WIDTH + rows->columns * CELL_WIDTH;
+    fprintf(html->out,
+            "<div class=wide><svg class=heat width=%u height=%d role=img aria-label=\"ranks by "
+            "iterations\">",
+            width, shown * CELL_HEIGHT);
+    for (int y = 0; y < shown; y++) {
+        fprintf(html->out, "<text x=%d y=%d>%d</text>", LABEL_WIDTH - 8,
+                y * CELL_HEIGHT + CELL_HEIGHT - 4, rows->row[y].rank);
+        fprintf(html->out, "<path d=\"M%d %dH%u\"/>", LABEL_WIDTH,
+                y * CELL_HEIGHT + CELL_HEIGHT - 1, width);
+        for (uint32_t x = 0; x < rows->columns; x++)
+            put_lag_cell(html, rows, y, x);
+    }
+    fputs("</svg></div>", html->out);
+}
+
+int html_speed(const struct html *html)
+{
+    struct lag_rows rows = {0};
+    int result =
+        analyzer_visit_speed_lags(html->export->report->analyzer, MAP_COLUMNS, keep_lags, &rows);
+    if (!result && !rows.failed && rows.count > 1) {
+        int shown = rows.count < MAP_RANKS ? rows.count : MAP_RANKS;
+        qsort(rows.row, (size_t)rows.count, sizeof *rows.row, most_behind_first);
+        qsort(rows.row, (size_t)shown, sizeof *rows.row, by_lag_rank);
+        fputs("<section id=speed><h2>Which rank the others wait for</h2><p class=meta>", html->out);
+        fprintf(html->out,
+                "A line per rank%s, iterations %" PRIu64 " to %" PRIu64
+                " from left to right. Colour: the rank's own time, without waiting, is longer than "
+                "the median rank's, by %d%% of an iteration or more where it is deepest.</p>",
+                shown < rows.count ? " that is behind most" : "", rows.first,
+                rows.first + rows.columns * rows.per_column - 1, FULL_PERCENT);
+        put_lag_map(html, &rows, shown);
+        fputs("</section>\n", html->out);
+    }
+    free(rows.row);
+    return result || rows.failed ? -1 : 0;
+}
