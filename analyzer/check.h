@@ -120,6 +120,7 @@ struct sign {
 #define SIGN_LOADER                                  \
     "/torch/utils/data/|/multiprocessing/queues.py|" \
     "/multiprocessing/connection.py|/fsspec/"
+#define SIGN_NEW_GROUP      "new_group |_new_group_with_tag "
 #define SIGN_COMPILER       "/torch/_dynamo/|/torch/_inductor/|/triton/"
 #define SIGN_SIGNAL(number) (1u << (number))
 

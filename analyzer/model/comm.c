@@ -377,6 +377,16 @@ struct process *comm_guess_process(struct analyzer *analyzer, const struct comm 
     return process_of_rank(analyzer, rank, comm->nranks);
 }
 
+bool comm_is_of_group(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        for (const struct member *other = comm->member[i]->process->members; other;
+             other = other->process_next)
+            if (other->comm->order < comm->order)
+                return true;
+    return false;
+}
+
 bool comm_lost(const struct comm *comm)
 {
     for (uint32_t i = 0; i < comm->members; i++)

@@ -47,6 +47,10 @@ void comm_take_name(struct analyzer *analyzer, const struct process *process,
  * that name too. For sentences alone: it changes as members come to be known. Returns text. */
 char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES]);
 
+/* Whether its processes have had another communicator before: it is one of a group of ranks, not
+ * the job's first. */
+bool comm_is_of_group(const struct comm *comm);
+
 /* Whether a member's process lost records that no check can do without. */
 bool comm_lost(const struct comm *comm);
 

@@ -204,6 +204,27 @@ def comm_order_twin():
     two_models([dist.new_group(), dist.new_group()], False)
 
 
+def two_groups(odd_too):
+    """A group of all but the odd rank, then one of all. Every rank has to call new_group for each."""
+    ranks = list(range(dist.get_world_size()))
+    dist.all_reduce(torch.ones(4, device=DEVICE))
+    if odd_too or not is_odd():
+        most = dist.new_group(ranks[:-1])
+        if not is_odd():
+            dist.all_reduce(torch.ones(4, device=DEVICE), group=most)
+    dist.all_reduce(torch.ones(4, device=DEVICE), group=dist.new_group(ranks))
+
+
+@case
+def group_by_members():
+    two_groups(False)
+
+
+@case
+def group_by_members_twin():
+    two_groups(True)
+
+
 @case
 def unused_params():            # row 18
     model = wrap(Halves())

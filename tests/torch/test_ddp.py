@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from cases import CASES, LINES
+from cases import CASES, CAUSES, LINES
 from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
@@ -46,6 +46,8 @@ def check(server, line, case):
             case, code, ranks, told, text)
     with open(os.path.join(HERE, "job.py")) as program:
         source = program.read().splitlines()
+    likely = [(finding["cause"] or {}).get("what", "") for finding in findings]
+    assert CAUSES.get(case, "") in "\n".join(likely), "%s: the likely cause is %s" % (case, likely)
     named = [source[frames[0]["line"] - 1].strip() for finding in findings for side in finding["sides"]
              if (frames := [frame for frame in side["frames"] if (frame["file"] or "").endswith("job.py")])]
     for line in LINES.get(case, []):

@@ -193,7 +193,7 @@ static bool is_over(const struct analyzer *analyzer, const struct reported *repo
     if (!comm)
         return false;
     if (code == DC209)
-        return comm->has_ended ? all_left(comm) : all_came(comm);
+        return all_came(comm) && (!comm->has_ended || all_left(comm));
     if (code == DC201 && !finding->has_number)
         return one_went_on(analyzer, reported);
     if (code == DC201 || code == DC210)

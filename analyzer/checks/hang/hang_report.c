@@ -31,8 +31,10 @@ static const struct rule {
     [HANG_LATE] = {&check_late_rank,
                    "See what that rank does meanwhile; give every rank the same work, or "
                    "raise the timeout if this is meant."},
-    [HANG_SPLIT] = {&check_different_setup, "Call ncclCommSplit on every rank of the parent, with "
-                                            "NCCL_SPLIT_NOCOLOR where no part is wanted."},
+    [HANG_SPLIT] = {&check_different_setup,
+                    "Call ncclCommSplit on every rank of the parent, with NCCL_SPLIT_NOCOLOR where "
+                    "no part is wanted; in PyTorch new_group, also on ranks that are not in the "
+                    "group."},
 };
 
 /* Of DC201, where one thread drives them all (NCCL user guide: "Management Of Multiple GPUs From
@@ -41,11 +43,17 @@ static const char all_in_one_group[] =
     "Make this call for all ranks that the thread drives, in one ncclGroup, before it "
     "waits for any of them.";
 
-/* Of DC201, where those who have not called it wait on another communicator: they may have skipped
- * the call, or be about to make it (DC202 where no majority says who is wrong). */
-static const char in_one_order[] =
-    "Issue the operations of all communicators in one order on every rank; if a rank skipped this "
-    "call, look for a condition on the rank around it.";
+/* Of DC201, where those who have not called it wait on another communicator: most others made the
+ * call before, so they will rather have skipped it than be about to make it (DC202 where no
+ * majority says who is wrong). */
+static const char skipped_or_reordered[] =
+    "Let every rank make this call, or none: look for a condition on the rank around it. Only if "
+    "each rank makes it, but later: issue the operations of all communicators in one order.";
+
+/* Of DC209, where these ranks have communicated before: how many ranks the job has is right. */
+static const char group_on_all[] =
+    "Create the group on every rank that is in it; in PyTorch call new_group on all ranks, also on "
+    "those that are not in the group, with the same lists in the same order.";
 
 static bool left_cleanly(const struct missing *missing)
 {
@@ -113,7 +121,9 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
         return all_in_one_group;
     if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))
-        return in_one_order;
+        return skipped_or_reordered;
+    if (kind == HANG_SETUP && wait->kind == WAIT_INIT && comm_is_of_group(wait->comm))
+        return group_on_all;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
         return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)

@@ -45,6 +45,11 @@ const struct check check_missing_rank = {
          "recompiling on one rank.",
          "The waiting call is in a layer's forward, or the missing rank is in the compiler.",
          {.absent = SIGN_COMPILER, .waiting = "SyncBatchNorm|sync_batch_norm"}},
+        {"new_group called by its members only: they wait in the TCPStore for the ranks that are "
+         "not in it.",
+         "The missing ranks' stack is in new_group: call it on every rank, in the same order, "
+         "or give it use_local_synchronization=True.",
+         {.absent = SIGN_NEW_GROUP}},
         {"A data loader or file system that does not return.",
          "The missing rank's stack is in the loader's queue, in read() or in a lock of a worker "
          "process.",

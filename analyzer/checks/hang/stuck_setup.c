@@ -56,6 +56,10 @@ const struct check check_stuck_setup = {
          "above.",
          "The finding names the ranks that never called; look for their processes and logs.",
          {.failed = true, .did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
+        {"torch.distributed.new_group called by its members only, or in another order on some "
+         "ranks.",
+         "The ranks have another communicator already, and those that have not arrived wait "
+         "elsewhere: call new_group on all ranks, in the same order."},
         {"The wrong network interface: NCCL picked one that other hosts can't reach (a VPN or "
          "bridge; docker0 "
          "only if there is no other).",

@@ -81,20 +81,9 @@ static int add_claim(struct setup_claims *given, const struct member *member, in
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
-/* Their processes have other communicators already: what differs is this group, not the job. */
-static bool is_of_group(const struct comm *comm)
-{
-    for (uint32_t i = 0; i < comm->members; i++)
-        for (const struct member *other = comm->member[i]->process->members; other;
-             other = other->process_next)
-            if (other->comm->order < comm->order)
-                return true;
-    return false;
-}
-
 static const char *claims_todo(const struct comm *comm)
 {
-    if (is_of_group(comm))
+    if (comm_is_of_group(comm))
         return "Create every group with one list of ranks, in the same order on all ranks: "
                "torch.distributed.new_group is called by those as well that are not in it.";
     return "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).";
@@ -113,7 +102,7 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
                  rankset_text(&variant->ranks, ranks, sizeof ranks),
                  rankset_count(&variant->ranks) == 1 ? "makes" : "make", comm_name(comm->id, name),
                  (unsigned long long)variant->signature.count);
-        const struct act act = {.did = DID_INIT_SIZE,
+        const struct act act = {.did = comm_is_of_group(comm) ? DID_INIT_GROUP : DID_INIT_SIZE,
                                 .call = call_of_api(API_ncclCommInitRank),
                                 .number = variant->signature.count};
         struct finding_side *side = draft_side(&draft, &act, &variant->site);
@@ -371,7 +360,8 @@ const struct check check_different_setup = {
         {"torch.distributed.new_group called by its members only, or in another order on some "
          "ranks: every rank must call it, with the same lists in the same order.",
          "A rank that is not a member waits elsewhere; or two sides create groups of different "
-         "ranks."},
+         "ranks.",
+         {.did = SIGN_DID(DID_INIT_GROUP), .absent = SIGN_NEW_GROUP, .waiting = SIGN_NEW_GROUP}},
         {"WORLD_SIZE, RANK or MASTER_ADDR not set for each process, or left over from another job.",
          "The sides differ in the number of ranks, or two processes have the same rank; 'ddpcheck "
          "doctor' shows the variables.",
