@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/hang/dormant.h"
 #include "analyzer/match/channel.h"
 #include "analyzer/model/exact.h"
 #include "analyzer/model/comm.h"
@@ -86,6 +87,7 @@ void analyzer_free(struct analyzer *analyzer)
     }
     channels_free(analyzer);
     speed_free(analyzer->speed);
+    dormant_free(analyzer);
     states_free(analyzer, OWNER_JOB, &analyzer->states);
     findings_free(analyzer);
     for (int i = 0; i < analyzer->processes; i++)

@@ -35,6 +35,8 @@ struct analyzer {
     struct speed *speed;       /* speed.h; NULL until an operation is passed */
     struct reported *reported; /* findings.h, in order of their id */
     uint32_t reported_count, reported_capacity;
+    struct dormant_rank *dormant; /* dormant.h */
+    uint32_t dormants, dormant_capacity;
     uint64_t skipped;
     uint64_t changes,
         changes_seen;      /* records since the start; when the wait graph was last looked at */

@@ -2,6 +2,7 @@
  * beside the calls. */
 #include "analyzer/feed.h"
 
+#include "analyzer/hang/dormant.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hazard/unwritten.h"
 #include "analyzer/loop/payloads.h"
@@ -125,6 +126,9 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
         break;
     case API_notice_blind:
         engine_handle(analyzer, EVENT_BLIND, process, NULL, record);
+        break;
+    case API_notice_dormant:
+        dormant_note(analyzer, process, record);
         break;
     case API_notice_said:
         engine_handle(analyzer, EVENT_SAID, process, NULL, record);

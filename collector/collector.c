@@ -13,6 +13,7 @@
 
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
+#include "collector/dormant.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
 #include "collector/unrecorded.h"
@@ -312,6 +313,8 @@ static int run_pass(struct collector *collector, struct error *err)
     bool happened = collector->batch->count > 0;
     bool was_ending = collector->job_end.heard_ns;
     if (all_read) {
+        if (!collector->in_memory)
+            collector_find_dormant(collector, now_ns);
         add_tick(collector, now_ns);
         add_ending(collector, now_ns);
     }
@@ -463,6 +466,7 @@ static void free_collector(struct collector *collector)
     for (int i = 0; i < collector->producer_count; i++)
         producer_free(collector->producers[i]);
     free(collector->producers);
+    dormant_search_free(collector->dormant);
     progress_watch_free(collector->progress);
     batch_free(collector->batch);
     collector_forget_notified(collector);

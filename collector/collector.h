@@ -83,7 +83,8 @@ struct collector {
     struct symbolizer *symbolizer;
     struct collector_state *state;
     struct progress_watch *progress;
-    struct collector_job *job; /* NULL without a hub */
+    struct dormant_search *dormant; /* NULL until one was needed */
+    struct collector_job *job;      /* NULL without a hub */
     struct record_batch *batch;
     struct producer **producers;
     int producer_count;

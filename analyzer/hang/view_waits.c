@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/hang/dormant.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
@@ -55,6 +56,7 @@ static void show_missing(struct walk *walk, const struct wait_node *wait,
             (struct act){.did = DID_IN_CALL, .call = call_of_record(&blocked->thread->enter)};
     } else {
         where_find(walk->graph, missing->process, missing->member, &where);
+        dormant_find(walk->graph->analyzer, wait->comm, missing, &where);
     }
     act_add(&text, &where.act);
     struct wait_view view = {

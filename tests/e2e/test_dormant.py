@@ -1,59 +1,62 @@
-"""LD_PRELOAD into programs that never call NCCL: no file, no output of ours, the same result."""
+"""A rank that has made no NCCL call yet, while the others wait for it in set-up, is named with where it is.
 
+test_dormant.py BUILD. Each rank is this file, started by a shell as a launcher starts it."""
+
+import ctypes
 import os
-import subprocess
 import sys
 import time
 
-from line import Line
-
-PROGRAMS = {
-    "ls": ["ls", "/"],
-    "bash": ["bash", "-c", "echo one; (echo two); exit 3"],
-    "python3": [sys.executable, "-c", "import os, ctypes, threading; print(sum(range(10)))"],
-    "sleep": ["sleep", "0.05"],
-    "fork": [sys.executable, "-c", "import os; pid = os.fork(); os._exit(7) if pid == 0 else print(os.waitpid(pid, 0)[1])"],
-}
+ID_BYTES, RANKS, LATE = 128, 3, 1
 
 
-def run(program, folder, environment):
-    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, timeout=300)
-    return done.returncode, done.stdout, done.stderr
+class UniqueId(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * ID_BYTES)]
 
 
-def rings(trace):
-    """Where the shim keeps the rings of a trace directory (interpose/ring/directory.c); other jobs of this machine have theirs."""
-    value = 14695981039346656037
-    for byte in trace.encode():
-        value = (value ^ byte) * 1099511628211 % 2**64
-    return "/dev/shm/ddpcheck-%d-%016x" % (os.geteuid(), value)
+def prepare_data(path):
+    while not os.path.exists(path):
+        time.sleep(0.05)
 
 
-def check_name_of_rings(line):
-    """A job that does use NCCL has them there."""
-    job = line.start_bare([line.trainer, "--ranks", "2", "--iterations", "1"])
-    file = os.path.join(line.trace, "rings")
-    while not os.path.exists(file) and job.poll() is None:
-        time.sleep(0.01)
-    with open(file, encoding="utf-8") as stream:
-        assert stream.read() == rings(line.trace) + "\n"
-    job.communicate(timeout=300)
+def rank_main(folder):
+    rank = int(os.environ["RANK"])
+    shared, ready = os.path.join(folder, "id"), os.path.join(folder, "ready")
+    if rank == LATE:
+        prepare_data(ready)
+    cuda, nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
+    unique, comm = UniqueId(), ctypes.c_void_p()
+    if rank == 0:
+        assert nccl.ncclGetUniqueId(ctypes.byref(unique)) == 0
+        with open(shared + ".new", "wb") as file:
+            file.write(bytes(unique))
+        os.rename(shared + ".new", shared)
+    prepare_data(shared)
+    with open(shared, "rb") as file:
+        unique = UniqueId.from_buffer_copy(file.read())
+    cuda.cudaSetDevice(rank)
+    assert nccl.ncclCommInitRank(ctypes.byref(comm), RANKS, unique, rank) == 0
+    assert nccl.ncclCommDestroy(comm) == 0
 
 
-def main():
-    with Line(sys.argv[1], name="dormant") as line:
-        for name, program in PROGRAMS.items():
-            plain = run(program, line.folder, dict(os.environ))
-            # Without DDPCHECK_DIR a shim that woke would make ./ddpcheck-trace; with it, that folder.
-            for extra in ({}, {"DDPCHECK_DIR": line.trace}):
-                watched = run(program, line.folder, {**os.environ, "LD_PRELOAD": line.shim, **extra})
-                assert watched == plain, "%s: %s with the shim, %s without" % (name, watched, plain)
-            assert os.listdir(line.folder) == [], "%s left %s" % (name, os.listdir(line.folder))
-        for trace in (line.trace, os.path.join(line.folder, "ddpcheck-trace")):
-            assert not os.path.exists(rings(trace)), "left: " + rings(trace)
-        check_name_of_rings(line)
-    print("%d programs: dormant" % len(PROGRAMS))
+def check(build, comes):
+    from line import Line
+    with Line(build, devices=RANKS, name="dormant") as line:
+        shell = "for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 %s %s rank %s & done; %s wait" % (
+            sys.executable, os.path.abspath(__file__), line.folder, "sleep 8; touch %s/ready;" % line.folder if comes else "")
+        line.run(["sh", "-c", shell], ["--hang-after", "3", "--timeout", "8" if not comes else "60"])
+        findings = line.report()[1]
+        opened = [finding for finding in findings if finding["state"] == "open" and finding["severity"] != "note"]
+        late = [side["where"] for finding in findings if finding["code"] == "DC209" for side in finding["sides"]
+                if side["ranks"] == str(LATE)]
+        assert len(late) == 1, findings
+        assert "has made no NCCL call yet, in prepare_data() at test_dormant.py:" in late[0], late
+        assert len(opened) == (0 if comes else 1), opened
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1] == "rank":
+        rank_main(sys.argv[2])
+    else:
+        check(sys.argv[1], False)
+        check(sys.argv[1], True)

@@ -55,6 +55,10 @@ static const char group_on_all[] =
     "Create the group on every rank that is in it; in PyTorch call new_group on all ranks, also on "
     "those that are not in the group, with the same lists in the same order.";
 
+static const char before_first_call[] =
+    "See what that process does before its first NCCL call: the others wait for it. If it is to do "
+    "so alone, raise the timeout, or let it do that after the communicator exists.";
+
 static bool left_cleanly(const struct missing *missing)
 {
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
@@ -173,7 +177,9 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
         text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
                  *first_where ? ": " : "", first_where);
-    draft_say(draft, &what, hang_todo(kind, graph, wait));
+    bool no_call_yet = draft->finding.sides > 1 &&
+                       draft->finding.side[1].now.did == DID_NO_CALL_YET;
+    draft_say(draft, &what, no_call_yet ? before_first_call : hang_todo(kind, graph, wait));
 }
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still

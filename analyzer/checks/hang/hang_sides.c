@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/hang/dormant.h"
 #include "analyzer/match/channel.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/model/process.h"
@@ -184,6 +185,7 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
     struct where where;
     const struct act act = missing_act(wait, missing);
     where_find(graph, missing->process, missing->member, &where);
+    dormant_find(graph->analyzer, wait->comm, missing, &where);
     if (!where.site.process)
         where.site.process = missing->process;
     struct finding_side *side = missing_side(draft, &act, &where);

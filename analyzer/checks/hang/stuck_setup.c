@@ -48,7 +48,10 @@ const struct check check_stuck_setup = {
             "have not called it.\n\n"
             "It shows as a hang at the start or the end. It is certain if a missing rank has "
             "terminated or is stuck elsewhere, and possible after a long wait (--hang-after): a "
-            "rank without a trace (DC902) may only not have been recorded.\n\n"
+            "rank without a trace (DC902) may only not have been recorded. A rank of this host "
+            "that runs "
+            "and has made no NCCL call yet is named with where it is, if its Python frames can be "
+            "read.\n\n"
             "A communicator that is destroyed while a CUDA graph holds its operations is reported "
             "as well: NCCL waits until the graph is destroyed, which another thread may do.",
     .causes = CAUSES(

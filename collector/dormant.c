@@ -1,0 +1,249 @@
+/* dormant.c: finds processes of the job in /proc whose shim is dormant, and where they stand. */
+#include "collector/dormant.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/collector.h"
+#include "lib/base/rankset.h"
+#include "lib/live/live.h"
+
+enum { CANDIDATES_MAX = 256, PLACE_BYTES = 320, ENVIRONMENT_BYTES = 1 << 17 };
+static const uint64_t quiet_ns = 500000000, search_again_ns = 1000000000;
+
+struct candidate {
+    int pid, parent, rank;
+    bool is_wrapper; /* a shell or a tool that starts the rank */
+};
+
+struct reported_rank {
+    int rank;
+    uint64_t place; /* string id; 0 it was gone */
+};
+
+struct dormant_search {
+    uint64_t searched_ns;
+    struct rankset recorded; /* ranks that have had a ring */
+    struct candidate candidate[CANDIDATES_MAX];
+    int candidates;
+    struct reported_rank reported[CANDIDATES_MAX];
+    int reports;
+    char environment[ENVIRONMENT_BYTES];
+};
+
+static size_t read_proc_text(int pid, const char *name, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+    FILE *file = fopen(path, "re");
+    size_t bytes = file ? fread(text, 1, size - 1, file) : 0;
+    if (file)
+        fclose(file);
+    text[bytes] = '\0';
+    return bytes;
+}
+
+/* The value of a variable; NULL if there is none. */
+static const char *variable_of(const char *environment, size_t bytes, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+static bool is_wrapper_named(const char *name)
+{
+    static const char *const names[] = {"sh",  "bash",    "dash",    "zsh",     "ksh",
+                                        "env", "timeout", "numactl", "taskset", "nice"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+static void add_candidate(struct dormant_search *search, int pid, const char *directory)
+{
+    static const char *const ranks[] = {"DDPCHECK_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    char stat[512];
+    struct candidate candidate = {.pid = pid, .rank = -1};
+    size_t bytes = read_proc_text(pid, "environ", search->environment, sizeof search->environment);
+    const char *trace = variable_of(search->environment, bytes, "DDPCHECK_DIR");
+    if (!trace || strcmp(trace, directory) || search->candidates == CANDIDATES_MAX)
+        return;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks && candidate.rank < 0; i++) {
+        const char *value = variable_of(search->environment, bytes, ranks[i]);
+        candidate.rank = value ? atoi(value) : -1;
+    }
+    read_proc_text(pid, "stat", stat, sizeof stat);
+    char *name = strchr(stat, '('), *end = strrchr(stat, ')'), state = 0;
+    if (candidate.rank < 0 || !name || !end ||
+        sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
+        return;
+    *end = '\0';
+    candidate.is_wrapper = is_wrapper_named(name + 1);
+    search->candidate[search->candidates++] = candidate;
+}
+
+static void find_candidates(struct dormant_search *search, const char *directory)
+{
+    DIR *processes = opendir("/proc");
+    search->candidates = 0;
+    for (struct dirent *entry; processes && (entry = readdir(processes));) {
+        int pid = atoi(entry->d_name);
+        if (pid > 0 && pid != getpid())
+            add_candidate(search, pid, directory);
+    }
+    if (processes)
+        closedir(processes);
+}
+
+/* Of a rank's processes the outermost that is no wrapper: the others are its loaders. */
+static const struct candidate *candidate_of(const struct dormant_search *search, int rank)
+{
+    const struct candidate *best = NULL;
+    for (int i = 0; i < search->candidates; i++) {
+        const struct candidate *candidate = &search->candidate[i];
+        bool is_child = false;
+        for (int k = 0; k < search->candidates && !is_child; k++)
+            is_child = !search->candidate[k].is_wrapper &&
+                       search->candidate[k].pid == candidate->parent;
+        if (candidate->rank == rank && !candidate->is_wrapper && !is_child && !best)
+            best = candidate;
+    }
+    return best;
+}
+
+static bool is_of_library(const char *file)
+{
+    return strstr(file, "/site-packages/") || strstr(file, "/lib/python") || *file == '<';
+}
+
+/* "load() at train.py:12", or what the kernel says of its main thread. */
+static void describe_place(int pid, char *place)
+{
+    struct live_process process;
+    struct error err;
+    snprintf(place, PLACE_BYTES, "a place that can't be read");
+    if (live_read(&process, pid, false, &err) < 0)
+        return;
+    const struct live_thread *thread = process.thread;
+    if (process.threads && thread->state == 'T')
+        snprintf(place, PLACE_BYTES, "no code: it is stopped");
+    else if (process.threads)
+        snprintf(place, PLACE_BYTES, "%s", thread->state == 'R' ? "its own code" : "a system call");
+    for (int i = 0; process.threads && i < thread->frames; i++) {
+        const struct frame *frame = &thread->frame[i];
+        const char *slash = strrchr(frame->file, '/');
+        if (!*frame->file || is_of_library(frame->file))
+            continue;
+        snprintf(place, PLACE_BYTES, "%.120s() at %.120s:%d", frame->function,
+                 slash ? slash + 1 : frame->file, frame->line);
+        break;
+    }
+    live_free(&process);
+}
+
+static bool add_text(struct collector *collector, int process, const char *text, uint64_t id,
+                     uint64_t now_ns)
+{
+    struct record record = {
+        .time_ns = now_ns, .api = API_notice_string, .device = RECORD_NO_DEVICE};
+    uint32_t bytes = (uint32_t)strlen(text);
+    bool added = true;
+    for (uint32_t at = 0; at < bytes; at += sizeof record.string.text) {
+        uint32_t piece = bytes - at;
+        if (piece > sizeof record.string.text)
+            piece = sizeof record.string.text;
+        record.string.id = id;
+        record.string.bytes = bytes;
+        record.string.offset = at;
+        memset(record.string.text, 0, sizeof record.string.text);
+        memcpy(record.string.text, text + at, piece);
+        added = added && batch_add(collector->batch, process, &record);
+    }
+    return added;
+}
+
+/* Once for each place. An empty one: it is gone. */
+static void report_rank(struct collector *collector, int process, int rank, int pid,
+                        const char *place, uint64_t now_ns)
+{
+    struct dormant_search *search = collector->dormant;
+    uint64_t id = *place ? string_id(place, strlen(place)) : 0;
+    int i = 0;
+    while (i < search->reports && search->reported[i].rank != rank)
+        i++;
+    if (i == CANDIDATES_MAX || (i == search->reports && !id) ||
+        (i < search->reports && search->reported[i].place == id))
+        return;
+    struct record record = {
+        .time_ns = now_ns, .api = API_notice_dormant, .device = RECORD_NO_DEVICE};
+    record.range.text = id;
+    record.range.domain = (uint64_t)pid;
+    record.range.id = (uint64_t)rank;
+    if (!add_text(collector, process, place, id, now_ns) ||
+        !batch_add(collector->batch, process, &record))
+        return;
+    search->reported[i] = (struct reported_rank){rank, id};
+    search->reports += i == search->reports;
+}
+
+/* A living process whose notices these can be; -1 none. *ranks: of the job. */
+static int find_reporter(struct collector *collector, int *ranks)
+{
+    int reporter = -1;
+    *ranks = 0;
+    for (int i = 0; i < collector->producer_count; i++) {
+        const struct producer *producer = collector->producers[i];
+        if (!producer->reader)
+            continue;
+        const struct process_info *info = ring_reader_process(producer->reader);
+        if (info->rank >= 0 && rankset_add(&collector->dormant->recorded, info->rank))
+            return -1;
+        if (*ranks < info->world_size)
+            *ranks = info->world_size;
+        if (reporter < 0 && !producer->liveness.ended)
+            reporter = producer->process;
+    }
+    return reporter;
+}
+
+void collector_find_dormant(struct collector *collector, uint64_t now_ns)
+{
+    char place[PLACE_BYTES];
+    int ranks;
+    if (!collector->hang.last_call_ns || now_ns - collector->hang.last_call_ns < quiet_ns)
+        return;
+    if (!collector->dormant && !(collector->dormant = calloc(1, sizeof *collector->dormant)))
+        return;
+    struct dormant_search *search = collector->dormant;
+    if (now_ns - search->searched_ns < search_again_ns)
+        return;
+    search->searched_ns = now_ns;
+    int reporter = find_reporter(collector, &ranks);
+    if (reporter < 0 || (int)rankset_count(&search->recorded) >= ranks)
+        return;
+    find_candidates(search, collector->options.directory);
+    for (int rank = 0; rank < ranks && batch_room(collector->batch) > 0; rank++) {
+        if (rankset_has(&search->recorded, rank))
+            continue;
+        const struct candidate *candidate = candidate_of(search, rank);
+        *place = '\0';
+        if (candidate)
+            describe_place(candidate->pid, place);
+        report_rank(collector, reporter, rank, candidate ? candidate->pid : 0, place, now_ns);
+    }
+}
+
+void dormant_search_free(struct dormant_search *search)
+{
+    if (search)
+        rankset_free(&search->recorded);
+    free(search);
+}
