@@ -1,5 +1,6 @@
 /* ddpcheck import: turns what other tools recorded (Flight Recorder dumps, logs, profiles) into a
  * trace. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,12 +21,12 @@ struct import_request {
 };
 
 /* A line on a terminal that is drawn again and again. */
-struct import_progress {
-    bool wanted, drawn;
-    time_t begin;
+struct import_line {
+    bool drawn;
+    time_t begin, last;
 };
 
-static void clear_progress(struct import_progress *progress)
+static void clear_progress(struct import_line *progress)
 {
     if (progress->drawn)
         fputs("\r\033[K", stderr);
@@ -38,14 +39,29 @@ static void print_message(void *context, const char *message)
     fprintf(stderr, "ddpcheck: %s\n", message);
 }
 
-static void show_import_progress(void *context, uint64_t files, uint64_t bytes)
+static int percent_of(uint64_t part, uint64_t whole)
 {
-    struct import_progress *progress = context;
-    if (!progress->wanted || time(NULL) < progress->begin + QUIET_S)
+    return part < whole ? (int)(100 * part / whole) : 100;
+}
+
+/* Once a second, from the second one on. */
+static void show_import_progress(void *context, const struct import_standing *standing)
+{
+    struct import_line *progress = context;
+    time_t now = time(NULL);
+    if (now < progress->begin + QUIET_S || now == progress->last)
         return;
-    fprintf(stderr, "\rimporting: %llu files, %.1f MB\033[K", (unsigned long long)files,
-            (double)bytes / 1e6);
+    progress->last = now;
     progress->drawn = true;
+    if (standing->of_records)
+        fprintf(stderr, "\rddpcheck: storing: %d %% of %" PRIu64 " records\033[K",
+                percent_of(standing->records, standing->of_records), standing->of_records);
+    else if (standing->of_bytes)
+        fprintf(stderr, "\rddpcheck: importing: %d %% of %.1f MB, %" PRIu64 " files read\033[K",
+                percent_of(standing->bytes, standing->of_bytes), (double)standing->of_bytes / 1e6,
+                standing->files);
+    else
+        fprintf(stderr, "\rddpcheck: importing: %.1f MB read\033[K", (double)standing->bytes / 1e6);
 }
 
 static void list_import_formats(char *text, size_t bytes)
@@ -96,15 +112,15 @@ static void print_import_result(const struct import_result *result,
 static int import(const char *const *paths, int count, const struct import_request *request,
                   const struct import_source *source)
 {
-    struct import_progress progress = {.wanted = !request->quiet && isatty(STDERR_FILENO),
-                                       .begin = time(NULL)};
+    struct import_line progress = {.begin = time(NULL)};
+    bool is_shown = !request->quiet && isatty(STDERR_FILENO);
     struct import_verdict verdict;
     struct error err = {{0}};
     const struct import_judge *judge = import_judge_new(&verdict, &err);
     const struct import_options options = {
         .source = source,
         .say = print_message,
-        .progress = show_import_progress,
+        .progress = is_shown ? show_import_progress : NULL,
         .context = &progress,
         .judge = judge,
     };

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -125,12 +126,21 @@ static int import_input_data(struct import *import, struct import_input *input, 
     return result;
 }
 
+static void note_taken(void *context, uint64_t taken)
+{
+    struct import *import = context;
+    import->standing.bytes = import->standing_before + taken;
+    import->options->progress(import->options->context, &import->standing);
+}
+
 /* Only a failure of the sink ends the import. */
 static int import_file(struct import *import, const char *path)
 {
     struct error err = {{0}};
     struct import_input *input = input_open(path, &err);
     import->refused_here = 0;
+    if (input && import->options->progress)
+        input_watch(input, note_taken, import);
     int result = input ? import_input_data(import, input, &err) : -1;
     import->result.files++;
     if (import->failure.text[0]) {
@@ -142,8 +152,8 @@ static int import_file(struct import *import, const char *path)
         import_print(import, err.text[0] ? err.text : path);
     import->result.refused_files += result || import->refused_here;
     input_close(input);
-    if (import->options->progress)
-        import->options->progress(import->options->context, import->result.files, import->bytes);
+    import->standing.files = import->result.files;
+    import->standing_before = import->standing.bytes;
     return 0;
 }
 
@@ -191,6 +201,23 @@ static int read_path(struct import *import, const char *path, int depth)
     return is_plain ? import_file(import, path) : 0;
 }
 
+/* Bytes of the files below the path, as read_path finds them. */
+static uint64_t measure_path(const char *path)
+{
+    uint64_t bytes = 0;
+    char *const roots[] = {(char *)path, NULL};
+    FTS *files = fts_open(roots, FTS_COMFOLLOW | FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    for (FTSENT *file; files && (file = fts_read(files));) {
+        if (file->fts_level > 0 && file->fts_name[0] == '.')
+            fts_set(files, file, FTS_SKIP);
+        else if (file->fts_info == FTS_F)
+            bytes += (uint64_t)file->fts_statp->st_size;
+    }
+    if (files)
+        fts_close(files);
+    return bytes;
+}
+
 static int store(struct import *import, const char *path, struct error *err)
 {
     char partial[PATH_MAX];
@@ -218,6 +245,8 @@ int import_files(const char *const *paths, int count, const char *path,
     snprintf(copy, sizeof copy, "%s", path);
     struct import import = {.options = options, .sorter = sorter_new(dirname(copy))};
     int failed = import.sorter ? 0 : error_set(err, "can't import: memory is short");
+    for (int i = 0; i < count && options->progress; i++)
+        import.standing.of_bytes += measure_path(paths[i]);
     for (int i = 0; i < count && !failed; i++)
         if (read_path(&import, paths[i], 0)) {
             *err = import.failure;

@@ -209,12 +209,19 @@ void import_refuse(struct import *import, const char *format, ...)
 extern const struct import_source *const import_sources[]; /* sources.def; ended by NULL */
 const struct import_source *import_source_find(const char *name);
 
+/* How far an import is. First the files are read, then the records are stored. */
+struct import_standing {
+    uint64_t files;               /* read */
+    uint64_t bytes, of_bytes;     /* of the files as they lie on disk: read, in all; 0: not known */
+    uint64_t records, of_records; /* stored, in all; 0: still reading */
+};
+
 struct import_options {
     const struct import_source *source; /* NULL: each file by its beginning */
     /* A message for people, one line without its end. Never NULL. */
     void (*say)(void *context, const char *message);
-    /* Called now and then: files and bytes read so far; NULL: never. */
-    void (*progress)(void *context, uint64_t files, uint64_t bytes);
+    /* Called often; NULL: never. */
+    void (*progress)(void *context, const struct import_standing *standing);
     void *context;
     const struct import_judge *judge; /* NULL: nobody */
 };

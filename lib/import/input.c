@@ -22,11 +22,15 @@ struct import_input {
     size_t line_begin, line_end;
     char line_saved;      /* the byte that the NUL took the place of */
     bool line_cut, ended; /* the piece handed out last was no whole line */
+    void (*watcher)(void *context, uint64_t taken);
+    void *watcher_context;
 };
 
 static long unpack_input(struct import_input *input, void *to, size_t bytes, struct error *err)
 {
     int64_t got = packed_read(input->file, to, bytes, err);
+    if (input->watcher)
+        input->watcher(input->watcher_context, packed_taken(input->file));
     return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path,
                                   (unsigned long long)input->offset)
                    : (long)got;
@@ -93,6 +97,13 @@ void input_close(struct import_input *input)
     free(input->head);
     free(input->line);
     free(input);
+}
+
+void input_watch(struct import_input *input, void (*read)(void *context, uint64_t taken),
+                 void *context)
+{
+    input->watcher = read;
+    input->watcher_context = context;
 }
 
 void input_head(const struct import_input *input, struct import_head *head)

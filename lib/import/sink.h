@@ -93,6 +93,8 @@ struct import {
     uint64_t refused_here; /* pieces of the file in hand */
     uint32_t refusals_printed;
     uint64_t bytes; /* of files before */
+    struct import_standing standing;
+    uint64_t standing_before; /* bytes on disk of files before */
     struct sorter *sorter;
     struct sink_process **process;
     int processes;

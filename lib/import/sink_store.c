@@ -112,13 +112,24 @@ static int write_records(struct record_piece *piece, struct store *store, struct
     return store_commit(store, err) || store_begin(store, err) ? -1 : 0;
 }
 
+static void show_stored(struct import *import, uint64_t records)
+{
+    import->standing.records = records;
+    import->standing.of_records = import->result.records;
+    if (import->options->progress)
+        import->options->progress(import->options->context, &import->standing);
+}
+
 static int store_records(struct import *import, struct store *store, struct error *err)
 {
     const struct sorted *item;
     const struct import_judge *judge = import->options->judge;
     struct record_piece piece = {.count = 0};
+    uint64_t stored = 0;
     int got;
     while ((got = sorter_next(import->sorter, &item, err)) > 0) {
+        if (stored++ % PIECE == 0)
+            show_stored(import, stored);
         struct record *record = &piece.record[piece.count];
         complete_record(import, item, record);
         piece.process[piece.count++] = (int)item->process;

@@ -209,15 +209,14 @@ char *frame_place(const struct frame *frame, int width, char *text, size_t bytes
     return text;
 }
 
-/* Sources of packages: nobody fixes a program there. */
-static bool is_of_package(const char *file)
+/* Sources of packages, and what they compiled (Cython): nobody fixes a program there. */
+static bool is_of_package(const struct frame *frame)
 {
-    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/torch/",
-                                        "/lib/python3"};
+    static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(file, parts[i]))
+        if (strstr(frame->file, parts[i]) || strstr(frame->module, parts[i]))
             return true;
-    return *file == '<'; /* "<frozen runpy>" */
+    return is_framework(frame->file) || *frame->file == '<'; /* "<frozen runpy>" */
 }
 
 /* Named after what it communicates or waits for, as functions that only wrap such a call are. */
@@ -239,7 +238,7 @@ static bool is_named_as_wrapper(const char *function)
 static int caller_in_other_file(const struct frame *frames, int count, int inner)
 {
     for (int i = inner + 1; i < count; i++)
-        if (*frames[i].file && !is_of_package(frames[i].file) &&
+        if (*frames[i].file && !is_of_package(&frames[i]) &&
             strcmp(frames[i].file, frames[inner].file) != 0)
             return strcmp(frames[i].function, "main") ? i : -1;
     return -1;
@@ -250,7 +249,7 @@ int site_user_frame(const struct frame *frames, int count)
     int found = -1;
     for (int i = count - 1; i >= 0; i--)
         if (*frames[i].file &&
-            (found < 0 || !is_of_package(frames[i].file) || is_of_package(frames[found].file)))
+            (found < 0 || !is_of_package(&frames[i]) || is_of_package(&frames[found])))
             found = i;
     if (found >= 0 && is_named_as_wrapper(frames[found].function)) {
         int caller = caller_in_other_file(frames, count, found);

@@ -145,6 +145,11 @@ static void test_user_frame(void **state)
     const struct frame python_package[] = {
         python("all_reduce", "/v/site-packages/apex/parallel.py"),
         python("sync_loss", "/me/dist_utils.py"), python("epoch", "/me/train.py")};
+    struct frame cython[] = {python("Communicator.reduce", "/v/site-packages/nccl/core.py"),
+                             python("<module>", "/me/train.py"),
+                             native("__pyx_f_reduce", "/v/site-packages/nccl/bindings.so")};
+    snprintf(cython[2].file, sizeof cython[2].file, "/project/nccl/bindings.cpp");
+    assert_int_equal(site_user_frame(cython, 3), 1);
     const struct frame nameless[] = {native("f", "/opt/train"), native("g", "/opt/train")};
     assert_int_equal(site_user_frame(wrapped, 3), 1);
     assert_int_equal(site_user_frame(one_file, 3), 0);
