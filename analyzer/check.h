@@ -46,6 +46,7 @@ enum event_kind {
                       large to be kept [thread, operation, count] */
     EVENT_BLIND,   /* notice_blind [process, record] */
     EVENT_SAID,    /* notice_said [process, record] */
+    EVENT_SILENT,  /* notice_silent [process, record] */
     EVENT_PAYLOAD, /* all is known, or will be (payloads.h) [payload] */
     EVENT_COMM_STATE, /* ncclCommGetAsyncError said another than before [thread, record] */
     EVENT_LOST,       /* more records were lost [process] */

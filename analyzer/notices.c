@@ -133,6 +133,9 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
     case API_notice_said:
         engine_handle(analyzer, EVENT_SAID, process, NULL, record);
         break;
+    case API_notice_silent:
+        engine_handle(analyzer, EVENT_SILENT, process, NULL, record);
+        break;
     case API_notice_activity:
         speed_activity(analyzer, process, record);
         break;

@@ -47,10 +47,16 @@ static void compare_news(void *context, const struct finding *finding)
                    strcmp(finding->what, same->news->text) == 0;
 }
 
-/* The host has reported the same itself: all that takes part in it runs here. */
+/* The host has reported the same itself, since all that takes part in it runs here, or it came
+ * under another id: of ranks that wait at several places there can be a finding each. */
 static bool is_reported_here(const struct collector *collector, const struct item_news *news)
 {
     struct same_news same = {news, collector, false};
+    const struct collector_job *job = collector->job;
+    for (int i = 0; i < job->count; i++)
+        same.found |= job->news[i].id < news->id && job->news[i].state == FINDING_OPEN &&
+                      strcmp(job->news[i].code, news->code) == 0 &&
+                      strcmp(job->news[i].text, news->text) == 0;
     analyzer_visit_findings(collector->analyzer, compare_news, &same);
     return same.found;
 }

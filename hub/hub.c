@@ -71,6 +71,7 @@ static void hub_free(struct hub *hub)
     batch_free(hub->batch);
     message_free(&hub->writer);
     free(hub->answer);
+    free(hub->round);
     free(hub->database);
     free(hub);
 }
@@ -152,12 +153,32 @@ static void take_message(struct hub *hub, const struct transport_message *messag
         take_host_message(hub, host, message, now_ns);
 }
 
+/* What the host's ranks had reached, as far as it was not asked for their records. */
+static void feed_reached(struct hub *hub, const struct hub_host *host)
+{
+    struct record record = {
+        .time_ns = host->known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
+    for (const struct hub_member *member = hub->members; member; member = member->hh.next) {
+        const struct item_digest *digest = &member->digest;
+        if (member->host != host || digest->process >= host->processes ||
+            !host->process[digest->process].known)
+            continue;
+        record.reached.comm = digest->comm;
+        record.reached.rank = digest->rank;
+        record.reached.issued = digest->issued;
+        record.reached.done = digest->done;
+        hub_feed(hub, host->process[digest->process].number, &record);
+    }
+}
+
 /* For one process of the host. since_ns 0: it sends again. */
 static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t since_ns)
 {
     struct record record = {
-        .time_ns = since_ns, .api = API_notice_silent, .device = RECORD_NO_DEVICE};
+        .time_ns = host->known_ns, .api = API_notice_silent, .device = RECORD_NO_DEVICE};
     record.silent.realtime_ns = since_ns;
+    if (since_ns)
+        feed_reached(hub, host);
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known) {
             hub_feed(hub, host->process[i].number, &record);
@@ -234,6 +255,7 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     write_moment_of_job(now);
     if (store_begin(hub->store, err) < 0)
         return -1;
+    hub_feed_round(hub, UINT64_MAX);
     if (analyzer_finish(hub->analyzer) < 0)
         hub->memory_short = true;
     if (store_step(hub, err) < 0)
@@ -270,6 +292,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     if (store_begin(hub->store, err) < 0)
         return -1;
     int result = take_messages_of_step(hub, &message, err);
+    hub_feed_round(hub, now_ns);
     judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)

@@ -7,6 +7,7 @@
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t answer_within_ns = 2000000000;
+static const uint64_t round_within_ns = 400000000; /* the last of several answers */
 
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
@@ -128,6 +129,59 @@ static bool keep_answer(struct hub *hub, const struct item_record *record)
     return true;
 }
 
+/* Keeps a record until the answers of the other hosts are there: what happened first, on whatever
+ * host, is judged first, and what follows from it is seen to follow. */
+static void keep_for_round(struct hub *hub, struct hub_process *process,
+                           const struct record *record)
+{
+    if (hub->rounds == hub->round_capacity) {
+        size_t capacity = hub->round_capacity ? 2 * hub->round_capacity : 1024;
+        struct hub_record *grown = realloc(hub->round, capacity * sizeof *grown);
+        if (!grown) {
+            hub->memory_short = true;
+            return;
+        }
+        hub->round = grown;
+        hub->round_capacity = capacity;
+    }
+    uint64_t time_ns = record->time_ns + process->offset_ns;
+    if (time_ns > process->last_ns)
+        process->last_ns = time_ns;
+    if (!hub->rounds)
+        hub->round_ns = hub->now_ns;
+    hub->round[hub->rounds] = (struct hub_record){.process = process->number,
+                                                  .time_ns = process->last_ns,
+                                                  .order = hub->rounds,
+                                                  .record = *record};
+    hub->rounds++;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const struct hub_record *left = a, *right = b;
+    if (left->time_ns != right->time_ns)
+        return left->time_ns < right->time_ns ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+static bool awaits_answers(const struct hub *hub)
+{
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        if (host->lives && !host->silent && (host->request || host->wants_more))
+            return true;
+    return false;
+}
+
+void hub_feed_round(struct hub *hub, uint64_t now_ns)
+{
+    if (!hub->rounds || (awaits_answers(hub) && now_ns - hub->round_ns < round_within_ns))
+        return;
+    qsort(hub->round, hub->rounds, sizeof *hub->round, compare_times);
+    for (size_t i = 0; i < hub->rounds; i++)
+        hub_feed(hub, hub->round[i].process, &hub->round[i].record);
+    hub->rounds = 0;
+}
+
 /* The records since the last tail are this process's, and are what was wanted. */
 static void take_tail(struct hub *hub, struct hub_host *host, const struct item_tail *tail)
 {
@@ -140,7 +194,7 @@ static void take_tail(struct hub *hub, struct hub_host *host, const struct item_
             hub->counts.refused++;
             continue;
         }
-        hub_feed(hub, process->number, &hub->answer[i].record);
+        keep_for_round(hub, process, &hub->answer[i].record);
         process->end_fed |= hub->answer[i].record.api == API_notice_end;
     }
     process->has_tail = true;
@@ -156,7 +210,7 @@ static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
         .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known) {
-            hub_feed(hub, host->process[i].number, &tick);
+            keep_for_round(hub, &host->process[i], &tick);
             return;
         }
 }
@@ -183,6 +237,7 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     }
     hub->counts.refused += result < 0;
     if (result == 0 && known_ns && !host->wants_more) {
+        host->known_ns = known_ns;
         feed_tick(hub, host, known_ns);
         host->wants_all = false;
     }

@@ -68,6 +68,7 @@ static void add_process(struct hub *hub, struct hub_host *host, const struct ite
     }
     process->known = true;
     process->number = number;
+    process->offset_ns = info.realtime_ns - info.monotonic_ns;
     hub->counts.processes++;
 }
 

@@ -15,10 +15,11 @@ struct hub_comm;
 
 /* A process of a host. */
 struct hub_process {
-    bool known;        /* its ITEM_PROCESS has come */
-    int number;        /* in store and analyzer */
-    bool has_tail;     /* records of it were fed */
-    uint64_t position; /* up to where */
+    bool known;                  /* its ITEM_PROCESS has come */
+    int number;                  /* in store and analyzer */
+    uint64_t offset_ns, last_ns; /* realtime - monotonic; of the last record that was kept */
+    bool has_tail;               /* records of it were fed */
+    uint64_t position;           /* up to where */
     struct item_state state;
     bool end_fed;
 };
@@ -27,6 +28,7 @@ struct hub_host {
     char key[TRANSPORT_HOST_BYTES];
     struct hub_process *process;
     uint32_t processes, capacity;
+    uint64_t known_ns; /* until when all is known, by the host's CLOCK_MONOTONIC */
     uint64_t heard_ns; /* when it sent something last, CLOCK_MONOTONIC of the hub */
     uint64_t asked_ns; /* when the request that is not answered was sent, else of the last */
     uint64_t request;  /* id of the request that is not answered; 0 none */
@@ -65,6 +67,14 @@ struct hub_comm {
     UT_hash_handle hh;
 };
 
+/* A record of an answer that was not fed yet. */
+struct hub_record {
+    int process;
+    uint64_t time_ns; /* realtime; not before those of its process that came before it */
+    uint64_t order;   /* in which they came */
+    struct record record;
+};
+
 /* A finding as it was reported last; the newest first. */
 struct hub_news {
     struct finding finding; /* a copy */
@@ -88,6 +98,9 @@ struct hub {
     struct hub_news *news;
     struct item_record *answer; /* records of one process, until its tail is complete */
     uint32_t answers, answer_capacity;
+    struct hub_record *round; /* records of this round's answers */
+    size_t rounds, round_capacity;
+    uint64_t round_ns; /* when the first of them came */
     struct message_writer writer;
     struct hub_counts counts;
     uint64_t now_ns;      /* of this step */
@@ -109,6 +122,9 @@ void hub_hosts_free(struct hub *hub);
 void hub_ask(struct hub *hub, uint64_t now_ns);
 void hub_take_answer(struct hub *hub, struct hub_host *host,
                      const struct transport_message *message);
+/* Feeds what the hosts answered, in the order of time, once all that were asked have answered or
+ * the last had time enough. */
+void hub_feed_round(struct hub *hub, uint64_t now_ns);
 /* Whether an ended host has nothing more that the hub wants. */
 bool hub_host_is_done(const struct hub_host *host);
 

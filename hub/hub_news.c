@@ -5,6 +5,7 @@
 
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
+#include "lib/finding/fault.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
@@ -60,6 +61,23 @@ static struct item_news describe_news(const struct finding *finding, struct trac
     return item;
 }
 
+/* Another finding of the same fault was sent and stands. */
+static bool is_sent_fault(const struct hub *hub, const struct hub_news *news, struct trace *trace)
+{
+    struct fault_key fault = fault_of(trace, &news->finding);
+    for (const struct hub_news *other = hub->news; other; other = other->next) {
+        bool covers = other->sent.certainty == CERTAIN || news->finding.certainty == POSSIBLE;
+        if (other == news || !other->sent.code[0] || other->sent.state != FINDING_OPEN || !covers ||
+            strcmp(other->finding.code, news->finding.code) != 0)
+            continue;
+        struct fault_key sent = fault_of(trace, &other->finding);
+        sent.certainty = fault.certainty; /* compared above */
+        if (fault_is_same(&sent, &fault))
+            return true;
+    }
+    return false;
+}
+
 static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
                       bool last)
 {
@@ -68,7 +86,9 @@ static void send_news(struct hub *hub, struct hub_news *news, struct trace *trac
     if (waits)
         return;
     news->changed = false;
-    if (memcmp(&item, &news->sent, sizeof item) == 0)
+    if (memcmp(&item, &news->sent, sizeof item) == 0 ||
+        (!news->sent.code[0] && trace &&
+         (item.state != FINDING_OPEN || is_sent_fault(hub, news, trace))))
         return;
     news->sent = item;
     item.realtime_ns = realtime_now_ns();

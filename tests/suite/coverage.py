@@ -9,6 +9,7 @@ SLOW = "it takes times that a busy machine does not change; tests/import/test_sl
 # Codes that no program of the suite can show, and why.
 WITHOUT_CASE = {
     **dict.fromkeys(("DC604", "DC605", "DC606", "DC607", "DC608"), SLOW),
+    "DC212": "a host is silent only to the hub of a job on several; tests/job/test_scenarios.py kills one",
     "DC901": "records are lost when a ring is full, which no small program does; tests/collector fills rings on purpose",
     "DC902": "ranks without a trace run on another host or without ddpcheck; tests/report makes such traces",
     "DC904": "what NCCL's log or RAS said of itself reaches a trace by `ddpcheck import` only; tests/import",

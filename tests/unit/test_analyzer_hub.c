@@ -340,6 +340,28 @@ static void a_rank_is_killed(void **state)
     job_free(job);
 }
 
+/* A host dies with its collector while the others wait for its ranks. */
+static void a_host_is_silent(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    operations(job, COMM, 5);
+    ticks(job, 1000);
+    operations(job, COMM, 1);
+    ticks(job, 9000);
+    struct test_hub test;
+    run_hub(job, &test, 4, 1);
+    print_news(&test);
+    assert_int_equal(count_news(&test), 1);
+    assert_string_equal(first_news(&test)->code, "DC212");
+    assert_non_null(
+        strstr(first_news(&test)->text, "host n1 with ranks 2-3 has been silent since"));
+    assert_non_null(strstr(first_news(&test)->text, "it had called 5 collectives of comm"));
+    run_hub(job, &test, 4, -1);
+    assert_int_equal(count_news(&test), 0);
+    job_free(job);
+}
+
 /* Ranks wait in ncclCommInitRank for one that does not come. */
 static void a_rank_does_not_come_to_the_set_up(void **state)
 {
@@ -368,6 +390,7 @@ int main(void)
         cmocka_unit_test(counts_differ_in_a_hang),
         cmocka_unit_test(counts_differ_and_the_job_goes_on),
         cmocka_unit_test(a_rank_is_killed),
+        cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

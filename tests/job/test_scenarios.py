@@ -1,0 +1,158 @@
+"""A job on four hosts with a hub: one finding for the whole job, the one that the same job on one host gives. Hosts are
+processes with a UTS namespace of their own, which the emulated NCCL takes for hosts; server and messages are real.
+
+test_scenarios.py BUILD"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from hub import PATIENCE_S, Hub, await_true, free_port, read_file
+
+BUILD = os.path.abspath(sys.argv.pop())
+DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
+DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
+HOSTS = 4
+FINDING = re.compile(r"ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning) (DC\d{3}): ")
+SKIPPED = 77
+
+
+def has_namespaces():
+    return shutil.which("unshare") and subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode == 0
+
+
+def act_of(act):
+    return (act["did"], (act["call"] or {}).get("function")) if act else None
+
+
+def findings(database):
+    """Each finding that is no note: code, fingerprint and, for each side, ranks, acts and line."""
+    done = subprocess.run([DDPCHECK, "report", "--json", database], capture_output=True, text=True, timeout=PATIENCE_S)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(line["code"], line["certainty"], line["fingerprint"],
+             [(side["ranks"], act_of(side["act"]), act_of(side["now"]), [frame["line"] for frame in side["frames"]])
+              for side in line["sides"]])
+            for line in lines if line["schema"] == "ddpcheck.finding/1" and line["severity"] != "note"]
+
+
+class Hosts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="ddpcheck-job-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.hub = Hub(BUILD, os.path.join(self.folder, "hub"))
+        self.addCleanup(self.hub.__exit__)
+        self.port = free_port()
+        self.runs = []
+
+    def start(self, *options, timeout_s=6):
+        for rank in range(HOSTS):
+            env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(HOSTS), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
+                       GROUP_RANK=str(rank), TORCHELASTIC_RUN_ID="job", MASTER_ADDR="127.0.0.1",
+                       MASTER_PORT=str(self.port), DDPCHECK_HUB=self.hub.url)
+            command = ["unshare", "--uts", "sh", "-c", 'hostname n%d; exec "$@"' % rank, "sh", DDPCHECK, "run", "--emulate", "1",
+                       "--timeout", "%g" % timeout_s, "-o", self.path("n%d" % rank), "--", DDPTRAIN,
+                       "--iterations", "20", *options]
+            with open(self.path("output%d" % rank), "w", encoding="utf-8") as output:
+                self.runs.append(subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT,
+                                                  start_new_session=True))
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for run in self.runs:
+            if run.poll() is None:
+                os.killpg(run.pid, signal.SIGKILL)
+                run.wait()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def output(self, rank):
+        return read_file(self.path("output%d" % rank))
+
+    def codes(self, rank):
+        return FINDING.findall(self.output(rank))
+
+    def wait_all(self):
+        for run in self.runs:
+            run.wait(PATIENCE_S)
+
+    def one_host(self, *options):
+        """The findings of the same job on one host."""
+        trace = self.path("one")
+        subprocess.run([DDPCHECK, "run", "--emulate", str(HOSTS), "--timeout", "6", "-o", trace, "--", DDPTRAIN,
+                        "--iterations", "20", "--ranks", str(HOSTS), *options], capture_output=True, timeout=PATIENCE_S)
+        return findings(trace)
+
+    def expect_same(self, code, *options, alike=lambda found: found):
+        self.start(*options)
+        self.wait_all()
+        self.hub_output = self.hub.end()[2]
+        found = findings(self.path("hub/job.db"))
+        self.assertEqual([finding[0] for finding in found], [code])
+        self.assertEqual(alike(found), alike(self.one_host(*options)))
+        self.assertEqual(self.codes(0), [code], self.output(0) + self.hub_output)     # the first host prints it, the others do not
+        for rank in range(1, HOSTS):
+            self.assertEqual(self.codes(rank), [], self.output(rank))
+
+    def test_a_correct_job(self):
+        self.start("--model", "cnn")
+        self.wait_all()
+        self.hub.end()
+        self.assertEqual([run.returncode for run in self.runs], [0] * HOSTS)
+        self.assertEqual(findings(self.path("hub/job.db")), [])
+        for rank in range(HOSTS):
+            self.assertEqual(self.codes(rank), [], self.output(rank))
+
+    def test_partial_barrier(self):
+        self.expect_same("DC201", "--model", "cnn", "--fault", "partial-barrier")
+
+    def test_a_wait_cycle(self):
+        self.expect_same("DC202", "--fault", "uneven-updates", "--image", "16", "--width", "8")
+
+    def test_a_rank_is_missing_in_the_setup(self):
+        self.expect_same("DC209", "--model", "cnn", "--fault", "init-missing")
+
+    def test_a_mismatch(self):
+        self.expect_same("DC101", "--fault", "buffers-mismatch", "--image", "16", "--width", "8",
+                         # the call differs on two communicators at once: which is found first is chance
+                         alike=lambda found: [(finding[0], [side[0] for side in finding[3]]) for finding in found])
+
+    def test_a_host_that_dies(self):
+        self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
+        await_true("a finding on the first host", lambda: self.codes(0))
+        for entry in os.listdir("/proc"):       # the collector has left the session of its run
+            if entry.isdigit() and self.is_of(entry, 2):
+                os.kill(int(entry), signal.SIGKILL)
+        await_true("the silence of n2", lambda: "DC212" in self.codes(0))
+        self.assertRegex(self.output(0), r"DC212: host n2 with rank 2 has been silent since .* collectives of comm")
+
+    def is_of(self, process, rank):
+        try:
+            with open("/proc/%s/environ" % process, "rb") as file:
+                environment = file.read().split(b"\0")
+        except OSError:
+            return False
+        return b"RANK=%d" % rank in environment and b"DDPCHECK_HUB=" + self.hub.url.encode() in environment
+
+    def test_the_hub_is_killed_and_started_again(self):
+        self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
+        self.hub.process.kill()
+        self.hub.process.communicate()
+        time.sleep(1)
+        self.hub = Hub(BUILD, self.path("hub"), port=self.hub.port)
+        self.addCleanup(self.hub.__exit__)
+        await_true("a finding of the second hub", lambda: "DC201" in self.codes(0))
+
+
+if __name__ == "__main__":
+    if not has_namespaces():
+        print("skipped: a UTS namespace can't be made here")
+        sys.exit(SKIPPED)
+    unittest.main()
