@@ -10,6 +10,10 @@
 
 enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
 
+/* Lost in an iteration: less than that is what other programs on the host take, about a time slice.
+ */
+static const double recorded_least_s = 0.005;
+
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
 {
     struct slowdown *grown =
@@ -90,8 +94,8 @@ static void begin_judging(struct judged *judged)
     for (uint32_t i = 0; i < speed->count; i++) {
         judged->named &= speed->rank[i]->named;
         const struct process *process = speed->rank[i]->key.process;
-        judged->coarse |= !process->info.lacks && /* the shim's: it lacks nothing */
-                          !exact_is_complete(process);
+        judged->recorded |= !process->info.lacks; /* the shim's: it lacks nothing */
+        judged->coarse |= !process->info.lacks && !exact_is_complete(process);
         if (judged->first < speed->rank[i]->begun + 1)
             judged->first = speed->rank[i]->begun + 1;
     }
@@ -199,6 +203,8 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     slowdowns_free(speed->found);
     speed->found = found;
     for (uint32_t i = 0; i < found->count; i++) {
+        if (judged.recorded && !judged.coarse && found->slowdown[i].lost < recorded_least_s)
+            continue;
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
         event_handle(analyzer, &event);
     }

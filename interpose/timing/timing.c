@@ -35,7 +35,10 @@ struct timing_room {
     struct gathered_records gathered;
     uint8_t *free_buffer[BUFFERS]; /* with its lock */
     uint32_t free_buffers, buffers;
-    struct timed_launches group[GROUP_RING];
+    struct named_group {
+        uint64_t number; /* + 1; 0 none */
+        struct timed_launches launches;
+    } group[GROUP_RING];
     struct placed_work placed[GATHERED_WORK];
     struct record record[GATHERED_WORK];
 };
@@ -109,7 +112,11 @@ static bool find_launch(uint64_t external, int device, struct placed_work *work)
         work->launch = external & ((1ull << 40) - 1);
         return work->launch != 0;
     }
-    const struct timed_launches *group = &timing.room->group[(external & ~group_mark) % GROUP_RING];
+    uint64_t number = external & ~group_mark;
+    const struct named_group *named = &timing.room->group[number % GROUP_RING];
+    const struct timed_launches *group = &named->launches;
+    if (named->number != number + 1)
+        return false; /* a later one took its place */
     for (uint32_t i = 0; i < group->count; i++) {
         if (group->launch[i].device != device)
             continue;
@@ -137,7 +144,9 @@ void timing_push(struct shim_thread *thread)
                     atomic_load_explicit(&timing.state, memory_order_acquire) == TIMING_ON;
     if (is_named && launches->count > 1) {
         uint64_t number = atomic_fetch_add(&timing.groups, 1);
-        timing.room->group[number % GROUP_RING] = *launches;
+        struct named_group *named = &timing.room->group[number % GROUP_RING];
+        named->launches = *launches;
+        named->number = number + 1;
         external = group_mark | number;
     }
     launches->count = 0;
@@ -216,7 +225,10 @@ static void note_dropped(struct shim_thread *thread)
 {
     static const char text[] = "exact times of some kernels and operations: there were more than "
                                "the buffers of --timing hold";
-    if (timing.drop_recorded || !timing.room->gathered.dropped)
+    pthread_mutex_lock(&timing.room->gathered.lock);
+    bool is_new = timing.room->gathered.dropped && !timing.drop_recorded;
+    pthread_mutex_unlock(&timing.room->gathered.lock);
+    if (!is_new)
         return;
     timing.drop_recorded = true;
     struct record record = {.range = {.text = emit_string(thread, text, sizeof text - 1)}};
