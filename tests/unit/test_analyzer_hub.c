@@ -362,6 +362,39 @@ static void a_host_is_silent(void **state)
     job_free(job);
 }
 
+/* Messages with bytes changed at random, and what is no message: refused or harmless. */
+static void garbage_does_no_harm(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    struct message_writer writer = {0};
+    struct error err;
+    uint64_t random = 88172645463325252u;
+    const struct item_digest digest = {.comm = COMM, .issued = 9, .started = 9, .done = 9};
+    const struct item_state waits = {.waits_ns = UINT64_C(9000000000)};
+    const struct item_beat beat = {.processes = 1};
+    begin_hosts(&test, 2);
+    for (int round = 0; round < 3000; round++) {
+        message_clear(&writer);
+        message_add(&writer, ITEM_DIGEST, &digest);
+        message_add(&writer, ITEM_STATE, &waits);
+        message_add(&writer, ITEM_BEAT, &beat);
+        for (int i = 0; i < round % 4; i++) {
+            uint64_t at = draw(&random) % writer.bytes;
+            writer.data[at] = (unsigned char)draw(&random);
+        }
+        transport_publish(test.host[0].transport, CHANNEL_DIGESTS, writer.data,
+                          round % 5 ? writer.bytes : draw(&random) % writer.bytes, &err);
+        if (round % 16 == 0)
+            exchange(&test, (uint64_t)round * 10000000);
+    }
+    message_free(&writer);
+    exchange(&test, UINT64_C(40000000000));
+    finish_hosts(&test, UINT64_C(40000000000));
+    assert_true(test.counts.refused > 0);
+    assert_int_equal(test.counts.hosts, 2);
+}
+
 /* Ranks wait in ncclCommInitRank for one that does not come. */
 static void a_rank_does_not_come_to_the_set_up(void **state)
 {
@@ -391,6 +424,7 @@ int main(void)
         cmocka_unit_test(counts_differ_and_the_job_goes_on),
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_host_is_silent),
+        cmocka_unit_test(garbage_does_no_harm),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
