@@ -48,6 +48,7 @@ class Hosts(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.hub = Hub(BUILD, os.path.join(self.folder, "hub"))
         self.addCleanup(self.hub.__exit__)
+        self.url = self.hub.url
         self.port = free_port()
         self.runs = []
 
@@ -65,10 +66,10 @@ class Hosts(unittest.TestCase):
         self.addCleanup(self.end_all)
 
     def end_all(self):
+        for rank in range(HOSTS):       # programs and collectors lead groups of their own
+            self.kill_host(rank)
         for run in self.runs:
-            if run.poll() is None:
-                os.killpg(run.pid, signal.SIGKILL)
-                run.wait()
+            run.wait()
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -127,11 +128,14 @@ class Hosts(unittest.TestCase):
     def test_a_host_that_dies(self):
         self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
         await_true("a finding on the first host", lambda: self.codes(0))
-        for entry in os.listdir("/proc"):       # the collector has left the session of its run
-            if entry.isdigit() and self.is_of(entry, 2):
-                os.kill(int(entry), signal.SIGKILL)
+        self.kill_host(2)
         await_true("the silence of n2", lambda: "DC212" in self.codes(0))
         self.assertRegex(self.output(0), r"DC212: host n2 with rank 2 has been silent since .* collectives of comm")
+
+    def kill_host(self, rank):
+        for entry in os.listdir("/proc"):
+            if entry.isdigit() and self.is_of(entry, rank):
+                os.kill(int(entry), signal.SIGKILL)
 
     def is_of(self, process, rank):
         try:
@@ -139,7 +143,7 @@ class Hosts(unittest.TestCase):
                 environment = file.read().split(b"\0")
         except OSError:
             return False
-        return b"RANK=%d" % rank in environment and b"DDPCHECK_HUB=" + self.hub.url.encode() in environment
+        return b"RANK=%d" % rank in environment and b"DDPCHECK_HUB=" + self.url.encode() in environment
 
     def test_the_hub_is_killed_and_started_again(self):
         self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
