@@ -33,6 +33,19 @@ const char *run_hub_url(const struct run_hub *hub)
     return hub->url;
 }
 
+/* Hosts that have it find the hub without a file; then it is where they look for it. */
+static const char *given_token(void)
+{
+    const char *token = getenv("DDPCHECK_HUB_TOKEN");
+    return token && *token ? token : NULL;
+}
+
+static const char *hub_port(void)
+{
+    const char *port = getenv("DDPCHECK_HUB_PORT");
+    return port && *port ? port : HUB_PORT_WORD;
+}
+
 /* The hub is this program again; it outlives Ctrl-C, and ends with us. */
 static void become_hub(const char *directory, int output, pid_t parent)
 {
@@ -46,8 +59,8 @@ static void become_hub(const char *directory, int output, pid_t parent)
         _exit(0);
     snprintf(folder, sizeof folder, "%s/hub", directory);
     dup2(output, STDOUT_FILENO);
-    execl("/proc/self/exe", "ddpcheck", "hub", "--any-port", "--one-job", "--dir", folder,
-          (char *)NULL);
+    execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", "--dir", folder, "--port", hub_port(),
+          given_token() ? NULL : "--any-port", (char *)NULL);
     _exit(127);
 }
 
@@ -73,23 +86,35 @@ static bool read_hub_url(int fd, char url[HUB_URL_BYTES])
     return false;
 }
 
+/* Puts another host into an address; "" leaves it as it is. */
+static void replace_host(const char *from, const char *host, char to[HUB_URL_BYTES])
+{
+    const char *at = strchr(from, '@'), *port = strrchr(from, ':');
+    if (*host && at && port > at)
+        snprintf(to, HUB_URL_BYTES, "%.*s%s%s", (int)(at + 1 - from), from, host, port);
+    else
+        snprintf(to, HUB_URL_BYTES, "%s", from);
+}
+
 static int start_hub(struct run_hub *hub, const struct hub_place *place, const char *directory,
                      struct error *err)
 {
     int ends[2];
-    char line[HUB_URL_BYTES + 1];
+    char printed[HUB_URL_BYTES], line[HUB_URL_BYTES + 1];
     pid_t parent = getpid();
     if (pipe2(ends, O_CLOEXEC) < 0 || (hub->pid = fork()) < 0)
         return error_set(err, "can't start the hub: %s", strerror(errno));
     if (hub->pid == 0)
         become_hub(directory, ends[1], parent);
     close(ends[1]);
-    bool is_ready = read_hub_url(ends[0], hub->url);
+    bool is_ready = read_hub_url(ends[0], printed);
     close(ends[0]);
     if (!is_ready)
         return error_set(err, "the hub did not start");
     snprintf(hub->file, sizeof hub->file, "%s/hub-%s.url", directory, place->job);
-    snprintf(line, sizeof line, "%s\n", hub->url);
+    replace_host(printed, "127.0.0.1", hub->url);
+    replace_host(printed, place->host, line);
+    strcat(line, "\n");
     return hub_write_private(hub->file, line, err);
 }
 
@@ -115,10 +140,10 @@ static int find_hub(struct run_hub *hub, const struct hub_place *place, const ch
                     struct error *err)
 {
     char path[sizeof hub->file];
-    const char *token = getenv("DDPCHECK_HUB_TOKEN");
+    const char *token = given_token();
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(hub_file_s * 1e9);
-    if (token && *token && place->host[0]) {
-        snprintf(hub->url, sizeof hub->url, "nats://%s@%s:%d", token, place->host, HUB_PORT);
+    if (token && place->host[0]) {
+        snprintf(hub->url, sizeof hub->url, "nats://%s@%s:%s", token, place->host, hub_port());
         return 0;
     }
     snprintf(path, sizeof path, "%s/hub-%s.url", directory, place->job);

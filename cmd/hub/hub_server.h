@@ -13,6 +13,7 @@
 
 #include "lib/base/error.h"
 
+#define HUB_PORT_WORD "4222"
 enum { HUB_PORT = 4222, HUB_TOKEN_BYTES = 129, HUB_URL_BYTES = 512 };
 
 struct hub_server {

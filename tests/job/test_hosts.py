@@ -11,10 +11,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 from hub import Hub, await_true, children, free_port, read_file
@@ -23,7 +23,6 @@ BUILD = os.path.abspath(sys.argv.pop(1))
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
 TRAINER = os.path.join(BUILD, "bin", "ddptrain")
 HOSTS = 4
-LIVE_S = 4      # from the finding's "since" to its line: half a second of patience twice, --hang-after 1, and a busy machine
 
 
 class Host:
@@ -45,17 +44,13 @@ class Host:
     def said(self):
         return read_file(self.errors)
 
-    def trainer(self):
-        """The process number of the rank's program, None before it runs."""
-        for child in children(self.process.pid):
-            if read_file("/proc/%d/comm" % child).strip() == "ddptrain":
-                return child
-        return None
-
     def collector(self):
         for child in children(self.process.pid):
-            if b"collect" in open("/proc/%d/cmdline" % child, "rb").read():
-                return child
+            try:
+                if "\0collect\0" in read_file("/proc/%d/cmdline" % child):
+                    return child
+            except (FileNotFoundError, ProcessLookupError):
+                pass        # it has ended meanwhile
         return None
 
 
@@ -118,6 +113,36 @@ class Job(unittest.TestCase):
         self.assertEqual([(finding["code"], self.sides(finding)) for finding in job],
                          [(finding["code"], self.sides(finding)) for finding in merged])
         self.assertEqual([finding["code"] for finding in job], ["DC201"])
+
+    def test_the_first_host_starts_the_hub(self):
+        """--hub auto: the hosts share a token; the hub ends with the job."""
+        port = free_port()
+        self.start_hosts("auto", "--fault", "partial-barrier", "--iterations", "20",
+                         env={"DDPCHECK_HUB_TOKEN": "token-of-this-test", "DDPCHECK_HUB_PORT": str(port)})
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.end_hosts()
+        for host in self.hosts[1:]:
+            self.assertNotIn("error DC", host.said())
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=20)
+
+    def test_a_wrong_token(self):
+        """Said once by each host; the job runs as it would without a hub."""
+        hub = self.start_hub()
+        self.start_hosts(hub.url.replace(hub.token, "guess"), "--iterations", "3")
+        for host in self.hosts:
+            self.assertEqual(host.process.wait(120), 0, host.said())
+            self.assertEqual(host.said().count("is the token right?"), 1, host.said())
+        self.assertEqual(hub.end()[2], "")
+
+    def test_a_killed_hub(self):
+        """Hub and server are killed before the job's fault; a new hub on the folder goes on with the job."""
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
+        await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
+        hub.end(signal.SIGKILL)
+        self.start_hub(port=hub.port)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
 
     def test_a_job_without_faults(self):
         hub = self.start_hub()
