@@ -311,7 +311,8 @@ int hub_close(struct hub *hub, struct error *err)
     int result = finish_job_analysis(hub, err);
     struct store *store = hub->store;
     hub_free(hub);
-    return store_close(store, result < 0 ? NULL : err) < 0 ? -1 : result;
+    bool is_closed = store_close(store, result < 0 ? NULL : err) >= 0;
+    return is_closed ? result : -1;
 }
 
 void hub_count(const struct hub *hub, struct hub_counts *counts)

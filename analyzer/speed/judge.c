@@ -176,6 +176,13 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         slowdowns_add_all(found, judged->speed, &step);
 }
 
+/* On a host that other programs use as well, what a GPU does is still the job's own; late hosts,
+ * longer transfers and pauses may be theirs. */
+static bool may_be_others(const struct judged *judged, const struct slowdown *slowdown)
+{
+    return judged->recorded && slowdown->kind != SLOW_DEVICE && slowdown->kind != SLOW_WORK;
+}
+
 void speed_judge(struct analyzer *analyzer, bool is_end)
 {
     struct speed *speed = analyzer->speed;
@@ -205,6 +212,7 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     for (uint32_t i = 0; i < found->count; i++) {
         if (judged.recorded && !judged.coarse && found->slowdown[i].lost < recorded_least_s)
             continue;
+        found->slowdown[i].is_coarse |= may_be_others(&judged, &found->slowdown[i]);
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
         event_handle(analyzer, &event);
     }

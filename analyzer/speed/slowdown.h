@@ -17,7 +17,7 @@ enum { SLOW_KERNELS = 3 };
 
 struct slowdown {
     enum slowdown_kind kind;
-    bool is_coarse;     /* it rests on such times */
+    bool is_coarse;     /* it rests on such times, or a busy host looks the same: a note */
     bool kind_is_guess; /* the source does not distinguish a late host from a slow device */
     const struct speed_rank **rank; /* whom it concerns, by index */
     uint32_t ranks;

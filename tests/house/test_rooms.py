@@ -15,6 +15,7 @@ TARGETS = {
     "ddpcheck_shim": ("interpose", ["__/lib/python", "shim", "real", "ring", "stacks", "record", "memory", "progress", "timing", "graphs",
                                     "hash", "process", "calls", "plugin"]),
     "ddpcheck_analyzer": ("analyzer", None),        # its rooms may know each other, but in small cycles
+    "ddpcheck_import": ("lib", None),
 }
 # A part of the shim keeps its state in one struct, so that the child of a fork forgets it as one. What there is beside it:
 OTHER_VARIABLES = {
