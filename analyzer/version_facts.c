@@ -25,18 +25,25 @@ const struct version_fact *version_fact_of_code(enum code code, const struct ver
     return fact;
 }
 
-const struct version_fact *version_fact_find(enum code code, int nccl_version)
+const char *version_library_name(enum library library)
 {
-    for (int i = 0; i < FACTS && nccl_version > 0; i++)
-        if (facts[i].code == code && facts[i].library == LIBRARY_NCCL &&
-            nccl_version >= facts[i].since && (!facts[i].before || nccl_version < facts[i].before))
+    return library == LIBRARY_NCCL ? "NCCL" : "PyTorch";
+}
+
+const struct version_fact *version_fact_find(enum code code, const int versions[LIBRARIES])
+{
+    for (int i = 0; i < FACTS; i++) {
+        int version = versions[facts[i].library];
+        if (facts[i].code == code && version > 0 && version >= facts[i].since &&
+            (!facts[i].before || version < facts[i].before))
             return &facts[i];
+    }
     return NULL;
 }
 
 char *version_fact_range(const struct version_fact *fact, char *text, size_t bytes)
 {
-    const char *name = fact->library == LIBRARY_NCCL ? "NCCL" : "PyTorch";
+    const char *name = version_library_name(fact->library);
     int since = fact->since, before = fact->before;
     if (since && before)
         snprintf(text, bytes, "With %s %d.%d and later, before %d.%d", name, since / 10000,
@@ -48,9 +55,12 @@ char *version_fact_range(const struct version_fact *fact, char *text, size_t byt
     return text;
 }
 
-char *version_fact_job(int nccl_version, char *text, size_t bytes)
+char *version_fact_job(const struct version_fact *fact, const int versions[LIBRARIES], char *text,
+                       size_t bytes)
 {
-    snprintf(text, bytes, "With NCCL %d.%d.%d, which the job has", nccl_version / 10000,
-             nccl_version / 100 % 100, nccl_version % 100);
+    int version = versions[fact->library];
+    snprintf(text, bytes, "With %s %d.%d.%d, which the job has",
+             version_library_name(fact->library), version / 10000, version / 100 % 100,
+             version % 100);
     return text;
 }

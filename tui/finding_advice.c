@@ -1,5 +1,5 @@
-/* finding_advice.c: what holds of a finding in the job's version of NCCL, and the usual cause that
- * its ranks' ends, calls and stacks show. */
+/* finding_advice.c: what holds of a finding in the job's versions of NCCL and PyTorch, and the
+ * usual cause that its ranks' ends, calls and stacks show. */
 #include "tui/finding_advice.h"
 
 #include <stdio.h>
@@ -15,13 +15,15 @@ static void advise_version(struct source *source, const struct check *check,
 {
     char version[VERSION_RANGE_BYTES], text[512];
     for (int i = 0; i < finding->sides; i++) {
-        int process = finding->side[i].process;
-        int nccl = process < 0 ? 0 : trace_process(source->trace, process)->nccl_version;
-        const struct version_fact *fact = version_fact_find(check->code, nccl);
+        int process = finding->side[i].process, versions[LIBRARIES] = {0};
+        for (enum library library = 0; process >= 0 && library < LIBRARIES; library++)
+            versions[library] =
+                trace_library_version(source->trace, process, version_library_name(library));
+        const struct version_fact *fact = version_fact_find(check->code, versions);
         if (!fact)
             continue;
-        snprintf(text, sizeof text, "%s: %s.", version_fact_job(nccl, version, sizeof version),
-                 fact->words);
+        snprintf(text, sizeof text, "%s: %s.",
+                 version_fact_job(fact, versions, version, sizeof version), fact->words);
         rows_paragraph(rows, TONE_PLAIN, width, text);
         return;
     }

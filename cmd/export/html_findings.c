@@ -88,13 +88,12 @@ static void note_code(struct findings_writer *writer, const char *code)
 static void put_version_fact(const struct html *html, const struct finding *finding)
 {
     char version[VERSION_RANGE_BYTES];
-    int nccl_version;
-    const struct version_fact *fact =
-        report_version_fact(html->export->report, finding, &nccl_version);
+    int versions[LIBRARIES];
+    const struct version_fact *fact = report_version_fact(html->export->report, finding, versions);
     if (!fact)
         return;
     fprintf(html->out, "<p class=todo><span class=label>%s</span> ",
-            version_fact_job(nccl_version, version, sizeof version));
+            version_fact_job(fact, versions, version, sizeof version));
     put_sentence(html, fact->words);
     fputs("</p>", html->out);
 }

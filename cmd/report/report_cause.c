@@ -46,14 +46,19 @@ const struct cause *report_cause(const struct report *report, const struct findi
 }
 
 const struct version_fact *report_version_fact(const struct report *report,
-                                               const struct finding *finding, int *nccl_version)
+                                               const struct finding *finding,
+                                               int versions[LIBRARIES])
 {
     const struct check *check = check_find(finding->code);
     const struct version_fact *fact = NULL;
     for (int i = 0; check && !fact && i < finding->sides; i++) {
         int process = finding->side[i].process;
-        *nccl_version = process < 0 ? 0 : trace_process(report->trace, process)->nccl_version;
-        fact = version_fact_find(check->code, *nccl_version);
+        if (process < 0)
+            continue;
+        for (enum library library = 0; library < LIBRARIES; library++)
+            versions[library] =
+                trace_library_version(report->trace, process, version_library_name(library));
+        fact = version_fact_find(check->code, versions);
     }
     return fact;
 }

@@ -81,14 +81,14 @@ static json_t *cause_json(const struct report *report, const struct finding *fin
 static json_t *version_fact_json(const struct report *report, const struct finding *finding)
 {
     char version[VERSION_RANGE_BYTES];
-    int nccl_version;
-    const struct version_fact *fact = report_version_fact(report, finding, &nccl_version);
+    int versions[LIBRARIES];
+    const struct version_fact *fact = report_version_fact(report, finding, versions);
     if (!fact)
         return json_null();
-    snprintf(version, sizeof version, "%d.%d.%d", nccl_version / 10000, nccl_version / 100 % 100,
-             nccl_version % 100);
-    return json_pack("{s:s, s:s, s:s}", "nccl", version, "what", fact->words, "source",
-                     fact->source);
+    int number = versions[fact->library];
+    snprintf(version, sizeof version, "%d.%d.%d", number / 10000, number / 100 % 100, number % 100);
+    return json_pack("{s:s, s:s, s:s}", fact->library == LIBRARY_NCCL ? "nccl" : "pytorch", version,
+                     "what", fact->words, "source", fact->source);
 }
 
 static void print_finding_json(void *context, const struct finding *finding)

@@ -276,12 +276,12 @@ static void print_version_fact(const struct text_writer *writer, const struct fi
 {
     struct page *page = writer->page;
     char version[VERSION_RANGE_BYTES];
-    int nccl_version;
-    const struct version_fact *fact = report_version_fact(writer->report, finding, &nccl_version);
+    int versions[LIBRARIES];
+    const struct version_fact *fact = report_version_fact(writer->report, finding, versions);
     if (!fact)
         return;
     page_column(page, 8);
-    page_text(page, STYLE_PLAIN, version_fact_job(nccl_version, version, sizeof version));
+    page_text(page, STYLE_PLAIN, version_fact_job(fact, versions, version, sizeof version));
     page_text(page, STYLE_PLAIN, ": ");
     page_words(page, STYLE_PLAIN, fact->words);
     page_text(page, STYLE_PLAIN, ".");

@@ -41,6 +41,7 @@ static const struct {
     {"stack", "a frame of an interned call stack"},
     {"python", "a Python frame of an interned call stack"},
     {"module", "a file mapped into a process"},
+    {"library", "the version of a library that a process has loaded"},
     {"symbol", "an address with its function, file and line"},
     {"imported", "a file that was imported"},
     {"lack", "a kind of fact that a source can lack, and the checks that need it"},

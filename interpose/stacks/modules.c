@@ -7,6 +7,7 @@
 
 #include "interpose/real/library_name.h"
 #include "interpose/ring/emit.h"
+#include "interpose/stacks/library_version.h"
 
 enum { MODULES_MAX = 2048 };
 
@@ -71,6 +72,7 @@ static void emit_module(struct shim_thread *thread, const struct dl_phdr_info *i
                    .end = end,
                    .path = emit_string(thread, path, bytes ? bytes : strlen(path))}};
     find_build_id(info, &record);
+    library_version_record(thread, path);
     uint32_t count = atomic_load(&modules.count);
     if (!emit_notice(thread, &record, API_notice_module) || count == MODULES_MAX)
         return;

@@ -216,7 +216,7 @@ struct record {
             uint64_t graph, exec;
         } graph;
         struct {             /* RANGE, notice_blind, notice_said, notice_exception,
-                                notice_comm_name */
+                                notice_comm_name, notice_library */
             uint64_t text;   /* string id */
             uint64_t domain; /* NVTX's domain: string id of its name; 0 the default one */
             uint64_t id;     /* Start, End: which range; notice_blind: enum unseen */

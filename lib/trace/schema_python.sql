@@ -1,10 +1,16 @@
--- schema_python.sql: Python, since schema 1.2. Run on every database that is opened for writing, as schema_state.sql is.
+-- schema_python.sql: Python, and its libraries, since schema 1.2. Run on every database that is opened for writing, as schema_state.sql is.
 
 -- Stacks of Python frames; file and function are rows of string, native is the stack beneath them or 0.
 CREATE TABLE IF NOT EXISTS python(
   process INTEGER NOT NULL, id INTEGER NOT NULL, depth INTEGER NOT NULL,
   file INTEGER NOT NULL, function INTEGER NOT NULL, line INTEGER NOT NULL, native INTEGER NOT NULL,
   PRIMARY KEY(process, id, depth)
+) WITHOUT ROWID;
+
+-- Libraries of a process whose version is known beside NCCL's and CUDA's, which are in `process`: 21000 is PyTorch 2.10.0. Since 1.8.
+CREATE TABLE IF NOT EXISTS library(
+  process INTEGER NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,
+  PRIMARY KEY(process, name)
 ) WITHOUT ROWID;
 
 -- Where threads stood when the collector asked, because the job hung: the Python frames, else the native ones.

@@ -43,6 +43,8 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_PYTHON] = "INSERT OR IGNORE INTO python VALUES(?,?,?,?,?,?,?)",
     [STORE_MODULE] = "INSERT OR IGNORE INTO module(process, base, start, \"end\", path, build_id) "
                      "VALUES(?,?,?,?,?,?)",
+    [STORE_LIBRARY] = "INSERT OR REPLACE INTO library SELECT process, text, ?3 FROM string "
+                      "WHERE process = ?1 AND id = ?2",
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",

@@ -18,7 +18,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 7 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 8 };
 
 struct store;
 

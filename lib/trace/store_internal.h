@@ -24,6 +24,7 @@ enum store_statement {
     STORE_FRAME,
     STORE_PYTHON,
     STORE_MODULE,
+    STORE_LIBRARY,
     STORE_SYMBOL,
     STORE_FINDING,
     STORE_SIDES_REMOVE,

@@ -96,6 +96,18 @@ static int store_module(struct store *store, int process, const struct record *r
     return store_run(store, statement, err);
 }
 
+static int store_library(struct store *store, int process, const struct record *record,
+                         struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_LIBRARY, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->range.text);
+    sqlite3_bind_int64(statement, 3, (sqlite3_int64)record->range.id);
+    return store_run(store, statement, err);
+}
+
 static int store_lost(struct store *store, int process, const struct record *record,
                       struct error *err)
 {
@@ -133,6 +145,8 @@ int store_notice(struct store *store, int process, const struct record *record, 
         return store_python(store, process, record, err);
     case API_notice_module:
         return store_module(store, process, record, err);
+    case API_notice_library:
+        return store_library(store, process, record, err);
     case API_notice_lost:
         return store_lost(store, process, record, err);
     case API_notice_end:

@@ -376,6 +376,27 @@ static bool find_symbol(struct trace_source *source, int local, uint64_t address
     return found;
 }
 
+/* A trace before schema 1.8 has none. */
+int trace_library_version(struct trace *trace, int process, const char *name)
+{
+    int local, version = 0;
+    struct trace_source *source = source_of(trace, process, &local);
+    if (!strcmp(name, "NCCL")) /* in the table of processes */
+        return source ? trace_process(trace, process)->nccl_version : 0;
+    sqlite3_stmt *row = source ? source_prepare(source, &source->library,
+                                                "SELECT version FROM library "
+                                                "WHERE process = ? AND name = ?")
+                               : NULL;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_text(row, 2, name, -1, SQLITE_STATIC);
+    if (sqlite3_step(row) == SQLITE_ROW)
+        version = sqlite3_column_int(row, 0);
+    sqlite3_reset(row);
+    return version;
+}
+
 /* From the object file, if it is still there. */
 static void symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
                       struct frame *frame)

@@ -73,6 +73,10 @@ int trace_process_of(const struct trace *trace, int database, int process);
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */
 const char *trace_string(struct trace *trace, int process, uint64_t id);
 
+/* The version of a library ("NCCL", "PyTorch") that the process has, 21000 for 2.10.0; 0 not
+ * known. */
+int trace_library_version(struct trace *trace, int process, const char *name);
+
 struct frame {
     uint64_t address; /* 0: a Python frame, which has file and function */
     /* Empty: not known. Where the function is not known, module may say the place:

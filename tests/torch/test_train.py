@@ -3,11 +3,19 @@
 test_train.py BUILD [PROGRAM...]. DDP, FSDP2, tensor, sequence and pipeline parallelism, checkpoints, on 2 and on 4 ranks."""
 
 import os
+import subprocess
 import sys
 
 from jobs import HERE, Line, torch_folder
 
 QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "GLOG_minloglevel": "2"}
+
+
+def torch_version():
+    """("2", "10", "0")"""
+    done = subprocess.run([os.path.join(torch_folder(), "bin", "python"), "-c", "import importlib.metadata as m; print(m.version('torch'))"],
+                          capture_output=True, text=True, check=True)
+    return done.stdout.split("+")[0].strip().split(".")
 
 
 def check(build, ranks, programs):
@@ -23,6 +31,8 @@ def check(build, ranks, programs):
         # Not DC6xx: on a busy machine one rank does come later than the others.
         findings = [(one["code"], one["severity"]) for one in line.report()[1] if not one["code"].startswith("DC6")]
         assert findings == [], (findings, err)
+        _, versions, _ = line.call([line.tool, "sql", line.trace, "SELECT DISTINCT name, version FROM library"])
+        assert "PyTorch" in versions and "".join("%02d" % int(part) for part in torch_version()).lstrip("0") in versions, versions
         print("%d ranks: %d programs, no finding" % (ranks, out.count("done:")), flush=True)
 
 

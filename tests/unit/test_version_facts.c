@@ -13,13 +13,18 @@
 static void the_version_chooses_the_fact(void **state)
 {
     (void)state;
-    assert_non_null(strstr(version_fact_find(DC204, 22599)->words, "by events"));
-    assert_non_null(strstr(version_fact_find(DC204, 22600)->words, "LAUNCH_ORDER_IMPLICIT"));
-    assert_non_null(strstr(version_fact_find(DC405, 22907)->words, "Duplicate GPU"));
-    assert_non_null(strstr(version_fact_find(DC405, 23000)->words, "MULTI_RANK_GPU"));
-    assert_null(version_fact_find(DC405, 0)); /* not known */
-    assert_null(version_fact_find(DC201, 22600));
-    assert_null(version_fact_find(DC210, 22600)); /* those of PyTorch: its version is not known */
+    assert_non_null(strstr(version_fact_find(DC204, (const int[]){22599, 0})->words, "by events"));
+    assert_non_null(
+        strstr(version_fact_find(DC204, (const int[]){22600, 0})->words, "LAUNCH_ORDER_IMPLICIT"));
+    assert_non_null(
+        strstr(version_fact_find(DC405, (const int[]){22907, 0})->words, "Duplicate GPU"));
+    assert_non_null(
+        strstr(version_fact_find(DC405, (const int[]){23000, 0})->words, "MULTI_RANK_GPU"));
+    assert_null(version_fact_find(DC405, (const int[]){0, 0})); /* not known */
+    assert_null(version_fact_find(DC201, (const int[]){22600, 0}));
+    assert_null(version_fact_find(DC210, (const int[]){22600, 0})); /* PyTorch's is not known */
+    assert_non_null(strstr(version_fact_find(DC210, (const int[]){0, 20109})->words, "30 minutes"));
+    assert_non_null(strstr(version_fact_find(DC210, (const int[]){0, 21000})->words, "10 minutes"));
 }
 
 static void ranges_in_words(void **state)
@@ -34,7 +39,7 @@ static void ranges_in_words(void **state)
     assert_string_equal(version_fact_range(&before, text, sizeof text), "With NCCL before 2.26");
     assert_string_equal(version_fact_range(&between, text, sizeof text),
                         "With NCCL 2.24 and later, before 2.30");
-    assert_string_equal(version_fact_job(22809, text, sizeof text),
+    assert_string_equal(version_fact_job(&before, (const int[]){22809, 0}, text, sizeof text),
                         "With NCCL 2.28.9, which the job has");
 }
 

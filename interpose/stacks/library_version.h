@@ -1,0 +1,11 @@
+/* library_version.h: which version of PyTorch the process has (notice_library). */
+#ifndef DDPCHECK_LIBRARY_VERSION_H
+#define DDPCHECK_LIBRARY_VERSION_H
+
+#include "interpose/shim/thread.h"
+
+/* If `path` is PyTorch's own library, emits the version that is written in torch/version.py beside
+ * it. */
+void library_version_record(struct shim_thread *thread, const char *path);
+
+#endif
