@@ -256,7 +256,7 @@ static void put_caveats(const struct html *html)
               html->out);
     }
     if (report->unseen)
-        fprintf(html->out, "<li><strong>%d %s left no trace</strong>: what they did is not known",
+        fprintf(html->out, "<li><strong>Of %d %s no NCCL call was recorded</strong>",
                 report->unseen, plural((uint64_t)report->unseen, "rank", "ranks"));
     if (report->lost_total)
         fprintf(html->out,

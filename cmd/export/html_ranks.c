@@ -21,7 +21,7 @@ static const struct {
 } looks[STANDINGS] = {
     [STANDS_MISSING] = {"behind", "!", "has not called what others wait in"},
     [STANDS_EXITED] = {"broken", "\xe2\x9c\x95", "ended badly or too early"},
-    [STANDS_UNSEEN] = {"unseen", "?", "left no trace"},
+    [STANDS_UNSEEN] = {"unseen", "?", "no NCCL call of it was recorded"},
     [STANDS_BEHIND] = {"behind", "!", "has called less than others"},
     [STANDS_ISSUED] = {"waits", "\xe2\x80\xa6", "waits for its stream to reach an operation"},
     [STANDS_STARTED] = {"waits", "\xe2\x80\xa6", "waits in an operation"},

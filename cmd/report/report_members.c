@@ -117,7 +117,7 @@ static void print_member_where(const struct report *report, const struct member_
     const struct member_state *member = row->first;
     char duration[64];
     if (member->process < 0) {
-        page_words(page, STYLE_WARNING, "left no trace");
+        page_words(page, STYLE_WARNING, "no NCCL call of it was recorded");
         return;
     }
     bool waits = row->since_ns && row->since_ns < report->end_ns && !member->ended;

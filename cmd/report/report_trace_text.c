@@ -242,9 +242,8 @@ void report_print_trace(const struct report *report, struct page *page)
     page->indent = 4;
     if (report->unseen) {
         page_column(page, 2);
-        page_format(
-            page, STYLE_WARNING, "%d %s no trace.", report->unseen,
-            plural(report->unseen, "rank of a communicator left", "ranks of communicators left"));
+        page_format(page, STYLE_WARNING, "No NCCL call of %d %s was recorded.", report->unseen,
+                    plural(report->unseen, "rank of a communicator", "ranks of communicators"));
         page_line(page);
     }
     if (report->skipped) {
