@@ -68,7 +68,7 @@ static void one_rank_crosses(void **state)
     ticks(job, 1000);
     const struct found *found = expect(job, "DC201");
     assert_string_equal(found->ranks[1], "2");
-    assert_has(found->todo, "in one order on every rank");
+    assert_has(found->todo, "all communicators in one order");
     job_free(job);
 }
 
