@@ -20,14 +20,9 @@ int nats_client_check(struct error *err)
 int nats_client_fail(const struct nats_client *client, struct error *err, const char *what,
                      natsStatus status)
 {
-    if (client->connection && client->library.natsConnection_IsClosed(client->connection)) {
-        const char *words = "";
-        client->library.natsConnection_GetLastError(client->connection, &words);
-        return error_set(err, "%s refuses the connection: %s; is the token right?", client->address,
-                         words);
-    }
     return error_set(err, "%s: %s: %s", client->address, what,
-                     client->library.natsStatus_GetText(status));
+                     client->connection ? client->library.natsStatus_GetText(status)
+                                        : "there is no connection now");
 }
 
 /* The URL without what stands before "@": it may be secret. */
@@ -39,38 +34,26 @@ static void copy_address(const char *url, char *address, size_t bytes)
     snprintf(address, bytes, "%.*s%s", (int)(host - url), url, at ? at + 1 : host);
 }
 
-/* Waits until the connection is open or refused; the events stay in the queue. */
+/* Waits until the connection is open or refused. */
 static int wait_connected(struct nats_client *client, double wait_s, struct error *err)
 {
-    uint64_t until_ns = monotonic_now_ns() + (uint64_t)(wait_s * 1e9);
+    uint64_t now_ns = monotonic_now_ns(), until_ns = now_ns + (uint64_t)(wait_s * 1e9);
     struct pollfd fd = {.fd = nats_queue_fd(client->queue), .events = POLLIN};
-    uint64_t now_ns;
-    while ((now_ns = monotonic_now_ns()) < until_ns) {
-        if (poll(&fd, 1, (int)((until_ns - now_ns) / 1000000) + 1) <= 0)
-            continue;
-        if (nats_queue_is_connected(client->queue))
-            return 0;
-        struct nats_item *item = nats_queue_take(client->queue);
-        bool is_refused = false;
-        while (item) {
-            struct nats_item *next = item->next;
-            if (item->event == NATS_EVENT_REFUSED) {
-                is_refused = true;
-                error_set(err, "%s refuses the connection: %s; is the token right?",
-                          client->address, item->why);
-            }
-            nats_item_free(&client->library, item);
-            item = next;
-        }
-        if (is_refused)
-            return -1;
+    for (; !client->connection && !client->is_refused && now_ns < until_ns;
+         now_ns = monotonic_now_ns()) {
+        int rest_ms = (int)((until_ns - now_ns) / 1000000) + 1;
+        int wait_ms = nats_client_wait_ms(client);
+        poll(&fd, 1, wait_ms >= 0 && wait_ms < rest_ms ? wait_ms : rest_ms);
+        nats_client_dispatch(client);
     }
-    const char *words = NULL;
-    client->library.natsConnection_GetLastError(client->connection, &words);
+    if (client->connection)
+        return 0;
+    if (client->is_refused)
+        return error_set(err, "%s refuses the connection: %s", client->address, client->why);
     return error_set(err,
                      "no NATS server answers at %s within %g s%s%s; is the hub running, and "
                      "can this host reach it?",
-                     client->address, wait_s, words && *words ? ": " : "", words ? words : "");
+                     client->address, wait_s, *client->why ? ": " : "", client->why);
 }
 
 int nats_client_open(struct nats_client **to, const struct nats_client_options *options,
@@ -90,11 +73,12 @@ int nats_client_open(struct nats_client **to, const struct nats_client_options *
     client->queue = nats_queue_new(&client->library);
     if (!client->queue)
         error_set(err, "can't connect to %s: no memory or no file descriptor", client->address);
-    else if (nats_connect(client, options, err) == 0 &&
-             (options->wait_s <= 0 || wait_connected(client, options->wait_s, err) == 0) &&
-             nats_inbox_open(client, err) == 0) {
-        *to = client;
-        return 0;
+    else if (nats_connect_set(client, options, err) == 0 && nats_inbox_open(client, err) == 0) {
+        nats_connect_begin(client, monotonic_now_ns());
+        if (options->wait_s <= 0 || wait_connected(client, options->wait_s, err) == 0) {
+            *to = client;
+            return 0;
+        }
     }
     nats_client_close(client);
     return -1;
@@ -105,23 +89,24 @@ void nats_client_close(struct nats_client *client)
     if (!client)
         return;
     const struct nats_library *nats = &client->library;
-    if (client->connection && nats_client_is_connected(client))
+    if (client->connection)
         nats->natsConnection_FlushTimeout(client->connection, CLOSE_MS);
     nats_follow_free(client);
     while (client->subscriptions) {
         struct nats_subscription *entry = client->subscriptions;
         client->subscriptions = entry->next;
-        nats->natsSubscription_Destroy(entry->subscription);
+        if (entry->subscription)
+            nats->natsSubscription_Destroy(entry->subscription);
         free(entry);
     }
     if (client->connection)
         nats->natsConnection_Destroy(client->connection);
-    if (client->options)
-        nats->natsOptions_Destroy(client->options);
     nats_request_free(client);
     nats_keep_free(client);
-    if (client->queue)
+    if (client->queue) {
+        nats_queue_end(client->queue);
         nats_queue_release(client->queue);
+    }
     free(client);
 }
 
@@ -132,7 +117,7 @@ int nats_client_fd(const struct nats_client *client)
 
 bool nats_client_is_connected(const struct nats_client *client)
 {
-    return nats_queue_is_connected(client->queue);
+    return client->connection != NULL;
 }
 
 static void on_message(natsConnection *connection, natsSubscription *subscription, natsMsg *message,
@@ -164,6 +149,15 @@ int nats_receiver_subscribe(struct nats_client *client, struct nats_receiver *re
     return 0;
 }
 
+/* Where that fails, the connection is opened anew, and with it all subscriptions. */
+static void subscribe_entry(struct nats_client *client, struct nats_subscription *entry)
+{
+    struct error err;
+    if (client->connection && nats_receiver_subscribe(client, entry->receiver, entry->subject,
+                                                      &entry->subscription, &err) < 0)
+        client->library.natsConnection_Close(client->connection);
+}
+
 int nats_client_subscribe(struct nats_client *client, const char *subject, nats_handler *handler,
                           void *context, struct error *err)
 {
@@ -173,10 +167,9 @@ int nats_client_subscribe(struct nats_client *client, const char *subject, nats_
         free(entry);
         return error_set(err, "can't subscribe to %s: out of memory", subject);
     }
-    if (nats_receiver_subscribe(client, receiver, subject, &entry->subscription, err) < 0) {
-        free(entry);
-        return -1;
-    }
+    snprintf(entry->subject, sizeof entry->subject, "%s", subject);
+    entry->receiver = receiver;
+    subscribe_entry(client, entry);
     entry->next = client->subscriptions;
     client->subscriptions = entry;
     return 0;
@@ -193,22 +186,71 @@ int nats_client_publish(struct nats_client *client, const char *subject, const v
     return status == NATS_OK ? 0 : nats_client_fail(client, err, "can't send a message", status);
 }
 
-/* Makes what is due again once there is a connection. */
-static void renew_connection(struct nats_client *client)
+static void report_event(struct nats_client *client, enum nats_event event)
+{
+    if (client->on_event)
+        client->on_event(client->context, event, client->why);
+}
+
+static void take_connection(struct nats_client *client, natsConnection *connection)
 {
     uint64_t now_ns = monotonic_now_ns();
+    client->connection = connection;
+    client->open_pause_ns = 0;
+    client->is_loss_reported = false;
+    for (struct nats_subscription *at = client->subscriptions; at; at = at->next)
+        subscribe_entry(client, at);
     nats_follow_renew(client, now_ns, true);
     nats_keep_send(client, now_ns, true);
 }
 
-static void handle_item(struct nats_client *client, const struct nats_item *item)
+/* There is none now, after one was lost or an attempt failed. */
+static void miss_connection(struct nats_client *client)
+{
+    nats_connect_later(client);
+    if (!client->is_loss_reported)
+        report_event(client, NATS_EVENT_DISCONNECTED);
+    client->is_loss_reported = true;
+}
+
+static void drop_closed_connection(struct nats_client *client)
+{
+    const struct nats_library *nats = &client->library;
+    const char *words = NULL;
+    if (!client->connection || !nats->natsConnection_IsClosed(client->connection))
+        return;
+    nats->natsConnection_GetLastError(client->connection, &words);
+    snprintf(client->why, sizeof client->why, "%s", words ? words : "");
+    nats_follow_drop(client);
+    for (struct nats_subscription *at = client->subscriptions; at; at = at->next) {
+        if (at->subscription)
+            nats->natsSubscription_Destroy(at->subscription);
+        at->subscription = NULL;
+    }
+    nats->natsConnection_Destroy(client->connection);
+    client->connection = NULL;
+    miss_connection(client);
+}
+
+static void handle_event(struct nats_client *client, struct nats_item *item)
+{
+    snprintf(client->why, sizeof client->why, "%s", item->why);
+    if (item->event == NATS_EVENT_DISCONNECTED) {
+        miss_connection(client);
+        return;
+    }
+    if (item->event == NATS_EVENT_CONNECTED)
+        take_connection(client, item->connection);
+    item->connection = NULL;
+    client->is_refused |= item->event == NATS_EVENT_REFUSED;
+    report_event(client, item->event);
+}
+
+static void handle_item(struct nats_client *client, struct nats_item *item)
 {
     const struct nats_library *nats = &client->library;
     if (!item->receiver) {
-        if (item->event == NATS_EVENT_CONNECTED)
-            renew_connection(client);
-        if (client->on_event)
-            client->on_event(client->context, item->event, item->why);
+        handle_event(client, item);
         return;
     }
     bool is_unanswered = nats->natsMsg_IsNoResponders(item->message);
@@ -236,6 +278,8 @@ int nats_client_dispatch(struct nats_client *client)
         item = next;
     }
     uint64_t now_ns = monotonic_now_ns();
+    drop_closed_connection(client);
+    nats_connect_begin(client, now_ns);
     handled += nats_request_expire(client, now_ns);
     if (nats_client_is_connected(client)) {
         nats_follow_renew(client, now_ns, false);
@@ -247,6 +291,8 @@ int nats_client_dispatch(struct nats_client *client)
 int nats_client_wait_ms(const struct nats_client *client)
 {
     uint64_t next_ns = client->pending_next_ns;
+    if (client->open_next_ns < next_ns)
+        next_ns = client->open_next_ns;
     bool is_connected = nats_client_is_connected(client);
     for (const struct nats_following *at = client->followings; is_connected && at; at = at->next)
         if (at->next_ns < next_ns)

@@ -11,9 +11,10 @@
  *         nats_client_dispatch(client);
  *     }
  *
- * A connection that is lost is opened again, with all subscriptions, until the client is closed.
- * What is published meanwhile is buffered up to 8 MB by libnats; kept messages are sent until the
- * server has confirmed them. Results are 0, or -1 with err: what failed, on what, why, what to do.
+ * A connection that is lost, or could not be opened yet, is opened again and again, with growing
+ * pauses and with all subscriptions, until the client is closed or the server refuses it. What is
+ * published meanwhile is not sent; kept messages are sent until the server has confirmed them.
+ * Results are 0, or -1 with err: what failed, on what, why, what to do.
  *
  * Subjects are words joined by dots (https://docs.nats.io/nats-concepts/subjects);
  * nats_subject_word makes a word of any text. A subscription's subject may have "*" for a word and
@@ -34,8 +35,9 @@ struct nats_client;
 /* What happened to the connection. */
 enum nats_event {
     NATS_EVENT_CONNECTED,    /* for the first time, or again: what is not kept may be missing */
-    NATS_EVENT_DISCONNECTED, /* it is being opened again */
-    NATS_EVENT_REFUSED,      /* the server refuses us: the token or a certificate is wrong */
+    NATS_EVENT_DISCONNECTED, /* there is none, for the first time or again: it is being opened */
+    NATS_EVENT_REFUSED,      /* the server refuses us, for good: the token or a certificate is
+                                wrong; `why` ends with what to do */
     NATS_EVENT_DROPPED       /* messages were dropped: dispatch was called too rarely */
 };
 
@@ -61,7 +63,7 @@ struct nats_client_options {
     const char *name;               /* shown in the server's log and statistics */
     double wait_s;                  /* for the first connection; 0: don't wait, it is opened in
                                        the background and NATS_EVENT_CONNECTED follows */
-    nats_event_handler *on_event;   /* NULL none */
+    nats_event_handler *on_event;   /* NULL none; nats_client_open calls it, too, if it waits */
     void *context;                  /* of on_event */
 };
 

@@ -1,36 +1,25 @@
-/* nats_connect.c: opens the connection of a client. */
+/* nats_connect.c: opens the connection of a client, and opens it again whenever it is lost.
+ *
+ * libnats does that itself, too, but says the same of a wrong token as of a server that ends while
+ * the connection is made, and gives up after both. So it only opens connections here, each in a
+ * thread of its own, since that can take seconds. */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/nats/nats_internal.h"
 
 /* A cut network is noticed after three pings. */
-enum { PING_MS = 2000, PINGS_MISSED = 2, CONNECT_MS = 3000, RECONNECT_MS = 200, JITTER_MS = 300 };
+enum { PING_MS = 2000, PINGS_MISSED = 2, CONNECT_MS = 3000 };
+static const uint64_t first_pause_ns = 200000000, last_pause_ns = 2000000000;
 
-static void on_connected(natsConnection *connection, void *queue)
-{
-    (void)connection;
-    nats_queue_put_event(queue, NATS_EVENT_CONNECTED, "");
-}
-
-static const char *last_words(natsConnection *connection, struct nats_queue *queue)
-{
-    const char *words = NULL;
-    nats_queue_library(queue)->natsConnection_GetLastError(connection, &words);
-    return words ? words : "";
-}
-
-static void on_disconnected(natsConnection *connection, void *queue)
-{
-    nats_queue_put_event(queue, NATS_EVENT_DISCONNECTED, last_words(connection, queue));
-}
-
-/* Unless the client is closed (then nobody reads the event) libnats gives up only when it is
- * refused. */
 static void on_closed(natsConnection *connection, void *queue)
 {
-    nats_queue_put_event(queue, NATS_EVENT_REFUSED, last_words(connection, queue));
+    (void)connection;
+    nats_queue_wake(queue);
     nats_queue_release(queue);
 }
 
@@ -59,20 +48,18 @@ static int set_security(struct nats_client *client, const struct nats_client_opt
                         struct error *err)
 {
     const struct nats_library *nats = &client->library;
+    natsOptions *to = *nats_queue_options(client->queue);
     struct steps steps = {NATS_OK, ""};
     if (options->token)
-        take_step(&steps, nats->natsOptions_SetToken(client->options, options->token),
-                  "can't use the token");
+        take_step(&steps, nats->natsOptions_SetToken(to, options->token), "can't use the token");
     if (options->tls_ca || options->tls_cert)
-        take_step(&steps, nats->natsOptions_SetSecure(client->options, true), "can't use TLS");
+        take_step(&steps, nats->natsOptions_SetSecure(to, true), "can't use TLS");
     if (options->tls_ca)
-        take_step(&steps,
-                  nats->natsOptions_LoadCATrustedCertificates(client->options, options->tls_ca),
+        take_step(&steps, nats->natsOptions_LoadCATrustedCertificates(to, options->tls_ca),
                   "can't read the CA's certificate");
     if (options->tls_cert)
         take_step(&steps,
-                  nats->natsOptions_LoadCertificatesChain(client->options, options->tls_cert,
-                                                          options->tls_key),
+                  nats->natsOptions_LoadCertificatesChain(to, options->tls_cert, options->tls_key),
                   "can't read certificate and key");
     return steps.status == NATS_OK ? 0 : nats_client_fail(client, err, steps.what, steps.status);
 }
@@ -81,7 +68,7 @@ static int set_options(struct nats_client *client, const struct nats_client_opti
                        struct error *err)
 {
     const struct nats_library *nats = &client->library;
-    natsOptions *to = client->options;
+    natsOptions *to = *nats_queue_options(client->queue);
     struct nats_queue *queue = client->queue;
     static const char what[] = "can't set the options of a connection";
     struct steps steps = {NATS_OK, what};
@@ -91,34 +78,111 @@ static int set_options(struct nats_client *client, const struct nats_client_opti
     take_step(&steps, nats->natsOptions_SetTimeout(to, CONNECT_MS), what);
     take_step(&steps, nats->natsOptions_SetPingInterval(to, PING_MS), what);
     take_step(&steps, nats->natsOptions_SetMaxPingsOut(to, PINGS_MISSED), what);
-    take_step(&steps, nats->natsOptions_SetMaxReconnect(to, -1), what);
-    take_step(&steps, nats->natsOptions_SetReconnectWait(to, RECONNECT_MS), what);
-    take_step(&steps, nats->natsOptions_SetReconnectJitter(to, JITTER_MS, JITTER_MS), what);
-    take_step(&steps, nats->natsOptions_SetRetryOnFailedConnect(to, true, on_connected, queue),
-              what);
-    take_step(&steps, nats->natsOptions_SetReconnectedCB(to, on_connected, queue), what);
-    take_step(&steps, nats->natsOptions_SetDisconnectedCB(to, on_disconnected, queue), what);
+    take_step(&steps, nats->natsOptions_SetAllowReconnect(to, false), what);
     take_step(&steps, nats->natsOptions_SetClosedCB(to, on_closed, queue), what);
     take_step(&steps, nats->natsOptions_SetErrorHandler(to, on_error, queue), what);
     return steps.status == NATS_OK ? set_security(client, options, err)
                                    : nats_client_fail(client, err, steps.what, steps.status);
 }
 
-int nats_connect(struct nats_client *client, const struct nats_client_options *options,
-                 struct error *err)
+int nats_connect_set(struct nats_client *client, const struct nats_client_options *options,
+                     struct error *err)
 {
-    const struct nats_library *nats = &client->library;
-    natsStatus status = nats->natsOptions_Create(&client->options);
-    if (status != NATS_OK)
-        return nats_client_fail(client, err, "can't make a connection", status);
-    if (set_options(client, options, err) < 0)
-        return -1;
-    nats_queue_share(client->queue);
-    status = nats->natsConnection_Connect(&client->connection, client->options);
-    if (status == NATS_OK)
-        nats_queue_put_event(client->queue, NATS_EVENT_CONNECTED, "");
-    if (status == NATS_OK || status == NATS_NOT_YET_CONNECTED)
-        return 0;
-    nats_queue_release(client->queue);
-    return nats_client_fail(client, err, "can't connect", status);
+    natsStatus status = client->library.natsOptions_Create(nats_queue_options(client->queue));
+    return status == NATS_OK ? set_options(client, options, err)
+                             : nats_client_fail(client, err, "can't make a connection", status);
+}
+
+/* libnats begins its words with the place in its source: "(conn.c:12): ". */
+static const char *skip_place(const char *words)
+{
+    const char *end = words && *words == '(' ? strstr(words, "): ") : NULL;
+    return end ? end + 3 : words;
+}
+
+/* What no later attempt can mend, and what the user may do about it; NULL: it is tried again. */
+static const char *find_remedy(natsStatus status, const char *words)
+{
+    if (status == NATS_CONNECTION_AUTH_FAILED)
+        return "is the token right?";
+    if (status == NATS_SECURE_CONNECTION_WANTED)
+        return "the server has no TLS";
+    if (status == NATS_SECURE_CONNECTION_REQUIRED)
+        return "the server wants TLS: is the URL tls://, and its CA given?";
+    if (status == NATS_SSL_ERROR && strstr(words, "certificate"))
+        return "is it the certificate of this server?";
+    return NULL;
+}
+
+struct nats_attempt {
+    struct nats_queue *queue;
+    struct nats_item *item; /* for its result */
+};
+
+/* The connection keeps a share of the queue until it is closed. */
+static void *run_attempt(void *context)
+{
+    struct nats_attempt *attempt = context;
+    struct nats_queue *queue = attempt->queue;
+    struct nats_item *item = attempt->item;
+    const struct nats_library *nats = nats_queue_library(queue);
+    free(attempt);
+    nats_queue_share(queue);
+    natsStatus status = nats->natsConnection_Connect(&item->connection, *nats_queue_options(queue));
+    item->event = NATS_EVENT_CONNECTED;
+    if (status != NATS_OK) {
+        const char *words = skip_place(nats->nats_GetLastError(NULL));
+        if (!words || !*words)
+            words = nats->natsStatus_GetText(status);
+        const char *remedy = find_remedy(status, words);
+        item->event = remedy ? NATS_EVENT_REFUSED : NATS_EVENT_DISCONNECTED;
+        snprintf(item->why, sizeof item->why, "%s%s%s", words, remedy ? "; " : "",
+                 remedy ? remedy : "");
+        nats_queue_release(queue);
+    }
+    nats_queue_put_event(queue, item);
+    nats_queue_release(queue);
+    return NULL;
+}
+
+/* The thread and those that libnats makes in it take no signals from the program. */
+static bool start_attempt(struct nats_attempt *attempt)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_started = pthread_create(&thread, NULL, run_attempt, attempt) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (is_started)
+        pthread_detach(thread);
+    return is_started;
+}
+
+void nats_connect_later(struct nats_client *client)
+{
+    uint64_t now_ns = monotonic_now_ns(), pause_ns = client->open_pause_ns;
+    if (pause_ns < first_pause_ns)
+        pause_ns = first_pause_ns;
+    /* Hosts that lost the same server don't come all at once. */
+    client->open_next_ns = now_ns + pause_ns / 2 + now_ns / 1000 % pause_ns;
+    client->open_pause_ns = pause_ns < last_pause_ns / 2 ? 2 * pause_ns : last_pause_ns;
+}
+
+void nats_connect_begin(struct nats_client *client, uint64_t now_ns)
+{
+    if (now_ns < client->open_next_ns)
+        return;
+    struct nats_attempt *attempt = calloc(1, sizeof *attempt);
+    struct nats_item *item = calloc(1, sizeof *item);
+    client->open_next_ns = UINT64_MAX;
+    if (attempt && item) {
+        *attempt = (struct nats_attempt){nats_queue_share(client->queue), item};
+        if (start_attempt(attempt))
+            return;
+        nats_queue_release(client->queue);
+    }
+    free(attempt);
+    free(item);
+    nats_connect_later(client);
 }

@@ -83,6 +83,12 @@ void nats_follow_renew(struct nats_client *client, uint64_t now_ns, bool is_new)
     }
 }
 
+void nats_follow_drop(struct nats_client *client)
+{
+    for (struct nats_following *at = client->followings; at; at = at->next)
+        drop_consumer(at);
+}
+
 void nats_follow_free(struct nats_client *client)
 {
     while (client->followings) {

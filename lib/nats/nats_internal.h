@@ -36,15 +36,19 @@ struct nats_following {
 };
 
 struct nats_subscription {
-    natsSubscription *subscription;
+    char subject[NATS_SUBJECT_BYTES];
+    struct nats_receiver *receiver;
+    natsSubscription *subscription; /* NULL while there is no connection */
     struct nats_subscription *next;
 };
 
 struct nats_client {
     struct nats_library library;
     struct nats_queue *queue;
-    natsOptions *options;
-    natsConnection *connection;
+    natsConnection *connection;           /* NULL: there is none now */
+    uint64_t open_next_ns, open_pause_ns; /* when the next attempt to open one begins */
+    bool is_refused, is_loss_reported;
+    char why[NATS_WHY_BYTES]; /* there is none */
     nats_event_handler *on_event;
     void *context;
     char address[256]; /* the URL without its token, for messages */
@@ -63,9 +67,13 @@ struct nats_client {
 /* "what on nats://host:4222: " and libnats's words for the status. Returns -1. */
 int nats_client_fail(const struct nats_client *client, struct error *err, const char *what,
                      natsStatus status);
-/* nats_connect.c: makes the options and opens the connection. */
-int nats_connect(struct nats_client *client, const struct nats_client_options *options,
-                 struct error *err);
+/* nats_connect.c: sets the options of the connections to come. */
+int nats_connect_set(struct nats_client *client, const struct nats_client_options *options,
+                     struct error *err);
+/* Begins to open a connection if that is due; its result becomes an event in the queue. */
+void nats_connect_begin(struct nats_client *client, uint64_t now_ns);
+/* The next attempt becomes due after a pause, which grows until there is a connection. */
+void nats_connect_later(struct nats_client *client);
 /* Subscribes the receiver. Returns 0 (natsSubscription_Destroy it), or -1 with err. */
 int nats_receiver_subscribe(struct nats_client *client, struct nats_receiver *receiver,
                             const char *subject, natsSubscription **subscription,
@@ -92,6 +100,8 @@ void nats_keep_free(struct nats_client *client);
 
 /* nats_follow.c: makes consumers that are due; all of them if the connection is new. */
 void nats_follow_renew(struct nats_client *client, uint64_t now_ns, bool is_new);
+/* Drops the consumers of a lost connection. */
+void nats_follow_drop(struct nats_client *client);
 void nats_follow_free(struct nats_client *client);
 
 #endif

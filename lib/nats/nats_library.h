@@ -17,7 +17,13 @@ typedef void (*natsMsgHandler)(natsConnection *, natsSubscription *, natsMsg *, 
 typedef void (*natsConnectionHandler)(natsConnection *, void *);
 typedef void (*natsErrHandler)(natsConnection *, natsSubscription *, natsStatus, void *);
 typedef void (*natsOnCompleteCB)(void *);
-enum { NATS_OK = 0, NATS_NOT_YET_CONNECTED = 31 };
+enum {
+    NATS_OK = 0,
+    NATS_SECURE_CONNECTION_WANTED = 8,
+    NATS_SECURE_CONNECTION_REQUIRED = 9,
+    NATS_CONNECTION_AUTH_FAILED = 11,
+    NATS_SSL_ERROR = 29
+};
 #endif
 
 struct nats_library {

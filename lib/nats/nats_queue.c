@@ -13,7 +13,8 @@ struct nats_queue {
     struct nats_library library;
     pthread_mutex_t lock; /* of all below */
     int shares, fd;
-    bool is_connected;
+    bool is_ended;
+    natsOptions *options;
     uint64_t bytes, dropped; /* dropped: since the last nats_queue_take */
     struct nats_item *first, **end;
     struct nats_receiver *receivers;
@@ -48,7 +49,23 @@ void nats_item_free(const struct nats_library *library, struct nats_item *item)
 {
     if (item->message)
         library->natsMsg_Destroy(item->message);
+    if (item->connection)
+        library->natsConnection_Destroy(item->connection);
     free(item);
+}
+
+void nats_queue_end(struct nats_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct nats_item *item = queue->first, *next;
+    queue->is_ended = true;
+    queue->first = NULL;
+    queue->end = &queue->first;
+    pthread_mutex_unlock(&queue->lock);
+    for (; item; item = next) {
+        next = item->next;
+        nats_item_free(&queue->library, item);
+    }
 }
 
 void nats_queue_release(struct nats_queue *queue)
@@ -58,14 +75,12 @@ void nats_queue_release(struct nats_queue *queue)
     pthread_mutex_unlock(&queue->lock);
     if (shares > 0)
         return;
-    for (struct nats_item *item = queue->first, *next; item; item = next) {
-        next = item->next;
-        nats_item_free(&queue->library, item);
-    }
     for (struct nats_receiver *receiver = queue->receivers, *next; receiver; receiver = next) {
         next = receiver->next;
         free(receiver);
     }
+    if (queue->options)
+        queue->library.natsOptions_Destroy(queue->options);
     pthread_mutex_destroy(&queue->lock);
     close(queue->fd);
     free(queue);
@@ -79,6 +94,11 @@ int nats_queue_fd(const struct nats_queue *queue)
 const struct nats_library *nats_queue_library(const struct nats_queue *queue)
 {
     return &queue->library;
+}
+
+natsOptions **nats_queue_options(struct nats_queue *queue)
+{
+    return &queue->options;
 }
 
 struct nats_receiver *nats_queue_add_receiver(struct nats_queue *queue, nats_handler *handler,
@@ -110,7 +130,7 @@ void nats_queue_put(struct nats_receiver *receiver, natsMsg *message)
                      sizeof(struct nats_item);
     struct nats_item *item = calloc(1, sizeof *item);
     pthread_mutex_lock(&queue->lock);
-    bool is_room = item && queue->bytes + bytes <= queue_bytes_max;
+    bool is_room = item && !queue->is_ended && queue->bytes + bytes <= queue_bytes_max;
     if (is_room) {
         *item = (struct nats_item){.receiver = receiver, .message = message};
         queue->bytes += bytes;
@@ -126,18 +146,20 @@ void nats_queue_put(struct nats_receiver *receiver, natsMsg *message)
     queue->library.natsMsg_Destroy(message);
 }
 
-void nats_queue_put_event(struct nats_queue *queue, enum nats_event event, const char *why)
+void nats_queue_put_event(struct nats_queue *queue, struct nats_item *item)
 {
-    struct nats_item *item = calloc(1, sizeof *item);
     pthread_mutex_lock(&queue->lock);
-    if (event != NATS_EVENT_DROPPED)
-        queue->is_connected = event == NATS_EVENT_CONNECTED;
-    if (item) {
-        item->event = event;
-        snprintf(item->why, sizeof item->why, "%s", why);
+    bool is_ended = queue->is_ended;
+    if (!is_ended)
         append_item(queue, item);
-    }
     pthread_mutex_unlock(&queue->lock);
+    if (is_ended)
+        nats_item_free(&queue->library, item);
+}
+
+void nats_queue_wake(struct nats_queue *queue)
+{
+    eventfd_write(queue->fd, 1);
 }
 
 struct nats_item *nats_queue_take(struct nats_queue *queue)
@@ -161,14 +183,6 @@ struct nats_item *nats_queue_take(struct nats_queue *queue)
         return item;
     *end = item;
     return first;
-}
-
-bool nats_queue_is_connected(struct nats_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    bool is_connected = queue->is_connected;
-    pthread_mutex_unlock(&queue->lock);
-    return is_connected;
 }
 
 bool nats_queue_was_incomplete(struct nats_receiver *receiver)

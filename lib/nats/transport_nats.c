@@ -125,7 +125,7 @@ static void take_event(void *context, enum nats_event event, const char *why)
 {
     struct transport_nats *nats = context;
     if (event == NATS_EVENT_REFUSED)
-        error_set(&nats->refused, "the hub refuses the connection: %s; is the token right?", why);
+        error_set(&nats->refused, "the hub refuses the connection: %s", why);
     else if (event == NATS_EVENT_DROPPED)
         nats->transport.dropped++;
     else if (event == NATS_EVENT_DISCONNECTED)

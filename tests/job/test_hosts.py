@@ -10,13 +10,14 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from hub import Hub, await_true, free_port, read_file
+from hub import Hub, await_true, children, free_port, read_file
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -42,6 +43,15 @@ class Host:
 
     def said(self):
         return read_file(self.errors)
+
+    def collector(self):
+        for child in children(self.process.pid):
+            try:
+                if "\0collect\0" in read_file("/proc/%d/cmdline" % child):
+                    return child
+            except (FileNotFoundError, ProcessLookupError):
+                pass        # it has ended meanwhile
+        return None
 
 
 def namespaces_work():
@@ -123,6 +133,27 @@ class Job(unittest.TestCase):
             self.assertEqual(host.process.wait(120), 0, host.said())
             self.assertEqual(host.said().count("is the token right?"), 1, host.said())
         self.assertEqual(hub.end()[2], "")
+
+    def test_a_killed_hub(self):
+        """Hub and server are killed while the hosts connect; a new hub on the folder goes on with the job."""
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
+        await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
+        hub.end(signal.SIGKILL)
+        self.start_hub(port=hub.port)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        for host in self.hosts:
+            self.assertNotIn("is the token right?", host.said())
+
+    def test_a_killed_server(self):
+        """The server alone is killed, once while the hosts connect: the hub starts it again."""
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
+        await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
+        os.kill(hub.server(), signal.SIGKILL)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        for host in self.hosts:
+            self.assertNotIn("is the token right?", host.said())
 
     def test_a_job_without_faults(self):
         hub = self.start_hub()

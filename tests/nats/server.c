@@ -19,10 +19,16 @@
 
 #include <cmocka.h>
 
-static int open_port(int port)
+static struct sockaddr_in loopback(int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+static int open_port(int port)
+{
+    struct sockaddr_in address = loopback(port);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (port && connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         close(fd);
@@ -82,6 +88,41 @@ void server_kill(struct test_server *server)
 {
     kill(server->pid, SIGKILL);
     waitpid(server->pid, NULL, 0);
+}
+
+static void end_connection(int fd, const struct test_server *server)
+{
+    char greeting[160], line[1024];
+    ssize_t bytes =
+        snprintf(greeting, sizeof greeting,
+                 "INFO {\"server_id\":\"X\",\"version\":\"2.9.10\",\"proto\":1,\"host\":"
+                 "\"127.0.0.1\",\"port\":%d,\"max_payload\":1048576}\r\n",
+                 server->port);
+    if (write(fd, greeting, (size_t)bytes) == bytes)
+        bytes = read(fd, line, sizeof line); /* CONNECT {...} */
+    (void)bytes;
+    close(fd);
+}
+
+pid_t server_start_dying(const struct test_server *server, int connections)
+{
+    struct sockaddr_in address = loopback(server->port);
+    int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (int i = 0; i < connections; i++) {
+            int connection = accept(fd, NULL, NULL);
+            if (connection >= 0)
+                end_connection(connection, server);
+        }
+        _exit(0);
+    }
+    close(fd);
+    return pid;
 }
 
 void server_tear_down(struct test_server *server)

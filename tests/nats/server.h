@@ -16,6 +16,9 @@ void server_set_up(struct test_server *server, const char *token);
 void server_start(struct test_server *server);
 /* Kills it with SIGKILL; server_start starts it again on the same folder and port. */
 void server_kill(struct test_server *server);
+/* In place of the server: a process that ends `connections` connections one after the other when
+ * the client has said who it is, as a server does that is killed just then, and then ends, too. */
+pid_t server_start_dying(const struct test_server *server, int connections);
 void server_tear_down(struct test_server *server);
 
 #endif

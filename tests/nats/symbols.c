@@ -9,4 +9,7 @@
                    "nats_symbols.def: " #name " differs from nats.h");
 #include "lib/nats/nats_symbols.def"
 #undef NATS_SYMBOL
-_Static_assert(NATS_NOT_YET_CONNECTED == 31 && NATS_OK == 0, "nats_library.h: a status differs");
+_Static_assert(NATS_OK == 0 && NATS_SECURE_CONNECTION_WANTED == 8 &&
+                   NATS_SECURE_CONNECTION_REQUIRED == 9 && NATS_CONNECTION_AUTH_FAILED == 11 &&
+                   NATS_SSL_ERROR == 29,
+               "nats_library.h: a status differs");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -64,16 +65,20 @@ static struct nats_client *open_client(const struct test_server *server, double 
     return client;
 }
 
+static void dispatch_once(struct nats_client *client)
+{
+    int wait_ms = nats_client_wait_ms(client);
+    struct pollfd fd = {.fd = nats_client_fd(client), .events = POLLIN};
+    poll(&fd, 1, wait_ms < 0 || wait_ms > 100 ? 100 : wait_ms);
+    nats_client_dispatch(client);
+}
+
 /* Dispatches until *value is `wanted`. */
 static void await(struct nats_client *client, const int *value, int wanted)
 {
     uint64_t until_ns = monotonic_now_ns() + PATIENCE_S * UINT64_C(1000000000);
-    while (*value < wanted && monotonic_now_ns() < until_ns) {
-        int wait_ms = nats_client_wait_ms(client);
-        struct pollfd fd = {.fd = nats_client_fd(client), .events = POLLIN};
-        poll(&fd, 1, wait_ms < 0 || wait_ms > 100 ? 100 : wait_ms);
-        nats_client_dispatch(client);
-    }
+    while (*value < wanted && monotonic_now_ns() < until_ns)
+        dispatch_once(client);
     assert_int_equal(*value, wanted);
 }
 
@@ -234,6 +239,41 @@ static void errors_are_plain(void **state)
     server_tear_down(&server);
 }
 
+/* A server that is killed while a client says who it is says nothing of the token: the client goes
+ * on, and is there with all subscriptions when there is a server. */
+static void a_server_that_dies_while_a_client_connects(void **state)
+{
+    (void)state;
+    struct test_server server;
+    struct received events = {0}, got = {0};
+    struct error err;
+    int status;
+    server_set_up(&server, "secret");
+    server_kill(&server);
+    pid_t dying = server_start_dying(&server, 3);
+    struct nats_client *client = open_client(&server, 0, &events);
+    assert_int_equal(nats_client_subscribe(client, "job.news", receive, &got, &err), 0);
+    assert_int_equal(nats_client_publish(client, "job.news", "lost", 4, &err), -1);
+    await(client, &events.disconnected, 1);
+    while (waitpid(dying, &status, WNOHANG) == 0)
+        dispatch_once(client);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    server_start(&server);
+    await(client, &events.connected, 1);
+    assert_int_equal(nats_client_publish(client, "job.news", "first", 5, &err), 0);
+    await(client, &got.count, 1);
+    server_kill(&server);
+    await(client, &events.disconnected, 2);
+    server_start(&server);
+    await(client, &events.connected, 2);
+    assert_int_equal(nats_client_publish(client, "job.news", "second", 6, &err), 0);
+    await(client, &got.count, 2);
+    assert_string_equal(got.text, "first second ");
+    assert_int_equal(events.refused, 0);
+    nats_client_close(client);
+    server_tear_down(&server);
+}
+
 static void words_of_subjects(void **state)
 {
     (void)state;
@@ -259,6 +299,7 @@ int main(void)
         cmocka_unit_test(kept_messages_survive_the_server),
         cmocka_unit_test(follower_reconnects),
         cmocka_unit_test(errors_are_plain),
+        cmocka_unit_test(a_server_that_dies_while_a_client_connects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
