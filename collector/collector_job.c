@@ -79,10 +79,18 @@ static void report_news(void *context, const struct item_news *news)
            certainty_name((enum certainty)news->certainty), news->code, news->location, news->text);
 }
 
+static struct trace *open_names(void *context)
+{
+    const struct collector *collector = context;
+    return symbolizer_trace(collector->symbolizer);
+}
+
 int collector_job_open(struct collector *collector)
 {
-    const struct join_options options = {
-        .transport = collector->options.transport, .on_news = report_news, .context = collector};
+    const struct join_options options = {.transport = collector->options.transport,
+                                         .on_news = report_news,
+                                         .names = open_names,
+                                         .context = collector};
     if (!options.transport)
         return 0;
     if (!(collector->job = calloc(1, sizeof *collector->job)))
@@ -115,17 +123,12 @@ int collector_job_feed(struct collector *collector, int process, const struct re
     return collector->job ? join_feed(collector->job->join, process, record) : 0;
 }
 
-static struct trace *names_for(struct collector *collector)
-{
-    return join_wants_names(collector->job->join) ? symbolizer_trace(collector->symbolizer) : NULL;
-}
-
 void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known)
 {
     struct collector_job *job = collector->job;
     if (!job)
         return;
-    join_pass(job->join, collector->analyzer, names_for(collector), now_ns, known ? now_ns : 0);
+    join_pass(job->join, collector->analyzer, now_ns, known ? now_ns : 0);
     const char *failure = join_failure(job->join);
     if (*failure && !job->is_failure_reported)
         fprintf(stderr, "ddpcheck: %s This host is recorded without the job's hub.\n", failure);
@@ -147,8 +150,7 @@ void collector_job_count(struct collector *collector)
 void collector_job_finish(struct collector *collector)
 {
     if (collector->job)
-        join_finish(collector->job->join, collector->analyzer,
-                    symbolizer_trace(collector->symbolizer), collector->job->reports,
+        join_finish(collector->job->join, collector->analyzer, collector->job->reports,
                     finish_patience_ns);
 }
 

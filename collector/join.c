@@ -11,7 +11,7 @@
 #include "lib/trace/names.h"
 
 static const uint64_t digest_every_ns = 500000000, beat_every_ns = 1000000000;
-static const uint64_t symbols_every_ns = 200000000;
+static const uint64_t symbols_every_ns = 50000000;
 static const uint64_t linger_ns = 500000000;     /* after the hub's last request */
 static const uint64_t news_skew_ns = 2000000000; /* of the hosts' clocks */
 enum { FINISH_POLL_MS = 20, ADDED_HASH = 1 };
@@ -241,11 +241,6 @@ bool join_is_connected(const struct join *join)
     return !join->is_lost;
 }
 
-bool join_wants_names(const struct join *join)
-{
-    return join->symbols_wait;
-}
-
 static void add_digest(struct join *join, struct join_member *member)
 {
     struct item_digest digest = {.comm = member->key.comm,
@@ -358,6 +353,7 @@ static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
         if (message.event == TRANSPORT_REQUEST) {
             join->asked_ns = now_ns;
             answer_request(join, &message);
+            join_send_symbols(join, now_ns); /* of what was answered */
         } else if (message.event == TRANSPORT_MESSAGE) {
             take_news(join, &message);
         } else if (message.event == TRANSPORT_LOST) {
@@ -369,9 +365,9 @@ static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
     }
 }
 
-void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
-               uint64_t known_ns)
+void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, uint64_t known_ns)
 {
+    join->now_ns = now_ns;
     if (known_ns)
         join->known_ns = known_ns;
     announce_processes(join);
@@ -379,7 +375,7 @@ void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace
     take_messages(join, 0, now_ns);
     if (now_ns - join->symbols_ns >= symbols_every_ns || join->is_last) {
         join->symbols_ns = now_ns;
-        join_send_symbols(join, trace);
+        join_send_symbols(join, now_ns);
     }
 }
 
@@ -391,15 +387,14 @@ static bool has_all(const struct join *join)
     return true;
 }
 
-void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace, bool judged,
-                 uint64_t patience_ns)
+void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint64_t patience_ns)
 {
     uint64_t began_ns = monotonic_now_ns(), now_ns = began_ns;
     join->is_last = true;
-    join_pass(join, analyzer, trace, now_ns, now_ns);
+    join_pass(join, analyzer, now_ns, now_ns);
     while (now_ns - began_ns < patience_ns) {
         take_messages(join, FINISH_POLL_MS, now_ns);
-        join_send_symbols(join, trace);
+        join_send_symbols(join, now_ns);
         now_ns = monotonic_now_ns();
         bool lingered = has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns;
         if (join->is_over || (lingered && !judged))

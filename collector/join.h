@@ -22,6 +22,8 @@ struct join_options {
     struct transport *transport; /* borrowed; the caller closes it after join_free */
     /* A finding of the job, or its new state; NULL: not wanted. */
     void (*on_news)(void *context, const struct item_news *news);
+    /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
+    struct trace *(*names)(void *context);
     void *context;
 };
 
@@ -35,17 +37,12 @@ int join_add_process(struct join *join, int process, const struct process_info *
 int join_feed(struct join *join, int process, const struct record *record);
 
 /* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
- * on the host until then was fed; 0: not known this time. trace: where names of addresses are
- * looked up, or NULL. */
-void join_pass(struct join *join, struct analyzer *analyzer, struct trace *trace, uint64_t now_ns,
-               uint64_t known_ns);
+ * on the host until then was fed; 0: not known this time. */
+void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, uint64_t known_ns);
 /* The host's last process has ended: sends that, and answers until the hub has what it wants
  * (judged: until it has judged the job) or patience_ns has passed. */
-void join_finish(struct join *join, struct analyzer *analyzer, struct trace *trace, bool judged,
-                 uint64_t patience_ns);
+void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint64_t patience_ns);
 
-/* Names of addresses are to be sent: join_pass wants a trace. */
-bool join_wants_names(const struct join *join);
 /* Whether ranks of other hosts are members of a communicator, as far as is known. */
 bool join_spans_hosts(const struct join *join, uint64_t comm);
 /* Whether the connection to the hub is there, as far as is known. */

@@ -69,6 +69,7 @@ struct join_symbol {
         uint64_t address;
         int64_t process;
     } key;
+    uint64_t noted_ns;
     bool sent;
     UT_hash_handle hh;
 };
@@ -84,7 +85,7 @@ struct join {
     struct message_writer writer, facts;
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
     uint64_t refused, began_ns;                        /* began_ns: realtime */
-    uint64_t known_ns;
+    uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
     bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */
 };
 
@@ -97,8 +98,9 @@ void join_tail_free(struct join_process *process);
 
 /* join_symbols.c: the hub has this address in a stack. */
 void join_note_address(struct join *join, int number, uint64_t address);
-/* Sends names of addresses that the hub has stacks of, as far as they are known. */
-void join_send_symbols(struct join *join, struct trace *trace);
+/* Sends names of addresses that the hub has stacks of, as far as they are known; of those that have
+ * none, that. */
+void join_send_symbols(struct join *join, uint64_t now_ns);
 
 /* join.c: sends the facts that wait. */
 void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel);

@@ -1,12 +1,15 @@
 /* join_symbols.c: sends the names of addresses in stacks that the hub has: it has neither the
  * processes nor, perhaps, their files. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collector/join_internal.h"
+#include "lib/base/clock.h"
 #include "lib/trace/trace.h"
 
-enum { SYMBOLS_A_PASS = 64 };
+static const uint64_t pass_budget_ns = 20000000;
+static const uint64_t unnamed_after_ns = 300000000; /* its module may not be recorded yet */
 
 void join_note_address(struct join *join, int number, uint64_t address)
 {
@@ -17,37 +20,50 @@ void join_note_address(struct join *join, int number, uint64_t address)
     if (symbol || !(symbol = calloc(1, sizeof *symbol)))
         return;
     symbol->key = key.key;
+    symbol->noted_ns = join->now_ns;
     TABLE_ADD(join->symbols, key, symbol);
     if (!TABLE_ADDED(symbol))
         free(symbol);
     join->symbols_wait = true;
 }
 
-void join_send_symbols(struct join *join, struct trace *trace)
+/* False: it has no name, and the texts of the item are empty. */
+static bool name_address(struct trace *trace, const struct join_symbol *symbol,
+                         struct item_symbol *item)
 {
-    if (!join->symbols_wait || !trace)
+    struct frame frame;
+    *item = (struct item_symbol){.process = (uint32_t)symbol->key.process,
+                                 .address = symbol->key.address};
+    if (trace_frames(trace, (int)symbol->key.process, symbol->key.address, true, &frame, 1) != 1 ||
+        !frame.module[0])
+        return false;
+    item->line = frame.line;
+    snprintf(item->module, sizeof item->module, "%s", frame.module);
+    snprintf(item->function, sizeof item->function, "%.*s", (int)sizeof item->function - 1,
+             frame.function);
+    snprintf(item->file, sizeof item->file, "%s", frame.file);
+    return true;
+}
+
+void join_send_symbols(struct join *join, uint64_t now_ns)
+{
+    const struct join_options *options = &join->options;
+    struct trace *trace = join->symbols_wait && options->names ? options->names(options->context)
+                                                               : NULL;
+    uint64_t until_ns = monotonic_now_ns() + pass_budget_ns;
+    if (!trace)
         return;
-    int tried = 0;
     join->symbols_wait = false;
     for (struct join_symbol *symbol = join->symbols; symbol; symbol = symbol->hh.next) {
-        struct frame frame;
-        struct item_symbol item = {.process = (uint32_t)symbol->key.process,
-                                   .address = symbol->key.address};
+        struct item_symbol item;
         if (symbol->sent)
             continue;
-        if (tried++ == SYMBOLS_A_PASS) {
+        bool may_wait = !join->is_last && now_ns - symbol->noted_ns < unnamed_after_ns;
+        if (monotonic_now_ns() >= until_ns || (!name_address(trace, symbol, &item) && may_wait)) {
             join->symbols_wait = true;
-            break;
-        }
-        symbol->sent = true; /* what has no name now will have none */
-        if (trace_frames(trace, (int)symbol->key.process, symbol->key.address, true, &frame, 1) !=
-                1 ||
-            !frame.module[0])
             continue;
-        item.line = frame.line;
-        memcpy(item.module, frame.module, sizeof item.module);
-        memcpy(item.function, frame.function, sizeof item.function);
-        memcpy(item.file, frame.file, sizeof item.file);
+        }
+        symbol->sent = true;
         if (!message_add(&join->facts, ITEM_SYMBOL, &item)) {
             join_flush(join, &join->facts, CHANNEL_FACTS);
             message_add(&join->facts, ITEM_SYMBOL, &item);

@@ -228,6 +228,7 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         all_done &= hub_host_is_done(host);
     }
     all_last &= any;
+    all_done &= !hub_news_waits(hub);
     if (!all_last)
         hub->over_ns = 0;
     else if (!hub->over_ns)

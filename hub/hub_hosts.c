@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/trace/site.h"
 
 struct hub_host *hub_host_find(struct hub *hub, const char *key)
 {
@@ -142,6 +143,44 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     compare_hash(member->comm, DIGEST_LEVELS, digest->issued, digest->hash);
 }
 
+static void take_symbol(struct hub *hub, int process, const struct item_symbol *item)
+{
+    struct hub_symbol key = {.key = {item->address, process}}, *symbol;
+    if (item->module[0])
+        store_symbol(hub->store, process, item->address, item->module, item->function,
+                     item->file[0] ? item->file : NULL, item->line, NULL);
+    TABLE_FIND(hub->symbols, &key.key, symbol);
+    if (symbol)
+        return;
+    symbol = calloc(1, sizeof *symbol);
+    if (symbol) {
+        symbol->key = key.key;
+        TABLE_ADD(hub->symbols, key, symbol);
+    }
+    if (!symbol || !TABLE_ADDED(symbol)) {
+        free(symbol);
+        hub->memory_short = true;
+    }
+}
+
+bool hub_has_names(const struct hub *hub, struct trace *trace, const struct finding_side *side)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    if (!side->stack || side->process < 0)
+        return true;
+    int count = trace_frames(trace, side->process, side->stack, side->stack_is_address, frame,
+                             SITE_FRAMES_MAX);
+    for (int i = 0; i < count; i++) {
+        struct hub_symbol key = {.key = {frame[i].address, side->process}}, *symbol;
+        if (!frame[i].address)
+            continue;
+        TABLE_FIND(hub->symbols, &key.key, symbol);
+        if (!symbol)
+            return false;
+    }
+    return count > 0;
+}
+
 void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
                    uint64_t now_ns)
 {
@@ -153,9 +192,7 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
         break;
     case ITEM_SYMBOL:
         if ((process = hub_process_find(host, item->symbol.process)))
-            store_symbol(hub->store, process->number, item->symbol.address, item->symbol.module,
-                         item->symbol.function, item->symbol.file[0] ? item->symbol.file : NULL,
-                         item->symbol.line, NULL);
+            take_symbol(hub, process->number, &item->symbol);
         break;
     case ITEM_BEAT:
         host->lives = true;
@@ -175,6 +212,11 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
 
 void hub_hosts_free(struct hub *hub)
 {
+    struct hub_symbol *symbol, *next_symbol;
+    HASH_ITER(hh, hub->symbols, symbol, next_symbol) {
+        HASH_DEL(hub->symbols, symbol);
+        free(symbol);
+    }
     struct hub_member *member, *next_member;
     HASH_ITER(hh, hub->members, member, next_member) {
         HASH_DEL(hub->members, member);

@@ -75,11 +75,20 @@ struct hub_record {
     struct record record;
 };
 
+/* An address of a process whose name the host has sent, or that it has none. */
+struct hub_symbol {
+    struct {
+        uint64_t address;
+        int64_t process; /* in the store */
+    } key;
+    UT_hash_handle hh;
+};
+
 /* A finding as it was reported last; the newest first. */
 struct hub_news {
     struct finding finding; /* a copy */
     struct item_news sent;  /* code "": not sent yet */
-    uint64_t since_ns;      /* when it came */
+    uint64_t since_ns;      /* when what is not sent came */
     bool changed;
     struct hub_news *next;
 };
@@ -96,6 +105,7 @@ struct hub {
     struct hub_member *members;
     struct hub_comm *comms;
     struct hub_news *news;
+    struct hub_symbol *symbols;
     struct item_record *answer; /* records of one process, until its tail is complete */
     uint32_t answers, answer_capacity;
     struct hub_record *round; /* records of this round's answers */
@@ -116,6 +126,8 @@ struct hub_host *hub_host_find(struct hub *hub, const char *key);
 struct hub_process *hub_process_find(struct hub_host *host, uint32_t process);
 void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
                    uint64_t now_ns);
+/* Whether the names of all addresses in a stack have come, as far as there are any. */
+bool hub_has_names(const struct hub *hub, struct trace *trace, const struct finding_side *side);
 void hub_hosts_free(struct hub *hub);
 
 /* hub_ask.c: who is asked, and the answers. */
@@ -133,9 +145,11 @@ void hub_feed(struct hub *hub, int process, const struct record *record);
 
 /* hub_news.c */
 void hub_news_add(struct hub *hub, const struct finding *finding);
-/* After the findings are stored. Source locations are waited for a moment, unless it is the last
- * chance. */
+/* After the findings are stored. The names of their stacks' addresses are waited for a moment,
+ * unless it is the last chance. */
 void hub_news_send(struct hub *hub, uint64_t now_ns, bool last);
+/* Whether a finding still waits for names. */
+bool hub_news_waits(const struct hub *hub);
 void hub_news_free(struct hub *hub);
 
 #endif

@@ -9,7 +9,7 @@
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
-static const uint64_t location_patience_ns = 700000000;
+static const uint64_t names_patience_ns = 1500000000;
 enum { NEWS_LOCATION_WIDTH = 60 };
 
 void hub_news_add(struct hub *hub, const struct finding *finding)
@@ -30,12 +30,13 @@ void hub_news_add(struct hub *hub, const struct finding *finding)
             hub->memory_short = true;
             return;
         }
-        news->since_ns = hub->now_ns;
         news->next = hub->news;
         hub->news = news;
     } else {
         finding_free(&news->finding);
     }
+    if (!news->changed)
+        news->since_ns = hub->now_ns;
     news->finding = copy;
     news->changed = true;
 }
@@ -78,13 +79,22 @@ static bool is_sent_fault(const struct hub *hub, const struct hub_news *news, st
     return false;
 }
 
+static bool has_all_names(const struct hub *hub, struct trace *trace, const struct finding *finding)
+{
+    for (int i = 0; i < finding->sides; i++)
+        if (!hub_has_names(hub, trace, &finding->side[i]))
+            return false;
+    return true;
+}
+
+/* Without all names the line would be that of a frame further out. */
 static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
                       bool last)
 {
-    struct item_news item = describe_news(&news->finding, trace);
-    bool waits = !item.location[0] && !last && now_ns - news->since_ns < location_patience_ns;
-    if (waits)
+    if (!last && trace && now_ns - news->since_ns < names_patience_ns &&
+        !has_all_names(hub, trace, &news->finding))
         return;
+    struct item_news item = describe_news(&news->finding, trace);
     news->changed = false;
     if (memcmp(&item, &news->sent, sizeof item) == 0 ||
         (!news->sent.code[0] && trace &&
@@ -110,6 +120,14 @@ void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
             trace = open_trace(hub);
         send_news(hub, news, trace, now_ns, last);
     }
+}
+
+bool hub_news_waits(const struct hub *hub)
+{
+    for (const struct hub_news *news = hub->news; news; news = news->next)
+        if (news->changed)
+            return true;
+    return false;
 }
 
 void hub_news_free(struct hub *hub)

@@ -70,6 +70,12 @@ class Hub:
         output, errors = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, output, errors
 
+    def kill(self):
+        """Kills it; its server ends with it, and the port is free."""
+        server = self.server()
+        self.end(signal.SIGKILL)
+        await_true("nats-server ends", lambda: not server or not runs(server))
+
     def __enter__(self):
         return self
 

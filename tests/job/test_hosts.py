@@ -103,6 +103,7 @@ class Job(unittest.TestCase):
         news = self.await_news("DC201")
         self.assertIn("ranks 0-2 wait in ncclAllReduce", news[3])
         self.assertIn("rank 3 never called it", news[3])
+        self.assertIn("train.c:", news[1])
         self.end_hosts()
         for host in self.hosts[1:]:         # one terminal has it
             self.assertNotIn("error DC", host.said())
@@ -139,7 +140,7 @@ class Job(unittest.TestCase):
         hub = self.start_hub()
         self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
         await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
-        hub.end(signal.SIGKILL)
+        hub.kill()
         self.start_hub(port=hub.port)
         self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
         for host in self.hosts:

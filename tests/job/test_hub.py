@@ -106,7 +106,7 @@ class HubProcess(unittest.TestCase):
 
     def test_a_new_hub_on_the_folder_has_the_token(self):
         first = self.hub()
-        first.end(signal.SIGKILL)
+        first.kill()
         again = self.hub()
         self.assertEqual(again.token, first.token)
         self.assertEqual(self.hub(name="env", env={"DDPCHECK_HUB_TOKEN": "given-token"}).token, "given-token")

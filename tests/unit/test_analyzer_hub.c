@@ -13,12 +13,17 @@
 
 #include "collector/join.h"
 #include "hub/hub.h"
+#include "lib/trace/store.h"
+#include "lib/trace/trace.h"
 #include "verdict.h"
 
 #define COMM   UINT64_C(0xaaaa000000000001)
 #define SECOND UINT64_C(0xbbbb000000000002)
 
+#define CALL_STACK UINT64_C(0x5757)
+
 enum { HUB_RANKS = 8, HUB_HOSTS = 4, NEWS_MAX = 16, HUB_STREAM = 0x10 };
+enum { INNER_FRAME = 0x2020, OUTER_FRAME = 0x1010, MS = 1000000 };
 
 struct test_host {
     struct transport *transport;
@@ -34,7 +39,10 @@ struct test_hub {
     struct hub *hub;
     struct test_host host[HUB_HOSTS];
     int hosts, ranks_of_host;
-    char database[64];
+    char database[64], names_path[64];
+    struct store *names_store; /* symbols of all processes, where the hosts look them up */
+    struct trace *names;       /* NULL: they find none */
+    bool no_names;
     struct item_news news[NEWS_MAX];  /* by id */
     struct item_news heard[NEWS_MAX]; /* by the first host */
     int sent, last_news_ms;
@@ -55,6 +63,51 @@ static void note_heard_news(void *context, const struct item_news *news)
     struct test_hub *test = context;
     assert_in_range(news->id, 1, NEWS_MAX - 1);
     test->heard[news->id] = *news;
+}
+
+static struct trace *find_names(void *context)
+{
+    struct test_hub *test = context;
+    if (test->no_names || !test->names_store)
+        return NULL;
+    const char *path = test->names_path;
+    int result = test->names ? trace_refresh(test->names, NULL)
+                             : trace_open(&test->names, &path, 1, NULL);
+    assert_true(result >= 0);
+    return test->names;
+}
+
+static void name_frame(struct test_hub *test, uint64_t address, const char *function,
+                       const char *file, int line)
+{
+    struct error err;
+    assert_int_equal(store_begin(test->names_store, &err), 0);
+    for (int process = 0; process < test->ranks_of_host; process++)
+        assert_int_equal(store_symbol(test->names_store, process, address, "/bin/train", function,
+                                      file, line, &err),
+                         0);
+    assert_int_equal(store_commit(test->names_store, &err), 0);
+}
+
+static void open_names(struct test_hub *test)
+{
+    struct error err;
+    snprintf(test->names_path, sizeof test->names_path, "test_hub_names.%d.db", (int)getpid());
+    unlink(test->names_path);
+    assert_int_equal(store_open(&test->names_store, test->names_path, &err), 0);
+    assert_int_equal(store_begin(test->names_store, &err), 0);
+    for (int i = 0; i < test->ranks_of_host; i++) {
+        const struct process_info info = {.pid = 1000 + i, .host = "n0", .boot_id = "boot1"};
+        assert_int_equal(store_process(test->names_store, &info, &err), i);
+    }
+    assert_int_equal(store_commit(test->names_store, &err), 0);
+}
+
+static void close_names(struct test_hub *test)
+{
+    trace_close(test->names);
+    assert_int_equal(store_close(test->names_store, NULL), 0);
+    unlink(test->names_path);
 }
 
 static void add_ranks(struct test_host *host, int index)
@@ -91,8 +144,10 @@ static void begin_hosts(struct test_hub *test, int hosts)
         char key[16];
         snprintf(key, sizeof key, "n%d", i);
         host->transport = transport_local_host(test->transports, key);
-        const struct join_options join = {
-            .transport = host->transport, .on_news = i ? NULL : note_heard_news, .context = test};
+        const struct join_options join = {.transport = host->transport,
+                                          .on_news = i ? NULL : note_heard_news,
+                                          .names = find_names,
+                                          .context = test};
         host->join = join_new(&join);
         host->analyzer = analyzer_new(NULL);
         host->first = i * test->ranks_of_host;
@@ -116,7 +171,7 @@ static void exchange(struct test_hub *test, uint64_t now_ns)
     for (int turn = 0; turn < 4; turn++) {
         for (int i = 0; i < test->hosts; i++)
             if (!test->host[i].dead)
-                join_pass(test->host[i].join, test->host[i].analyzer, NULL, now_ns, now_ns);
+                join_pass(test->host[i].join, test->host[i].analyzer, now_ns, now_ns);
         int result = hub_step(test->hub, now_ns, 0, &err);
         if (result < 0)
             fail_msg("%s", err.text);
@@ -129,7 +184,7 @@ static void finish_hosts(struct test_hub *test, uint64_t now_ns)
     struct error err;
     for (int i = 0; i < test->hosts; i++)
         if (!test->host[i].dead)
-            join_finish(test->host[i].join, test->host[i].analyzer, NULL, false, 0);
+            join_finish(test->host[i].join, test->host[i].analyzer, false, 0);
     for (int turn = 0; turn < 20 && !test->over; turn++)
         exchange(test, now_ns += 300000000);
     assert_true(test->over);
@@ -414,6 +469,116 @@ static void a_rank_does_not_come_to_the_set_up(void **state)
     job_free(job);
 }
 
+/* Every rank has the stack "train.c:20 of main.c:10"; rank 5 leaves an operation out. Returns when
+ * all is fed. */
+static uint64_t begin_named_hang(struct test_hub *test)
+{
+    struct job *job = job_with_comm();
+    struct record record;
+    int rank;
+    uint64_t now_ns = 0;
+    operations(job, COMM, 10);
+    for (rank = 0; rank < HUB_RANKS; rank++)
+        if (rank != 5)
+            ALL_REDUCE(job, rank, COMM, 4096, .stream = HUB_STREAM);
+    for (rank = 0; rank < HUB_RANKS; rank++)
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+    begin_hosts(test, 2);
+    open_names(test);
+    for (int i = 0; i < HUB_RANKS; i++) {
+        record = (struct record){.api = API_notice_stack, .device = RECORD_NO_DEVICE};
+        record.frames.id = CALL_STACK;
+        record.frames.count = 2;
+        record.frames.address[0] = INNER_FRAME;
+        record.frames.address[1] = OUTER_FRAME;
+        feed_host(&test->host[i / test->ranks_of_host], i % test->ranks_of_host, &record);
+    }
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++) {
+        struct test_host *host = &test->host[rank / test->ranks_of_host];
+        now_ns = record.time_ns;
+        if (record.phase == RECORD_ENTER)
+            record.stack = CALL_STACK;
+        feed_host(host, rank - host->first, &record);
+    }
+    job_free(job);
+    return now_ns;
+}
+
+/* Time passes, a tick every 100 ms, until there is news or `most_ms` have passed. */
+static void pass_time(struct test_hub *test, uint64_t *now_ns, int most_ms)
+{
+    for (int ms = 0; ms < most_ms && !test->sent; ms += 100) {
+        *now_ns += 100 * MS;
+        const struct record tick = {
+            .time_ns = *now_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+        for (int i = 0; i < test->hosts; i++)
+            feed_host(&test->host[i], 0, &tick);
+        exchange(test, *now_ns);
+    }
+}
+
+static void send_outer_name(struct test_hub *test)
+{
+    struct message_writer writer = {0};
+    struct item_symbol item = {
+        .address = OUTER_FRAME, .line = 10, .module = "/bin/train", .file = "main.c"};
+    for (; (int)item.process < test->ranks_of_host; item.process++)
+        message_add(&writer, ITEM_SYMBOL, &item);
+    for (int i = 0; i < test->hosts; i++)
+        transport_publish(test->host[i].transport, CHANNEL_FACTS, writer.data, writer.bytes, NULL);
+    message_free(&writer);
+}
+
+static void close_named_hang(struct test_hub *test, uint64_t now_ns)
+{
+    finish_hosts(test, now_ns);
+    close_names(test);
+}
+
+/* The names come with the answers: the first news is complete. A host that finds the name of the
+ * inner frame late: the finding waits for it. */
+static void a_finding_has_the_users_line(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    uint64_t from_ns = begin_named_hang(&test), now_ns = from_ns;
+    name_frame(&test, OUTER_FRAME, "main", "main.c", 10);
+    name_frame(&test, INNER_FRAME, "train", "train.c", 20);
+    pass_time(&test, &now_ns, 30000);
+    assert_int_equal(test.sent, 1);
+    assert_string_equal(first_news(&test)->location, "train.c:20");
+    close_named_hang(&test, now_ns);
+    int found_ms = (int)((now_ns - from_ns) / MS);
+    now_ns = begin_named_hang(&test);
+    test.no_names = true;
+    exchange(&test, now_ns);
+    send_outer_name(&test);
+    pass_time(&test, &now_ns, found_ms + 200);
+    assert_int_equal(test.sent, 0);
+    test.no_names = false;
+    name_frame(&test, INNER_FRAME, "train", "train.c", 20);
+    pass_time(&test, &now_ns, 1000);
+    assert_int_equal(test.sent, 1);
+    assert_string_equal(first_news(&test)->location, "train.c:20");
+    close_named_hang(&test, now_ns);
+}
+
+/* Where there are none the finding comes all the same: at once if the hosts say so, else after a
+ * moment. */
+static void a_finding_without_names(void **state)
+{
+    (void)state;
+    for (int no_names = 0; no_names <= 1; no_names++) {
+        struct test_hub test;
+        uint64_t now_ns = begin_named_hang(&test);
+        test.no_names = no_names;
+        pass_time(&test, &now_ns, 30000);
+        assert_int_equal(test.sent, 1);
+        assert_string_equal(first_news(&test)->location, "");
+        close_named_hang(&test, now_ns);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +591,8 @@ int main(void)
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(garbage_does_no_harm),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
+        cmocka_unit_test(a_finding_has_the_users_line),
+        cmocka_unit_test(a_finding_without_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
