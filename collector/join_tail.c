@@ -37,7 +37,8 @@ static bool matters(const struct record *record)
         return record->api == API_notice_exit || record->api == API_notice_end ||
                record->api == API_notice_exception || record->api == API_notice_stream ||
                record->api == API_notice_member || record->api == API_notice_comm_name ||
-               record->api == API_notice_said || record->api == API_notice_ending;
+               record->api == API_notice_said || record->api == API_notice_ending ||
+               record->api == API_notice_dormant;
     default:
         return false;
     }
@@ -230,6 +231,8 @@ static void write_with_texts(struct join *join, int number, const struct record 
         write_text(join, number, record->stack);
     if (record->phase == RECORD_LEAVE)
         write_text(join, number, record->leave.text);
+    if (record->api == API_notice_dormant)
+        write_text(join, number, record->range.text);
     if (record->api == API_notice_comm_name || record->api == API_notice_said ||
         record->api == API_notice_exception) {
         write_text(join, number, record->range.text);

@@ -117,7 +117,10 @@ class Hosts(unittest.TestCase):
         self.expect_same("DC202", "--fault", "uneven-updates", "--image", "16", "--width", "8")
 
     def test_a_rank_is_missing_in_the_setup(self):
-        self.expect_same("DC209", "--model", "cnn", "--fault", "init-missing")
+        self.expect_same("DC209", "--model", "cnn", "--fault", "init-missing",
+                         # where rank 3 is, only a process of its host that has called NCCL could say
+                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[3]) for side in finding[3]])
+                                              for finding in found])
 
     def test_a_mismatch(self):
         self.expect_same("DC101", "--fault", "buffers-mismatch", "--image", "16", "--width", "8",

@@ -469,6 +469,27 @@ static void a_rank_does_not_come_to_the_set_up(void **state)
     job_free(job);
 }
 
+/* One has made no NCCL call yet; the process of another rank of its host says where it is. */
+static void a_rank_has_made_no_call(void **state)
+{
+    (void)state;
+    struct job *job = job_new(HUB_RANKS);
+    struct record dormant = {.api = API_notice_dormant};
+    for (int rank = 0; rank < HUB_RANKS - 1; rank++)
+        init_enter(job, rank, COMM, HUB_RANKS, rank, 0);
+    dormant.range.id = HUB_RANKS - 1;
+    dormant.range.domain = 4711;
+    dormant.range.text = intern(job, HUB_RANKS - 2, "load() at train.py:12");
+    job_record(job, HUB_RANKS - 2, dormant);
+    ticks(job, 12000);
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 1);
+    assert_non_null(strstr(verdict.found[0].what, "load() at train.py:12"));
+    expect_same(job, verdict.found[0].code);
+    job_free(job);
+}
+
 /* Every rank has the stack "train.c:20 of main.c:10"; rank 5 leaves an operation out. Returns when
  * all is fed. */
 static uint64_t begin_named_hang(struct test_hub *test)
@@ -591,6 +612,7 @@ int main(void)
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(garbage_does_no_harm),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
+        cmocka_unit_test(a_rank_has_made_no_call),
         cmocka_unit_test(a_finding_has_the_users_line),
         cmocka_unit_test(a_finding_without_names),
     };
