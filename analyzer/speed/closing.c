@@ -210,17 +210,21 @@ static bool is_resolved(struct speed_rank *rank, uint64_t number)
     return true;
 }
 
-/* The oldest that has anything: numbers may have gaps. */
+static uint64_t earlier_open(const struct speed_rank *rank, uint64_t number, uint64_t next)
+{
+    return number >= rank->closed && number < next ? number : next;
+}
+
+/* The oldest that is open and has anything: numbers may have gaps, and not rise. */
 static uint64_t next_iteration(struct speed_rank *rank)
 {
     uint64_t next = rank->newest;
-    for (uint64_t i = 0; i < rank->operations && next > rank->closed; i++) {
-        uint64_t number = speed_operation_find(rank, rank->first_operation + i)->iteration;
-        next = number < next ? number : next;
-    }
+    for (uint64_t i = 0; i < rank->operations && next > rank->closed; i++)
+        next = earlier_open(rank, speed_operation_find(rank, rank->first_operation + i)->iteration,
+                            next);
     for (uint32_t i = 0; i < rank->spans && next > rank->closed; i++)
-        next = rank->span[i].iteration < next ? rank->span[i].iteration : next;
-    return next > rank->closed ? next : rank->closed;
+        next = earlier_open(rank, rank->span[i].iteration, next);
+    return next;
 }
 
 /* The newest goes on, and the one before may: work of it may be done after work of the next. */

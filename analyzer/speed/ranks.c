@@ -70,9 +70,12 @@ struct speed_rank *speed_rank_get(struct analyzer *analyzer, const struct proces
     return rank;
 }
 
-/* Numbers that begin anew (an epoch's) go on from the last. */
+/* Numbers that begin anew (an epoch's) go on from the last; those that make no sense do not count.
+ */
 static uint64_t count_iteration(struct speed_rank *rank, uint64_t number)
 {
+    if (number > SPEED_NUMBER_MOST)
+        number = rank->counted;
     if (number + ITERATIONS_NEEDED < rank->counted)
         rank->offset += rank->counted + 1 - number;
     rank->counted = number;

@@ -25,7 +25,7 @@ enum {
 bool speed_is_counted(const struct speed_rank *rank, const struct speed_operation *operation)
 {
     return rank->member && operation->comm->comm == rank->member->comm &&
-           operation->peer == rank->round_peer &&
+           operation->peer == rank->round_peer && operation->number <= SPEED_NUMBER_MOST &&
            (operation->peer < 0 || operation->sends == rank->round_sends);
 }
 
@@ -166,7 +166,7 @@ static void number_held(struct speed_rank *rank, uint64_t round)
 /* Communicators of other sizes may have more operations in an iteration, or fewer. */
 static void number_all(struct speed *speed, const struct gap_series *series, uint64_t round)
 {
-    double iterations = (double)series->count / (double)round;
+    double iterations = fmax((double)series->count / (double)round, 1);
     for (uint32_t r = 0; r < speed->count; r++) {
         struct speed_rank *rank = speed->rank[r];
         if (!speed_rank_holds(rank) || !rank->operations)

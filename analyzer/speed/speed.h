@@ -22,6 +22,8 @@
 
 enum {
     ITERATIONS_KEPT = 1024,
+    SPEED_NUMBER_MOST =
+        1 << 30,            /* of an iteration, and of an operation that gives iterations theirs */
     ITERATIONS_NEEDED = 20, /* of evidence, for anything to be reported */
     SHARE_PERCENT = 3       /* of an iteration, likewise */
 };

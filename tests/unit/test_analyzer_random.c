@@ -205,7 +205,7 @@ static void damage_does_no_harm(void **state)
                                          : draw(&random);
         memcpy(&record, words, sizeof record);
         if (draw(&random) % 16) {
-            record.api = (uint16_t)(draw(&random) % 270);
+            record.api = (uint16_t)(draw(&random) % (API_COUNT + 5));
             record.phase = (uint8_t)(draw(&random) % 3);
             record.thread = (uint32_t)(draw(&random) % 5);
         }
