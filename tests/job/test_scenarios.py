@@ -135,9 +135,14 @@ class Hosts(unittest.TestCase):
         self.assertRegex(self.output(0), r"DC212: host n2 with rank 2 has been silent since .* collectives of comm")
 
     def kill_host(self, rank):
-        for entry in os.listdir("/proc"):
-            if entry.isdigit() and self.is_of(entry, rank):
-                os.kill(int(entry), signal.SIGKILL)
+        """All at once: a collector that saw its ranks die would send how they ended."""
+        processes = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and self.is_of(entry, rank)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in processes:
+                try:
+                    os.kill(process, number)
+                except ProcessLookupError:
+                    pass        # it has ended meanwhile
 
     def is_of(self, process, rank):
         try:
