@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,6 +123,24 @@ class Hosts(unittest.TestCase):
         self.expect_same("DC101", "--fault", "buffers-mismatch", "--image", "16", "--width", "8",
                          # the call differs on two communicators at once: which is found first is chance
                          alike=lambda found: [(finding[0], [side[0] for side in finding[3]]) for finding in found])
+
+    def kill_host(self, rank):
+        """All at once: a collector that saw its ranks die would send how they ended."""
+        processes = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and self.is_of(entry, rank)]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in processes:
+                try:
+                    os.kill(process, number)
+                except ProcessLookupError:
+                    pass        # it has ended meanwhile
+
+    def is_of(self, process, rank):
+        try:
+            with open("/proc/%s/environ" % process, "rb") as file:
+                environment = file.read().split(b"\0")
+        except OSError:
+            return False
+        return b"RANK=%d" % rank in environment and b"DDPCHECK_HUB=" + self.url.encode() in environment
 
     def test_the_hub_is_killed_and_started_again(self):
         self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
