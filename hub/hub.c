@@ -35,7 +35,7 @@ static void write_moment_of_job(char text[32])
     strftime(text, 32, "%Y%m%d-%H%M%S", &local);
 }
 
-/* The hosts still have what an earlier hub was told, so its database is not gone on with. */
+/* The hosts still have what they sent to an earlier hub, so its database is not continued. */
 static int move_earlier(const char *database, struct error *err)
 {
     char moved[PATH_MAX], moment[32];

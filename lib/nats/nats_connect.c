@@ -100,7 +100,7 @@ static const char *skip_place(const char *words)
     return end ? end + 3 : words;
 }
 
-/* What no later attempt can mend, and what the user may do about it; NULL: it is tried again. */
+/* What no later attempt can change, and what the user may do about it; NULL: it is tried again. */
 static const char *find_remedy(natsStatus status, const char *words)
 {
     if (status == NATS_CONNECTION_AUTH_FAILED)
