@@ -206,10 +206,9 @@ int source_open(struct trace_source *source, const char *path, struct error *err
 
 void source_close(struct trace_source *source)
 {
-    sqlite3_stmt *const statements[] = {source->events, source->string, source->frames,
-                                        source->python, source->symbol, source->module};
-    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
-        sqlite3_finalize(statements[i]);
+    sqlite3_stmt *statement;
+    while (source->db && (statement = sqlite3_next_stmt(source->db, NULL)))
+        sqlite3_finalize(statement);
     sqlite3_close(source->db);
     free(source->path);
     free(source->processes);
