@@ -306,10 +306,10 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
 {
     struct transport_nats *nats = calloc(1, sizeof *nats);
     char *url = strdup(options->url);
-    int result = -1;
     if (!nats || !url) {
-        error_set(err, "can't connect to the hub: out of memory");
-        goto out;
+        free(nats);
+        free(url);
+        return error_set(err, "can't connect to the hub: out of memory");
     }
     nats->transport.functions = &functions_nats;
     nats->is_hub = !options->host;
@@ -326,17 +326,14 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
         .on_event = take_event,
         .context = nats,
     };
-    result = nats_client_open(&nats->client, &client, err);
+    int result = nats_client_open(&nats->client, &client, err);
+    free(url);
     if (result == 0)
         result = nats->is_hub ? subscribe_hub(nats, options->keep_bytes, err)
                               : subscribe_host(nats, options->host, err);
-    if (result == 0)
-        *to = &nats->transport;
-    else if (nats->client)
-        nats_client_close(nats->client);
-out:
-    free(url);
     if (result < 0)
-        free(nats);
+        close_nats(&nats->transport);
+    else
+        *to = &nats->transport;
     return result;
 }
