@@ -30,12 +30,14 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     char name[2][32];
     bool two_ranks = request->rank != RANK_NONE;
     struct diff_pairs pairs = {0};
+    struct diff_gaps gaps = {0};
     struct diff_result result = {0};
     struct diff_orders orders = {0};
     struct diff_setup setup = {0};
     struct diff_report report = {.side = side,
                                  .name = {"A", "B"},
                                  .pairs = &pairs,
+                                 .gaps = &gaps,
                                  .result = &result,
                                  .orders = &orders,
                                  .setup = &setup,
@@ -54,7 +56,8 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
         status = error_set(err, "can't compare the traces: memory is short");
     else
         status =
-            diff_compare(&result, &pairs, side, two_ranks, err) ||
+            diff_cut_dropped(&gaps, &pairs, side, err) ||
+                    diff_compare(&result, &pairs, side, two_ranks, err) ||
                     diff_orders(&orders, &pairs, side, (int)request->rank, (int)request->with, err)
                 ? -1
                 : 0;
@@ -65,9 +68,14 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
         page_init(&page, stdout, (enum color_when)request->color);
         status = diff_print_text(&report, &page, err);
     }
-    if (!status)
+    if (!status && gaps.gaps && !result.members)
+        status = error_set(
+            err,
+            "nothing to compare: no call of NCCL is in both traces (--keep dropped the others)");
+    else if (!status)
         status = diff_equal(&report) ? STATUS_CLEAN : STATUS_FINDINGS;
     diff_pairs_free(&pairs);
+    diff_gaps_free(&gaps);
     diff_result_free(&result);
     diff_orders_free(&orders);
     diff_setup_free(&setup);

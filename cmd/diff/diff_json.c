@@ -128,6 +128,25 @@ static int print_extras(const struct diff_report *report, FILE *out, struct erro
     return 0;
 }
 
+static int print_gaps_json(const struct diff_report *report, FILE *out, struct error *err)
+{
+    for (int i = 0; i < report->gaps->gaps; i++) {
+        const struct diff_gap *gap = &report->gaps->gap[i];
+        const int *comm = report->pairs->pair[gap->pair].comm;
+        if (print_diff_json(
+                out,
+                json_pack("{s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "schema",
+                          "ddpcheck.dropped_calls/1", "ranks", json_of_ranks(&gap->ranks), "comm_a",
+                          json_of_address(report->side[0]->comm[comm[0]].id), "comm_b",
+                          json_of_address(report->side[1]->comm[comm[1]].id), "compared_from",
+                          gap->number == DIFF_NOTHING ? json_null() : json_of_count(gap->number),
+                          "dropped_in_a", gap->dropped[0], "dropped_in_b", gap->dropped[1]),
+                err))
+            return -1;
+    }
+    return 0;
+}
+
 static int print_setup_json(const struct diff_report *report, FILE *out, struct error *err)
 {
     for (int i = 0; i < report->setup->differences; i++) {
@@ -153,6 +172,8 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
                                   diff_side_json(report->side[0]), "b",
                                   diff_side_json(report->side[1])),
                         err))
+        return -1;
+    if (print_gaps_json(report, out, err))
         return -1;
     int shown = result->differences < report->limit ? result->differences : report->limit;
     for (int i = 0; i < shown; i++)

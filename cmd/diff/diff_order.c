@@ -100,8 +100,8 @@ static int compare_orders(struct diff_orders *orders, struct order_walk *walk, c
     return result;
 }
 
-/* The process of a rank if its order can be compared, else -1: one process, one thread, and nothing
- * else differs. */
+/* The process of a rank if its order can be compared, else -1: one process, one thread, nothing
+ * else differs, and all of its calls are compared. */
 static int find_walk_process(const struct diff_side *side, int rank)
 {
     int process = -1;
@@ -110,7 +110,8 @@ static int find_walk_process(const struct diff_side *side, int rank)
         if (member->shown_rank != rank)
             continue;
         if (member->differs || (process >= 0 && process != member->process) ||
-            side->process[member->process].several_threads)
+            side->process[member->process].several_threads ||
+            side->process[member->process].left_out)
             return -1;
         process = member->process;
     }

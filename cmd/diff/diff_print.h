@@ -3,6 +3,7 @@
 #define DDPCHECK_DIFF_PRINT_H
 
 #include "cmd/diff/diff_compare.h"
+#include "cmd/diff/diff_dropped.h"
 #include "cmd/diff/diff_order.h"
 #include "cmd/diff/diff_setup.h"
 #include "cmd/report/page.h"
@@ -11,6 +12,7 @@ struct diff_report {
     struct diff_side *const *side;
     const char *name[2]; /* what the sides are called: "A" and "B", "rank 0" and "rank 3" */
     const struct diff_pairs *pairs;
+    const struct diff_gaps *gaps; /* what is not compared */
     const struct diff_result *result;
     const struct diff_orders *orders;
     const struct diff_setup *setup;
@@ -23,6 +25,10 @@ bool diff_equal(const struct diff_report *report);
 /* Both return 0, or -1 with err. */
 int diff_print_text(const struct diff_report *report, struct page *page, struct error *err);
 int diff_print_json(const struct diff_report *report, FILE *out, struct error *err);
+
+/* What of the two is not compared: communicators and ranks that only one has, calls that one
+ * dropped. */
+void diff_print_not_compared(const struct diff_report *report, struct page *page);
 
 /* The ranks of a communicator that have a trace: "0-3". Returns text. */
 char *diff_comm_ranks(const struct diff_side *side, const struct diff_comm *comm, char *text,

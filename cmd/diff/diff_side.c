@@ -32,15 +32,12 @@ static const char schema[] =
     "CREATE TABLE op(member INTEGER, number INTEGER, api INTEGER, flags INTEGER, count INTEGER, "
     "kind INTEGER, scalar INTEGER,"
     " stack INTEGER, time INTEGER, rank INTEGER, idx INTEGER, process INTEGER)";
-static const char columns[] =
-    "SELECT number, api, flags, count, kind, scalar, stack, time, rank, idx, member FROM op ";
-
 int diff_no_memory(struct error *err)
 {
     return error_set(err, "can't compare the traces: memory is short");
 }
 
-static int store_failed(struct diff_side *side, struct error *err)
+int diff_store_failed(struct diff_side *side, struct error *err)
 {
     return error_set(err,
                      "can't keep the operations of %s in a temporary file: %s; is there room in "
@@ -174,7 +171,7 @@ static int add_side_op(struct diff_side *side, int process, const struct record 
     for (int i = 0; i < (int)(sizeof column / sizeof *column); i++)
         sqlite3_bind_int64(side->insert, i + 1, column[i]);
     if (sqlite3_step(side->insert) != SQLITE_DONE || sqlite3_reset(side->insert) != SQLITE_OK)
-        return store_failed(side, err);
+        return diff_store_failed(side, err);
     member->operations++;
     side->operations++;
     return 0;
@@ -304,12 +301,12 @@ static int load_side(struct diff_side *side, bool progress, struct error *err)
         sqlite3_prepare_v2(side->store, "INSERT INTO op VALUES(?,?,?,?,?,?,?,?,?,?,?,?)", -1,
                            &side->insert, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-        return store_failed(side, err);
+        return diff_store_failed(side, err);
     if (read_side_events(side, progress, err))
         return -1;
     if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL,
                      NULL) != SQLITE_OK)
-        return store_failed(side, err);
+        return diff_store_failed(side, err);
     side->unknown = unknown_of(side->trace);
     return number_side_ranks(side) ? diff_no_memory(err) : 0;
 }
@@ -340,81 +337,4 @@ void diff_side_free(struct diff_side *side)
     if (side->trace)
         trace_close(side->trace);
     *side = (struct diff_side){0};
-}
-
-static sqlite3_stmt *select_ops(struct diff_side *side, const char *which, struct error *err)
-{
-    char sql[256];
-    sqlite3_stmt *ops;
-    snprintf(sql, sizeof sql, "%s%s", columns, which);
-    if (sqlite3_prepare_v2(side->store, sql, -1, &ops, NULL) == SQLITE_OK)
-        return ops;
-    store_failed(side, err);
-    return NULL;
-}
-
-sqlite3_stmt *diff_ops(struct diff_side *side, int member, uint64_t index, struct error *err)
-{
-    sqlite3_stmt *ops = select_ops(side, "WHERE member = ? AND idx >= ? ORDER BY idx", err);
-    if (ops) {
-        sqlite3_bind_int(ops, 1, member);
-        sqlite3_bind_int64(ops, 2, (int64_t)index);
-    }
-    return ops;
-}
-
-sqlite3_stmt *diff_process_ops(struct diff_side *side, int process, struct error *err)
-{
-    if (sqlite3_exec(side->store, "CREATE INDEX IF NOT EXISTS op_process ON op(process)", NULL,
-                     NULL, NULL) != SQLITE_OK) {
-        store_failed(side, err);
-        return NULL;
-    }
-    sqlite3_stmt *ops = select_ops(side, "WHERE process = ? ORDER BY rowid", err);
-    if (ops)
-        sqlite3_bind_int(ops, 1, process);
-    return ops;
-}
-
-int diff_op_next(sqlite3_stmt *ops, struct diff_op *op)
-{
-    int got = sqlite3_step(ops);
-    if (got != SQLITE_ROW)
-        return got == SQLITE_DONE ? 0 : -1;
-    uint64_t kind = (uint64_t)sqlite3_column_int64(ops, 4);
-    *op = (struct diff_op){.index = (uint64_t)sqlite3_column_int64(ops, 9),
-                           .member = sqlite3_column_int(ops, 10),
-                           .record = {.phase = RECORD_ENTER,
-                                      .api = (uint16_t)sqlite3_column_int(ops, 1),
-                                      .flags = (uint8_t)sqlite3_column_int(ops, 2),
-                                      .stack = (uint64_t)sqlite3_column_int64(ops, 6),
-                                      .time_ns = (uint64_t)sqlite3_column_int64(ops, 7),
-                                      .op = {.number = (uint64_t)sqlite3_column_int64(ops, 0),
-                                             .count = (uint64_t)sqlite3_column_int64(ops, 3),
-                                             .datatype = (uint8_t)kind,
-                                             .redop = (uint8_t)(kind >> 8),
-                                             .flags = (uint16_t)(kind >> 16),
-                                             .root = (int32_t)(uint32_t)(kind >> 32),
-                                             .scalar = (uint64_t)sqlite3_column_int64(ops, 5),
-                                             .rank = sqlite3_column_int(ops, 8)}}};
-    return 1;
-}
-
-uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks)
-{
-    const struct record *record = &op->record;
-    uint64_t api = kind_same_as(record->api);
-    bool is_p2p = api_class_of(record->api) == CLASS_P2P,
-         reduces = kind_has(record->api, KIND_REDUCES);
-    bool rooted = is_p2p || kind_has(record->api, KIND_ROOTED);
-    int64_t root = record->op.root;
-    if (relative && nranks > 0 && is_p2p)
-        root = (root - record->op.rank + nranks) % nranks;
-    uint64_t word = hash_word(1, api);
-    word = hash_word(word, unknown & DIFF_NO_COUNT ? 0 : record->op.count);
-    word = hash_word(word, unknown & DIFF_NO_COUNT ? 0 : record->op.flags & RECORD_OP_NO_COUNT);
-    word = hash_word(word, unknown & DIFF_NO_TYPE ? 0 : record->op.datatype);
-    word = hash_word(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.redop);
-    word = hash_word(word, unknown & DIFF_NO_REDOP || !reduces ? 0 : record->op.scalar);
-    return hash_word(word, unknown & DIFF_NO_ROOT || !rooted ? 0 : (uint64_t)root);
 }

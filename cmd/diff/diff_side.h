@@ -24,6 +24,7 @@ struct diff_member {
 struct diff_process { /* by the trace's number */
     uint32_t thread;  /* that makes its calls, 0 none does */
     bool several_threads;
+    bool left_out; /* not all of its calls are compared */
 };
 
 struct diff_comm { /* in the order in which they came to exist */
@@ -75,10 +76,16 @@ sqlite3_stmt *diff_process_ops(struct diff_side *side, int process, struct error
 /* 1, 0 at the end, -1 on failure (sqlite3_errmsg of side->store). */
 int diff_op_next(sqlite3_stmt *ops, struct diff_op *op);
 
+/* Removes the operations of a member before `index`: what follows is numbered from 0. Returns 0, or
+ * -1 with err. */
+int diff_side_forget(struct diff_side *side, int member, uint64_t index, struct error *err);
+
 /* What the operation asks of the other ranks, as one word: equal words are equal operations. Peers
  * count by their distance from `rank`, of `nranks`, if `relative`. */
 uint64_t diff_op_word(const struct diff_op *op, unsigned unknown, bool relative, int nranks);
 
+/* Says that the temporary database failed. Returns -1. */
+int diff_store_failed(struct diff_side *side, struct error *err);
 /* Says that memory is short. Returns -1. */
 int diff_no_memory(struct error *err);
 

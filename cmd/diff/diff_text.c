@@ -288,39 +288,6 @@ static void print_sides(const struct diff_report *report, struct page *page)
     page_line(page);
 }
 
-static void print_compared(const struct diff_report *report, struct page *page)
-{
-    char text[512];
-    for (int which = 0; which < 2; which++) {
-        const struct diff_side *side = report->side[which];
-        if (rankset_count(&report->result->only[which])) {
-            page_gap(page);
-            page_format(page, STYLE_STRONG, "Only %s has a trace of ranks %s.", report->name[which],
-                        rankset_text(&report->result->only[which], text, sizeof text));
-            page_line(page);
-        }
-        for (int i = 0; i < report->pairs->extras[which]; i++) {
-            const struct diff_comm *comm = &side->comm[report->pairs->extra[which][i]];
-            uint64_t operations = 0;
-            for (int rank = 0; rank < comm->ranks; rank++)
-                operations += comm->member[rank] < 0 ? 0
-                                                     : side->member[comm->member[rank]].operations;
-            if (i == 0)
-                page_gap(page);
-            if (i == report->limit) {
-                page_format(page, STYLE_PLAIN, "... and %d more communicators that only %s has.",
-                            report->pairs->extras[which] - i, report->name[which]);
-                break;
-            }
-            page_format(page, STYLE_STRONG,
-                        "Only %s has communicator %04x of ranks %s (%" PRIu64 " operations).",
-                        report->name[which], (unsigned)(comm->id >> 48),
-                        diff_comm_ranks(side, comm, text, sizeof text), operations);
-            page_line(page);
-        }
-    }
-}
-
 static void print_setup_text(const struct diff_report *report, struct page *page)
 {
     char ranks[256];
@@ -347,8 +314,14 @@ static void print_sum(const struct diff_report *report, struct page *page)
 {
     const struct diff_result *result = report->result;
     page_gap(page);
+    if (!result->members && report->gaps->gaps)
+        return; /* that is an error, which the caller reports */
     if (diff_equal(report) && !result->members)
         page_text(page, STYLE_PLAIN, "Neither has operations of NCCL to compare.");
+    else if (diff_equal(report) && report->gaps->gaps)
+        page_text(
+            page, STYLE_GOOD,
+            "As far as they are compared, they called the same operations in the same order.");
     else if (diff_equal(report))
         page_text(page, STYLE_GOOD, "They called the same operations in the same order.");
     else
@@ -363,7 +336,7 @@ static void print_sum(const struct diff_report *report, struct page *page)
 int diff_print_text(const struct diff_report *report, struct page *page, struct error *err)
 {
     print_sides(report, page);
-    print_compared(report, page);
+    diff_print_not_compared(report, page);
     int shown = report->result->differences < report->limit ? report->result->differences
                                                             : report->limit;
     for (int i = 0; i < shown; i++)

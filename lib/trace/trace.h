@@ -45,6 +45,10 @@ struct trace_dropped {
  * were dropped). What happened before can't be checked again. */
 struct trace_dropped trace_dropped(struct trace *trace);
 
+/* The number from which on all collectives of a member are there; 0 if none of them was dropped.
+ * What is left of earlier ones are calls that findings name. */
+uint64_t trace_member_start(struct trace *trace, int process, uint64_t comm, int rank);
+
 /* True if the collector of every database ended in order (else the trace may go on, or was cut). */
 bool trace_complete(struct trace *trace);
 

@@ -1,7 +1,9 @@
 """--keep: the database stays small, what was found at the start is reported although its records are gone, and nothing is
 reported only because they are."""
 
+import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -103,20 +105,41 @@ def what_happened(findings):
             for each in findings]
 
 
+def check_diff(line, whole):
+    """What was dropped is no difference to a trace that has it: the comparison begins where both have calls."""
+    (begin,), = line.query("SELECT min(number) FROM member_start")
+    for arguments, dropped in ((line.trace, whole.trace), (True, False)), ((whole.trace, line.trace), (False, True)):
+        status, out, err = line.call([line.tool, "diff", "--json", *arguments])
+        lines = list(map(json.loads, out.splitlines()))
+        assert status == 0 and not [each for each in lines if each["schema"] == "ddpcheck.difference/1"], (out, err)
+        gaps = [each for each in lines if each["schema"] == "ddpcheck.dropped_calls/1"]
+        assert [(each["dropped_in_a"], each["dropped_in_b"]) for each in gaps] == [dropped], gaps
+        assert gaps[0]["ranks"] == "0-1" and gaps[0]["compared_from"] == begin > 1000, (gaps, begin)
+    status, out, _ = line.call([line.tool, "diff", line.trace, whole.trace])
+    assert status == 0 and "As far as they are compared, they called the same" in " ".join(out.split()), out
+    early = os.path.join(line.folder, "early.db")
+    shutil.copy(whole.database(), early)
+    connection = sqlite3.connect(early)
+    connection.executescript("DELETE FROM event WHERE seq > 2000")
+    connection.close()
+    status, out, err = line.call([line.tool, "diff", line.trace, early])
+    assert status == 2 and "no call is in both" in " ".join(out.split()) and "nothing to compare" in err, (out, err)
+
+
 def test_hang_after_dropped(build):
     """The calls of all but the end are gone: what is wrong at the end is found as if they were there, and whoever reads the trace
     without what the collector had found comes to the same code."""
-    line, expected = record_hang(build, "all")
-    with line:
-        assert line.query("SELECT count(*) FROM dropped") == [(0,)]
+    whole, expected = record_hang(build, "all")
     line, findings = record_hang(build, "1M")
-    with line:
+    with whole, line:
+        assert whole.query("SELECT count(*) FROM dropped") == [(0,)]
         assert what_happened(findings) == what_happened(expected) != [], (findings, expected)
         (calls,), = line.query("SELECT sum(records) FROM dropped WHERE what = 'calls'")
         assert calls > 20000, calls
         # Two collectives an iteration of each of the two ranks.
         (kept,), = line.query("SELECT count(*) FROM v_collective WHERE name NOT IN ('ncclSend', 'ncclRecv')")
         (digest,), = line.query("SELECT sum(calls) FROM v_digest")
+        check_diff(line, whole)
         assert kept + digest == 2 * 2 * 4000 + 1, (kept, digest)
         connection = sqlite3.connect(line.database())
         connection.executescript("DELETE FROM finding; DELETE FROM meta WHERE key = 'ended'")

@@ -1,5 +1,6 @@
 """When operations started and were done is in the trace, to a millisecond, with no option: of AllReduces that take 20 ms
-each on an emulated link. Bounds are those that hold on a busy machine as well, where a reading may be late."""
+each on an emulated link, and a last one of 64 times as much. Bounds are those that hold on a busy machine as well, where a reading
+may be late."""
 
 import json
 import os
@@ -7,7 +8,8 @@ import sys
 
 from line import Line
 
-OPERATIONS = 30
+OPERATIONS = 31
+MEBIBYTES = 30 + 64         # of all
 SECONDS = 0.02
 MEBIBYTE = 1 << 20
 
@@ -34,10 +36,10 @@ def check_process(operations):
         assert issued[0] <= started[0] <= done[0], (issued, started, done)
         assert issued[1] < started[1] <= done[1], "progress is stored before its operation"
         assert done[0] - issued[0] >= SECONDS * 1e9, "an operation took %.3f s from its issue" % ((done[0] - issued[0]) / 1e9)
-    # Either reading may be late; that the second is so less than the first in all of them is out of the question.
+    # Either reading may be late, but not by as long as the last one takes.
     longest = max(done[0] - started[0] for _, started, done in operations) / 1e9
     print("from started to done: %s ms" % " ".join("%.1f" % ((done[0] - started[0]) / 1e6) for _, started, done in operations))
-    assert longest >= SECONDS, "the longest of %d operations of %.3f s took %.3f s" % (OPERATIONS, SECONDS, longest)
+    assert longest >= SECONDS, "the longest of %d operations took %.3f s" % (OPERATIONS, longest)
 
 
 def main():
@@ -51,7 +53,7 @@ def main():
             modelled = [json.loads(text) for text in file]
         assert sorted(each["rank"] for each in modelled) == ["0", "1"], modelled
         for each in modelled:
-            assert each["transfers"] == OPERATIONS and abs(each["transfer_s"] - OPERATIONS * SECONDS) < 1e-3, each
+            assert each["transfers"] == OPERATIONS and abs(each["transfer_s"] - MEBIBYTES * SECONDS) < 1e-3, each
         times = stored_times(line)
         assert len(times) == 2, times.keys()
         for operations in times.values():

@@ -1,0 +1,218 @@
+/* trace_names.c: what is looked up beside a trace's events: strings, frames, versions, where the
+ * calls of a member begin. */
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/trace/trace_internal.h"
+
+static struct trace_source *source_of(struct trace *trace, int process, int *local)
+{
+    if (process < 0 || process >= trace->process_count)
+        return NULL;
+    *local = trace->processes[process]->local;
+    return &trace->sources[trace->processes[process]->source];
+}
+
+static const char *keep_string(struct trace *trace, int process, uint64_t id, const void *bytes,
+                               size_t count)
+{
+    struct trace_text *text = malloc(sizeof *text + count + 1);
+    if (!text)
+        return NULL;
+    struct trace_text **bucket = &trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS];
+    *text = (struct trace_text){process, id, *bucket};
+    memcpy(text->bytes, bytes, count);
+    text->bytes[count] = 0;
+    *bucket = text;
+    return text->bytes;
+}
+
+const char *trace_string(struct trace *trace, int process, uint64_t id)
+{
+    int local;
+    struct trace_source *source = source_of(trace, process, &local);
+    if (!source || id == 0)
+        return NULL;
+    for (struct trace_text *text = trace->strings[(id ^ (unsigned)process) % STRING_BUCKETS]; text;
+         text = text->next)
+        if (text->process == process && text->id == id)
+            return text->bytes;
+    /* One whose pieces have not all come yet is not there yet. */
+    sqlite3_stmt *row = source_prepare(source, &source->string,
+                                       "SELECT text FROM string WHERE process = ? AND id = ? AND "
+                                       "length(CAST(text AS BLOB)) = bytes");
+    if (!row)
+        return NULL;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)id);
+    const char *string = NULL;
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        const void *bytes = sqlite3_column_text(row, 0);
+        if (bytes)
+            string = keep_string(trace, process, id, bytes, (size_t)sqlite3_column_bytes(row, 0));
+    }
+    sqlite3_reset(row);
+    return string;
+}
+
+/* From the table that the collector filled. */
+static bool find_symbol(struct trace_source *source, int local, uint64_t address,
+                        struct frame *frame)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->symbol,
+                                       "SELECT module, function, coalesce(file, ''), line FROM "
+                                       "symbol WHERE process = ? AND address = ?");
+    if (!row)
+        return false;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
+    bool found = sqlite3_step(row) == SQLITE_ROW;
+    if (found) {
+        const char *module = (const char *)sqlite3_column_text(row, 0);
+        const char *function = (const char *)sqlite3_column_text(row, 1);
+        const char *file = (const char *)sqlite3_column_text(row, 2);
+        snprintf(frame->module, sizeof frame->module, "%s", module ? module : "");
+        snprintf(frame->function, sizeof frame->function, "%s", function ? function : "");
+        snprintf(frame->file, sizeof frame->file, "%s", file ? file : "");
+        frame->line = sqlite3_column_int(row, 3);
+    }
+    sqlite3_reset(row);
+    return found;
+}
+
+/* A trace before schema 1.7 dropped no calls. */
+uint64_t trace_member_start(struct trace *trace, int process, uint64_t comm, int rank)
+{
+    int local;
+    uint64_t number = 0;
+    struct trace_source *source = source_of(trace, process, &local);
+    sqlite3_stmt *row = source ? source_prepare(source, &source->start,
+                                                "SELECT number FROM member_start "
+                                                "WHERE comm = ? AND rank = ?")
+                               : NULL;
+    if (!row)
+        return 0;
+    sqlite3_bind_int64(row, 1, (sqlite3_int64)comm);
+    sqlite3_bind_int(row, 2, rank);
+    if (sqlite3_step(row) == SQLITE_ROW)
+        number = (uint64_t)sqlite3_column_int64(row, 0);
+    sqlite3_reset(row);
+    return number;
+}
+
+/* A trace before schema 1.8 has none. */
+int trace_library_version(struct trace *trace, int process, const char *name)
+{
+    int local, version = 0;
+    struct trace_source *source = source_of(trace, process, &local);
+    if (!strcmp(name, "NCCL")) /* in the table of processes */
+        return source ? trace_process(trace, process)->nccl_version : 0;
+    sqlite3_stmt *row = source ? source_prepare(source, &source->library,
+                                                "SELECT version FROM library "
+                                                "WHERE process = ? AND name = ?")
+                               : NULL;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_text(row, 2, name, -1, SQLITE_STATIC);
+    if (sqlite3_step(row) == SQLITE_ROW)
+        version = sqlite3_column_int(row, 0);
+    sqlite3_reset(row);
+    return version;
+}
+
+/* From the object file, if it is still there. */
+static void symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
+                      struct frame *frame)
+{
+    sqlite3_stmt *row = source_prepare(
+        source, &source->module,
+        "SELECT m.base, coalesce(s.text, ''), m.build_id FROM module m LEFT JOIN string s ON "
+        "s.process = m.process AND s.id = m.path "
+        "WHERE m.process = ?1 AND m.start <= ?2 AND m.\"end\" > ?2 ORDER BY m.id DESC LIMIT 1");
+    if (!row)
+        return;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        uint8_t build_id[20];
+        const char *text = (const char *)sqlite3_column_text(row, 2);
+        struct symbols_module module = {(const char *)sqlite3_column_text(row, 1),
+                                        (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
+        module.build_id_bytes = text ? build_id_parse(text, build_id, sizeof build_id) : 0;
+        if (module.path && module.path[0])
+            symbols_find(trace->symbols, &module, address, frame);
+    }
+    sqlite3_reset(row);
+}
+
+static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    snprintf(to, bytes, "%s", text ? text : "");
+}
+
+/* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any.
+ * A trace of schema 1.0 has none. */
+static int python_frames(struct trace_source *source, int local, uint64_t *native,
+                         struct frame *frames, int max)
+{
+    sqlite3_stmt *row =
+        source_prepare(source, &source->python,
+                       "SELECT p.native, p.line, f.text, u.text FROM python p LEFT JOIN string f "
+                       "ON f.process = p.process AND f.id = p.file "
+                       "LEFT JOIN string u ON u.process = p.process AND u.id = p.function WHERE "
+                       "p.process = ? AND p.id = ? ORDER BY p.depth LIMIT ?");
+    int count = 0;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)*native);
+    sqlite3_bind_int(row, 3, max);
+    for (; count < max && sqlite3_step(row) == SQLITE_ROW; count++) {
+        frames[count] = (struct frame){.line = sqlite3_column_int(row, 1)};
+        copy_column(frames[count].file, sizeof frames[count].file, row, 2);
+        copy_column(frames[count].function, sizeof frames[count].function, row, 3);
+        *native = (uint64_t)sqlite3_column_int64(row, 0);
+    }
+    sqlite3_reset(row);
+    return count;
+}
+
+static int native_frames(struct trace_source *source, int local, uint64_t stack,
+                         struct frame *frames, int max)
+{
+    sqlite3_stmt *row = source_prepare(
+        source, &source->frames,
+        "SELECT address FROM stack WHERE process = ? AND id = ? ORDER BY depth LIMIT ?");
+    int count = 0;
+    if (!row)
+        return 0;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)stack);
+    sqlite3_bind_int(row, 3, max);
+    while (count < max && sqlite3_step(row) == SQLITE_ROW)
+        frames[count++] = (struct frame){.address = (uint64_t)sqlite3_column_int64(row, 0)};
+    sqlite3_reset(row);
+    return count;
+}
+
+int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                 struct frame *frames, int max)
+{
+    int local, count = 0;
+    struct trace_source *source = source_of(trace, process, &local);
+    if (!source || stack == 0 || max <= 0)
+        return 0;
+    if (is_address) {
+        frames[count++] = (struct frame){.address = stack};
+    } else {
+        count = python_frames(source, local, &stack, frames, max);
+        count += native_frames(source, local, stack, frames + count, max - count);
+    }
+    for (int i = 0; i < count; i++)
+        if (frames[i].address && !find_symbol(source, local, frames[i].address, &frames[i]))
+            symbolise(trace, source, local, frames[i].address, &frames[i]);
+    return count;
+}
