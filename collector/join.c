@@ -180,9 +180,12 @@ static void announce_processes(struct join *join)
 
 static void announce_again(struct join *join)
 {
+    join->digest_ns = join->beat_ns = 0;
     for (int i = 0; i < join->processes; i++)
-        if (join->process[i])
+        if (join->process[i]) {
             join->process[i]->announced = false;
+            join->process[i]->sent = (struct item_state){0};
+        }
     for (struct join_symbol *symbol = join->symbols; symbol; symbol = symbol->hh.next) {
         symbol->sent = false;
         join->symbols_wait = true;
@@ -284,7 +287,7 @@ static uint32_t count_living(const struct join *join)
 
 static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t now_ns)
 {
-    if (now_ns - join->digest_ns < digest_every_ns && !join->is_last)
+    if (now_ns - join->digest_ns < digest_every_ns)
         return;
     join->digest_ns = now_ns;
     for (struct join_member *member = join->members; member; member = member->hh.next)
@@ -295,7 +298,7 @@ static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t 
     for (int i = 0; i < join->processes; i++)
         if (join->process[i])
             add_state(join, i, now_ns);
-    if (now_ns - join->beat_ns >= beat_every_ns || join->is_last) {
+    if (now_ns - join->beat_ns >= beat_every_ns) {
         const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
                                        .processes = count_living(join),
                                        .flags = join->is_last ? BEAT_LAST : 0};
@@ -391,11 +394,12 @@ void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint
 {
     uint64_t began_ns = monotonic_now_ns(), now_ns = began_ns;
     join->is_last = true;
+    join->digest_ns = join->beat_ns = 0;
     join_pass(join, analyzer, now_ns, now_ns);
     while (now_ns - began_ns < patience_ns) {
         take_messages(join, FINISH_POLL_MS, now_ns);
-        join_send_symbols(join, now_ns);
         now_ns = monotonic_now_ns();
+        join_pass(join, analyzer, now_ns, 0);
         bool lingered = has_all(join) && join->asked_ns && now_ns - join->asked_ns > linger_ns;
         if (join->is_over || (lingered && !judged))
             break;

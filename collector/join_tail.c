@@ -94,6 +94,9 @@ static int keep_text(struct join_process *process, uint64_t id, const struct rec
             return -1;
         }
     }
+    for (uint32_t i = 0; i < text->pieces; i++)
+        if (memcmp(text->piece[i].word, record->word, sizeof record->word) == 0)
+            return 0; /* the shim forgot that it had sent it */
     if (text->pieces == TEXT_PIECES_MAX)
         return 0;
     struct record *piece = realloc(text->piece, (text->pieces + 1) * sizeof *piece);
@@ -196,9 +199,10 @@ static void note_frames(struct join *join, int number, const struct record *piec
         join_note_address(join, number, piece->frames.address[i]);
 }
 
-/* A string or stack, and what it refers to, unless the hub has it. Stacks refer to strings and to
- * native stacks, these to nothing. */
-static void write_text(struct join *join, int number, uint64_t id)
+/* A string or stack that a record names, and what it refers to, unless the hub has it. Stacks refer
+ * to strings and to native stacks, these to nothing. They get the record's place: with a later one
+ * of their own, what follows would be taken for as late. */
+static void write_text(struct join *join, int number, uint64_t id, const struct record *named_by)
 {
     struct join_process *process = join->process[number];
     struct join_text *text = NULL;
@@ -208,17 +212,19 @@ static void write_text(struct join *join, int number, uint64_t id)
         return;
     text->sent = true;
     for (uint32_t i = 0; i < text->pieces; i++) {
-        const struct record *piece = &text->piece[i];
-        if (piece->api == API_notice_stack)
-            note_frames(join, number, piece);
-        if (piece->api == API_notice_python_stack) {
-            write_text(join, number, piece->python.native);
+        struct record piece = text->piece[i];
+        if (piece.api == API_notice_stack)
+            note_frames(join, number, &piece);
+        if (piece.api == API_notice_python_stack) {
+            write_text(join, number, piece.python.native, named_by);
             for (int frame = 0; frame < 3; frame++) {
-                write_text(join, number, piece->python.file[frame]);
-                write_text(join, number, piece->python.function[frame]);
+                write_text(join, number, piece.python.file[frame], named_by);
+                write_text(join, number, piece.python.function[frame], named_by);
             }
         }
-        write_record(join, number, piece);
+        piece.time_ns = named_by->time_ns;
+        piece.serial = named_by->serial;
+        write_record(join, number, &piece);
     }
 }
 
@@ -228,15 +234,15 @@ static void write_with_texts(struct join *join, int number, const struct record 
     if (record->flags & RECORD_FLAG_ADDRESS)
         join_note_address(join, number, record->stack);
     else
-        write_text(join, number, record->stack);
+        write_text(join, number, record->stack, record);
     if (record->phase == RECORD_LEAVE)
-        write_text(join, number, record->leave.text);
+        write_text(join, number, record->leave.text, record);
     if (record->api == API_notice_dormant)
-        write_text(join, number, record->range.text);
+        write_text(join, number, record->range.text, record);
     if (record->api == API_notice_comm_name || record->api == API_notice_said ||
         record->api == API_notice_exception) {
-        write_text(join, number, record->range.text);
-        write_text(join, number, record->range.domain);
+        write_text(join, number, record->range.text, record);
+        write_text(join, number, record->range.domain, record);
     }
     write_record(join, number, record);
 }
@@ -288,8 +294,9 @@ static void write_member(struct join *join, int number, const struct join_member
                          uint64_t start)
 {
     const struct join_process *process = join->process[number];
-    struct record reached = {
-        .time_ns = join->known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
+    struct record reached = {.api = API_notice_reached, .device = RECORD_NO_DEVICE};
+    reached.time_ns = start < process->end ? join_tail_record(process, start)->time_ns
+                                           : join->known_ns;
     if (member->made.api)
         write_record(join, number, &member->made);
     if (member->name.api)

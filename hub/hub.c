@@ -147,6 +147,7 @@ static void take_message(struct hub *hub, const struct transport_message *messag
         hub->memory_short = true;
         return;
     }
+    host->lives |= message->event == TRANSPORT_ANSWER || message->channel == CHANNEL_DIGESTS;
     if (message->event == TRANSPORT_ANSWER)
         hub_take_answer(hub, host, message);
     else

@@ -195,8 +195,8 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
             take_symbol(hub, process->number, &item->symbol);
         break;
     case ITEM_BEAT:
-        host->lives = true;
-        host->is_last |= (item->beat.flags & BEAT_LAST) != 0;
+        /* One that ended may have a successor. */
+        host->is_last = (item->beat.flags & BEAT_LAST) != 0;
         break;
     case ITEM_DIGEST:
         take_digest(hub, host, &item->digest);

@@ -33,7 +33,7 @@ struct hub_host {
     uint64_t asked_ns; /* when the request that is not answered was sent, else of the last */
     uint64_t request;  /* id of the request that is not answered; 0 none */
     bool lives;        /* it has sent more than facts, which may be an earlier job's */
-    bool is_last;      /* it has said that it ends */
+    bool is_last;      /* it has said last that it ends */
     bool silent;
     bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
     bool wants_more; /* its last answer was not complete */

@@ -31,8 +31,9 @@ enum transport_event {
     TRANSPORT_MESSAGE,   /* of a channel */
     TRANSPORT_REQUEST,   /* at a host: the hub's; answer it with transport_reply */
     TRANSPORT_ANSWER,    /* at the hub: a host's, to the request `id` */
-    TRANSPORT_CONNECTED, /* again, after it was lost: a host sends its facts again (they are
-                            idempotent), so that one that was dropped meanwhile is known */
+    TRANSPORT_CONNECTED, /* again, or for the first time after a digest could not be sent: a host
+                            sends its facts again (they are idempotent), and all digests, so that
+                            what was dropped meanwhile is known */
     TRANSPORT_LOST       /* the connection is down; the transport goes on trying */
 };
 

@@ -26,7 +26,7 @@ struct queued_event {
 struct transport_nats {
     struct transport transport;
     struct nats_client *client;
-    bool is_hub, was_lost;
+    bool is_hub, has_missed; /* something that is not kept could not be sent */
     char job[JOB_BYTES];
     char host[3 * TRANSPORT_HOST_BYTES]; /* as a word; at the hub the name of this end */
     char hub[32];                        /* at a host: the end that sent the last request */
@@ -130,9 +130,9 @@ static void take_event(void *context, enum nats_event event, const char *why)
         nats->transport.dropped++;
     else if (event == NATS_EVENT_DISCONNECTED)
         add_event(nats, TRANSPORT_LOST, NULL);
-    else if (nats->was_lost)
+    else if (nats->has_missed)
         add_event(nats, TRANSPORT_CONNECTED, NULL);
-    nats->was_lost |= event == NATS_EVENT_DISCONNECTED;
+    nats->has_missed |= event == NATS_EVENT_DISCONNECTED;
 }
 
 static int fail_refused(const struct transport_nats *nats, struct error *err)
@@ -150,6 +150,7 @@ static int publish_nats(struct transport *transport, enum transport_channel chan
         return fail_refused(nats, err);
     if (channel == CHANNEL_DIGESTS) {
         snprintf(subject, sizeof subject, "ddpcheck.%s.digest.%s", nats->job, nats->host);
+        nats->has_missed |= !nats_client_is_connected(nats->client);
         if (!nats_client_is_connected(nats->client) ||
             nats_client_publish(nats->client, subject, data, bytes, &full) < 0)
             transport->dropped++;

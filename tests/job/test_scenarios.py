@@ -113,6 +113,9 @@ class Hosts(unittest.TestCase):
     def test_partial_barrier(self):
         self.expect_same("DC201", "--model", "cnn", "--fault", "partial-barrier")
 
+    def test_a_wait_cycle(self):
+        self.expect_same("DC202", "--fault", "uneven-updates", "--image", "16", "--width", "8")
+
     def test_a_rank_is_missing_in_the_setup(self):
         self.expect_same("DC209", "--model", "cnn", "--fault", "init-missing",
                          # where rank 3 is, only a process of its host that has called NCCL could say
@@ -123,6 +126,13 @@ class Hosts(unittest.TestCase):
         self.expect_same("DC101", "--fault", "buffers-mismatch", "--image", "16", "--width", "8",
                          # the call differs on two communicators at once: which is found first is chance
                          alike=lambda found: [(finding[0], [side[0] for side in finding[3]]) for finding in found])
+
+    def test_a_host_that_dies(self):
+        self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
+        await_true("a finding on the first host", lambda: self.codes(0))
+        self.kill_host(2)
+        await_true("the silence of n2", lambda: "DC212" in self.codes(0))
+        self.assertRegex(self.output(0), r"DC212: host n2 with rank 2 has been silent since .* collectives of comm")
 
     def kill_host(self, rank):
         """All at once: a collector that saw its ranks die would send how they ended."""

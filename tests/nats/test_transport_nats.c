@@ -120,6 +120,29 @@ static void facts_survive_the_server(void **state)
     server_tear_down(&server);
 }
 
+/* What a host says of itself before its first connection is there is lost: it is told so. */
+static void a_digest_before_the_connection(void **state)
+{
+    (void)state;
+    struct test_server server;
+    struct transport *end = NULL;
+    struct error err;
+    server_set_up(&server, "secret");
+    const struct transport_nats_options options = {.url = server.url, .host = "n1"};
+    for (int early = 0; early < 2; early++) {
+        if (transport_nats_open(&end, &options, &err) < 0)
+            fail_msg("%s", err.text);
+        if (early) {
+            send_text(end, CHANNEL_DIGESTS, "early");
+            assert_int_equal(end->dropped, 1);
+            await_next(end, TRANSPORT_CONNECTED, "", "");
+        }
+        run_end(end);
+        transport_close(end);
+    }
+    server_tear_down(&server);
+}
+
 static void strangers_are_refused(void **state)
 {
     (void)state;
@@ -163,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_reach_the_other_side),
         cmocka_unit_test(facts_survive_the_server),
+        cmocka_unit_test(a_digest_before_the_connection),
         cmocka_unit_test(strangers_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

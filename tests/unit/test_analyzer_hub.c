@@ -347,6 +347,44 @@ static void ranks_of_two_hosts_wait_in_a_cycle(void **state)
     job_free(job);
 }
 
+static void send_stack(struct job *job)
+{
+    struct record record = {.api = API_notice_stack, .device = RECORD_NO_DEVICE};
+    record.frames.id = CALL_STACK;
+    record.frames.count = 2;
+    record.frames.address[0] = INNER_FRAME;
+    record.frames.address[1] = OUTER_FRAME;
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        job_record(job, rank, record);
+}
+
+/* The shim sends a stack again when it no longer knows that it has. What names it is where it was,
+ * before the operations that the ranks wait in. */
+static void a_stack_comes_again(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    const struct record wait = {.api = API_cudaStreamSynchronize,
+                                .phase = RECORD_ENTER,
+                                .stream = HUB_STREAM,
+                                .stack = CALL_STACK};
+    job_init(job, SECOND, 0, HUB_RANKS - 1);
+    send_stack(job);
+    for (int rank = 0; rank < HUB_RANKS; rank++) {
+        bool other = rank >= HUB_RANKS / 2;
+        job_record(job, rank, wait);
+        call_leave(job, rank);
+        ALL_REDUCE(job, rank, other ? SECOND : COMM, 7, .stream = HUB_STREAM);
+        ALL_REDUCE(job, rank, other ? COMM : SECOND, 7, .stream = HUB_STREAM);
+    }
+    send_stack(job);
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        job_record(job, rank, wait);
+    ticks(job, 1500);
+    expect_same(job, "DC202");
+    job_free(job);
+}
+
 static void counts_differ_in_a_hang(void **state)
 {
     (void)state;
@@ -415,6 +453,37 @@ static void a_host_is_silent(void **state)
     run_hub(job, &test, 4, -1);
     assert_int_equal(count_news(&test), 0);
     job_free(job);
+}
+
+/* Its first sign of life was lost: a digest is one as well. */
+static void a_host_is_silent_after_one_digest(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    struct message_writer writer = {0};
+    struct error err;
+    const struct item_process process = {
+        .info = {.pid = 1, .rank = 5, .host = "n9", .boot_id = "b"}};
+    const struct item_digest digest = {.comm = COMM, .rank = 5, .nranks = HUB_RANKS, .issued = 7};
+    begin_hosts(&test, 2);
+    struct transport *host = transport_local_host(test.transports, "n9");
+    assert_true(message_add(&writer, ITEM_PROCESS, &process));
+    assert_int_equal(transport_publish(host, CHANNEL_FACTS, writer.data, writer.bytes, &err), 0);
+    for (uint64_t ms = 1; ms < 20000 && !test.sent; ms += 500) {
+        message_clear(&writer);
+        assert_true(message_add(&writer, ITEM_DIGEST, &digest));
+        if (ms == 7001) /* facts alone may be an earlier job's */
+            transport_publish(host, CHANNEL_DIGESTS, writer.data, writer.bytes, &err);
+        int result = hub_step(test.hub, ms * MS, 0, &err);
+        assert_true(result >= 0);
+        test.over = result;
+        assert_true(!test.sent || ms > 12000);
+    }
+    assert_string_equal(first_news(&test)->code, "DC212");
+    assert_non_null(strstr(first_news(&test)->text, "host n9 with rank 5 has been silent since"));
+    message_free(&writer);
+    transport_close(host);
+    finish_hosts(&test, 30000 * (uint64_t)MS);
 }
 
 /* Messages with bytes changed at random, and what is no message: refused or harmless. */
@@ -606,10 +675,12 @@ int main(void)
         cmocka_unit_test(a_correct_job_has_no_finding),
         cmocka_unit_test(one_rank_is_missing),
         cmocka_unit_test(ranks_of_two_hosts_wait_in_a_cycle),
+        cmocka_unit_test(a_stack_comes_again),
         cmocka_unit_test(counts_differ_in_a_hang),
         cmocka_unit_test(counts_differ_and_the_job_goes_on),
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_host_is_silent),
+        cmocka_unit_test(a_host_is_silent_after_one_digest),
         cmocka_unit_test(garbage_does_no_harm),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
         cmocka_unit_test(a_rank_has_made_no_call),
