@@ -409,3 +409,21 @@ bool comm_stands_apart(const struct comm *comm, uint32_t what, struct standing_a
     }
     return comm->members > 1 && apart->least < apart->most;
 }
+
+bool comm_has_untraced(const struct comm *comm)
+{
+    return comm->nranks > 0 && comm->members < (uint32_t)comm->nranks;
+}
+
+int comm_list_untraced(const struct comm *comm, struct rankset *ranks)
+{
+    uint32_t next = 0;
+    for (int rank = 0; rank < comm->nranks; rank++) {
+        while (next < comm->members && comm->member[next]->rank < rank)
+            next++;
+        bool seen = next < comm->members && comm->member[next]->rank == rank;
+        if (!seen && rankset_add(ranks, rank))
+            return -1;
+    }
+    return 0;
+}

@@ -19,6 +19,18 @@ static void *open_library(void)
     return dlopen("libnats.so", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
+/* OpenSSL, which libnats uses, frees what it has when the program ends, while threads of libnats
+ * or of a connection attempt may still use it. It leaves that if its first caller says so (OpenSSL
+ * 3, OPENSSL_init_crypto). */
+static void keep_openssl(void *handle)
+{
+    const uint64_t no_atexit = 0x00080000;
+    int (*init)(uint64_t, const void *);
+    *(void **)&init = dlsym(handle, "OPENSSL_init_crypto");
+    if (init)
+        init(no_atexit, NULL);
+}
+
 int nats_library_load(struct nats_library *library, struct error *err)
 {
     void *handle = open_library();
@@ -27,6 +39,7 @@ int nats_library_load(struct nats_library *library, struct error *err)
                          "can't load NATS's C client, libnats.so.3: %s; install Debian's "
                          "libnats3.4 or libnats-dev, or build it from nats.c",
                          dlerror());
+    keep_openssl(handle);
     const struct {
         const char *name;
         void **function;

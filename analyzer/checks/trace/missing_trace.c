@@ -1,5 +1,6 @@
 /* missing_trace.c: DC902: ranks of which the trace contains nothing. */
 #include "analyzer/findings.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
@@ -63,20 +64,14 @@ static void missing_on_finish(struct analyzer *analyzer, const struct event *eve
 {
     (void)event;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
-        if (comm->nranks <= 0 || comm->members >= (uint32_t)comm->nranks || !was_made(comm))
+        if (!comm_has_untraced(comm) || !was_made(comm))
             continue;
         struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
         struct text what = {0};
         char name[16], ranks[128];
         struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
-        uint32_t next = 0;
-        for (int rank = 0; rank < comm->nranks; rank++) {
-            while (next < comm->members && comm->member[next]->rank < rank)
-                next++;
-            bool seen = next < comm->members && comm->member[next]->rank == rank;
-            if (!seen && rankset_add(&side->ranks, rank))
-                draft.failed = true;
-        }
+        if (comm_list_untraced(comm, &side->ranks))
+            draft.failed = true;
         draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
         text_add(&what,
                  "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
