@@ -131,6 +131,50 @@ int analyzer_visit_speed_lags(struct analyzer *analyzer, uint32_t columns_most,
                               void (*visit)(void *context, const struct speed_lag_view *view),
                               void *context);
 
+/* How a rank stands beside its peers, or what that slows the job down it is part of: a rank has
+ * one of these for each finding of section 6 that names it, or else one without a name. */
+struct speed_standing_view {
+    int shown_rank, process; /* process: the caller's index */
+    uint64_t comm;           /* in which its peers are, or which is slow */
+    const char *kind, *code; /* "slow host", "DC601"; "" it is not named */
+    double lag_s;            /* own time beyond its peers' in an iteration, on average; named: what
+                                the job loses */
+    double wait_s, length_s; /* exposed waiting in an iteration, length of one, on average */
+    uint64_t since, period;  /* as the finding has them; 0 not known */
+    uint64_t first, last;    /* iterations that this rests on */
+    bool is_coarse;          /* times are known to a millisecond */
+    const float *trend;      /* by column, equally many iterations each: own time beyond its peers',
+                                as a share of an iteration */
+    uint32_t columns;
+};
+/* Calls `visit` for each, as they were when the analyzer last judged (every 32 iterations, and at
+ * the end). Pointers are valid during the call. */
+void analyzer_visit_speed_standings(struct analyzer *analyzer,
+                                    void (*visit)(void *context,
+                                                  const struct speed_standing_view *view),
+                                    void *context);
+/* Changes when what analyzer_visit_speed_standings shows may have changed; 0: there is nothing. */
+uint64_t analyzer_speed_judged(const struct analyzer *analyzer);
+
+/* What two runs are compared by, with its spread. */
+enum spread_of {
+    SPREAD_ITERATION, /* of a rank: length of its iterations */
+    SPREAD_LAG,       /* of a rank: own time beyond its peers' in an iteration */
+    SPREAD_TRANSFER   /* of a communicator: transfers of an iteration */
+};
+struct speed_spread_view {
+    enum spread_of what;
+    int shown_rank;                 /* -1 of a communicator */
+    uint64_t comm;                  /* 0 of a rank */
+    double low_s, median_s, high_s; /* quartiles */
+    uint64_t count;                 /* values that these are of */
+};
+/* Calls `visit` for each that has 20 iterations or more, all of one kind together. Returns 0 or -1
+ * with errno = ENOMEM. */
+int analyzer_visit_speed_spreads(struct analyzer *analyzer,
+                                 void (*visit)(void *context, const struct speed_spread_view *view),
+                                 void *context);
+
 /* Operations of one kind and size on communicators of one size. */
 struct speed_class_view {
     unsigned api;

@@ -34,6 +34,7 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     struct diff_result result = {0};
     struct diff_orders orders = {0};
     struct diff_setup setup = {0};
+    struct diff_speed speed = {0};
     struct diff_report report = {.side = side,
                                  .name = {"A", "B"},
                                  .pairs = &pairs,
@@ -41,6 +42,7 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
                                  .result = &result,
                                  .orders = &orders,
                                  .setup = &setup,
+                                 .speed = &speed,
                                  .limit = (int)request->limit};
     for (int which = 0; which < 2 && two_ranks; which++) {
         long rank = which ? request->with : request->rank;
@@ -52,7 +54,8 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     int status = two_ranks
                      ? diff_pair_ranks(&pairs, side[0], (int)request->rank, (int)request->with)
                      : diff_pair_traces(&pairs, side[0], side[1]);
-    if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with))
+    if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with) ||
+        diff_speed(&speed, &pairs, side, (int)request->rank, (int)request->with))
         status = error_set(err, "can't compare the traces: memory is short");
     else
         status =
@@ -79,6 +82,7 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     diff_result_free(&result);
     diff_orders_free(&orders);
     diff_setup_free(&setup);
+    diff_speed_free(&speed);
     return status;
 }
 
@@ -126,7 +130,8 @@ int command_diff(int argc, char **argv)
             "Lines with - are in the first only, lines with + in the second only.\n"
             "Exit status: 0 the same operations; 1 they differ; 2 usage error or a trace that "
             "can't be read.\n"
-            "A difference in versions or the command line alone is reported, and leaves 0.\n",
+            "A difference in versions, the command line or speed alone is reported, and leaves "
+            "0.\n",
     };
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)

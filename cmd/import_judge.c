@@ -17,7 +17,7 @@ struct judge {
     struct store *store;        /* in end() */
     struct error *err;
     uint64_t last_ns;
-    int waits;
+    int waits, speeds;
     bool failed;
 };
 
@@ -66,6 +66,15 @@ static void store_judged_wait(void *context, const struct wait_view *view)
         judge->failed = store_wait(judge->store, &wait, judge->err) < 0;
 }
 
+static void store_judged_speed(void *context, const struct speed_standing_view *view)
+{
+    struct judge *judge = context;
+    char trend[TREND_BYTES];
+    const struct store_speed row = speed_row(view, judge->speeds++, trend);
+    if (!judge->failed)
+        judge->failed = store_speed(judge->store, &row, judge->err) < 0;
+}
+
 static int end_judgement(void *context, struct store *store, struct error *err)
 {
     struct judge *judge = context;
@@ -82,6 +91,7 @@ static int end_judgement(void *context, struct store *store, struct error *err)
     analyzer_visit_members(judge->analyzer, store_judged_member, judge);
     if (!judge->failed && analyzer_visit_waits(judge->analyzer, store_judged_wait, judge))
         return fail_judge_memory(err);
+    analyzer_visit_speed_standings(judge->analyzer, store_judged_speed, judge);
     return judge->failed ? -1 : 0;
 }
 

@@ -69,7 +69,7 @@ int command_tui(int argc, char **argv)
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
         {"view", 0, OPTION_TEXT, "NAME",
-         "begin with now, findings, sequence, ranks, waits, timeline or memory", &view},
+         "begin with now, findings, sequence, ranks, waits, timeline, memory or speed", &view},
         {"ascii", 0, OPTION_FLAG, NULL,
          "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
@@ -83,7 +83,7 @@ int command_tui(int argc, char **argv)
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
                    "leaving it never touches the job.\n"
                    "DIR defaults to ddpcheck-trace.",
-        .details = "Keys: 1-7 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
+        .details = "Keys: 1-8 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
                    "sort, e explain, y write the\n"
                    "view to a file, ? help, q leave.\n",
         .entries = entries,

@@ -1,5 +1,5 @@
-/* collector_state.c: keeps the tables member_state and wait_state as the analyzer sees the job, for
- * readers that can't replay. */
+/* collector_state.c: keeps the tables member_state, wait_state and speed_state as the analyzer
+ * sees the job, for readers that can't replay. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -31,6 +31,8 @@ struct collector_state {
     uint64_t now_ns;
     uint64_t waits_hash, stored_waits_hash; /* of the tree of waits as it is, as it was stored */
     int waits;                              /* its lines, counted while it is visited */
+    uint64_t stored_speed;                  /* analyzer_speed_judged of what was stored */
+    int speeds;                             /* rows of it that were stored */
     bool failed;
 };
 
@@ -139,6 +141,25 @@ static void store_waits(struct collector_state *state, struct analyzer *analyzer
     analyzer_visit_waits(analyzer, store_one_wait, state);
 }
 
+static void store_one_speed(void *context, const struct speed_standing_view *view)
+{
+    struct collector_state *state = context;
+    char trend[TREND_BYTES];
+    const struct store_speed row = speed_row(view, state->speeds++, trend);
+    if (!state->failed)
+        state->failed = store_speed(state->store, &row, NULL) < 0;
+}
+
+static void store_speeds(struct collector_state *state, struct analyzer *analyzer)
+{
+    uint64_t judged = analyzer_speed_judged(analyzer);
+    if (judged == state->stored_speed)
+        return;
+    state->stored_speed = judged;
+    state->speeds = 0;
+    analyzer_visit_speed_standings(analyzer, store_one_speed, state);
+}
+
 /* What can't be stored now is tried again the next time. */
 void collector_state_store(struct collector_state *state, const struct state_source *source,
                            bool now)
@@ -156,10 +177,12 @@ void collector_state_store(struct collector_state *state, const struct state_sou
         analyzer_visit_members(source->analyzer, store_one, state);
     if (!state->failed)
         store_waits(state, source->analyzer, now);
+    if (!state->failed)
+        store_speeds(state, source->analyzer);
     if (!state->failed && store_commit(source->store, NULL) == 0)
         return;
     store_rollback(source->store);
     forget_members(state);
-    state->stored_waits_hash = 0;
+    state->stored_waits_hash = state->stored_speed = 0;
     state->events = 0;
 }

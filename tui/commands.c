@@ -265,7 +265,7 @@ void app_do_help(struct app *app, int unused)
 {
     (void)unused;
     static const struct view_key common[] = {
-        {"1-7 Tab", "views"},
+        {"1-8 Tab", "views"},
         {"arrows hjkl", "move"},
         {"PgUp PgDn g G", "by pages, to the ends"},
         {"Enter Esc", "open, back"},

@@ -7,7 +7,8 @@
 
 enum { LETTERS_MOST = 16, LETTERS_LEAST = 2, GAP = 1 };
 
-static const char *const rests[] = {"? help q quit", "? q"};
+static const char *const rests[] = {"? help q quit", "? q quit", "? q"};
+enum { RESTS = sizeof rests / sizeof *rests };
 
 /* "1 Now", or "1Now" where letters are few. */
 static int columns_of(int view, int letters)
@@ -26,8 +27,10 @@ static int footer_columns(int letters)
 
 const char *footer_rest(int width)
 {
-    bool long_fits = footer_columns(LETTERS_MOST) + (int)strlen(rests[0]) <= width;
-    return rests[long_fits ? 0 : 1];
+    int rest = 0;
+    while (rest < RESTS - 1 && footer_columns(LETTERS_MOST) + (int)strlen(rests[rest]) > width)
+        rest++;
+    return rests[rest];
 }
 
 int footer_letters(int width)

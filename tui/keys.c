@@ -49,6 +49,7 @@ static const struct key_rule {
     {'5', app_do_view, VIEW_WAITS, KEY_LEAVES, ON_ALL},
     {'6', app_do_view, VIEW_TIMELINE, KEY_LEAVES, ON_ALL},
     {'7', app_do_view, VIEW_MEMORY, KEY_LEAVES, ON_ALL},
+    {'8', app_do_view, VIEW_SPEED, KEY_LEAVES, ON_ALL},
     {SCREEN_TAB, app_do_tab, 1, KEY_LEAVES, ON_ALL},
     {SCREEN_BACKTAB, app_do_tab, -1, KEY_LEAVES, ON_ALL},
     {'q', app_do_leave, 0, KEY_LEAVES, ON_ALL},

@@ -175,7 +175,8 @@ static int first_view(const struct tui_options *options, enum view_id *view, str
     int found = options->view ? view_find(options->view) : VIEW_NOW;
     if (found < 0)
         return error_set(
-            err, "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory",
+            err,
+            "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory, speed",
             options->view);
     *view = (enum view_id)found;
     return 0;

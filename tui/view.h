@@ -13,6 +13,7 @@ enum view_id {
     VIEW_WAITS,
     VIEW_TIMELINE,
     VIEW_MEMORY,
+    VIEW_SPEED,
     VIEWS_NUMBERED,
     VIEW_FINDING = VIEWS_NUMBERED,
     VIEW_RANK,
@@ -68,7 +69,7 @@ struct signs {
 const struct signs *signs_of(const struct query *query);
 
 view_load model_now, model_findings, model_finding, model_sequence, model_ranks, model_rank,
-    model_waits, model_timeline, model_memory, model_explain;
+    model_waits, model_timeline, model_memory, model_speed, model_explain;
 
 /* Adds the streams of query->process: what is last on each, and the operation that it stands in. */
 struct members;

@@ -7,6 +7,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
 #include "analyzer/speed/slowdown.h"
+#include "analyzer/speed/standings.h"
 
 enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
 
@@ -205,12 +206,17 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     judged.length = mean_length(&judged);
     if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
         find_slowdowns(&judged, found);
+    for (uint32_t i = 0; i < found->count; i++)
+        found->slowdown[i].is_reported = !judged.recorded || judged.coarse ||
+                                         found->slowdown[i].lost >= recorded_least_s;
+    if (judged.excess)
+        found->failed |= speed_keep_standings(speed, &judged, found) != 0;
     judged_free(&judged);
     analyzer->failed |= found->failed;
     slowdowns_free(speed->found);
     speed->found = found;
     for (uint32_t i = 0; i < found->count; i++) {
-        if (judged.recorded && !judged.coarse && found->slowdown[i].lost < recorded_least_s)
+        if (!found->slowdown[i].is_reported)
             continue;
         found->slowdown[i].is_coarse |= may_be_others(&judged, &found->slowdown[i]);
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};

@@ -7,7 +7,7 @@
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
-#include "analyzer/speed/slowdown.h"
+#include "analyzer/speed/standings.h"
 #include "lib/trace/kinds.h"
 #include "lib/trace/names.h"
 
@@ -325,5 +325,6 @@ void speed_free(struct speed *speed)
     }
     free(speed->rank);
     slowdowns_free(speed->found);
+    speed_standings_free(speed->standings);
     free(speed);
 }

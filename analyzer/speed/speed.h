@@ -13,6 +13,7 @@
  *     rounds.c     which operations are an iteration where the program names none
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
+ *     standings.c  how each rank stands, for readers
  *
  * The last ITERATIONS_KEPT iterations of each rank are kept. */
 #ifndef DDPCHECK_SPEED_H
@@ -125,9 +126,10 @@ struct speed {
     struct speed_rank **rank; /* by index */
     uint32_t count, capacity;
     struct speed_comm *comms;
-    uint64_t held;           /* operations of each rank with which rounds.c tries again */
-    uint64_t judged;         /* speed_closed() when last judged */
-    struct slowdowns *found; /* then; slowdown.h */
+    uint64_t held;                     /* operations of each rank with which rounds.c tries again */
+    uint64_t judged;                   /* speed_closed() when last judged */
+    struct slowdowns *found;           /* then; slowdown.h */
+    struct speed_standings *standings; /* likewise; standings.h */
 };
 
 /* An operation was passed by its stream. Notes want of memory in the analyzer. */

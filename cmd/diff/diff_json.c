@@ -182,6 +182,9 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
     if (print_orders_json(report, out, err) || print_extras(report, out, err) ||
         print_setup_json(report, out, err))
         return -1;
+    for (int i = 0; i < report->speed->differences; i++)
+        if (print_diff_json(out, diff_speed_json(&report->speed->difference[i]), err))
+            return -1;
     return print_diff_json(
         out,
         json_pack(

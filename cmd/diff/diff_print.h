@@ -2,10 +2,13 @@
 #ifndef DDPCHECK_DIFF_PRINT_H
 #define DDPCHECK_DIFF_PRINT_H
 
+#include <jansson.h>
+
 #include "cmd/diff/diff_compare.h"
 #include "cmd/diff/diff_dropped.h"
 #include "cmd/diff/diff_order.h"
 #include "cmd/diff/diff_setup.h"
+#include "cmd/diff/diff_speed.h"
 #include "cmd/report/page.h"
 
 struct diff_report {
@@ -16,6 +19,7 @@ struct diff_report {
     const struct diff_result *result;
     const struct diff_orders *orders;
     const struct diff_setup *setup;
+    const struct diff_speed *speed;
     int limit; /* differences that are reported; the others are counted */
 };
 
@@ -29,6 +33,10 @@ int diff_print_json(const struct diff_report *report, FILE *out, struct error *e
 /* What of the two is not compared: communicators and ranks that only one has, calls that one
  * dropped. */
 void diff_print_not_compared(const struct diff_report *report, struct page *page);
+
+/* Their parts about speed, which change no exit status. */
+void diff_print_speed_text(const struct diff_report *report, struct page *page);
+json_t *diff_speed_json(const struct speed_difference *difference);
 
 /* The ranks of a communicator that have a trace: "0-3". Returns text. */
 char *diff_comm_ranks(const struct diff_side *side, const struct diff_comm *comm, char *text,

@@ -249,7 +249,8 @@ static void say_progress(const struct diff_side *side, uint64_t events, uint64_t
             all ? 100.0 * (double)events / (double)all : 100);
 }
 
-static int read_side_events(struct diff_side *side, bool progress, struct error *err)
+static int read_side_events(struct diff_side *side, struct analyzer *analyzer, bool progress,
+                            struct error *err)
 {
     struct record record;
     int process, got;
@@ -260,6 +261,8 @@ static int read_side_events(struct diff_side *side, bool progress, struct error 
             continue; /* damaged: the other databases go on */
         if (read_side_record(side, process, &record, err))
             return -1;
+        if (analyzer_feed(analyzer, process, &record))
+            return diff_no_memory(err);
         if (progress && ++events % 65536 == 0)
             say_progress(side, events, all, &last);
     }
@@ -302,7 +305,13 @@ static int load_side(struct diff_side *side, bool progress, struct error *err)
                            &side->insert, NULL) != SQLITE_OK ||
         sqlite3_exec(side->store, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
         return diff_store_failed(side, err);
-    if (read_side_events(side, progress, err))
+    struct analyzer *analyzer = diff_pace_begin(side->trace);
+    if (!analyzer)
+        return diff_no_memory(err);
+    int status = read_side_events(side, analyzer, progress, err);
+    if (diff_pace_end(&side->pace, analyzer) && !status)
+        status = diff_no_memory(err);
+    if (status)
         return -1;
     if (sqlite3_exec(side->store, "COMMIT; CREATE INDEX op_member ON op(member, idx)", NULL, NULL,
                      NULL) != SQLITE_OK)
@@ -332,6 +341,7 @@ void diff_side_free(struct diff_side *side)
     free(side->comm);
     free(side->member);
     free(side->process);
+    diff_pace_free(&side->pace);
     sqlite3_finalize(side->insert);
     sqlite3_close(side->store);
     if (side->trace)

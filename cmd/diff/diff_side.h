@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/diff/diff_pace.h"
 #include "lib/base/error.h"
 #include "lib/trace/trace.h"
 
@@ -50,6 +51,7 @@ struct diff_side {
     struct diff_table *table; /* members by communicator and rank */
     uint64_t operations;
     uint64_t begin_ns, end_ns; /* of the trace, realtime; 0: it is empty */
+    struct diff_pace pace;     /* how fast it was */
     unsigned unknown;          /* enum diff_unknown, of any of its processes */
     sqlite3 *store;
     sqlite3_stmt *insert;

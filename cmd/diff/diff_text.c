@@ -351,6 +351,7 @@ int diff_print_text(const struct diff_report *report, struct page *page, struct 
     }
     print_orders_text(report, page);
     print_setup_text(report, page);
+    diff_print_speed_text(report, page);
     print_sum(report, page);
     return 0;
 }

@@ -34,6 +34,7 @@ static const struct {
     {"member_state", "the final state of a member of a communicator"},
     {"process_state", "the final state of a process"},
     {"wait_state", "a line of the wait-for tree"},
+    {"speed_state", "how a rank stands beside its peers: lag, share, kind, trend"},
     {"operation_block", "the hash of 1,024 operations of a member, to find where ranks differ"},
     {"operation_digest", "what 1,024 collectives that were dropped were (v_digest)"},
     {"member_start", "where the collectives of a member begin, if some were dropped"},

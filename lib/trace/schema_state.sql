@@ -42,3 +42,12 @@ CREATE TABLE IF NOT EXISTS wait_state(
   in_cycle INTEGER NOT NULL, stuck INTEGER NOT NULL, again INTEGER NOT NULL, since_ns INTEGER NOT NULL,
   stack INTEGER NOT NULL, stack_is_address INTEGER NOT NULL
 );
+
+-- How each rank stands beside its peers, since schema 1.9: a row for each finding about slowness that names it, or one without
+-- kind and code. lag_ns: its own time beyond that of its peers in `comm`, or what the job loses, in an iteration of length_ns.
+-- trend: the same over iterations first to last, in equal parts, in percent of an iteration. coarse: times known to 1 ms.
+CREATE TABLE IF NOT EXISTS speed_state(
+  id INTEGER PRIMARY KEY, shown_rank INTEGER NOT NULL, process INTEGER NOT NULL, comm INTEGER NOT NULL,
+  lag_ns INTEGER NOT NULL, wait_ns INTEGER NOT NULL, length_ns INTEGER NOT NULL, since INTEGER NOT NULL, period INTEGER NOT NULL,
+  first INTEGER NOT NULL, last INTEGER NOT NULL, coarse INTEGER NOT NULL, kind TEXT NOT NULL, code TEXT NOT NULL, trend TEXT NOT NULL
+);

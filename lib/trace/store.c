@@ -58,6 +58,8 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_LABEL] = "INSERT OR REPLACE INTO comm_label VALUES(?,?)",
     [STORE_WAITS_REMOVE] = "DELETE FROM wait_state",
     [STORE_WAIT] = "INSERT INTO wait_state VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+    [STORE_SPEED_REMOVE] = "DELETE FROM speed_state",
+    [STORE_SPEED] = "INSERT INTO speed_state VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_LOST] = "INSERT INTO process_state(process, lost_control, lost_bulk) VALUES(?1,?2,?3) "
                    "ON CONFLICT(process) DO UPDATE SET lost_control = ?2, lost_bulk = ?3",
     [STORE_END] = "INSERT INTO process_state(process, ended, how, value, out_of_memory, end_ns) "

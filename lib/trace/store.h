@@ -18,7 +18,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 8 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 9 };
 
 struct store;
 
@@ -140,6 +140,19 @@ struct store_wait {
     bool stack_is_address;
 };
 int store_wait(struct store *store, const struct store_wait *wait, struct error *err);
+
+/* How a rank stands beside its peers (table speed_state). The first row (id 0) takes the place of
+ * all rows before. Times are those of an iteration, on average. */
+struct store_speed {
+    int id, shown_rank, process;
+    uint64_t comm;
+    const char *kind, *code; /* "slow host", "DC601"; "" it is not named */
+    int64_t lag_ns, wait_ns, length_ns;
+    uint64_t since, period, first, last; /* iterations */
+    bool coarse;                         /* times are known to a millisecond */
+    const char *trend; /* "0,0,31,40": own time beyond the peers', percent of an iteration */
+};
+int store_speed(struct store *store, const struct store_speed *speed, struct error *err);
 
 /* A symbolised address of a process (symbols.h): function, file and line; file NULL and line 0 if
  * not known. */

@@ -38,6 +38,8 @@ enum store_statement {
     STORE_LABEL,
     STORE_WAITS_REMOVE,
     STORE_WAIT,
+    STORE_SPEED_REMOVE,
+    STORE_SPEED,
     STORE_LOST,
     STORE_END,
     STORE_BLOCK,

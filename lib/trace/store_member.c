@@ -1,4 +1,4 @@
-/* store_member.c: the tables member_state and wait_state. */
+/* store_member.c: the tables member_state, wait_state and speed_state. */
 #include "lib/trace/store_internal.h"
 
 static int store_label(struct store *store, const struct member_state *member, struct error *err)
@@ -46,15 +46,15 @@ int store_member(struct store *store, const struct member_state *member, uint64_
     return store_run(store, statement, err) < 0 ? -1 : store_label(store, member, err);
 }
 
-static int remove_waits(struct store *store, struct error *err)
+static int remove_state(struct store *store, int which, struct error *err)
 {
-    sqlite3_stmt *statement = store_prepare(store, STORE_WAITS_REMOVE, err);
+    sqlite3_stmt *statement = store_prepare(store, which, err);
     return statement ? store_run(store, statement, err) : -1;
 }
 
 int store_wait(struct store *store, const struct store_wait *wait, struct error *err)
 {
-    if ((!wait || wait->id == 0) && remove_waits(store, err) < 0)
+    if ((!wait || wait->id == 0) && remove_state(store, STORE_WAITS_REMOVE, err) < 0)
         return -1;
     sqlite3_stmt *statement = wait ? store_prepare(store, STORE_WAIT, err) : NULL;
     if (!statement)
@@ -72,5 +72,35 @@ int store_wait(struct store *store, const struct store_wait *wait, struct error 
                                      wait->stack_is_address};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         sqlite3_bind_int64(statement, 4 + (int)i, numbers[i]);
+    return store_run(store, statement, err);
+}
+
+int store_speed(struct store *store, const struct store_speed *speed, struct error *err)
+{
+    if (speed->id == 0 && remove_state(store, STORE_SPEED_REMOVE, err) < 0)
+        return -1;
+    sqlite3_stmt *statement = store_prepare(store, STORE_SPEED, err);
+    if (!statement)
+        return -1;
+    const sqlite3_int64 numbers[] = {
+        speed->id,
+        speed->shown_rank,
+        speed->process,
+        (sqlite3_int64)speed->comm,
+        speed->lag_ns,
+        speed->wait_ns,
+        speed->length_ns,
+        (sqlite3_int64)speed->since,
+        (sqlite3_int64)speed->period,
+        (sqlite3_int64)speed->first,
+        (sqlite3_int64)speed->last,
+        speed->coarse,
+    };
+    const char *const texts[] = {speed->kind, speed->code, speed->trend};
+    int column = 1;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sqlite3_bind_int64(statement, column++, numbers[i]);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        sqlite3_bind_text(statement, column++, texts[i], -1, SQLITE_STATIC);
     return store_run(store, statement, err);
 }

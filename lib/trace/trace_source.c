@@ -120,7 +120,8 @@ static int check_tables(struct trace_source *source, struct error *err)
         "'process', 'event', 'string', 'stack', 'module', 'symbol', 'finding', 'finding_side', "
         "'finding_act', 'finding_call', 'finding_comm', 'comm_label', 'ring_position', 'python', "
         "'imported', "
-        "'lack', 'member_state', 'wait_state', 'process_state', 'operation_block', 'dropped', "
+        "'lack', 'member_state', 'wait_state', 'speed_state', 'process_state', 'operation_block', "
+        "'dropped', "
         "'operation_digest', 'member_start', 'library') "
         "AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%' OR sql LIKE '%GENERATED%') LIMIT 1";
     sqlite3_stmt *statement = NULL;

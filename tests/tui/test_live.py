@@ -108,14 +108,14 @@ class Live(unittest.TestCase):
         try:
             for columns, lines in (80, 24), (120, 40), (200, 60), (40, 10):
                 with self.terminal("%s tui --wait 60 trace" % TOOL, columns, lines) as terminal:
-                    terminal.wait("(?s)error DC201.*1 ?Now")
-                    for key, title in enumerate(("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory"), 1):
+                    terminal.wait("(?s)error DC201.*1 ?No")
+                    for key, title in enumerate(("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory", "Speed"), 1):
                         terminal.keys(str(key))
                         text = terminal.wait(title + "  live")
                         screen = text.rstrip("\n").split("\n")
                         self.assertEqual(len(screen), lines)
                         self.assertLessEqual(max(map(len, screen)), columns)
-                        self.assertEqual(re.findall(r"[1-7]", screen[-1]), list("1234567"), screen[-1])
+                        self.assertEqual(re.findall(r"[1-8]", screen[-1]), list("12345678"), screen[-1])
                         self.assertRegex(screen[-1], r"\? .*q")
         finally:
             self.end(job)

@@ -46,7 +46,7 @@ SCREENS = {
 }
 
 
-VIEW_TITLES = ("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory")
+VIEW_TITLES = ("Now", "Findings", "Sequence", "Ranks", "Waits", "Timeline", "Memory", "Speed")
 
 
 class Screens(unittest.TestCase):
@@ -110,11 +110,11 @@ class Screens(unittest.TestCase):
             texts = []
             with self.subTest(size), self.terminal("missing", size) as terminal:
                 for key, title in enumerate(VIEW_TITLES, 1):
-                    terminal.wait("1 ?Now")
+                    terminal.wait("1 ?No")
                     terminal.keys(str(key))
                     terminal.wait(title + "  finished")
                     lines = self.expected("all-%dx%d" % size).splitlines(True)[(key - 1) * size[1]:key * size[1]]
-                    texts.append(self.shown(terminal, "1 ?Now", "".join(lines)))
+                    texts.append(self.shown(terminal, "1 ?No", "".join(lines)))
                 text = "".join(texts)
                 self.assertLessEqual(max(len(line) for line in text.split("\n")), size[0])
                 self.compare("all-%dx%d" % size, text)
@@ -141,13 +141,13 @@ class Screens(unittest.TestCase):
             named = set(re.findall(r"`([^`]+)`", page.read().split("## Keys")[1].split("## Marks")[0]))
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
-            for view in "1234567":
+            for view in "12345678":
                 terminal.keys(view)
                 terminal.settled("q quit")
                 terminal.keys("?")
                 for line in re.findall(r"│ (.*?) *│", terminal.settled("this help")):
                     for key in line[:14].split() if line[13:15] == "  " else ():
-                        if key not in ("1-7", "arrows"):
+                        if key not in ("1-8", "arrows"):
                             self.assertIn(key, named, line)
                 terminal.keys("Escape")
 
@@ -165,8 +165,8 @@ class Screens(unittest.TestCase):
     def test_footer_is_complete(self):
         for columns in 40, 47, 60, 79, 80, 200:
             with self.subTest(columns), self.terminal("missing", (columns, 24)) as terminal:
-                last = terminal.wait("7 ?Mem").rstrip().split("\n")[-1]
-                for view, name in enumerate(("Now", "Fin", "Seq", "Ran", "Wai", "Tim", "Mem"), 1):
+                last = terminal.wait("8 ?Sp").rstrip().split("\n")[-1]
+                for view, name in enumerate(("No", "Fi", "Se", "Ra", "Wa", "Ti", "Me", "Sp"), 1):
                     self.assertRegex(last, "%d ?%s" % (view, name))
                 self.assertRegex(last, r"\? .*q")
                 self.assertLessEqual(len(last), columns)
@@ -268,7 +268,7 @@ class Screens(unittest.TestCase):
                  "BTab", "F1", "F5", "C-l", "BSpace", "é", "?", "?"]
         with self.terminal("mismatch") as terminal:
             terminal.wait("1 Now")
-            for view in "1234567":
+            for view in "12345678":
                 terminal.keys(view)
                 for name in names:
                     terminal.keys(name)
@@ -308,7 +308,7 @@ class Screens(unittest.TestCase):
             terminal.keys("?")
             terminal.wait("this help")
             terminal.resize(40, 12)
-            terminal.wait(r"(?s)\A(?!.*this help).*1 ?Now")
+            terminal.wait(r"(?s)\A(?!.*this help).*1 ?No")
             terminal.keys("/")
             terminal.keys("-l", "comm")
             terminal.wait("search: comm_")
@@ -328,7 +328,7 @@ class Screens(unittest.TestCase):
             self.assertIn("DC201", file.read())
 
     def test_once_is_the_screen_as_text(self):
-        for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory":
+        for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory", "speed":
             done = subprocess.run([TOOL, "tui", "--once", "--view", view, "missing"], cwd=self.folder, capture_output=True,
                                   text=True, timeout=300, env={**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8", "COLUMNS": "80"})
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -378,7 +378,7 @@ class Screens(unittest.TestCase):
         with self.terminal("short") as terminal:
             terminal.settled("comm 5ae7")
             os.truncate(database, os.path.getsize(database) // 2)
-            for view in "234567":
+            for view in "2345678":
                 terminal.keys(view)
                 self.assertIn("q quit", terminal.settled("q quit"))
             terminal.keys("q")
