@@ -139,15 +139,24 @@ static int read_processes(struct family *processes)
     return count;
 }
 
-/* Moves descendants of `root` to the front, `spared` and its children left out. Returns how many
- * there are. */
-static int find_descendants(struct family *processes, int count, pid_t root, pid_t spared)
+static bool is_spared(pid_t pid, const pid_t spared[JOB_SPARED])
+{
+    for (int i = 0; i < JOB_SPARED; i++)
+        if (spared[i] == pid)
+            return true;
+    return false;
+}
+
+/* Moves descendants of `root` to the front, those spared and their children left out. Returns how
+ * many there are. */
+static int find_descendants(struct family *processes, int count, pid_t root,
+                            const pid_t spared[JOB_SPARED])
 {
     int found = 0;
     for (int parent = -1; parent < found; parent++) {
         pid_t of = parent < 0 ? root : processes[parent].pid;
         for (int i = found; i < count; i++) {
-            if (processes[i].parent != of || processes[i].pid == spared)
+            if (processes[i].parent != of || is_spared(processes[i].pid, spared))
                 continue;
             struct family child = processes[i];
             processes[i] = processes[found];
@@ -157,7 +166,7 @@ static int find_descendants(struct family *processes, int count, pid_t root, pid
     return found;
 }
 
-int job_signal_all(const struct run_job *job, pid_t spared, int signal_number)
+int job_signal_all(const struct run_job *job, const pid_t spared[JOB_SPARED], int signal_number)
 {
     if (!job->ended)
         kill(-job->pid, signal_number);

@@ -14,7 +14,7 @@ struct run_job {
     int status; /* of waitpid, once ended */
 };
 
-enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126 };
+enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 2 };
 
 /* Starts `argv` in a process group of its own, which gets the terminal if we have it. The
  * environment is ours as it is then; the signal mask is emptied. Returns 0; else the exit status
@@ -30,9 +30,9 @@ void job_reap(struct run_job *job, pid_t *other, int *other_status);
 /* Passes a signal on to the program's process group. */
 void job_forward(const struct run_job *job, int signal_number);
 
-/* Sends a signal to the group and to every other descendant but `spared`. Returns how many
- * processes got it. */
-int job_signal_all(const struct run_job *job, pid_t spared, int signal_number);
+/* Sends a signal to the group and to every other descendant but those spared (0: none) and what
+ * these started. Returns how many processes got it. */
+int job_signal_all(const struct run_job *job, const pid_t spared[JOB_SPARED], int signal_number);
 
 /* What a shell would say: the exit status, or 128 + signal. */
 int job_exit_status(const struct run_job *job);

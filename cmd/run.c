@@ -23,6 +23,7 @@
 #include "cmd/run_environment.h"
 #include "cmd/run_hub.h"
 #include "collector/collector.h"
+#include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
 
 enum { COLLECTOR_STARTS_MAX = 5, STATES_SHOWN = 64 };
@@ -91,6 +92,13 @@ static int start_collector(struct watched_run *run, struct error *err)
     return 0;
 }
 
+/* The collector and the hub end after the job: what its end shows is for them to see. */
+static int signal_job(const struct watched_run *run, int signal_number)
+{
+    const pid_t spared[JOB_SPARED] = {run->collector, run_hub_pid(run->joined)};
+    return job_signal_all(&run->job, spared, signal_number);
+}
+
 /* Ends the job as a user would: asks first, kills what does not listen. */
 static void end_job(struct watched_run *run, const char *why)
 {
@@ -99,8 +107,8 @@ static void end_job(struct watched_run *run, const char *why)
     if (*why)
         fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
     run->ending_since_ns = monotonic_now_ns();
-    job_signal_all(&run->job, run->collector, SIGTERM);
-    job_signal_all(&run->job, run->collector, SIGCONT);
+    signal_job(run, SIGTERM);
+    signal_job(run, SIGCONT);
 }
 
 /* What waits is judged first, and where the ranks stand is recorded: it can't be seen afterwards.
@@ -130,6 +138,7 @@ static void end_judged(struct watched_run *run)
 
 /* What the collector says of a finding: "7 error possible DC201 train.c:176 | ranks 0-2 wait". */
 struct news {
+    int id;
     char severity[16], certainty[16], code[16];
     const char *location; /* of location_bytes; none if that is 0 */
     int location_bytes;
@@ -140,7 +149,8 @@ static bool read_news(struct news *news, const char *line)
 {
     static const char separator[] = " | ";
     int location = 0;
-    sscanf(line, "%*d %15s %15s %15s%n", news->severity, news->certainty, news->code, &location);
+    sscanf(line, "%d %15s %15s %15s%n", &news->id, news->severity, news->certainty, news->code,
+           &location);
     const char *end = location ? strstr(line + location, separator) : NULL;
     if (!end)
         return false;
@@ -161,26 +171,13 @@ static void print_new_finding(struct watched_run *run, const char *line)
         fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n", news.location_bytes, news.location,
                 news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
                 news.code, news.what);
+    run->has_job_news |= news.id >= JOB_NEWS_FIRST;
     if (!run->quiet && !run->said_report)
-        fprintf(stderr, "          see: ddpcheck report %s\n", run->directory_name);
+        run_print_report(run, "          see: ");
     run->said_report = true;
     run->errors += is_error;
     if (is_error && !is_possible && run->on_finding == ON_FINDING_ABORT)
         end_job(run, "--on-finding abort");
-}
-
-/* The disk was full until the job had ended. */
-static void print_full(struct watched_run *run, const char *text)
-{
-    uint64_t stored, unstored;
-    int rings = 0;
-    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %n", &stored, &unstored, &rings) != 2 || rings == 0)
-        return;
-    fprintf(stderr,
-            "ddpcheck: the disk of %s was full: %" PRIu64 " records are stored, %" PRIu64
-            " are not; they stay in %s.\n          With room on the disk, 'ddpcheck collect %s' "
-            "stores them.\n",
-            run->directory_name, stored, unstored, text + rings, run->directory_name);
 }
 
 /* Where a rank stood last, of what could not be stored. */
@@ -218,7 +215,7 @@ static void read_collector_line(struct watched_run *run, const char *line)
                     "and findings, too\n",
                     holder, run->directory_name);
     } else if (strncmp(line, "full ", 5) == 0)
-        print_full(run, line + 5);
+        run_print_full(run, line + 5);
     else if (strncmp(line, "gone ", 5) == 0)
         run_print_gone(run, line + 5);
     else if (strncmp(line, "state ", 6) == 0)
@@ -303,7 +300,7 @@ static void check_time(struct watched_run *run)
     end_judged(run);
     if (run->ending_since_ns && !run->killed &&
         (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
-        job_signal_all(&run->job, run->collector, SIGKILL);
+        signal_job(run, SIGKILL);
         run->killed = true;
     }
 }
@@ -348,7 +345,7 @@ static void watch_job(struct watched_run *run, int signals)
         check_time(run);
     }
     if (run->ending_since_ns) /* what the program started and left behind ends with it */
-        for (int i = 0; i < 20 && job_signal_all(&run->job, run->collector, SIGKILL) > 0; i++) {
+        for (int i = 0; i < 20 && signal_job(run, SIGKILL) > 0; i++) {
             poll(NULL, 0, 50);
             job_reap(&run->job, &run->collector, &run->collector_status);
         }

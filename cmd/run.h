@@ -43,8 +43,9 @@ struct watched_run {
     int held_signal;           /* that the job gets then; 0: --timeout */
     bool killed;
     bool saw_end, said_report;
-    int states; /* of members, that were said */
-    bool gone;  /* the trace was removed while the job ran */
+    bool has_job_news; /* some findings are the hub's */
+    int states;        /* of members, that were said */
+    bool gone;         /* the trace was removed while the job ran */
     int ranks, communicators, errors, warnings;
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
@@ -52,6 +53,10 @@ struct watched_run {
 /* Runs it to its end. Returns the exit status of ddpcheck. */
 int run_program(struct watched_run *run, char **argv);
 
+/* Says that the disk was full until the job had ended; `text` is what the collector sent of it. */
+void run_print_full(const struct watched_run *run, const char *text);
+/* Says, behind `before`, which command prints the report. */
+void run_print_report(const struct watched_run *run, const char *before);
 /* Says that the trace was removed while the job ran, `text` is how many records it held. */
 void run_print_gone(struct watched_run *run, const char *text);
 /* Says what the job of `program` came to: ranks, findings, where the report is. */

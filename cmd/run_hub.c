@@ -33,6 +33,11 @@ const char *run_hub_url(const struct run_hub *hub)
     return hub->url;
 }
 
+pid_t run_hub_pid(const struct run_hub *hub)
+{
+    return hub ? hub->pid : 0;
+}
+
 /* Hosts that have it find the hub without a file; then it is where they look for it. */
 static const char *given_token(void)
 {
@@ -57,7 +62,7 @@ static void become_hub(const char *directory, int output, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(0);
-    snprintf(folder, sizeof folder, "%s/hub", directory);
+    snprintf(folder, sizeof folder, "%s/" RUN_HUB_FOLDER, directory);
     dup2(output, STDOUT_FILENO);
     execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", "--dir", folder, "--port", hub_port(),
           given_token() ? NULL : "--any-port", (char *)NULL);

@@ -1,11 +1,13 @@
 /* run_summary.c: says at the end what a job came to, and what of it could not be recorded. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cmd/run.h"
+#include "cmd/run_hub.h"
 #include "lib/trace/trace.h"
 #include "lib/trace/unrecorded_mark.h"
 
@@ -36,6 +38,30 @@ void run_print_gone(struct watched_run *run, const char *text)
         "ddpcheck: the trace in %s was deleted while the job ran: its %s records are lost; what "
         "is printed here is all that is known\n",
         run->directory_name, text);
+}
+
+void run_print_full(const struct watched_run *run, const char *text)
+{
+    uint64_t stored, unstored;
+    int rings = 0;
+    if (sscanf(text, "%" SCNu64 " %" SCNu64 " %n", &stored, &unstored, &rings) != 2 || rings == 0)
+        return;
+    fprintf(stderr,
+            "ddpcheck: the disk of %s was full: %" PRIu64 " records are stored, %" PRIu64
+            " are not; they stay in %s.\n          With room on the disk, 'ddpcheck collect %s' "
+            "stores them.\n",
+            run->directory_name, stored, unstored, text + rings, run->directory_name);
+}
+
+void run_print_report(const struct watched_run *run, const char *before)
+{
+    if (!run->has_job_news)
+        fprintf(stderr, "%sddpcheck report %s\n", before, run->directory_name);
+    else if (run_hub_pid(run->joined))
+        fprintf(stderr, "%sddpcheck report %s/" RUN_HUB_FOLDER "/job.db\n", before,
+                run->directory_name);
+    else
+        fprintf(stderr, "%sddpcheck report job.db, in the folder of the hub\n", before);
 }
 
 /* One process may have been several programs, and is a rank by its communicator. */
@@ -70,7 +96,7 @@ static bool others_record(const struct watched_run *run)
 
 static void print_nothing_recorded(const struct watched_run *run, const char *program)
 {
-    if (others_record(run))
+    if (!run->joined && others_record(run)) /* with a hub other hosts are no surprise */
         fprintf(stderr,
                 "ddpcheck: the job's processes can't share memory with this one: collectors of "
                 "their own record them in %s, and may not be done yet; report: ddpcheck report "
@@ -114,6 +140,9 @@ void run_print_summary(const struct watched_run *run, const char *program)
         snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "",
                  run->warnings, run->warnings == 1 ? "" : "s");
     print_counts(run);
-    fprintf(stderr, "%s%s%s\n", found, run->gone ? "" : "; report: ddpcheck report ",
-            run->gone ? "" : run->directory_name);
+    fputs(found, stderr);
+    if (run->gone)
+        fputc('\n', stderr);
+    else
+        run_print_report(run, "; report: ");
 }

@@ -6,11 +6,11 @@
 
 #include "analyzer/check.h"
 #include "collector/collector.h"
+#include "collector/collector_notify.h"
 #include "collector/join.h"
 #include "collector/symbolizer.h"
 
 static const uint64_t finish_patience_ns = 3000000000; /* the hub may be gone */
-enum { JOB_NEWS_BITS = 20 }; /* the hub's findings are reported with ids behind the host's own */
 
 struct collector_job {
     struct join *join;
@@ -74,7 +74,7 @@ static void report_news(void *context, const struct item_news *news)
     if (!changed || !collector->job->reports || is_reported_here(collector, news))
         return;
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
-           is_open ? "finding" : "withdrawn", (1 << JOB_NEWS_BITS) + (int)news->id,
+           is_open ? "finding" : "withdrawn", JOB_NEWS_FIRST + (int)news->id,
            severity_name((enum severity)news->severity),
            certainty_name((enum certainty)news->certainty), news->code, news->location, news->text);
 }

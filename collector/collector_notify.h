@@ -3,7 +3,8 @@
  *     ready                                   holds the lock, watches the directory
  *     held PID                                another collector does
  *     activity                                something was recorded (at most ten times a second)
- *     finding SEVERITY CODE TEXT              a new finding
+ *     finding ID SEVERITY CERTAINTY CODE WHERE | TEXT   a new finding; the job's have ids from
+ *                                         JOB_NEWS_FIRST on
  *     judged                                  after "ending": what waited was judged
  *     state TEXT                              where a member stands; only where it can't be stored
  *     full STORED UNSTORED RINGS              before "end": the disk was full
@@ -18,6 +19,8 @@
 #define DDPCHECK_COLLECTOR_NOTIFY_H
 
 #include <stdint.h>
+
+enum { JOB_NEWS_FIRST = 1 << 20 };
 
 struct run_ending {
     uint32_t signal;

@@ -241,7 +241,7 @@ bool join_spans_hosts(const struct join *join, uint64_t comm)
 
 bool join_is_connected(const struct join *join)
 {
-    return !join->is_lost;
+    return !join->is_lost || join->is_over; /* the hub ends after its last word */
 }
 
 static void add_digest(struct join *join, struct join_member *member)

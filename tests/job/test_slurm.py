@@ -1,0 +1,103 @@
+"""`srun ddpcheck run --hub auto` under a real Slurm of four nodes: one finding for the whole job, the one that the same job on one
+host gives. The first node has the hub; the nodes find it through the trace directory that they share, or by a common token.
+
+test_slurm.py BUILD"""
+
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+from findings import findings
+from sandbox import SKIPPED, enter, share_trace
+from slurm import Slurm, missing
+
+BUILD = os.path.abspath(sys.argv[1])
+DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
+DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
+HOSTS = ["n0", "n1", "n2", "n3"]
+FINDING = re.compile(r"^(\d): ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning) (DC\d{3}): ", re.M)
+JOB_S = 240     # far more than a job takes on a busy machine
+
+
+class Jobs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.slurm = Slurm(os.path.join(FOLDER, "slurm"), HOSTS)
+        cls.slurm.__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.slurm.end()
+
+    def path(self, name):
+        return os.path.join(FOLDER, name)
+
+    def run_job(self, command, *fault, **env):
+        """`command` is `ddpcheck run` up to its options. The output has a line for each of a rank: "3: ddpcheck: ..."."""
+        command = [*command, "--hub", "auto", "--emulate", "1", "--timeout", "6", "--", DDPTRAIN, "--iterations", "20",
+                   "--model", "cnn", *fault]
+        done = subprocess.run(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env={**self.slurm.env, **env},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=JOB_S, check=False)
+        self.status, self.output = done.returncode, done.stdout
+
+    def one_host(self, *fault):
+        trace = self.path("one" + self.id())
+        subprocess.run([DDPCHECK, "run", "--emulate", str(len(HOSTS)), "--timeout", "6", "-o", trace, "--", DDPTRAIN,
+                        "--iterations", "20", "--model", "cnn", "--ranks", str(len(HOSTS)), *fault],
+                       capture_output=True, timeout=JOB_S, check=False)
+        return findings(DDPCHECK, trace)
+
+    def expect_same(self, codes, *fault, hosts=tuple(HOSTS), alike=lambda found: found):
+        """The job's findings, in the database of the hub and on the first node's terminal."""
+        trace, before = share_trace(FOLDER, self.id())
+        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault)
+        databases = {name for name in os.listdir(trace) if name.endswith(".db")}
+        self.assertEqual(databases, {name + ".db" for name in hosts}, self.output)
+        job = os.path.join(trace, "hub", "job.db")
+        report = subprocess.run([DDPCHECK, "report", job], capture_output=True, text=True, timeout=JOB_S, check=False).stdout
+        self.assertRegex(" ".join(report.split()), r"job\.db: \d processes on n\[0-\d\], \d+ events, complete", self.output)
+        found = findings(DDPCHECK, job)
+        self.assertEqual(alike(found), alike(self.one_host(*fault)), self.output)
+        self.assertEqual([finding[0] for finding in found], codes, self.output)
+        self.assertEqual(FINDING.findall(self.output), [("0", code) for code in codes], self.output)
+        summaries = re.findall(r"^(\d): ddpcheck: 1 rank, .*?, (.*); report: ddpcheck report (.*)", self.output, re.M)
+        others = [(str(rank), "no finding", trace) for rank in range(1, len(hosts))]
+        first = ("0", "1 error", trace + "/hub/job.db") if codes else ("0", "no finding", trace)
+        self.assertEqual(sorted(summaries), [first, *others], self.output)
+
+    def test_a_correct_job(self):
+        self.expect_same([])
+        self.assertEqual(self.status, 0, self.output)
+
+    def test_a_partial_barrier(self):
+        self.expect_same(["DC201"], "--fault", "partial-barrier")
+
+    def test_a_rank_is_missing_in_the_setup(self):
+        # Rank 3 never calls NCCL, so that its host has nothing to record, and only another rank of it could report where it is.
+        self.expect_same(["DC209"], "--fault", "init-missing", hosts=HOSTS[:3],
+                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[3]) for side in finding[3]])
+                                              for finding in found])
+
+    def test_a_mismatch(self):
+        self.expect_same(["DC109"], "--fault", "init-world",
+                         # the order of the sides is that in which the ranks arrived
+                         alike=lambda found: [(*finding[:3], sorted(finding[3])) for finding in found])
+
+    def test_hosts_without_a_common_directory(self):
+        """They share a token; the hub's host is the first of SLURM_STEP_NODELIST."""
+        trace = self.path("token")
+        script = 'folder=$1-$SLURM_PROCID && shift && exec "$0" run -o "$folder" "$@"'
+        self.run_job(["sh", "-c", script, DDPCHECK, trace], "--fault", "partial-barrier",
+                     DDPCHECK_HUB_TOKEN="token-of-this-test")
+        self.assertEqual(FINDING.findall(self.output), [("0", "DC201")], self.output)
+        self.assertEqual([finding[0] for finding in findings(DDPCHECK, trace + "-0/hub/job.db")], ["DC201"])
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or missing():
+        print("skipped: %s" % ("not root" if os.geteuid() else "not installed: " + ", ".join(missing())))
+        sys.exit(SKIPPED)
+    FOLDER = enter(HOSTS)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
