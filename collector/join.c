@@ -241,7 +241,7 @@ bool join_spans_hosts(const struct join *join, uint64_t comm)
 
 bool join_is_connected(const struct join *join)
 {
-    return !join->is_lost || join->is_over; /* the hub ends after its last word */
+    return !join->is_lost;
 }
 
 static void add_digest(struct join *join, struct join_member *member)
@@ -360,7 +360,7 @@ static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
         } else if (message.event == TRANSPORT_MESSAGE) {
             take_news(join, &message);
         } else if (message.event == TRANSPORT_LOST) {
-            join->is_lost = true;
+            join->is_lost |= !join->is_last; /* the hub may end with the job */
         } else if (message.event == TRANSPORT_CONNECTED) {
             join->is_lost = false;
             announce_again(join);

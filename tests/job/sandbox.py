@@ -14,7 +14,7 @@ import tempfile
 INSIDE = "DDPCHECK_TEST_SANDBOX"
 UNSHARE = ["unshare", "--uts", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
-ADDRESS = "10.0.0.1"
+NETWORK = "10.0.0."
 SKIPPED = 77
 
 
@@ -47,10 +47,11 @@ def prepare(folder, hosts):
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", path], check=True)
     os.chmod("/dev/shm", 0o1777)
     os.chmod(folder, 0o755)
-    names = os.path.join(folder, "hosts")
-    with open(names, "w", encoding="utf-8") as file:
-        file.write("127.0.0.1 localhost\n%s head %s\n" % (ADDRESS, " ".join(hosts)))
-    subprocess.run(["mount", "--bind", names, "/etc/hosts"], check=True)
+    addresses = os.path.join(folder, "hosts")
+    with open(addresses, "w", encoding="utf-8") as file:
+        names = ["head", *hosts]
+        file.write("127.0.0.1 localhost\n" + "".join("%s%d %s\n" % (NETWORK, i + 1, name) for i, name in enumerate(names)))
+    subprocess.run(["mount", "--bind", addresses, "/etc/hosts"], check=True)
     os.mkdir(rings_of(folder), 0o700)
     socket.sethostname("head")
     open_network()
@@ -58,13 +59,13 @@ def prepare(folder, hosts):
 
 
 def open_network():
-    """What `ip link set lo up; ip address add 10.0.0.1 dev lo` does. Who resolves a name with AI_ADDRCONFIG, as Slurm does,
-    gets nothing where there are addresses of loopback only."""
+    """What `ip link set lo up; ip address add 10.0.0.1/8 dev lo` does: all of 10.0.0.0/8 is here. Who resolves a name with
+    AI_ADDRCONFIG, as Slurm does, gets nothing where there are only addresses of 127.0.0.0/8."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         request = struct.pack("16sh22x", b"lo", 0)
         flags = struct.unpack("16sh22x", fcntl.ioctl(sock, SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(sock, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", flags | IFF_UP))
-        fcntl.ioctl(sock, SIOCSIFADDR, struct.pack("16sH2x4s16x", b"lo:0", socket.AF_INET, socket.inet_aton(ADDRESS)))
+        fcntl.ioctl(sock, SIOCSIFADDR, struct.pack("16sH2x4s16x", b"lo:0", socket.AF_INET, socket.inet_aton(NETWORK + "1")))
 
 
 def on_host(name, *command):

@@ -18,6 +18,7 @@ DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
 DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
 HOSTS = ["n0", "n1", "n2", "n3"]
 FINDING = re.compile(r"^(\d): ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning) (DC\d{3}): ", re.M)
+TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
 JOB_S = 240     # far more than a job takes on a busy machine
 
 
@@ -36,7 +37,7 @@ class Jobs(unittest.TestCase):
 
     def run_job(self, command, *fault, **env):
         """`command` is `ddpcheck run` up to its options. The output has a line for each of a rank: "3: ddpcheck: ..."."""
-        command = [*command, "--hub", "auto", "--emulate", "1", "--timeout", "6", "--", DDPTRAIN, "--iterations", "20",
+        command = [*command, "--hub", "auto", "--emulate", "1", "--timeout", TIMEOUT, "--", DDPTRAIN, "--iterations", "20",
                    "--model", "cnn", *fault]
         done = subprocess.run(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env={**self.slurm.env, **env},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=JOB_S, check=False)
@@ -44,7 +45,7 @@ class Jobs(unittest.TestCase):
 
     def one_host(self, *fault):
         trace = self.path("one" + self.id())
-        subprocess.run([DDPCHECK, "run", "--emulate", str(len(HOSTS)), "--timeout", "6", "-o", trace, "--", DDPTRAIN,
+        subprocess.run([DDPCHECK, "run", "--emulate", str(len(HOSTS)), "--timeout", TIMEOUT, "-o", trace, "--", DDPTRAIN,
                         "--iterations", "20", "--model", "cnn", "--ranks", str(len(HOSTS)), *fault],
                        capture_output=True, timeout=JOB_S, check=False)
         return findings(DDPCHECK, trace)
