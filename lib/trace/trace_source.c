@@ -195,7 +195,10 @@ int source_open(struct trace_source *source, const char *path, struct error *err
     *source = (struct trace_source){.path = strdup(path)};
     if (!source->path)
         return error_set(err, "can't read %s: out of memory", path);
-    if (stat(path, &status) < 0)
+    if (strstr(path, "://")) /* an address of a hub has a token, which is not printed */
+        error_set(err, "can't read a trace from the address of a hub: it is job.db in the folder "
+                       "of the hub (ddpcheck-hub, or --dir), on the hub's host");
+    else if (stat(path, &status) < 0)
         error_set(err, "can't read %s: %s", path, strerror(errno));
     else if (!S_ISREG(status.st_mode))
         error_set(err, "%s is not a trace: it is no regular file", path);

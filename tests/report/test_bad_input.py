@@ -42,6 +42,10 @@ class BadInput(unittest.TestCase):
     def test_not_there(self):
         self.refused("report", "nowhere", says=["nowhere", "No such file"])
 
+    def test_the_address_of_a_hub(self):
+        for command in (["report"], ["tui", "--once"], ["sql"]):
+            self.refused(*command, "nats://secret@host:4222", says=["job.db in the folder of the hub"])
+
     def test_no_database(self):
         self.write("notes.db", b"Dear diary, today the job hung again. " * 100)
         self.refused("report", "notes.db", says=["notes.db is not a trace"])

@@ -1,0 +1,76 @@
+"""`--hub auto` under mpirun of Open MPI and of MPICH on two hosts: one finding for the whole job, from the hub of the first host.
+The agent by which they reach the other host, ssh elsewhere, enters a UTS namespace here.
+
+test_launchers.py BUILD [TEST...]"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+from findings import findings
+from sandbox import enter, on_host, share_trace
+
+BUILD = os.path.abspath(sys.argv[1])
+DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
+DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
+HOSTS = ["n0", "n1"]
+RANKS_A_HOST = 2
+FINDING = re.compile(r"^ddpcheck: (?:.+?: )?(?:possible )?error (DC\d{3}): ranks 0-2 .*rank 3 never called it", re.M)
+TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
+JOB_S = 240     # far more than a job takes on a busy machine
+
+
+class Launchers(unittest.TestCase):
+    def setUp(self):
+        self.trace, self.before = share_trace(FOLDER, self.id().rsplit(".", 1)[1])
+        self.ddpcheck = [*self.before, DDPCHECK, "run", "--hub", "auto", "--emulate", str(RANKS_A_HOST), "--timeout",
+                         TIMEOUT, "-o", self.trace, "--"]
+        self.ddptrain = [DDPTRAIN, "--iterations", "20", "--model", "cnn", "--fault", "partial-barrier"]
+
+    def need(self, program):
+        if not program:
+            self.skipTest("it is not on this machine")
+        return program
+
+    def agent(self):
+        """What a launcher calls instead of ssh: `agent HOST COMMAND`, the command as words of a shell."""
+        path = os.path.join(FOLDER, "agent")
+        with open(path, "w", encoding="utf-8") as file:
+            words = " ".join("'%s'" % word for word in on_host("$host", "sh", "-c", "$*")).replace("'$host'", '"$host"')
+            file.write("#!/bin/sh\nwhile [ \"${1#-}\" != \"$1\" ]; do shift; done\nhost=$1; shift\nexec %s\n"
+                       % words.replace("'$*'", '"$*"'))
+        os.chmod(path, 0o755)
+        return path
+
+    def check(self, output, status):
+        self.assertEqual(FINDING.findall(output), ["DC201"], output)
+        job = os.path.join(self.trace, "hub", "job.db")
+        self.assertEqual([(found[0], [side[0] for side in found[3]]) for found in findings(DDPCHECK, job)],
+                         [("DC201", ["0-2", "3"])], output)
+        databases = {name for name in os.listdir(self.trace) if name.endswith(".db")}
+        self.assertEqual(databases, {name + ".db" for name in HOSTS}, output)
+        self.assertNotEqual(status, 0)
+
+    def launch(self, *command, **env):
+        done = subprocess.run(command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=JOB_S, check=False)
+        self.check(done.stdout, done.returncode)
+
+    def test_mpich(self):
+        mpirun = self.need(shutil.which("mpiexec.hydra"))
+        self.launch(mpirun, "-launcher", "ssh", "-launcher-exec", self.agent(), "-hosts", ",".join(HOSTS),
+                    "-ppn", str(RANKS_A_HOST), "-n", str(RANKS_A_HOST * len(HOSTS)), *self.ddpcheck, *self.ddptrain)
+
+    def test_open_mpi(self):
+        mpirun = self.need(shutil.which("mpirun.openmpi"))
+        hosts = ",".join("%s:%d" % (host, RANKS_A_HOST) for host in HOSTS)
+        self.launch(mpirun, "--allow-run-as-root", "--mca", "plm_rsh_agent", self.agent(), "--mca", "oob_tcp_if_include", "lo",
+                    "--host", hosts, "-n", str(RANKS_A_HOST * len(HOSTS)), *self.ddpcheck, *self.ddptrain)
+
+
+if __name__ == "__main__":
+    FOLDER = enter(HOSTS)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
