@@ -1,6 +1,7 @@
 /* ddpcheck hub: the meeting point of a job's hosts: a NATS server, and the analysis of the whole
  * job. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,6 +78,14 @@ static void print_job_finding(void *context, const struct item_news *news)
                 severity_name((enum severity)news->severity), news->code, news->text);
 }
 
+static void print_refused(const struct hub *hub)
+{
+    struct hub_counts counts;
+    hub_count(hub, &counts);
+    if (counts.refused)
+        fprintf(stderr, "ddpcheck: hub: refused messages: %" PRIu64 "\n", counts.refused);
+}
+
 /* Serves and analyses until it is stopped. Returns 0, or -1 with err. */
 static int serve_job(struct hub_request *request, struct transport *transport, struct error *err)
 {
@@ -101,6 +110,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
             result = 0;
     }
     struct error closing;
+    print_refused(hub);
     if (hub_close(hub, &closing) < 0 && result >= 0)
         return error_set(err, "%s", closing.text);
     return result < 0 ? -1 : 0;

@@ -52,7 +52,7 @@ static void become_collector(const struct watched_run *run, int socket)
     }
     argv[count++] = "--keep";
     argv[count++] = run->keep;
-    if (run->collector_starts == 1)
+    if (!run->ready) /* else it goes on with the database of the one before */
         argv[count++] = "--fresh";
     count += choice_words(&run->choice, argv + count);
     argv[count++] = run->directory;
@@ -257,21 +257,6 @@ static void close_collector(struct watched_run *run)
     run->socket = -1;
 }
 
-/* Waits until the collector watches the directory. Returns 0, or the exit status. */
-static int wait_collector_ready(struct watched_run *run)
-{
-    while (!run->ready && !run->shared) {
-        struct pollfd fd = {.fd = run->socket, .events = POLLIN};
-        poll(&fd, 1, -1);
-        if (!read_collector(run)) {
-            waitpid(run->collector, NULL, 0); /* it has said why */
-            run->collector = 0;
-            return STATUS_USAGE;
-        }
-    }
-    return 0;
-}
-
 /* A collector that was killed is replaced: the rings hold what came meanwhile. */
 static void replace_collector(struct watched_run *run)
 {
@@ -285,6 +270,27 @@ static void replace_collector(struct watched_run *run)
             "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings "
             "still hold\n",
             err.text, run->directory_name);
+}
+
+/* Waits until the collector watches the directory. Returns 0, or the exit status. */
+static int wait_collector_ready(struct watched_run *run)
+{
+    while (!run->ready && !run->shared) {
+        struct pollfd fd = {.fd = run->socket, .events = POLLIN};
+        int status = 0;
+        poll(&fd, 1, -1);
+        if (read_collector(run))
+            continue;
+        waitpid(run->collector, &status, 0);
+        run->collector = 0;
+        if (WIFSIGNALED(status))
+            replace_collector(run);
+        else
+            close_collector(run); /* it has said why */
+        if (run->socket < 0)
+            return STATUS_USAGE;
+    }
+    return 0;
 }
 
 static void check_time(struct watched_run *run)

@@ -17,7 +17,7 @@ struct collector_job {
     struct item_news *news; /* the hub's findings, as they were reported last */
     int count;
     bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
-    bool is_failure_reported;
+    bool is_failure_reported, is_refusal_reported;
 };
 
 static struct item_news *find_news(struct collector_job *job, uint32_t id)
@@ -133,6 +133,10 @@ void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known
     if (*failure && !job->is_failure_reported)
         fprintf(stderr, "ddpcheck: %s This host is recorded without the job's hub.\n", failure);
     job->is_failure_reported |= *failure != 0;
+    const char *refusal = join_refusal(job->join);
+    if (*refusal && !job->is_refusal_reported)
+        fprintf(stderr, "ddpcheck: a message of the job's hub is refused: %s\n", refusal);
+    job->is_refusal_reported |= *refusal != 0;
 }
 
 void collector_job_count(struct collector *collector)

@@ -56,16 +56,15 @@ const char *join_failure(const struct join *join)
     return join->failure.text;
 }
 
-uint64_t join_refused(const struct join *join)
+const char *join_refusal(const struct join *join)
 {
-    return join->refused + join->options.transport->dropped;
+    return join->refusal.text;
 }
 
 void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel)
 {
-    if (!message_is_empty(writer) &&
-        transport_publish(join->options.transport, channel, writer->data, writer->bytes, NULL) < 0)
-        join->refused++;
+    if (!message_is_empty(writer))
+        transport_publish(join->options.transport, channel, writer->data, writer->bytes, NULL);
     message_clear(writer);
 }
 
@@ -312,21 +311,18 @@ static void answer_request(struct join *join, const struct transport_message *me
 {
     struct message_reader reader;
     struct message_item item;
-    if (message_open(&reader, message->data, message->bytes, NULL) < 0) {
-        join->refused++;
-        return;
-    }
-    int result;
+    struct error err;
+    int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     message_clear(&join->writer);
-    while ((result = message_next(&reader, &item, NULL)) == 1)
+    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
         if (item.kind == ITEM_WANT && (int)item.want.process < join->processes &&
             join->process[item.want.process])
             join_tail_write(join, &item.want);
-    join->refused += result < 0;
-    if (!message_is_empty(&join->writer) &&
+    if (result < 0)
+        join->refusal = err;
+    if (!message_is_empty(&join->writer))
         transport_reply(join->options.transport, message->id, join->writer.data, join->writer.bytes,
-                        NULL) < 0)
-        join->refused++;
+                        NULL);
     message_clear(&join->writer);
 }
 
@@ -334,16 +330,16 @@ static void take_news(struct join *join, const struct transport_message *message
 {
     struct message_reader reader;
     struct message_item item;
-    if (message_open(&reader, message->data, message->bytes, NULL) < 0) {
-        join->refused++;
-        return;
-    }
-    while (message_next(&reader, &item, NULL) == 1) {
+    struct error err;
+    int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
+    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
         if (item.kind == ITEM_NEWS && join->options.on_news &&
             item.news.realtime_ns + news_skew_ns >= join->began_ns)
             join->options.on_news(join->options.context, &item.news);
         join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;
     }
+    if (result < 0)
+        join->refusal = err;
 }
 
 /* Takes all that has come, waiting at most timeout_ms for the first. */

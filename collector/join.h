@@ -49,7 +49,7 @@ bool join_spans_hosts(const struct join *join, uint64_t comm);
 bool join_is_connected(const struct join *join);
 /* Why the connection to the hub can't work any more, such as a wrong token; "" if it may. */
 const char *join_failure(const struct join *join);
-/* The number of messages that could not be sent or made no sense, for the summary. */
-uint64_t join_refused(const struct join *join);
+/* Why a message of the hub made no sense, such as another version; "" if none did. */
+const char *join_refusal(const struct join *join);
 
 #endif

@@ -76,6 +76,7 @@ struct join_symbol {
 
 struct join {
     struct error failure; /* of the connection, for good */
+    struct error refusal; /* of the last message that made no sense */
     struct join_options options;
     struct join_process **process;
     int processes;
@@ -84,7 +85,7 @@ struct join {
     bool symbols_wait;           /* some are not sent */
     struct message_writer writer, facts;
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
-    uint64_t refused, began_ns;                        /* began_ns: realtime */
+    uint64_t began_ns;                                 /* realtime */
     uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
     bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */
 };

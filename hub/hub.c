@@ -131,13 +131,28 @@ static void take_host_message(struct hub *hub, struct hub_host *host,
     struct error err;
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
-        hub_take_item(hub, host, &item, now_ns);
-    if (result < 0 && !hub->counts.refused++)
-        fprintf(stderr, "ddpcheck hub: a message of host %s is refused: %s\n", host->key, err.text);
+        hub_take_item(hub, host, &item);
+    if (result < 0)
+        hub_refuse(hub, host, err.text);
+    if (result < 0 || message->channel != CHANNEL_DIGESTS)
+        return;
+    host->lives = true;
+    host->heard_ns = now_ns;
+}
+
+/* Nobody could be heard without a connection: from now on they have time to say something. */
+static void take_connection(struct hub *hub, enum transport_event event, uint64_t now_ns)
+{
+    hub->is_lost = event == TRANSPORT_LOST;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        if (!host->silent)
+            host->heard_ns = now_ns;
 }
 
 static void take_message(struct hub *hub, const struct transport_message *message, uint64_t now_ns)
 {
+    if (message->event == TRANSPORT_LOST || message->event == TRANSPORT_CONNECTED)
+        take_connection(hub, message->event, now_ns);
     if (message->event != TRANSPORT_MESSAGE && message->event != TRANSPORT_ANSWER)
         return;
     struct hub_host *host = hub_host_find(hub, message->host);
@@ -147,7 +162,6 @@ static void take_message(struct hub *hub, const struct transport_message *messag
         hub->memory_short = true;
         return;
     }
-    host->lives |= message->event == TRANSPORT_ANSWER || message->channel == CHANNEL_DIGESTS;
     if (message->event == TRANSPORT_ANSWER)
         hub_take_answer(hub, host, message);
     else
@@ -187,12 +201,23 @@ static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t 
         }
 }
 
+/* How long a host may send nothing. Where no host is heard at all it may be the hub's own
+ * connection that is cut, which it does not know at once. */
+static uint64_t silence_patience(const struct hub *hub, uint64_t now_ns)
+{
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        if (host->lives && now_ns - host->heard_ns < hub->options.silent_after_ns)
+            return hub->options.silent_after_ns;
+    return 2 * hub->options.silent_after_ns;
+}
+
 static void judge_silence(struct hub *hub, uint64_t now_ns)
 {
+    uint64_t patience_ns = silence_patience(hub, now_ns);
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        bool silent = host->lives && !host->is_last &&
-                      now_ns - host->heard_ns >= hub->options.silent_after_ns;
-        if (silent == host->silent)
+        uint64_t within_ns = host->silent ? hub->options.silent_after_ns : patience_ns;
+        bool silent = host->lives && !host->is_last && now_ns - host->heard_ns >= within_ns;
+        if (silent == host->silent || (silent && hub->is_lost))
             continue;
         host->silent = silent;
         feed_silence(hub, host, silent ? realtime_now_ns() - (now_ns - host->heard_ns) : 0);
@@ -224,7 +249,7 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
         if (!host->lives)
             continue;
-        any = true;
+        any |= host->is_last; /* a network that was cut may come back */
         all_last &= host->is_last || host->silent;
         all_done &= hub_host_is_done(host);
     }

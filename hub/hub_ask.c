@@ -191,7 +191,7 @@ static void take_tail(struct hub *hub, struct hub_host *host, const struct item_
         return;
     for (uint32_t i = 0; i < hub->answers; i++) {
         if (hub->answer[i].process != tail->process) {
-            hub->counts.refused++;
+            hub_refuse(hub, host, "it has records of a process that it was not asked for");
             continue;
         }
         keep_for_round(hub, process, &hub->answer[i].record);
@@ -221,12 +221,13 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     struct message_reader reader;
     struct message_item item;
     uint64_t known_ns = 0;
-    int result = message_open(&reader, message->data, message->bytes, NULL) < 0 ? -1 : 1;
+    struct error err;
+    int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     if (message->id != host->request)
         return; /* late, or nobody asked */
     host->request = 0;
     hub->answers = 0;
-    while (result == 1 && (result = message_next(&reader, &item, NULL)) == 1) {
+    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
         if (item.kind == ITEM_RECORD) {
             hub->memory_short |= !keep_answer(hub, &item.record);
         } else if (item.kind == ITEM_TAIL) {
@@ -235,7 +236,8 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
             hub->answers = 0;
         }
     }
-    hub->counts.refused += result < 0;
+    if (result < 0)
+        hub_refuse(hub, host, err.text);
     if (result == 0 && known_ns && !host->wants_more) {
         host->known_ns = known_ns;
         feed_tick(hub, host, known_ns);

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/printable.h"
 #include "lib/trace/site.h"
+
+enum { REFUSED_HOSTS_SAID = 16 }; /* who has the token can make up hosts */
 
 struct hub_host *hub_host_find(struct hub *hub, const char *key)
 {
@@ -20,6 +23,18 @@ struct hub_host *hub_host_find(struct hub *hub, const char *key)
     }
     hub->counts.hosts++;
     return host;
+}
+
+void hub_refuse(struct hub *hub, struct hub_host *host, const char *why)
+{
+    hub->counts.refused++;
+    if (host->is_refused || hub->refused_hosts >= REFUSED_HOSTS_SAID)
+        return;
+    host->is_refused = true;
+    hub->refused_hosts++;
+    fprintf(stderr, "ddpcheck: hub: a message of host ");
+    printable_put(host->key, strlen(host->key), stderr);
+    fprintf(stderr, " is refused: %s\n", why);
 }
 
 struct hub_process *hub_process_find(struct hub_host *host, uint32_t process)
@@ -131,7 +146,7 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
         return;
     }
     if (member->host != host && !member->host->is_last && !member->host->silent) {
-        hub->counts.refused++; /* a rank is on one host */
+        hub_refuse(hub, host, "it has a rank that is on another host");
         return;
     }
     member->host = host;
@@ -181,11 +196,9 @@ bool hub_has_names(const struct hub *hub, struct trace *trace, const struct find
     return count > 0;
 }
 
-void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
-                   uint64_t now_ns)
+void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item)
 {
     struct hub_process *process;
-    host->heard_ns = now_ns;
     switch (item->kind) {
     case ITEM_PROCESS:
         add_process(hub, host, &item->process);
@@ -206,7 +219,7 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
             process->state = item->state;
         break;
     default:
-        hub->counts.refused++; /* not of a host, or not here */
+        hub_refuse(hub, host, "it has what hosts don't send");
     }
 }
 

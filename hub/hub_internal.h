@@ -29,7 +29,7 @@ struct hub_host {
     struct hub_process *process;
     uint32_t processes, capacity;
     uint64_t known_ns; /* until when all is known, by the host's CLOCK_MONOTONIC */
-    uint64_t heard_ns; /* when it sent something last, CLOCK_MONOTONIC of the hub */
+    uint64_t heard_ns; /* when its last digest came, CLOCK_MONOTONIC of the hub */
     uint64_t asked_ns; /* when the request that is not answered was sent, else of the last */
     uint64_t request;  /* id of the request that is not answered; 0 none */
     bool lives;        /* it has sent more than facts, which may be an earlier job's */
@@ -38,6 +38,7 @@ struct hub_host {
     bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
     bool wants_more; /* its last answer was not complete */
     bool wants_all;  /* its members differ from others */
+    bool is_refused; /* a message of it was, which is said once */
     UT_hash_handle hh;
 };
 
@@ -115,17 +116,20 @@ struct hub {
     struct hub_counts counts;
     uint64_t now_ns;      /* of this step */
     uint64_t requests;    /* id of the last */
+    int refused_hosts;    /* that were said to be */
     uint64_t over_ns;     /* when the last host said that it ends; 0 not yet */
     struct error failure; /* of the store, while a message was taken */
     bool memory_short, finished;
+    bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
 };
 
 /* hub_hosts.c: what hosts say of themselves. */
 struct hub_host *hub_host_find(struct hub *hub, const char *key);
+/* Counts a message that makes no sense, and says why, once for each host. */
+void hub_refuse(struct hub *hub, struct hub_host *host, const char *why);
 /* NULL if the host has announced no such process. */
 struct hub_process *hub_process_find(struct hub_host *host, uint32_t process);
-void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item,
-                   uint64_t now_ns);
+void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item);
 /* Whether the names of all addresses in a stack have come, as far as there are any. */
 bool hub_has_names(const struct hub *hub, struct trace *trace, const struct finding_side *side);
 void hub_hosts_free(struct hub *hub);

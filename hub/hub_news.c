@@ -16,8 +16,8 @@ void hub_news_add(struct hub *hub, const struct finding *finding)
 {
     struct hub_news *news = hub->news;
     struct finding copy;
-    if (finding->severity == SEVERITY_NOTE)
-        return;
+    if (finding->severity == SEVERITY_NOTE && finding->state == FINDING_OPEN)
+        return; /* one that is taken back is a note, too */
     while (news && news->finding.id != finding->id)
         news = news->next;
     if (finding_copy(&copy, finding) < 0) {
@@ -66,6 +66,8 @@ static struct item_news describe_news(const struct finding *finding, struct trac
 static bool is_sent_fault(const struct hub *hub, const struct hub_news *news, struct trace *trace)
 {
     struct fault_key fault = fault_of(trace, &news->finding);
+    if (!news->finding.comm && !*fault.location)
+        return false; /* of several silent hosts each is a fault */
     for (const struct hub_news *other = hub->news; other; other = other->next) {
         bool covers = other->sent.certainty == CERTAIN || news->finding.certainty == POSSIBLE;
         if (other == news || !other->sent.code[0] || other->sent.state != FINDING_OPEN || !covers ||

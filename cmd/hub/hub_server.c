@@ -118,7 +118,8 @@ static int write_configuration(const struct hub_server *server, struct error *er
     char path[PATH_MAX + 16];
     struct text text = {0};
     text_add(&text,
-             "server_name: ddpcheck\nlisten: \"%s:%ld\"\nauthorization { token: \"%s\" }\n"
+             "server_name: ddpcheck\nlisten: \"%s:%ld\"\n"
+             "authorization { token: \"%s\", timeout: 20 }\n" /* hosts may be busy */
              "jetstream { store_dir: \"%s/jetstream\", max_memory_store: 256MB, "
              "max_file_store: 4GB }\nlog_file: \"%s/server.log\"\nlogfile_size_limit: 16MB\n"
              "max_connections: 65536\nping_interval: \"5s\"\nping_max: 3\n",

@@ -5,7 +5,9 @@ import re
 import select
 import signal
 import socket
+import struct
 import subprocess
+import tempfile
 import time
 
 PATIENCE_S = 60
@@ -51,14 +53,21 @@ class Hub:
         command = [os.path.join(build, "bin", "ddpcheck"), "hub", "--port", str(self.port), "--dir", folder, *options]
         if listen:
             command += ["--listen", listen]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        self.errors = tempfile.NamedTemporaryFile("w", prefix="ddpcheck-test-hub-errors-", encoding="utf-8")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         env=dict(os.environ, **(env or {})))
         ready, _, _ = select.select([self.process.stdout], [], [], PATIENCE_S)
         self.url = self.process.stdout.readline().strip() if ready else ""
         if not URL.match(self.url):
             self.process.kill()
-            raise AssertionError("the hub printed %r, and on stderr: %s" % (self.url, self.process.communicate()[1]))
+            self.process.communicate()
+            raise AssertionError("the hub printed %r, and on stderr: %s" % (self.url, self.said()))
         self.token = URL.match(self.url)[2]
+
+    def said(self):
+        """Its stderr so far."""
+        with open(self.errors.name, encoding="utf-8") as file:
+            return file.read()
 
     def server(self):
         """The process number of its nats-server; None if there is none."""
@@ -67,8 +76,8 @@ class Hub:
 
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        output, errors = self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode, output, errors
+        output, _ = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, output, self.said()
 
     def kill(self):
         """Kills it; its server ends with it, and the port is free."""
@@ -82,3 +91,44 @@ class Hub:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.end()
+
+
+def message(*items, version=1, magic=b"DDPJ"):
+    """A message as lib/job/message.h has it; items are (kind, bytes)."""
+    body = b"".join(struct.pack("<HHI", kind, 0, len(data)) + data for kind, data in items)
+    return struct.pack("<4sHHII", magic, version, 16, 16 + len(body), 0) + body
+
+
+BEAT = (10, struct.pack("<QII", 0, 1, 0))
+
+
+class Stranger:
+    """A client of the hub's server that has the token, and sends what it likes."""
+
+    def __init__(self, hub):
+        self.socket = socket.create_connection(("127.0.0.1", hub.port), timeout=PATIENCE_S)
+        self.file = self.socket.makefile("rwb")
+        self.file.readline()
+        self.write(b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode())
+
+    def write(self, line):
+        self.file.write(line + b"\r\n")
+        self.file.flush()
+
+    def send(self, subject, data, times=1):
+        for _ in range(times):
+            self.write(b"PUB %s %d\r\n%s" % (subject.encode(), len(data), data))
+
+    def hears(self, subject):
+        """The subject of the next message to one like this."""
+        self.write(b"SUB %s 1" % subject.encode())
+        while True:
+            words = self.file.readline().split()
+            if words[0] == b"PING":
+                self.write(b"PONG")
+            elif words[0] == b"MSG":
+                return words[1].decode()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()

@@ -12,12 +12,14 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-from hub import Hub, await_true, children, free_port, read_file
+from hub import BEAT, Hub, Stranger, await_true, children, free_port, message, read_file
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -33,7 +35,7 @@ class Host:
         self.trace = os.path.join(folder, "trace%d" % rank)
         self.errors = os.path.join(folder, "errors%d" % rank)
         command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
-                   DDPCHECK, "run", "--hub", hub, "--emulate", "1", "--hang-after", "1", "-o", self.trace, *options, "--",
+                   DDPCHECK, "run", "--hub", hub, "--emulate", "1", "-o", self.trace, *options, "--",
                    TRAINER, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(master), **(env or {})}
@@ -60,6 +62,8 @@ def namespaces_work():
 
 
 class Job(unittest.TestCase):
+    hang_after = "1"
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-test-job-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
@@ -67,13 +71,14 @@ class Job(unittest.TestCase):
         self.addCleanup(self.end_hosts)
 
     def start_hub(self, **named):
-        hub = Hub(BUILD, os.path.join(self.folder, "hub"), "--hang-after", "1", **named)
+        hub = Hub(BUILD, os.path.join(self.folder, "hub"), "--hang-after", self.hang_after, **named)
         self.addCleanup(hub.__exit__)
         return hub
 
     def start_hosts(self, hub, *trainer, **named):
         master = free_port()
-        self.hosts = [Host(rank, self.folder, hub, trainer, master, **named) for rank in range(HOSTS)]
+        self.hosts = [Host(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), **named)
+                      for rank in range(HOSTS)]
 
     def end_hosts(self):
         for host in self.hosts:
@@ -156,7 +161,102 @@ class Job(unittest.TestCase):
         for host in self.hosts:
             self.assertNotIn("is the token right?", host.said())
 
+    def start_recording(self, hub):
+        """The job hangs in an instant; its hosts have collectors."""
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
+        await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
+
+    def test_killed_collectors(self):
+        """Each has a successor, which takes over what it has stored. The first are killed as soon as they are there."""
+        hub = self.start_hub()
+        self.start_recording(hub)
+        killed = [host.collector() for host in self.hosts]
+        for collector in killed:
+            os.kill(collector, signal.SIGKILL)
+        self.await_digests(hub)
+        await_true("successors", lambda: not {host.collector() for host in self.hosts} & {None, *killed})
+        for host in self.hosts:
+            os.kill(host.collector(), signal.SIGKILL)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.assertNotIn("DC212", hub.said())
+
+    def test_a_cut_network(self):
+        """Nobody is heard, since the server stands still for longer than a host may be silent: no host is said to be. What
+        was lost is sent again."""
+        hub = self.start_hub()
+        self.start_recording(hub)
+        os.kill(hub.server(), signal.SIGSTOP)
+        time.sleep(9)
+        os.kill(hub.server(), signal.SIGCONT)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.assertNotIn("DC212", hub.said())
+
+    def test_hosts_that_are_cut_off(self):
+        """All of them: they are silent, then they are there again, and the job goes on."""
+        hub = self.start_hub()
+        self.start_recording(hub)
+        collectors = [host.collector() for host in self.hosts]
+        self.await_digests(hub)
+        for collector in collectors:
+            os.kill(collector, signal.SIGSTOP)
+        try:
+            await_true("four silent hosts", lambda: hub.said().count("possible error DC212: host n") == HOSTS)
+        finally:
+            for collector in collectors:
+                os.kill(collector, signal.SIGCONT)
+        await_true("four hosts again", lambda: hub.said().count("DC212 is withdrawn: host n") == HOSTS)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+
+    def await_digests(self, hub):
+        """Of each host one."""
+        heard, stranger = set(), self.stranger(hub)
+        while len(heard) < HOSTS:
+            heard.add(stranger.hears("ddpcheck.job.digest.*"))
+
+    def stranger(self, hub):
+        stranger = Stranger(hub)
+        self.addCleanup(stranger.close)
+        return stranger
+
+    def test_messages_that_make_no_sense(self):
+        """Of a stranger with the token: refused, counted, said once by each who gets them. The job's finding is there."""
+        hub = self.start_hub()
+        self.start_recording(hub)
+        stranger = self.stranger(hub)
+        host = stranger.hears("ddpcheck.job.digest.*").rsplit(".", 1)[1]
+        stranger.send("ddpcheck.job.ask.%s.hub.1" % host, message(BEAT, version=0), times=3)
+        stranger.send("ddpcheck.job.digest.noise", os.urandom(64), times=3)
+        stranger.send("ddpcheck.job.digest.old", message(BEAT, version=0), times=2)
+        stranger.send("ddpcheck.job.digest.cut", message(BEAT)[:-1])
+        refusals = {"noise": "what came is no message of ddpcheck", "cut": "a message of 39 bytes says that it has 40",
+                    "old": "a message has version 0, this ddpcheck reads version 1: use one version of ddpcheck on all hosts"}
+        for name, why in refusals.items():
+            line = "ddpcheck: hub: a message of host %s is refused: %s\n" % (name, why)
+            await_true("a refusal of " + name, lambda line=line: line in hub.said())
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        refused = [other.said().count("a message of the job's hub is refused: a message has version 0") for other in self.hosts]
+        self.assertEqual(sorted(refused), [0] * (HOSTS - 1) + [1])
+        said = hub.end()[2]
+        self.assertEqual(said.count("is refused: "), len(refusals), said)
+        self.assertIn("ddpcheck: hub: refused messages: 6\n", said)
+
+    def test_another_job(self):
+        """A job of another name on the same server: the hub takes nothing of it."""
+        self.hang_after = "60"
+        hub = self.start_hub()
+        self.start_hosts(hub.url + "/other", "--iterations", "3")
+        for host in self.hosts:
+            self.assertEqual(host.process.wait(120), 0, host.said())
+        self.stranger(hub).send("ddpcheck.other.digest.n9", os.urandom(64))
+        stranger = self.stranger(hub)
+        stranger.send("ddpcheck.job.digest.last", os.urandom(64))
+        await_true("a refusal", lambda: "host last is refused" in hub.said())
+        self.assertEqual(len(hub.end()[2].splitlines()), 2)     # that, and how many
+        with sqlite3.connect(os.path.join(hub.folder, "job.db")) as database:
+            self.assertEqual(database.execute("SELECT count(*) FROM process").fetchone(), (0,))
+
     def test_a_job_without_faults(self):
+        self.hang_after = "60"      # hosts of a busy machine are seconds apart
         hub = self.start_hub()
         self.start_hosts(hub.url, "--iterations", "3")
         for host in self.hosts:
