@@ -8,7 +8,9 @@
 enum {
     MAP_COLUMNS = 96,
     MAP_RANKS = 48, /* those that are behind most */
-    CELL_WIDTH = 8,
+    CELL_WIDTH = 8, /* at least; of few columns more, so that the map is MAP_WIDTH wide */
+    CELL_WIDTH_MOST = 24,
+    MAP_WIDTH = MAP_COLUMNS * CELL_WIDTH,
     CELL_HEIGHT = 14,
     LABEL_WIDTH = 48,
     LEAST_PERCENT = 3, /* of an iteration: less is noise */
@@ -25,7 +27,7 @@ struct lag_row {
 struct lag_rows {
     struct lag_row *row;
     int count;
-    uint32_t columns;
+    uint32_t columns, cell_width;
     uint64_t first, per_column;
     bool failed;
 };
@@ -47,7 +49,7 @@ static void keep_lags(void *context, const struct speed_lag_view *view)
     snprintf(row->host, sizeof row->host, "%s", view->host);
     memcpy(row->lag, view->lag, view->columns * sizeof *view->lag);
     for (uint32_t c = 0; c < view->columns; c++)
-        row->mean += row->lag[c] > 0 ? row->lag[c] : 0;
+        row->mean += 100 * row->lag[c] >= LEAST_PERCENT ? row->lag[c] : 0; /* what has a colour */
 }
 
 static int most_behind_first(const void *a, const void *b)
@@ -70,8 +72,8 @@ static void put_lag_cell(const struct html *html, const struct lag_rows *rows, i
     if (percent < LEAST_PERCENT)
         return;
     fprintf(html->out,
-            "<rect x=%u y=%d width=%d height=%d opacity=%.2f><title>rank %d, iteration %" PRIu64,
-            LABEL_WIDTH + x * CELL_WIDTH, y * CELL_HEIGHT, CELL_WIDTH, CELL_HEIGHT - 2,
+            "<rect x=%u y=%d width=%u height=%d opacity=%.2f><title>rank %d, iteration %" PRIu64,
+            LABEL_WIDTH + x * rows->cell_width, y * CELL_HEIGHT, rows->cell_width, CELL_HEIGHT - 2,
             percent < FULL_PERCENT ? percent / FULL_PERCENT : 1.0, row->rank, first);
     if (rows->per_column > 1)
         fprintf(html->out, "-%" PRIu64, first + rows->per_column - 1);
@@ -80,7 +82,7 @@ static void put_lag_cell(const struct html *html, const struct lag_rows *rows, i
 
 static void put_lag_map(const struct html *html, const struct lag_rows *rows, int shown)
 {
-    uint32_t width = LABEL_WIDTH + rows->columns * CELL_WIDTH;
+    uint32_t width = LABEL_WIDTH + rows->columns * rows->cell_width;
     fprintf(html->out,
             "<div class=wide><svg class=heat width=%u height=%d role=img aria-label=\"ranks by "
             "iterations\">",
@@ -96,24 +98,47 @@ static void put_lag_map(const struct html *html, const struct lag_rows *rows, in
     fputs("</svg></div>", html->out);
 }
 
+/* How many ranks the map has: all of few; of many those that have a colour, the worst of them. */
+static int count_map_ranks(const struct lag_rows *rows)
+{
+    int shown = 0;
+    if (rows->count <= MAP_RANKS)
+        return rows->count;
+    while (shown < MAP_RANKS && rows->row[shown].mean > 0)
+        shown++;
+    return shown;
+}
+
+static void put_speed_section(const struct html *html, struct lag_rows *rows, int shown)
+{
+    char lines[80] = "A line per rank";
+    if (shown < rows->count)
+        snprintf(lines, sizeof lines, "Of %d ranks the %d that are behind most", rows->count,
+                 shown);
+    rows->cell_width = MAP_WIDTH / rows->columns;
+    if (rows->cell_width > CELL_WIDTH_MOST)
+        rows->cell_width = CELL_WIDTH_MOST;
+    qsort(rows->row, (size_t)shown, sizeof *rows->row, by_lag_rank);
+    fputs("<section id=speed><h2>Which rank the others wait for</h2><p class=meta>", html->out);
+    fprintf(html->out,
+            "%s, iterations %" PRIu64 " to %" PRIu64
+            " from left to right. Colour: the rank's own time, without waiting, is longer than "
+            "the median rank's, by %d%% of an iteration or more where it is deepest.</p>",
+            lines, rows->first, rows->first + rows->columns * rows->per_column - 1, FULL_PERCENT);
+    put_lag_map(html, rows, shown);
+    fputs("</section>\n", html->out);
+}
+
 int html_speed(const struct html *html)
 {
     struct lag_rows rows = {0};
     int result =
         analyzer_visit_speed_lags(html->export->report->analyzer, MAP_COLUMNS, keep_lags, &rows);
     if (!result && !rows.failed && rows.count > 1) {
-        int shown = rows.count < MAP_RANKS ? rows.count : MAP_RANKS;
         qsort(rows.row, (size_t)rows.count, sizeof *rows.row, most_behind_first);
-        qsort(rows.row, (size_t)shown, sizeof *rows.row, by_lag_rank);
-        fputs("<section id=speed><h2>Which rank the others wait for</h2><p class=meta>", html->out);
-        fprintf(html->out,
-                "A line per rank%s, iterations %" PRIu64 " to %" PRIu64
-                " from left to right. Colour: the rank's own time, without waiting, is longer than "
-                "the median rank's, by %d%% of an iteration or more where it is deepest.</p>",
-                shown < rows.count ? " that is behind most" : "", rows.first,
-                rows.first + rows.columns * rows.per_column - 1, FULL_PERCENT);
-        put_lag_map(html, &rows, shown);
-        fputs("</section>\n", html->out);
+        int shown = count_map_ranks(&rows);
+        if (shown)
+            put_speed_section(html, &rows, shown);
     }
     free(rows.row);
     return result || rows.failed ? -1 : 0;

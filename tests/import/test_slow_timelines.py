@@ -3,6 +3,7 @@ have other names."""
 
 import json
 import random
+import re
 import unittest
 
 from importer import Importer, main
@@ -161,6 +162,18 @@ class SlowTimelines(Importer):
         page = self.ddpcheck("export", "--format", "html", "programs.db").stdout
         self.assertIn("<title>rank 2, iteration 20: 26%</title>", page)
         self.assertNotIn("<title>rank 1, iteration", page)
+
+    def test_map_of_many_ranks(self):
+        """Of many ranks those that are behind; of a job in which none is, there is no map."""
+        for name, ranks in ("behind", ["17", "40"]), ("even", []):
+            late = lambda rank, i: 0.004 if str(rank) in ranks else 0
+            path = self.write(name + ".csv", Timeline(ranks=60, iterations=30, late=late).without_kernels().csv())
+            self.ddpcheck("import", "-q", "-o", name + ".db", path)
+            page = self.ddpcheck("export", "--format", "html", name + ".db").stdout
+            self.assertEqual("<section id=speed>" in page, bool(ranks))
+            speed = page.partition("<section id=speed>")[2].partition("</section>")[0]
+            self.assertEqual(re.findall(r"<text [^>]*>(\d+)</text>", speed), ranks)
+            self.assertEqual("Of 60 ranks the 2 that are behind most" in speed, bool(ranks))
 
 
 if __name__ == "__main__":
