@@ -220,6 +220,40 @@ static uint64_t stack_of_backward(struct shim_thread *thread, uint64_t native, b
     return key ? cached_stack(thread, false, key ^ native, native, frames, count, sparing) : native;
 }
 
+/* A thread that Python started has threading.py at its outermost frame, the main thread the
+ * program. What else has frames was called by native code: autograd's threads run the hooks of
+ * FSDP, of Tensor.register_hook and of communication hooks. */
+static bool is_hook_thread(const struct shim_thread *thread, const struct python_frame *outermost)
+{
+    static const char start[] = "_bootstrap";
+    struct python_place place;
+    return thread->id != (uint32_t)getpid() &&
+           python_place(&python.memory, false, outermost, &place) &&
+           (place.function_bytes != sizeof start - 1 ||
+            memcmp(place.function, start, sizeof start - 1) != 0);
+}
+
+/* The hook's frames, and beyond them those of the thread that called backward(): the program's own
+ * line is often there alone. 0: this is no hook, or nobody is in backward(). */
+static uint64_t stack_of_hook(struct shim_thread *thread, uint64_t native,
+                              struct python_frame frames[static PYTHON_STACK_FRAMES],
+                              uint32_t count, bool sparing)
+{
+    struct python_frame caller[PYTHON_STACK_FRAMES];
+    if (count == PYTHON_STACK_FRAMES || !is_hook_thread(thread, &frames[count - 1]) ||
+        (sparing && !stacks_may_look_up(thread, BACKWARD_WEIGHT)))
+        return 0;
+    uint32_t callers = find_backward(caller);
+    if (callers > PYTHON_STACK_FRAMES - count)
+        callers = PYTHON_STACK_FRAMES - count;
+    if (!callers)
+        return 0;
+    memcpy(frames + count, caller, callers * sizeof *caller);
+    uint64_t key = python_checked_key(&python.memory, frames, count + callers);
+    return key ? cached_stack(thread, false, key ^ native, native, frames, count + callers, sparing)
+               : 0;
+}
+
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
  * changes or frees them, whoever has the GIL. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
@@ -235,6 +269,9 @@ uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
         python_walk(&python.memory, trusted, state, frames, PYTHON_STACK_FRAMES, &sound);
     if (!count && sound)
         return stack_of_backward(thread, native, sparing);
+    uint64_t hook = count && sound ? stack_of_hook(thread, native, frames, count, sparing) : 0;
+    if (hook)
+        return hook;
     if (trusted)
         return cached_stack(thread, true, python_walk_key(&python.memory, frames, count) ^ native,
                             native, frames, count, sparing);

@@ -18,8 +18,8 @@ bool python_start(void);
 
 /* The id of the calling thread's Python frames with the native stack beneath them, emitted
  * first; `native` where there are none. A thread of PyTorch's autograd has those of the thread that
- * called backward(). `sparing`: for a call that comes in thousands (stacks_may_look_up); then it
- * may be `native` as well. */
+ * called backward(), beyond those of the hook that it runs. `sparing`: for a call that comes in
+ * thousands (stacks_may_look_up); then it may be `native` as well. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing);
 
 /* How to read this process's Python; NULL where there is none, or its layout is not known. */

@@ -9,6 +9,7 @@ CASES = {
     "uneven-inputs": ("DC201", "2", "hang"),
     "shared-comm": ("DC102", "2", "hang"),
     "comm-order": ("DC202", "2", "hang"),
+    "sharded-layers": ("DC101", "2", "hang"),
     "group-by-members": ("DC109", "2", "hang"),
     "unused-params": ("DC205", "2", "hang"),
     "oom-skip": ("DC201", "2", "hang"),
@@ -22,6 +23,7 @@ LINES = {
     "divided-too-early": ["total.div_(", "dist.all_reduce(total, async_op=True)"],
     "shared-comm": ["loss.backward()"],
     "comm-order": ["loss.backward()"],
+    "sharded-layers": ["loss.backward()"],
 }
 
 # case: words of the cause that its finding names as likely.

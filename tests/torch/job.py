@@ -204,6 +204,40 @@ def comm_order_twin():
     two_models([dist.new_group(), dist.new_group()], False)
 
 
+class Layers(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Scale(16) for _ in range(3))
+
+    def forward(self, x, skipped):
+        for layer in self.layers:
+            x = x if skipped and layer is self.layers[1] else layer(x)
+        return x
+
+
+def sharded(skip):
+    """FSDP2, whose hooks make the calls of backward, in autograd's threads."""
+    from torch.distributed.fsdp import fully_shard
+    model = Layers().to(DEVICE)
+    for layer in model.layers:
+        fully_shard(layer)
+    fully_shard(model)
+    for step in range(2):
+        loss = model(batch(step), skip and is_odd() and step == 1).square().mean()
+        loss.backward()
+    torch.cuda.synchronize()
+
+
+@case
+def sharded_layers():
+    sharded(True)
+
+
+@case
+def sharded_layers_twin():
+    sharded(False)
+
+
 def two_groups(odd_too):
     """A group of all but the odd rank, then one of all. Every rank has to call new_group for each."""
     ranks = list(range(dist.get_world_size()))
