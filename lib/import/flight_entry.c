@@ -183,15 +183,31 @@ uint64_t flight_entry_count(const struct flight_entry *entry)
     }
 }
 
-uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor)
+static uint8_t side_datatype(const struct value *types, unsigned *factor)
 {
-    const struct value *types =
-        entry->field[elements_counted(entry) == KIND_OF_OUT ? FIELD_output_dtypes
-                                                            : FIELD_input_dtypes];
     *factor = 1;
     if (types && types->kind == VALUE_LIST)
         types = types->list->count ? &types->list->item[0] : NULL;
     if (!types || types->kind != VALUE_TEXT)
         return TYPE_NONE;
     return datatype_of_torch(types->text->bytes, types->text->count, factor);
+}
+
+uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor)
+{
+    bool of_out = elements_counted(entry) == KIND_OF_OUT;
+    return side_datatype(entry->field[of_out ? FIELD_output_dtypes : FIELD_input_dtypes], factor);
+}
+
+bool flight_entry_is_unlike(const struct flight_entry *entry)
+{
+    unsigned factor;
+    if (entry->api != API_ncclAllReduce || elements_counted(entry) != KIND_OF_IN)
+        return false;
+    uint64_t in = all_elements(entry->field[FIELD_input_sizes]),
+             out = all_elements(entry->field[FIELD_output_sizes]);
+    uint8_t in_type = side_datatype(entry->field[FIELD_input_dtypes], &factor),
+            out_type = side_datatype(entry->field[FIELD_output_dtypes], &factor);
+    return (in != IMPORT_UNKNOWN && out != IMPORT_UNKNOWN && in != out) ||
+           (in_type != TYPE_NONE && out_type != TYPE_NONE && in_type != out_type);
 }

@@ -214,6 +214,21 @@ static int refuse_entry(struct flight_dump *dump, uint32_t index, const struct f
     return 0;
 }
 
+/* No call that PyTorch takes: in dumps that were changed or made by hand. Said once a file. */
+static int say_unlike_sides(struct flight_dump *dump, const struct flight_entry *entry)
+{
+    char text[200];
+    if (dump->said_unlike || !flight_entry_is_unlike(entry))
+        return 0;
+    dump->said_unlike = true;
+    snprintf(text, sizeof text,
+             "the input and the output of all_reduce #%lld differ in size or type: they must be "
+             "the same",
+             (long long)entry->seq);
+    return import_said(dump->import, dump->process, SAID_TIMEOUT, "Flight Recorder", text,
+                       entry->created_ns);
+}
+
 static int add_call(struct flight_dump *dump, struct flight_group *group,
                     const struct flight_entry *entry, const struct fate *fate, uint32_t index)
 {
@@ -227,6 +242,8 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
     call.state = fate->group ? fate->state : entry->state;
     call.group = fate->group;
     call.stack = add_entry_stack(dump, entry->field[FIELD_frames]);
+    if (say_unlike_sides(dump, entry))
+        return -1;
     if (entry->api == API_ncclSend || entry->api == API_ncclRecv) {
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;
         return call.root < 0

@@ -35,6 +35,10 @@ static const struct torch_type {
     {"Bool", TYPE_UINT8, 1},
     {"ComplexFloat", TYPE_FLOAT32, 2},
     {"ComplexDouble", TYPE_FLOAT64, 2},
+/* As Python prints them, in dumps that people and tests made. */
+#define DATATYPE(number, name, bytes, nccl, torch) {name, TYPE_##number, 1},
+#include "lib/trace/datatypes.def"
+#undef DATATYPE
 };
 
 const char *datatype_torch_name(unsigned datatype)

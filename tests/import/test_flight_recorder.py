@@ -103,6 +103,22 @@ class Verdicts(Dumps):
             jobs[0][4] = flight.entry(4, "all_reduce", types=["Half"])
         self.expect({"DC103": ["1-3", "0"]}, change)
 
+    def test_datatypes_as_python_names_them(self):
+        def change(jobs, odd="float16"):
+            for rank, entries in jobs.items():
+                entries[4] = flight.entry(4, "all_reduce", types=odd if rank == 1 else "float32")
+        self.expect({"DC103": ["0,2-3", "1"]}, change)
+        self.expect({}, lambda jobs: change(jobs, "float32"))
+
+    def test_input_and_output_that_do_not_fit(self):
+        def change(jobs, **output):
+            jobs[1][4] = flight.entry(4, "all_reduce", **output)
+        for output in ({"out_sizes": [[1000]]}, {"out_types": ["Half"]}):
+            with self.subTest(**output):
+                result = self.expect({"DC904": ["1"]}, lambda jobs: change(jobs, **output))
+                self.assertIn("the input and the output of all_reduce #5 differ", result.what("DC904"))
+        self.expect({"DC102": ["0,2-3", "1"]}, lambda jobs: change(jobs, sizes=[[1000]], out_sizes=[[1024]]))
+
     def test_datatype_that_nccl_does_not_have_is_not_compared(self):
         def change(jobs):
             jobs[0][4] = flight.entry(4, "all_reduce", types=["QInt8"])
@@ -215,6 +231,33 @@ class Sequences(Dumps):
             self.messages_of(jobs, state="started")
             jobs[1].pop()
         self.assertEqual(list(self.codes_of(change).codes()), ["DC201"])
+
+    @staticmethod
+    def pipeline(jobs, skipped):
+        """Each rank passes on what it gets, three times; rank 1 leaves out its last send."""
+        for rank, entries in jobs.items():
+            messages = [name for turn in range(3) for name, present in (
+                ("recv %d<-%d" % (rank, rank - 1), rank > 0),
+                ("send %d->%d" % (rank, rank + 1), rank < RANKS - 1 and not (skipped and (rank, turn) == (1, 2)))) if present]
+            for number, name in enumerate(messages):
+                waits = skipped and rank > 1 and name.startswith("recv") and number == len(messages) - 2 + (rank == 3)
+                entries.append(flight.entry(OPERATIONS + number, name, seq=OPERATIONS, p2p_seq_id=number + 1, sizes=[[64]],
+                                            state="started" if waits else "completed"))
+                if waits:
+                    break
+
+    def test_who_holds_a_pipeline_up(self):
+        """Rank 3 waits for rank 2, which waits for rank 1: that one is named."""
+        self.expect({}, lambda jobs: self.pipeline(jobs, False))
+        self.expect({"DC201": ["2", "1"]}, lambda jobs: self.pipeline(jobs, True))
+
+    def test_two_that_send_to_each_other(self):
+        def change(jobs, first="send 0->1"):
+            for rank, name in ((0, first), (1, "send 1->0")):
+                jobs[rank].append(flight.entry(OPERATIONS, name, seq=OPERATIONS, p2p_seq_id=1, sizes=[[64]],
+                                               state="started" if first == "send 0->1" else "completed"))
+        self.expect({"DC203": ["1", "0"]}, change)
+        self.expect({}, lambda jobs: change(jobs, "recv 0<-1"))
 
     def test_messages_of_a_ring_are_not_matched(self):
         """Which of many equal messages is the first that is left can't be told."""

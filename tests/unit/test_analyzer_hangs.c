@@ -274,6 +274,43 @@ static void terminated_after_another_left_is_no_cause(void **state)
     }
 }
 
+/* Nobody waits for the rank that failed: the launcher terminates those who compute, which is what
+ * the job's output ends with. */
+static void failed_before_anybody_waited(void **state)
+{
+    (void)state;
+    static const struct {
+        int status, signal_of_others;
+        const char *code;
+    } cases[] = {{1, SIGTERM, "DC205"}, {1, 0, NULL}, {0, SIGTERM, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        end(job, 2, END_EXIT, cases[i].status, false);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, cases[i].signal_of_others ? END_SIGNAL : END_EXIT,
+                    cases[i].signal_of_others, false);
+        ticks(job, 2000);
+        if (!cases[i].code) {
+            expect(job, NULL);
+        } else {
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, cases[i].code);
+            assert_string_equal(found->ranks[0], "2");
+            assert_has(found->call[0], "exited with status 1");
+            assert_has(found->what, "the launcher terminated the other ranks");
+        }
+        job_free(job);
+    }
+}
+
 static void job_killed_as_a_whole_is_none(void **state)
 {
     (void)state;
@@ -567,6 +604,7 @@ int main(void)
         cmocka_unit_test(ended_rank_is_named_once),
         cmocka_unit_test(gang_ended_at_once_is_one_finding),
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
+        cmocka_unit_test(failed_before_anybody_waited),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),

@@ -1,4 +1,5 @@
-/* exited_rank.c: closes the findings that a restart of the job got over. */
+/* exited_rank.c: reports a rank that failed before anybody waited for it, and closes the findings
+ * that a restart of the job got over. */
 #include "analyzer/checks/hang/exited_rank.h"
 
 #include <signal.h>
@@ -6,6 +7,8 @@
 #include <string.h>
 
 #include "analyzer/findings.h"
+#include "analyzer/hang/ends.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
 static bool has_issued_any(const struct process *process)
@@ -56,6 +59,73 @@ void hang_close_restarted(struct analyzer *analyzer)
     }
 }
 
+/* A hang or what is certain to be wrong says more, and often why the rank failed. */
+static bool has_open_error(const struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (!reported->suppressed && reported->finding.state == FINDING_OPEN &&
+            reported->finding.severity == SEVERITY_ERROR)
+            return true;
+    }
+    return false;
+}
+
+/* By itself: not by Ctrl-C, and nobody started the job again. */
+static bool failed_by_itself(const struct analyzer *analyzer, const struct process *process)
+{
+    const char *exception = end_exception(process);
+    return process->ended && process->end_class == END_CLASS_CAUSE && process->member_count &&
+           process->end.end.how <= END_SIGNAL && !successor(analyzer, process) &&
+           (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
+}
+
+static void add_failed_side(struct draft *draft, const struct process *process, bool has_place)
+{
+    char ranks[64];
+    const struct act act = end_act(process);
+    struct finding_side *side = draft_side(draft, &act, has_place ? &process->raised : NULL);
+    int rank = process_shown_rank(process);
+    draft->failed |= !side || rankset_add(&side->ranks, rank >= 0 ? rank : process->index);
+    draft_cover(draft, process);
+    if (draft->failed)
+        return;
+    struct text what = {0};
+    text_add(&what, "rank %s ", rankset_text(&side->ranks, ranks, sizeof ranks));
+    act_add(&what, &act);
+    text_add(&what, ", and the launcher terminated the other ranks");
+    draft_say(draft, &what,
+              "Find out why that rank ended: its own output and core dump come first.");
+}
+
+/* Whom the launcher terminated because of it. */
+static bool had_followers(const struct analyzer *analyzer, const struct process *process)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *other = analyzer->process[i];
+        if (other && other->ended && other->end_class == END_CLASS_CONSEQUENCE &&
+            other->end.end.how == END_SIGNAL && other->end.end.value == SIGTERM &&
+            other->info.restart == process->info.restart)
+            return true;
+    }
+    return false;
+}
+
+static void failed_on_finish(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (!process || has_open_error(analyzer) || !failed_by_itself(analyzer, process) ||
+            !had_followers(analyzer, process))
+            continue;
+        struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
+        draft.finding.first_ns = draft.finding.last_ns = process->end_ns;
+        add_failed_side(&draft, process, process->has_exception);
+        findings_report(analyzer, &draft, NULL);
+    }
+}
+
 const struct check check_exited_rank = {
     .code = DC205,
     .name = "exited-rank",
@@ -68,7 +138,8 @@ const struct check check_exited_rank = {
     .title = "a rank terminated while others wait for it",
     .text = "A rank's process terminated: by a signal, with an exit status that is not 0, or "
             "killed for lack of memory. The others wait in an operation that it will never issue "
-            "or complete.\n\n"
+            "or complete, or the launcher terminated them before they got there (reported when the "
+            "job is over, if nothing else is wrong).\n\n"
             "It shows as a hang of the remaining ranks, or as a job that its launcher terminates. "
             "Ranks that the launcher terminated afterwards, or that failed because of the first, "
             "are not reported. If an elastic launcher restarted the job (torchrun --max-restarts, "
@@ -114,4 +185,5 @@ const struct check check_exited_rank = {
                  "the root cause\n"
                  "def main():\n"
                  "    train()\n",
+    .on = {[EVENT_FINISH] = failed_on_finish},
 };

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/checks/hang/wait_cycle.h"
+#include "lib/trace/lacks.h"
+
 enum { HOW_BYTES = 64 };
 
 enum missing_activity {
@@ -100,6 +103,46 @@ static void report_working(struct analyzer *analyzer, const struct wait_graph *g
     hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
 }
 
+static bool is_for_message(const struct wait_node *wait)
+{
+    return wait->kind == WAIT_PEER && wait->satisfiable && wait->missing_count;
+}
+
+/* Of a source that does not say where hosts wait (a dump): the message in which the rank that this
+ * one is for stands itself; NULL if there is none. */
+static const struct wait_node *message_of_missing(const struct wait_graph *graph,
+                                                  const struct wait_node *wait)
+{
+    const struct missing *missing = &wait->missing[0];
+    const struct blocked *blocked;
+    if (!missing->process || !missing->member || !(missing->process->info.lacks & LACKS_CUDA))
+        return NULL;
+    for (const struct wait_node *next = graph->waits; next; next = next->next)
+        if (next != wait && is_for_message(next) && next->comm == wait->comm &&
+            hang_waits_in(graph, next, missing->member, &blocked))
+            return next;
+    return NULL;
+}
+
+/* Whether what holds the missing rank of a message is another message. Fills in the cycle that it
+ * stands in; no steps: none. */
+static bool follows_from_message(const struct wait_graph *graph, const struct wait_node *wait,
+                                 struct cycle *cycle)
+{
+    const struct wait_node *next = wait;
+    cycle->steps = 0;
+    while (next && is_for_message(next) && cycle->steps < CYCLE_STEPS_MAX) {
+        cycle->step[cycle->steps++] =
+            (struct cycle_step){.wait = next, .missing = &next->missing[0]};
+        next = message_of_missing(graph, next);
+        if (next == wait)
+            return true;
+    }
+    bool follows = cycle->steps > 1;
+    cycle->steps = 0;
+    return follows;
+}
+
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     uint64_t *first = find_first_waits(graph);
@@ -111,6 +154,12 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
         if (!wait->satisfiable || !wait->missing_count ||
             graph->now_ns < wait->begin_ns + graph->patience_ns)
             continue;
+        struct cycle cycle;
+        if (follows_from_message(graph, wait, &cycle)) {
+            if (cycle.steps)
+                cycle_report(analyzer, graph, &cycle, &check_message_cycle, POSSIBLE);
+            continue;
+        }
         bool working = false, elsewhere = false;
         for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
             enum missing_activity activity = find_activity(graph, wait, &wait->missing[i]);
