@@ -214,26 +214,40 @@ static bool are_regular(const struct pause_list *all, size_t count, struct pause
     return false;
 }
 
-static bool find_pauses(const double *value, size_t count, double length, struct pause_list *pauses)
+/* Pauses are longer than what is usual before the step, or since; a copy, which the caller frees.
+ */
+static double *beyond_usual(const struct judged *judged, const double *value, size_t count)
 {
-    double median = median_copy(value, count);
+    size_t at = judged->step ? judged->step - judged->first : 0;
+    double *beyond = malloc((count + 1) * sizeof *beyond);
+    double before = median_copy(value, at), after = median_copy(value + at, count - at);
+    for (size_t i = 0; beyond && i < count; i++)
+        beyond[i] = value[i] - (i < at ? before : after);
+    return beyond;
+}
+
+static bool find_pauses(const struct judged *judged, const double *value, struct pause_list *pauses)
+{
+    size_t count = judged->end - judged->first;
+    double *beyond = beyond_usual(judged, value, count), length = judged->length;
     double *deviation = malloc((count + 1) * sizeof *deviation);
     struct pause_list *all = calloc(1, sizeof *all);
     bool found = false;
-    for (size_t i = 0; deviation && i < count; i++)
-        deviation[i] = fabs(value[i] - median);
-    if (deviation && all) {
+    for (size_t i = 0; deviation && beyond && i < count; i++)
+        deviation[i] = fabs(beyond[i]);
+    if (deviation && beyond && all) {
         double limit = fmax(6 * speed_median(deviation, count), length * PAUSE_PERCENT / 100);
         for (size_t i = 0; i < count; i++) {
-            if (value[i] - median <= limit)
+            if (beyond[i] <= limit)
                 continue;
             all->at[all->count] = i;
-            all->extra += all->each[all->count++] = value[i] - median;
+            all->extra += all->each[all->count++] = beyond[i];
         }
         found = all->count >= PAUSES_LEAST && are_regular(all, count, pauses) &&
                 100 * pauses->extra >= SHARE_PERCENT * length * (double)count;
     }
     free(deviation);
+    free(beyond);
     free(all);
     return found;
 }
@@ -276,7 +290,7 @@ static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pau
             continue;
         own_of_rank(judged, judged->speed->rank[r], own);
         const double *value = beyond_peers ? judged_excess(judged, r) : own;
-        if (!find_pauses(value, count, judged->length, pauses))
+        if (!find_pauses(judged, value, pauses))
             continue;
         lost[r] = pauses->extra;
         if (pauses->extra > longest->extra)
@@ -343,7 +357,7 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
     judge_rank_pauses(judged, found);
     if (!pauses || !length) {
         found->failed = true;
-    } else if (found->count == before && find_pauses(length, count, judged->length, pauses)) {
+    } else if (found->count == before && find_pauses(judged, length, pauses)) {
         struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
         slowdowns_add_all(found, judged->speed, &slowdown);
     }

@@ -12,7 +12,9 @@ enum {
     OPEN_ITERATIONS = 64, /* a rank that is further ahead of its peers is closed without them */
     LOOK_AROUND = 8,      /* operations that may begin while one runs */
     AT_ONCE_NS = 20000,   /* behind the one before on its stream: it was queued */
-    HIDDEN_PERCENT = 50
+    ROUNDED_NS = 2000,    /* times of some sources are whole microseconds */
+    HIDDEN_PERCENT = 50,
+    CHAINED_PERCENT = 90
 };
 
 /* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
@@ -88,8 +90,9 @@ static bool is_followed(struct speed_rank *rank, uint64_t serial)
         if (!(next = speed_operation_find(rank, other)))
             continue;
         bool is_same = next->comm == operation->comm;
+        uint64_t begin_ns = next->started_ns + (is_same ? 0 : ROUNDED_NS);
         uint64_t end_ns = operation->done_ns + (is_same ? AT_ONCE_NS : 0);
-        if (next->started_ns > operation->started_ns && next->started_ns < end_ns &&
+        if (next->started_ns > operation->started_ns && begin_ns < end_ns &&
             (is_same || !was_queued(rank, next, other)))
             return true;
     }
@@ -103,23 +106,43 @@ static bool is_beside_work(const struct speed_comm *comm)
     return 100 * comm->hidden > HIDDEN_PERCENT * comm->passed;
 }
 
-/* The last of its communicator in the iteration. */
-static bool is_last(struct speed_rank *rank, uint64_t serial)
+/* The next of its communicator in the iteration; NULL: it is the last. */
+static const struct speed_operation *next_of_comm(struct speed_rank *rank, uint64_t serial)
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial), *next;
     while ((next = speed_operation_find(rank, ++serial)))
         if (next->comm == operation->comm)
-            return next->iteration != operation->iteration;
-    return true;
+            return next->iteration == operation->iteration ? next : NULL;
+    return NULL;
+}
+
+/* Whether whoever comes late to the communicator's operations is late by that much in the end: even
+ * where he is the last to come, the next operations follow at once. */
+static bool is_chained(const struct speed_comm *comm)
+{
+    return 100 * comm->chained > CHAINED_PERCENT * comm->latest;
+}
+
+/* Before any of the iteration is judged by it: what follows what repeats itself. */
+static void count_followed(struct speed_rank *rank, uint64_t serial)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial);
+    const struct speed_operation *next = next_of_comm(rank, serial);
+    operation->comm->passed++;
+    operation->comm->hidden += is_followed(rank, serial);
+    if (!next || operation->waited_ns > operation->started_ns + ROUNDED_NS)
+        return;
+    operation->comm->latest++;
+    operation->comm->chained += next->started_ns < operation->done_ns + AT_ONCE_NS;
 }
 
 static void gather_operation(struct speed_rank *rank, uint64_t serial,
                              struct iteration_edges *gathering)
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
-    operation->comm->passed++;
-    operation->comm->hidden += is_followed(rank, serial);
-    bool waits = rank->spans || !is_beside_work(operation->comm) || is_last(rank, serial);
+    const struct speed_operation *next = next_of_comm(rank, serial);
+    bool waits = rank->spans || !next || !is_beside_work(operation->comm) ||
+                 is_chained(operation->comm);
     add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
     add_edges(gathering, operation->started_ns, operation->waited_ns,
               waits ? SHARE_WAIT : SHARE_QUEUED);
@@ -137,14 +160,17 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
 static void gather_iteration(struct speed_rank *rank, uint64_t number,
                              struct iteration_edges *gathering)
 {
-    for (uint64_t i = 0; i < rank->operations; i++) {
-        uint64_t serial = rank->first_operation + i;
-        uint64_t iteration = speed_operation_find(rank, serial)->iteration;
-        if (iteration == number)
-            gather_operation(rank, serial, gathering);
-        if (iteration > number + 1)
-            break; /* operations of two iterations overlap, those of three do not */
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (uint64_t i = 0; i < rank->operations; i++) {
+            uint64_t serial = rank->first_operation + i;
+            uint64_t iteration = speed_operation_find(rank, serial)->iteration;
+            if (iteration == number && !pass)
+                count_followed(rank, serial);
+            else if (iteration == number)
+                gather_operation(rank, serial, gathering);
+            if (iteration > number + 1)
+                break; /* operations of two iterations overlap, those of three do not */
+        }
     for (uint32_t i = 0; i < rank->spans; i++) {
         const struct speed_span *span = &rank->span[i];
         if (span->iteration != number)

@@ -140,41 +140,93 @@ static double *excess_before(const struct judged *judged, uint64_t since)
     return before;
 }
 
-/* If iterations became longer, what holds then is judged. */
+/* Judges [first, end) alone from now on. 0 or -1 (ENOMEM). */
+static int judge_only(struct judged *judged, uint64_t first, uint64_t end)
+{
+    judged_free(judged);
+    judged->first = first;
+    judged->end = end;
+    judged->length = mean_length(judged);
+    return judge_peers(judged);
+}
+
+static bool has_rank(const struct slowdowns *found, const struct slowdown *slowdown)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        if (found->slowdown[i].kind != SLOW_LINK && found->slowdown[i].kind != SLOW_PAUSE &&
+            found->slowdown[i].rank[0] == slowdown->rank[0])
+            return true;
+    return false;
+}
+
+/* What slowed ranks down before iterations became longer, and is hidden since. */
+static void add_earlier(const struct slowdowns *earlier, struct slowdowns *found)
+{
+    for (uint32_t i = 0; i < earlier->count; i++)
+        if (!has_rank(found, &earlier->slowdown[i]))
+            slowdowns_add(found, &earlier->slowdown[i]);
+}
+
+/* Iterations became longer: what holds since then is judged, and what held before. */
+static int judge_sides(struct judged *judged, const struct slowdown *step, struct slowdowns *found,
+                       struct slowdowns *earlier)
+{
+    uint64_t first = judged->first, end = judged->end;
+    double *before = excess_before(judged, step->since);
+    bool has_pauses = found->count > 0;
+    judged->until = step->since;
+    if (judge_only(judged, first, step->since)) {
+        free(before);
+        return -1;
+    }
+    judge_ranks(judged, earlier);
+    if (!has_pauses)
+        judge_pauses(judged, found);
+    has_pauses = found->count > 0;
+    judged->until = 0;
+    if (judge_only(judged, step->since, end)) {
+        free(before);
+        return -1;
+    }
+    judged->before = before;
+    judged->begin = first;
+    judged->since = step->since;
+    judged->rise = step->lost;
+    if (!has_pauses)
+        judge_pauses(judged, found);
+    return 0;
+}
+
 static void find_slowdowns(struct judged *judged, struct slowdowns *found)
 {
+    struct slowdowns *earlier = calloc(1, sizeof *earlier);
     struct slowdown step;
-    if (judge_peers(judged)) {
-        found->failed = true;
-        return;
-    }
-    if (judged->coarse) { /* what other programs do on the machine would show as well */
-        judge_ranks(judged, found);
-        return;
-    }
-    judge_pauses(judged, found);
     uint64_t first = judged->first;
     bool can_step = judged->end >= first + 2 * ITERATIONS_NEEDED;
-    bool has_step = can_step && judge_step(judged, &step, found);
-    if (has_step) {
-        double *before = excess_before(judged, step.since);
-        judged_free(judged);
-        judged->before = before;
-        judged->begin = judged->first;
-        judged->first = judged->since = step.since;
-        judged->rise = step.lost;
-        judged->length = mean_length(judged);
-        if (judge_peers(judged)) {
-            found->failed = true;
-            return;
-        }
+    if (!earlier || judge_peers(judged)) {
+        found->failed = true;
+        slowdowns_free(earlier);
+        return;
     }
-    judge_ranks(judged, found);
-    judge_links(judged, found);
-    if (has_step && !step_is_explained(found, &step))
-        slowdowns_add_all(found, judged->speed, &step);
-    else if (can_step && found->count && judge_work_step(judged, first, &step, found))
-        slowdowns_add_all(found, judged->speed, &step);
+    bool has_step = can_step && !judged->coarse && judge_step(judged, &step, found);
+    judged->step = has_step ? step.since : 0;
+    if (!judged->coarse) /* what other programs do on the machine would show as well */
+        judge_pauses(judged, found);
+    judged->step = 0;
+    if (has_step && judge_sides(judged, &step, found, earlier))
+        found->failed = true;
+    if (!found->failed)
+        judge_ranks(judged, found);
+    if (!found->failed && !judged->coarse) {
+        judge_links(judged, found);
+        bool is_open = has_step && !step_is_explained(found, &step) &&
+                       !judge_own_steps(judged, &step, found);
+        if (is_open || (can_step && found->count && judge_work_step(judged, first, &step, found)))
+            slowdowns_add_all(found, judged->speed, &step);
+        add_earlier(earlier, found);
+    }
+    found->failed |= earlier->failed;
+    slowdowns_free(earlier);
 }
 
 /* On a host that other programs use as well, what a GPU does is still the job's own; late hosts,

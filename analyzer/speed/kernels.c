@@ -10,12 +10,15 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    ALIKE_PERCENT = 50, /* of the mean slowdown, by which that of a kernel may differ from it */
-    UNEVEN_PERCENT = 20 /* of what is lost: the kernels that differ by more hardly matter */
+    ALIKE_PERCENT = 50,     /* of the mean slowdown, by which that of a kernel may differ from it */
+    UNEVEN_PERCENT = 20,    /* of what is lost: the kernels that differ by more hardly matter */
+    MORE_PERCENT = 5,       /* threads or bytes of a launch than on the peers: more work */
+    EXPLAINED_PERCENT = 25, /* of what is lost */
+    KNOWN_PERCENT = 80      /* of the kernels' time: of so much it is known how large they are */
 };
 
 void speed_kernel_add(struct analyzer *analyzer, struct speed_rank *rank, uint64_t name,
-                      uint64_t count, uint64_t total_ns)
+                      uint64_t count, uint64_t total_ns, uint64_t amount)
 {
     struct speed_kernel *kernel;
     HASH_FIND(hh, rank->kernels, &name, sizeof name, kernel);
@@ -33,6 +36,7 @@ void speed_kernel_add(struct analyzer *analyzer, struct speed_rank *rank, uint64
     }
     kernel->count += count;
     kernel->seconds += (double)total_ns / 1e9;
+    kernel->amount += (double)amount;
 }
 
 void speed_kernels(struct analyzer *analyzer, const struct process *process,
@@ -41,7 +45,7 @@ void speed_kernels(struct analyzer *analyzer, const struct process *process,
     struct speed_rank *rank = speed_rank_get(analyzer, process, record->device);
     if (rank)
         speed_kernel_add(analyzer, rank, record->kernels.name, record->kernels.count,
-                         record->kernels.total_ns);
+                         record->kernels.total_ns, record->kernels.amount);
 }
 
 void speed_kernels_free(struct speed_rank *rank)
@@ -53,16 +57,25 @@ void speed_kernels_free(struct speed_rank *rank)
     }
 }
 
-/* A kernel's mean duration on the median peer; 0 if none has it. */
+static double seconds_of(const struct speed_kernel *kernel)
+{
+    return kernel->seconds;
+}
+static double amount_of(const struct speed_kernel *kernel)
+{
+    return kernel->amount;
+}
+
+/* Of a kernel, a mean on the median peer; 0 if none has it. */
 static double peer_kernel(const struct speed_rank *const *peer, uint32_t count, uint64_t name,
-                          double *value)
+                          double (*value_of)(const struct speed_kernel *kernel), double *value)
 {
     size_t have = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct speed_kernel *kernel;
         HASH_FIND(hh, peer[i]->kernels, &name, sizeof name, kernel);
         if (kernel)
-            value[have++] = kernel->seconds / (double)kernel->count;
+            value[have++] = value_of(kernel) / (double)kernel->count;
     }
     return speed_median(value, have);
 }
@@ -70,6 +83,7 @@ static double peer_kernel(const struct speed_rank *const *peer, uint32_t count, 
 struct kernel_loss {
     uint64_t name;
     double seconds, expected;
+    double amount, expected_amount; /* 0: one of the two is not known */
 };
 
 static int compare_losses(const void *a, const void *b)
@@ -86,6 +100,52 @@ static bool is_slow_alike(const struct kernel_loss *loss, double ratio)
     return 100 * fabs(more - mean) <= ALIKE_PERCENT * mean;
 }
 
+/* What the sizes of launches show. */
+enum sizes { SIZES_UNKNOWN, SIZES_EQUAL, SIZES_LARGER };
+
+/* Larger: kernels are launched with so much more work than on the peers that it explains a good
+ * part of what they take longer. slowdown->work: how much more those have that are larger. */
+static enum sizes compare_sizes(const struct kernel_loss *loss, uint32_t losses,
+                                struct slowdown *slowdown)
+{
+    double lost = 0, explained = 0, amount = 0, expected = 0, known = 0, all = 0;
+    for (uint32_t i = 0; i < losses; i++) {
+        double here = loss[i].seconds - loss[i].expected;
+        double work = loss[i].amount > 0 ? loss[i].amount / loss[i].expected_amount : 1;
+        lost += here;
+        all += loss[i].expected;
+        known += loss[i].amount > 0 ? loss[i].expected : 0;
+        if (here <= 0 || 100 * (work - 1) <= MORE_PERCENT)
+            continue;
+        explained += fmin(here, loss[i].expected * (work - 1));
+        amount += loss[i].expected * work;
+        expected += loss[i].expected;
+    }
+    bool is_more = lost > 0 && 100 * explained >= EXPLAINED_PERCENT * lost;
+    slowdown->work = is_more ? amount / expected : 0;
+    if (is_more)
+        return SIZES_LARGER;
+    return !expected && 100 * known >= KNOWN_PERCENT * all ? SIZES_EQUAL : SIZES_UNKNOWN;
+}
+
+static struct kernel_loss loss_of(const struct speed_kernel *kernel,
+                                  const struct speed_rank *const *peer, uint32_t count,
+                                  double *value)
+{
+    double launches = (double)kernel->count;
+    double amount = peer_kernel(peer, count, kernel->name, amount_of, value) * launches;
+    bool is_known = amount > 0 && kernel->amount > 0;
+    struct kernel_loss loss = {
+        .name = kernel->name,
+        .seconds = kernel->seconds,
+        .expected = peer_kernel(peer, count, kernel->name, seconds_of, value) * launches};
+    if (is_known) {
+        loss.amount = kernel->amount;
+        loss.expected_amount = amount;
+    }
+    return loss;
+}
+
 bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
                               const struct speed_rank *const *peer, uint32_t count,
                               struct slowdown *slowdown)
@@ -97,11 +157,9 @@ bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
     double uneven = 0;
     struct speed_kernel *kernel;
     for (kernel = rank->kernels; kernel && loss && value; kernel = kernel->hh.next) {
-        double mean = peer_kernel(peer, count, kernel->name, value);
-        if (!mean)
+        loss[losses] = loss_of(kernel, peer, count, value);
+        if (loss[losses].expected <= 0)
             continue;
-        loss[losses] =
-            (struct kernel_loss){kernel->name, kernel->seconds, mean * (double)kernel->count};
         seconds += loss[losses].seconds;
         expected += loss[losses++].expected;
     }
@@ -115,9 +173,11 @@ bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
         slowdown->kernel[i] = loss[i].name;
         slowdown->kernel_ratio[i] = loss[i].seconds / loss[i].expected;
     }
+    enum sizes sizes = compare_sizes(loss, losses, slowdown);
     free(loss);
     free(value);
-    return 100 * uneven <= UNEVEN_PERCENT * (seconds - expected);
+    return sizes == SIZES_UNKNOWN ? 100 * uneven <= UNEVEN_PERCENT * (seconds - expected)
+                                  : sizes == SIZES_EQUAL;
 }
 
 /* A job's kernels by name, while they are summed up. */

@@ -10,8 +10,9 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    LONGER_PERCENT = 25,     /* than the median sister's, or than before */
+    LONGER_PERCENT = 25,     /* than the median sister's */
     ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
+    BECAME_PERCENT = 10,     /* than before, by most of what iterations are longer since then */
     FEW_PERCENT = 150        /* over the root of how many there are: few differ by chance */
 };
 
@@ -109,7 +110,7 @@ static bool became_slow(const struct judged *judged, const struct speed_comm *co
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
     slow->became = true;
-    return then > 0 && 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= LONGER_PERCENT;
+    return then > 0 && 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= BECAME_PERCENT;
 }
 
 /* What its operations take beyond their sisters', in an iteration. */

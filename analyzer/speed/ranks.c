@@ -177,7 +177,7 @@ void speed_activity(struct analyzer *analyzer, const struct process *process,
                             record->activity.count ? record->activity.count : 1,
                             record->activity.kind == ACTIVITY_COMMUNICATION};
     if (record->activity.name)
-        speed_kernel_add(analyzer, rank, record->activity.name, 1, lasted_ns);
+        speed_kernel_add(analyzer, rank, record->activity.name, 1, lasted_ns, 0);
 }
 
 const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank, uint64_t number)

@@ -50,7 +50,7 @@ struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t s
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all);
 /* Adds to the sum of a kernel's name (a string id). Notes want of memory in the analyzer. */
 void speed_kernel_add(struct analyzer *analyzer, struct speed_rank *rank, uint64_t name,
-                      uint64_t count, uint64_t total_ns);
+                      uint64_t count, uint64_t total_ns, uint64_t amount);
 void speed_kernels_free(struct speed_rank *rank);
 void speed_rank_free(struct speed_rank *rank);
 

@@ -16,6 +16,8 @@ void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
              1e3 * slowdown->length, 100 * slowdown->lost / slowdown->length);
     if (slowdown->since)
         text_add(text, " since iteration %" PRIu64, slowdown->since);
+    if (slowdown->until)
+        text_add(text, " until iteration %" PRIu64, slowdown->until);
 }
 
 static const char *common_host(const struct slowdown *slowdown)

@@ -29,11 +29,13 @@ struct slowdown {
     double before;           /* what it lost before `since` */
     double ratio;            /* DEVICE, LINK: how many times as long; else 0 */
     uint64_t since;          /* iteration from which on; 0 not known */
+    uint64_t until;          /* iteration from which on something else hides it; 0: none */
     uint64_t period;         /* PAUSE: iterations from one to the next */
     uint64_t first, last;    /* iterations that it was seen in */
     double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
     uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
     double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
+    double work; /* WORK: how many times as many threads and bytes these have; 0 not known */
 };
 
 /* Found together; the ranks belong to the list. */
@@ -56,6 +58,8 @@ struct judged {
     uint64_t first, end;
     uint64_t since; /* iterations became longer with this one: only what follows is judged; 0: no */
     uint64_t begin; /* the first of those before */
+    uint64_t until; /* only what precedes this one is judged; 0: no */
+    uint64_t step;  /* iterations became longer with this one, and both sides are judged; 0: no */
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
     bool named;     /* the program names its iterations */
@@ -88,9 +92,13 @@ double speed_median(double *value, size_t count);
 int judge_peers(struct judged *judged);
 void judged_free(struct judged *judged); /* what judge_peers filled in */
 /* Each adds what it finds. */
-void judge_pauses(struct judged *judged, struct slowdowns *found);
+void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
 void judge_links(struct judged *judged, struct slowdowns *found);
+/* Of which ranks the own work takes longer since the step, by most of what iterations are longer,
+ * where that of others does not. Returns whether there are any. */
+bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
+                     struct slowdowns *found);
 /* The iteration from which on iterations are longer, if there is one: false if not. */
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
 /* Likewise from which on, of those from `first` on, the median rank's own work takes longer:
@@ -98,8 +106,8 @@ bool judge_step(const struct judged *judged, struct slowdown *step, struct slowd
 bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
                      struct slowdowns *found);
 
-/* Compares the rank's kernels with its peers' and fills in which lose most. Returns whether all are
- * slow alike, by slowdown->ratio. */
+/* Compares the rank's kernels with its peers' and fills in which lose most, and by how much more
+ * work they have. Returns whether they have no more and all are slow alike, by slowdown->ratio. */
 bool slowdown_compare_kernels(const struct judged *judged, uint32_t index,
                               const struct speed_rank *const *peer, uint32_t count,
                               struct slowdown *slowdown);

@@ -48,6 +48,7 @@ struct speed_kernel {
     uint64_t name; /* string id */
     uint64_t count;
     double seconds;
+    double amount; /* threads of kernels, bytes of copies; 0 not known */
     UT_hash_handle hh;
 };
 
@@ -112,6 +113,9 @@ struct speed_comm {
     /* Its operations on all members, and those during which, or right behind which, the rank went
      * on to another: nobody waited for these to end. */
     uint64_t passed, hidden;
+    /* Those at which the rank arrived last while more were to come in the iteration, and those of
+     * these right behind which the next began there: nothing but transfers held that up. */
+    uint64_t latest, chained;
     float *transfer; /* seconds of an iteration, ring by its number */
     uint32_t transfers;
     uint64_t newest; /* of these iterations */

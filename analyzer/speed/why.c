@@ -7,12 +7,17 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    WAITED_PERCENT = 25,    /* of what it exceeds them by: else they do not wait, it is hidden */
-    BEHIND_PERCENT = 40,    /* of that, another member may exceed them more */
-    WORK_PERCENT = 2,       /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40,      /* of what is lost: nothing is queued for so long, the host is late */
-    GROUPS = 24,            /* of iterations, where the program names none */
-    SAME_FAULT_PERCENT = 50 /* ranks of one host that lose that much alike are one finding */
+    WAITED_PERCENT = 25,     /* of what it exceeds them by: else they do not wait, it is hidden */
+    BEHIND_PERCENT = 40,     /* of that, another member may exceed them more */
+    WORK_PERCENT = 2,        /* more kernels, operations or bytes than its peers: more work */
+    IDLE_PERCENT = 40,       /* of what is lost: nothing is queued for so long, the host is late */
+    GROUPS = 24,             /* of iterations, where the program names none */
+    SAME_FAULT_PERCENT = 50, /* ranks of one host that lose that much alike are one finding */
+    SAME_HOST_PERCENT = 30,  /* likewise, of what such a rank loses, where they hide each other */
+    UNSEEN_PERCENT = 5,      /* what counts of an iteration where no kernels are recorded */
+    SPREAD_TIMES = 4,        /* the median distance of peers from their median: chance */
+    SPREAD_PEERS = 4,        /* of which there have to be so many for it */
+    RISE_PERCENT = 50        /* of the largest rise, or of the job's: a rank's own work rose, too */
 };
 
 /* What it takes to be reported: with exact times, and with coarse ones. */
@@ -141,20 +146,111 @@ static uint64_t group_excess(const struct judged *judged, uint32_t rank, double 
     return *grouped ? count : 0;
 }
 
-static bool is_behind(const struct judged *judged, uint32_t rank, double *lost)
+/* What each rank loses, and what of that chance may be. */
+struct rank_losses {
+    double *lost;    /* by rank: the median excess of an iteration */
+    double *chance;  /* by rank: less is within the spread of its peers */
+    bool *often;     /* by rank: it is behind in nearly all iterations */
+    bool *is_behind; /* by rank */
+};
+
+static void losses_free(struct rank_losses *losses)
+{
+    free(losses->lost);
+    free(losses->chance);
+    free(losses->often);
+    free(losses->is_behind);
+}
+
+static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_losses *losses)
 {
     const struct demand *demand = &demands[judged->coarse];
     double *grouped;
     uint64_t count = group_excess(judged, rank, &grouped), often = 0;
     for (uint64_t n = 0; n < count; n++)
         often += 100 * grouped[n] > judged->length;
-    *lost = speed_median(grouped, count);
+    losses->often[rank] = count && 100 * often >= demand->often_percent * count;
+    losses->lost[rank] = speed_median(grouped, count);
     free(grouped);
-    return judged->among[rank] && count && 100 * often >= demand->often_percent * count &&
-           judged->end - judged->first >= demand->iterations && *lost >= demand->seconds &&
-           100 * *lost >= demand->share_percent * judged->length &&
-           100 * judged->behind[rank] <= BEHIND_PERCENT * *lost &&
-           100 * judged->waited[rank] >= WAITED_PERCENT * *lost;
+}
+
+/* The distance of most members from their median, several times. */
+static double spread_of(const struct judged *judged, const struct comm *comm,
+                        const struct rank_losses *losses, double *value)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
+        if (rank)
+            value[count++] = losses->lost[rank->index];
+    }
+    double median = speed_median(value, count);
+    for (size_t i = 0; i < count; i++)
+        value[i] = fabs(value[i] - median);
+    return count >= SPREAD_PEERS ? SPREAD_TIMES * speed_median(value, count) : 0;
+}
+
+static bool is_behind(const struct judged *judged, uint32_t rank, const struct rank_losses *losses)
+{
+    const struct demand *demand = &demands[judged->coarse];
+    double lost = losses->lost[rank];
+    if (!judged->speed->rank[rank]->kernels && 100 * lost < UNSEEN_PERCENT * judged->length)
+        return false;
+    return judged->among[rank] && losses->often[rank] &&
+           judged->end - judged->first >= demand->iterations && lost >= demand->seconds &&
+           100 * lost >= demand->share_percent * judged->length && lost >= losses->chance[rank] &&
+           100 * judged->behind[rank] <= BEHIND_PERCENT * lost &&
+           100 * judged->waited[rank] >= WAITED_PERCENT * lost;
+}
+
+/* 0 or -1 (ENOMEM). */
+static int find_losses(const struct judged *judged, struct rank_losses *losses)
+{
+    uint32_t count = judged->speed->count;
+    double *value = malloc((count + 1) * sizeof *value);
+    const struct comm *last = NULL;
+    double spread = 0;
+    *losses =
+        (struct rank_losses){calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
+                             calloc(count + 1, sizeof(bool)), calloc(count + 1, sizeof(bool))};
+    bool has_room = value && losses->lost && losses->chance && losses->often && losses->is_behind;
+    for (uint32_t r = 0; has_room && r < count; r++)
+        weigh_rank(judged, r, losses);
+    for (uint32_t r = 0; has_room && r < count; r++) {
+        const struct comm *comm = judged->idles[r] ? NULL : judged->among[r];
+        if (comm && comm != last && comm->members <= count)
+            spread = spread_of(judged, comm, losses, value);
+        losses->chance[r] = comm ? spread : 0;
+        last = comm ? comm : last;
+        losses->is_behind[r] = is_behind(judged, r, losses);
+    }
+    free(value);
+    return has_room ? 0 : -1;
+}
+
+static bool is_one_host(const struct comm *comm)
+{
+    for (uint32_t i = 1; i < comm->members; i++)
+        if (strcmp(comm->member[i]->process->info.host, comm->member[0]->process->info.host) != 0)
+            return false;
+    return true;
+}
+
+/* A rank of the same host is: what happens to the host makes one late here, another there. */
+static bool is_behind_with_host(const struct judged *judged, uint32_t rank,
+                                const struct rank_losses *losses)
+{
+    const char *host = judged->speed->rank[rank]->key.process->info.host;
+    double lost = losses->lost[rank];
+    if (!*host || !judged->among[rank] || judged->coarse || is_one_host(judged->among[rank]) ||
+        100 * lost < demands[0].share_percent * judged->length)
+        return false;
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        if (losses->is_behind[r] && judged->among[r] == judged->among[rank] &&
+            100 * lost >= SAME_HOST_PERCENT * losses->lost[r] &&
+            !strcmp(judged->speed->rank[r]->key.process->info.host, host))
+            return true;
+    return false;
 }
 
 /* Ranks of one host that lose alike for the same reason are one slowdown. */
@@ -165,7 +261,9 @@ static struct slowdown *find_same(const struct slowdowns *found, uint32_t from,
     for (uint32_t i = from; *host && i < found->count; i++) {
         struct slowdown *other = &found->slowdown[i];
         double less = fmin(other->lost, slowdown->lost), most = fmax(other->lost, slowdown->lost);
-        if (other->kind == slowdown->kind && 100 * less >= SAME_FAULT_PERCENT * most &&
+        bool is_alike = 100 * less >= SAME_FAULT_PERCENT * most ||
+                        (slowdown->kind == SLOW_HOST && 100 * less >= SAME_HOST_PERCENT * most);
+        if (other->kind == slowdown->kind && is_alike &&
             !strcmp(other->rank[0]->key.process->info.host, host))
             return other;
     }
@@ -186,30 +284,103 @@ static void add_to_same(struct slowdowns *found, struct slowdown *same,
         same->lost = slowdown->lost;
 }
 
+static void judge_one(struct judged *judged, uint32_t r, const struct rank_losses *losses,
+                      uint32_t from, struct slowdowns *found)
+{
+    const struct speed_rank *rank = judged->speed->rank[r];
+    struct slowdown slowdown = {.rank = &rank,
+                                .ranks = 1,
+                                .lost = losses->lost[r],
+                                .length = judged->length,
+                                .comm = judged->among[r],
+                                .until = judged->until,
+                                .first = judged->first,
+                                .last = judged->end - 1};
+    slowdown.is_coarse = judged->coarse;
+    slowdown.kind = judged->idles[r] ? SLOW_HOST : find_why(judged, r, &slowdown);
+    slowdown.before = judged->before ? judged->before[r] : 0;
+    if (2 * slowdown.before < slowdown.lost)
+        slowdown.since = judged->since;
+    if (slowdown.kind == SLOW_KINDS || (!losses->is_behind[r] && slowdown.kind != SLOW_HOST))
+        return;
+    struct slowdown *same = find_same(found, from, &slowdown);
+    if (same)
+        add_to_same(found, same, &slowdown);
+    else
+        slowdowns_add(found, &slowdown);
+}
+
 void judge_ranks(struct judged *judged, struct slowdowns *found)
 {
     uint32_t from = found->count;
-    for (uint32_t r = 0; r < judged->speed->count; r++) {
+    struct rank_losses losses;
+    if (find_losses(judged, &losses))
+        found->failed = true;
+    else
+        for (uint32_t r = 0; r < judged->speed->count; r++)
+            if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
+                judge_one(judged, r, &losses, from, found);
+    losses_free(&losses);
+}
+
+/* How much longer a rank's own work takes since a step, and what of it is longest. */
+struct own_rise {
+    double all, idle;
+    double times;  /* as long as before, less one */
+    bool has_more; /* kernels, operations or bytes */
+};
+
+static struct own_rise own_rise_of(const struct judged *judged, const struct speed_rank *rank)
+{
+    struct judged past = *judged;
+    past.first = judged->begin;
+    past.end = judged->since;
+    struct means now = means_of(judged, rank), then = means_of(&past, rank);
+    double idle = now.idle - then.idle, before = then.idle + then.queued + then.compute;
+    double all = now.idle + now.queued + now.compute - before;
+    return (struct own_rise){all, idle, before > 0 ? all / before : 0,
+                             is_more(now.kernels, then.kernels) ||
+                                 is_more(now.operations, then.operations) ||
+                                 is_more(now.bytes, then.bytes)};
+}
+
+/* Where a rank has no peers to be compared with, as in a pipeline of single ranks, its own past is.
+ */
+bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
+                     struct slowdowns *found)
+{
+    uint32_t count = judged->speed->count, from = found->count;
+    struct own_rise *rise = calloc(count + 1, sizeof *rise);
+    double most = 0, times = 0;
+    uint32_t risen = 0;
+    for (uint32_t r = 0; rise && r < count; r++) {
+        rise[r] = own_rise_of(judged, judged->speed->rank[r]);
+        times = rise[r].all > most ? rise[r].times : times;
+        most = fmax(most, rise[r].all);
+    }
+    for (uint32_t r = 0; rise && r < count; r++)
+        risen += 100 * rise[r].all >= RISE_PERCENT * most ||
+                 100 * rise[r].times >= RISE_PERCENT * times;
+    bool is_single = rise && 2 * risen <= count && 100 * most >= RISE_PERCENT * step->lost;
+    for (uint32_t r = 0; is_single && r < count; r++) {
         const struct speed_rank *rank = judged->speed->rank[r];
-        struct slowdown slowdown = {.rank = &rank,
-                                    .ranks = 1,
-                                    .length = judged->length,
-                                    .comm = judged->among[r],
-                                    .first = judged->first,
-                                    .last = judged->end - 1};
-        if (!is_behind(judged, r, &slowdown.lost))
+        bool is_host = 2 * rise[r].idle > rise[r].all;
+        struct slowdown slowdown = *step;
+        if (100 * rise[r].all < RISE_PERCENT * most)
             continue;
-        slowdown.is_coarse = judged->coarse;
-        slowdown.kind = judged->idles[r] ? SLOW_HOST : find_why(judged, r, &slowdown);
-        slowdown.before = judged->before ? judged->before[r] : 0;
-        if (2 * slowdown.before < slowdown.lost)
-            slowdown.since = judged->since;
-        if (slowdown.kind == SLOW_KINDS)
-            continue;
+        slowdown.rank = &rank;
+        slowdown.ranks = 1;
+        slowdown.lost = fmin(rise[r].all, step->lost);
+        slowdown.kind = rise[r].has_more ? SLOW_WORK : SLOW_DEVICE;
+        if (is_host)
+            slowdown.kind = SLOW_HOST;
         struct slowdown *same = find_same(found, from, &slowdown);
         if (same)
             add_to_same(found, same, &slowdown);
         else
             slowdowns_add(found, &slowdown);
     }
+    found->failed |= !rise;
+    free(rise);
+    return is_single;
 }

@@ -12,9 +12,10 @@ struct emu_activity {
     const char *name; /* of a kernel, mangled */
     int device;
     uint64_t stream, bytes;
-    uint32_t correlation;      /* of the call that put it there; 0: a graph's */
-    int copy_kind;             /* enum cudaMemcpyKind */
-    uint64_t begin_ns, end_ns; /* by CLOCK_REALTIME */
+    uint32_t grid[3], block[3]; /* of a kernel */
+    uint32_t correlation;       /* of the call that put it there; 0: a graph's */
+    int copy_kind;              /* enum cudaMemcpyKind */
+    uint64_t begin_ns, end_ns;  /* by CLOCK_REALTIME */
 };
 
 /* Who wants to know. `launched` is called by the calling thread, `ran` by the stream's. */

@@ -21,6 +21,7 @@ struct launch_activity {
     uint64_t stream;
     uint32_t correlation;
     int device;
+    struct twin_grid grid;
 };
 
 /* A launch under way: everything it needs, in one piece of memory. */
@@ -51,6 +52,8 @@ static void record_launch(const struct launch_activity *launch, uint64_t begin_n
                                     .stream = launch->stream,
                                     .correlation = launch->correlation};
 
+    memcpy(activity.grid, launch->grid.grid, sizeof(activity.grid));
+    memcpy(activity.block, launch->grid.block, sizeof(activity.block));
     emu_activity_end(&activity, begin_ns);
 }
 
@@ -92,10 +95,13 @@ static int run_no_kernel(void *arg)
 }
 
 static struct launch_activity describe_launch(const struct emu_kernel *kernel,
+                                              const struct twin_grid *grid,
                                               const struct emu_stream *stream)
 {
-    struct launch_activity launch = {
-        .name = kernel->name, .stream = stream->id, .device = emu_stream_device(stream)};
+    struct launch_activity launch = {.name = kernel->name,
+                                     .stream = stream->id,
+                                     .device = emu_stream_device(stream),
+                                     .grid = *grid};
 
     if (kernel->mangled)
         launch.name = kernel->mangled;
@@ -104,14 +110,15 @@ static struct launch_activity describe_launch(const struct emu_kernel *kernel,
     return launch;
 }
 
-static int push_no_kernel(const struct emu_kernel *kernel, struct emu_stream *stream)
+static int push_no_kernel(const struct emu_kernel *kernel, const struct twin_grid *grid,
+                          struct emu_stream *stream)
 {
     struct launch_activity *launch = malloc(sizeof(*launch));
     int error;
 
     if (!launch)
         return cudaErrorMemoryAllocation;
-    *launch = describe_launch(kernel, stream);
+    *launch = describe_launch(kernel, grid, stream);
     error = emu_stream_push(stream, "kernel without twin", run_no_kernel, launch, free);
     if (error)
         free(launch);
@@ -175,14 +182,14 @@ int emu_kernel_launch(struct emu_kernel *kernel, const struct twin_grid *grid, v
     emu_model_host_call(device);
     if (!kernel->twin) {
         emu_not_computed(kernel->name);
-        return push_no_kernel(kernel, stream);
+        return push_no_kernel(kernel, grid, stream);
     }
     if (kernel->parameter_count && !args && !block)
         return cudaErrorInvalidValue;
     launch = make_launch(kernel, grid, args, block, emu_stream_device(stream));
     if (!launch)
         return cudaErrorMemoryAllocation;
-    launch->activity = describe_launch(kernel, stream);
+    launch->activity = describe_launch(kernel, grid, stream);
     error = emu_stream_push(stream, kernel->twin->name, run_launch, launch, free);
     if (error)
         free(launch);

@@ -133,6 +133,12 @@ static void write_kernel(const struct emu_activity *ran)
                             .start = ran->begin_ns,
                             .end = ran->end_ns,
                             .deviceId = (uint32_t)ran->device,
+                            .gridX = (int32_t)ran->grid[0],
+                            .gridY = (int32_t)ran->grid[1],
+                            .gridZ = (int32_t)ran->grid[2],
+                            .blockX = (int32_t)ran->block[0],
+                            .blockY = (int32_t)ran->block[1],
+                            .blockZ = (int32_t)ran->block[2],
                             .streamId = (uint32_t)ran->stream,
                             .correlationId = ran->correlation,
                             .name = keep_kernel_text(ran->name)};

@@ -9,12 +9,19 @@
 #include <cupti.h>
 #include <cupti_activity_deprecated.h>
 
+static uint64_t kernel_threads(const CUpti_ActivityKernel4 *kernel)
+{
+    uint64_t blocks = (uint64_t)kernel->gridX * (uint64_t)kernel->gridY * (uint64_t)kernel->gridZ;
+    return blocks * (uint64_t)kernel->blockX * (uint64_t)kernel->blockY * (uint64_t)kernel->blockZ;
+}
+
 static bool decode_kernel(const void *record, struct timed_work *work)
 {
     const CUpti_ActivityKernel4 *kernel = record;
     *work = (struct timed_work){.what = TIMED_KERNEL,
                                 .begin_ns = kernel->start,
                                 .end_ns = kernel->end,
+                                .amount = kernel_threads(kernel),
                                 .correlation = kernel->correlationId,
                                 .device = (int16_t)kernel->deviceId,
                                 .name = kernel->name ? kernel->name : "a kernel without a name"};
@@ -43,6 +50,7 @@ static bool decode_copy(const void *record, struct timed_work *work)
     *work = (struct timed_work){.what = TIMED_COPY,
                                 .begin_ns = copy->start,
                                 .end_ns = copy->end,
+                                .amount = copy->bytes,
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
                                 .name = copied_name(copy->copyKind)};
@@ -55,6 +63,7 @@ static bool decode_peer_copy(const void *record, struct timed_work *work)
     *work = (struct timed_work){.what = TIMED_COPY,
                                 .begin_ns = copy->start,
                                 .end_ns = copy->end,
+                                .amount = copy->bytes,
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
                                 .name = copied_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)};
@@ -67,6 +76,7 @@ static bool decode_memset(const void *record, struct timed_work *work)
     *work = (struct timed_work){.what = TIMED_COPY,
                                 .begin_ns = set->start,
                                 .end_ns = set->end,
+                                .amount = set->bytes,
                                 .correlation = set->correlationId,
                                 .device = (int16_t)set->deviceId,
                                 .name = "memory set"};

@@ -20,6 +20,7 @@ enum timed_what {
 struct timed_work {
     enum timed_what what;
     uint64_t begin_ns, end_ns;
+    uint64_t amount; /* of a kernel its threads, of a copy its bytes */
     uint64_t external;
     uint32_t correlation; /* of the API call that launched it */
     int16_t device;

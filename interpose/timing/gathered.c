@@ -43,6 +43,7 @@ static void add_to_sum(struct gathered_records *gathered, const struct timed_wor
         return;
     sum->count++;
     sum->total_ns += work->end_ns - work->begin_ns;
+    sum->amount += work->amount;
 }
 
 /* A kernel's name is read now: its module may be gone later. */

@@ -21,7 +21,7 @@ enum {
 /* Work of one name on one device since it was recorded last. */
 struct name_sum {
     uint64_t id; /* string_id of the text; 0: free */
-    uint64_t count, total_ns;
+    uint64_t count, total_ns, amount;
     int16_t device;
     char text[NAME_BYTES];
 };

@@ -208,7 +208,7 @@ static void emit_names(struct shim_thread *thread)
         struct name_sum *sum = &timing.room->gathered.name[i], now;
         pthread_mutex_lock(&timing.room->gathered.lock);
         now = *sum;
-        sum->count = sum->total_ns = 0;
+        sum->count = sum->total_ns = sum->amount = 0;
         pthread_mutex_unlock(&timing.room->gathered.lock);
         if (!now.count)
             continue;
@@ -216,7 +216,8 @@ static void emit_names(struct shim_thread *thread)
                                 .device = now.device,
                                 .kernels = {.name = emit_string(thread, now.text, strlen(now.text)),
                                             .count = now.count,
-                                            .total_ns = now.total_ns}};
+                                            .total_ns = now.total_ns,
+                                            .amount = now.amount}};
         emit_timed(thread, &record);
     }
 }

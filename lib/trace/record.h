@@ -304,6 +304,8 @@ struct record {
             uint64_t name;     /* string id */
             uint64_t count;    /* how often it ran */
             uint64_t total_ns; /* how long, together */
+            uint64_t amount;   /* of kernels the threads that they were launched with, of copies
+                                  the bytes; 0 not known */
         } kernels;
         struct { /* notice_timed: a launch of operations ran on the GPU, by the clock of time_ns */
             uint64_t launch; /* of the slot; 0: from now on there are such notices */

@@ -7,7 +7,7 @@ import re
 import unittest
 
 from importer import Importer, main
-from timelines import Timeline
+from timelines import Pipeline, Timeline
 
 SPEED = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 
@@ -53,6 +53,12 @@ class SlowTimelines(Importer):
         self.expect(Timeline(ranks=8, slower=lambda rank, i: 1.5 if rank in (4, 5) else 1), {"DC604": ["4-5"]},
                     ("ranks 4-5 (host n2)",))
 
+    def test_a_host_that_is_late_now_here_now_there(self):
+        late = lambda rank, i: {4: 0.004, 5: 0.0018}.get(rank, 0)
+        self.expect(Timeline(ranks=8, late=late), {"DC601": ["4-5"]}, ("ranks 4-5 (host n2)",))
+        late = lambda rank, i: {4: 0.004, 6: 0.0018}.get(rank, 0)
+        self.expect(Timeline(ranks=8, late=late), {"DC601": ["4"]}, ("rank 4 (host n2)",))
+
     def test_more_work(self):
         kernel = lambda rank, i, name: 2 if rank == 3 and name == "attention" else 1
         self.expect(Timeline(kernel=kernel), {"DC605": ["3"]}, ("attention",))
@@ -84,6 +90,20 @@ class SlowTimelines(Importer):
         self.expect(Timeline(late=late), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
         self.expect(Timeline(late=lambda rank, i: 0.050 if i % 10 == 9 else 0), {"DC608": ["0-3"]}, ("all ranks",))
         self.expect(Timeline(late=lambda rank, i: 0.050 if rank == 2 and i in (7, 12, 33, 35, 50) else 0), {})
+
+    def test_pauses_of_a_job_that_becomes_slower(self):
+        late = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0
+        slower = lambda rank, i: 2 if i >= 40 else 1
+        self.expect(Timeline(iterations=80, late=late, slower=slower), {"DC607": ["0-3"], "DC608": ["2"]})
+
+    def test_a_stage_without_peers_becomes_slower(self):
+        """It is compared with its own past, and the others are not slower."""
+        slower = lambda rank, i: 1.5 if rank == 2 and i >= 40 else 1
+        self.expect(Pipeline(slower=slower), {"DC604": ["2"]}, ("rank 2 (host n1)", "since iteration 40"))
+        late = lambda rank, i: 0.005 if rank == 1 and i >= 40 else 0
+        self.expect(Pipeline(late=late).without_kernels(), {"DC601": ["1"]}, ("rank 1 (host n0)", "since iteration 40"))
+        self.expect(Pipeline(slower=lambda rank, i: 1.5 if i >= 40 else 1), {"DC607": ["0-3"]})
+        self.expect(Pipeline(), {})
 
     def test_little_evidence(self):
         self.expect(Timeline(iterations=15, late=lambda rank, i: 0.004 if rank == 2 else 0), {})

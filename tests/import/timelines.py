@@ -76,3 +76,32 @@ class Timeline:
             events.append({"ph": "X", "name": row["operation"], "pid": row["rank"], "tid": 0, "ts": row["start"] * 1e6,
                            "dur": row["duration"] * 1e6, "args": arguments})
         return json.dumps({"traceEvents": events})
+
+
+class Pipeline(Timeline):
+    """Each rank is a stage; one batch an iteration goes forward and back."""
+
+    def __init__(self, ranks=4, iterations=80, slower=lambda rank, i: 1, late=lambda rank, i: 0):
+        self.rows, self.clock = [], [0.0] * ranks
+        for i in range(iterations):
+            for rank in range(ranks):
+                if rank:
+                    self.send(rank - 1, rank, i)
+                self.compute(rank, i, slower(rank, i), late(rank, i))
+            for rank in reversed(range(ranks)):
+                if rank < ranks - 1:
+                    self.send(rank + 1, rank, i)
+                self.compute(rank, i, slower(rank, i), 0)
+
+    def compute(self, rank, i, slower, late):
+        issued = self.clock[rank] + late
+        self.rows.append(self.row(rank, "", KERNELS[1], None, i, issued + LAUNCH, COMPUTE * slower, issued))
+        self.clock[rank] = issued + LAUNCH + COMPUTE * slower
+
+    def send(self, sender, receiver, i):
+        end = max(self.clock[sender], self.clock[receiver]) + TRANSFER
+        group = "%d-%d" % (min(sender, receiver), max(sender, receiver))
+        for rank, operation in ((sender, "Send"), (receiver, "Recv")):
+            start = self.clock[rank]
+            self.rows.append(self.row(rank, group, operation, i, i, start, end - start, start))
+            self.clock[rank] = end

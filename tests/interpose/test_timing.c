@@ -15,7 +15,7 @@
 
 #include "interpose/timing/gathered.h"
 
-enum { BEGIN = 1000, END = 5000, DEVICE = 3, CORRELATION = 42 };
+enum { BEGIN = 1000, END = 5000, DEVICE = 3, CORRELATION = 42, AMOUNT = 6 * 5 * 4 * 32 * 2 };
 
 static void expect_work(const void *record, enum timed_what what, const char *name)
 {
@@ -26,6 +26,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
     assert_int_equal(work.end_ns, END);
     assert_int_equal(work.device, DEVICE);
     assert_int_equal(work.correlation, CORRELATION);
+    assert_int_equal(work.amount, AMOUNT);
     assert_string_equal(work.name, name);
 }
 
@@ -36,6 +37,8 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         memset(&kernel, 0xaa, sizeof kernel);                             \
         kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;              \
         kernel.start = BEGIN, kernel.end = END, kernel.deviceId = DEVICE; \
+        kernel.gridX = 6, kernel.gridY = 5, kernel.gridZ = 4;             \
+        kernel.blockX = 32, kernel.blockY = 2, kernel.blockZ = 1;         \
         kernel.correlationId = CORRELATION, kernel.name = "gemm";         \
         expect_work(&kernel, TIMED_KERNEL, "gemm");                       \
     }
@@ -45,7 +48,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         memset(&copy, 0xaa, sizeof copy);                           \
         copy.kind = of, copy.copyKind = copied;                     \
         copy.start = BEGIN, copy.end = END, copy.deviceId = DEVICE; \
-        copy.correlationId = CORRELATION;                           \
+        copy.correlationId = CORRELATION, copy.bytes = AMOUNT;      \
         expect_work(&copy, TIMED_COPY, expected);                   \
     }
 #define EXPECT_SET(type)                                         \
@@ -54,7 +57,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         memset(&set, 0xaa, sizeof set);                          \
         set.kind = CUPTI_ACTIVITY_KIND_MEMSET;                   \
         set.start = BEGIN, set.end = END, set.deviceId = DEVICE; \
-        set.correlationId = CORRELATION;                         \
+        set.correlationId = CORRELATION, set.bytes = AMOUNT;     \
         expect_work(&set, TIMED_COPY, "memory set");             \
     }
 

@@ -11,6 +11,8 @@ static void more_work_on_slowdown(struct analyzer *analyzer, const struct event 
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, slowdown->ranks == 1 ? " has more work than its peers"
                                          : " have more work than their peers");
+    if (slowdown->work > 1)
+        text_add(&what, ", %.2f times as much in its kernels and copies", slowdown->work);
     slowdown_add_kernels(&what, analyzer, slowdown);
     text_add(&what, ", and the others wait ");
     slowdown_add_loss(&what, slowdown);
@@ -29,8 +31,9 @@ const struct check check_more_work = {
     .needs = LACKS_STATE,
     .title = "a rank has more work than its peers",
     .text = "A rank's own time, without waiting for others, is longer than that of its peers "
-            "(see DC601), and its work differs. It has more kernels, "
-            "operations or bytes; or some of its kernels take longer while others do not, as "
+            "(see DC601), and its work differs. It has more kernels, operations or bytes. Or its "
+            "kernels and copies are launched with more threads and bytes, which is known with "
+            "`ddpcheck run --timing`. Or some of its kernels take longer while others do not, as "
             "those do whose cost grows with the length of a sequence.\n\n"
             "It shows as a job that is slower than its GPUs.\n\n"
             "Peers are the members of a communicator that holds no two stages of a pipeline. "
