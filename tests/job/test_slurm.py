@@ -72,9 +72,6 @@ class Jobs(unittest.TestCase):
         self.expect_same([])
         self.assertEqual(self.status, 0, self.output)
 
-    def test_a_partial_barrier(self):
-        self.expect_same(["DC201"], "--fault", "partial-barrier")
-
     def test_a_rank_is_missing_in_the_setup(self):
         # Rank 3 never calls NCCL, so that its host has nothing to record, and only another rank of it could report where it is.
         self.expect_same(["DC209"], "--fault", "init-missing", hosts=HOSTS[:3],
