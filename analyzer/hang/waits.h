@@ -71,7 +71,8 @@ struct missing {
     struct member *member;   /* NULL: never seen */
     struct process *process; /* NULL: not known */
     bool can_come;
-    bool issued; /* it issued the operation, but its process ended before it was done */
+    bool issued; /* it issued the operation, but its process ended, or it aborted the communicator,
+                    before it was done */
     const struct operation
         *held; /* the call, in an ncclGroup that its thread has not ended; else NULL */
 };

@@ -84,6 +84,24 @@ static const struct operation *held_by(const struct member *member, const struct
     return NULL;
 }
 
+/* It issued the operation, and ended or aborted the communicator before it was done. A rank that
+ * ended well counts only when nothing has come of it for long: its last progress may be read late,
+ * and ranks that give up together do not do so at the same time. */
+static bool has_left_it(const struct wait_graph *graph, const struct member *member,
+                        uint64_t number)
+{
+    const struct process *process = member->process;
+    if (!member->has_progress)
+        return false;
+    if (process->end_class == END_CLASS_CAUSE)
+        return member->done <= number;
+    if (member->aborted)
+        return member->done_at_abort <= number &&
+               graph->now_ns >= member->aborted_ns + graph->patience_ns;
+    return process->end_class == END_CLASS_CLEAN && member->done <= number &&
+           graph->now_ns >= process->end_ns + graph->patience_ns;
+}
+
 /* Whose host call has not come, or whose GPU work ended with its process; or whose stream is not
  * there yet. */
 static int find_members(struct wait_graph *graph, struct wait_node *node)
@@ -91,9 +109,7 @@ static int find_members(struct wait_graph *graph, struct wait_node *node)
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
         bool issued = member->next > node->number;
-        bool died_in_it = issued && member->process->end_class == END_CLASS_CAUSE &&
-                          member->has_progress && member->done <= node->number;
-        if (issued && !died_in_it) {
+        if (issued && !has_left_it(graph, member, node->number)) {
             if (add_issued(graph, node, member, NULL, false))
                 return -1;
             continue;

@@ -131,7 +131,7 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
         return NULL;
     member->key = (struct member_key){comm->id, rank};
     member->comm = comm;
-    member->rank = rank;
+    member->rank = member->top_rank = rank;
     member->device = RECORD_NO_DEVICE;
     TABLE_ADD(analyzer->members, key, member);
     if (!TABLE_ADDED(member)) {
@@ -188,6 +188,8 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
         (*member)->arrived = true;
         if ((*member)->process == thread->process)
             member_learn(*member, record);
+        if (process_assume_rank(analyzer, thread->process, record->comm.rank, comm->nranks))
+            return ENGINE_FAILED;
         thread_add_setup(thread, (struct setup){SETUP_INIT, comm, *member, 0, 0, 0});
     }
     return ENGINE_OK;
@@ -243,9 +245,13 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
     if (!member)
         return ENGINE_OK;
     comm->has_ended = true;
-    if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke)
+    if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke) {
+        if (!member->aborted) {
+            member->aborted_ns = record_realtime(thread->process, record);
+            member->done_at_abort = member->done;
+        }
         member->aborted = true;
-    else
+    } else
         member->leaving = true;
     if (!member->aborted)
         thread_add_setup(thread, (struct setup){SETUP_LEAVE, comm, member, 0, 0, 0});
@@ -328,6 +334,18 @@ int comm_leave(struct analyzer *analyzer, struct thread *thread, const struct re
     return ENGINE_OK;
 }
 
+/* Each rank of a process that holds several has a device of its own. */
+static void member_rank_above(struct member *member)
+{
+    struct process *process = member->process;
+    for (const struct member *other = process->members; other; other = other->process_next)
+        if (member->comm->parent && other->key.comm == member->comm->parent &&
+            (!process->several_ranks || other->device == member->device))
+            member->top_rank = other->top_rank;
+    if (!process->top || process->top->comm->nranks < member->comm->nranks)
+        process->top = member;
+}
+
 int comm_notice(struct analyzer *analyzer, struct process *process, const struct record *record,
                 struct member **member)
 {
@@ -350,6 +368,7 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
     (*member)->arrived = (*member)->exists = true;
     (*member)->creator = record->thread;
     (*member)->initialising = false;
+    member_rank_above(*member);
     struct member *parent = own_member(process, record->comm.parent, RECORD_NO_RANK);
     if (parent && !process->several_ranks)
         parent->in_background = false;
@@ -374,7 +393,12 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
 
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank)
 {
-    return process_of_rank(analyzer, rank, comm->nranks);
+    struct process *process = process_of_rank(analyzer, rank, comm->nranks);
+    if (!process || process->info.rank >= 0)
+        return process;
+    /* Of a process whose threads are ranks, this one may not have come. */
+    bool holds_others = own_member(process, comm->id, RECORD_NO_RANK) != NULL;
+    return holds_others || process_has_communicator(process) ? NULL : process;
 }
 
 bool comm_is_of_group(const struct comm *comm)

@@ -268,6 +268,7 @@ struct process {
     uint32_t redop_capacity;
     struct member *members; /* linked by process_next */
     uint32_t member_count;
+    struct member *top; /* of its largest communicator, the oldest of these; NULL: has none */
     bool several_ranks; /* holds several members of one communicator */
     bool ended;
     struct record end;
@@ -332,9 +333,12 @@ struct member {
     uint32_t arrivals;   /* ncclCommInit* calls with its rank; more than one is DC109 */
     struct site arrival; /* of the first */
     bool leaving, aborted,
-        destroyed;     /* finalize or destroy was entered; abort likewise; destroy returned */
-    bool has_progress; /* the GPU reports how far it got */
-    uint32_t creator;  /* kernel id of the thread that created it; 0 not known */
+        destroyed; /* finalize or destroy was entered; abort likewise; destroy returned */
+    int top_rank; /* its rank in the communicator that this one was split from, and that one, ... */
+    uint64_t aborted_ns;    /* when it was aborted first */
+    uint64_t done_at_abort; /* `done` then */
+    bool has_progress;      /* the GPU reports how far it got */
+    uint32_t creator;       /* kernel id of the thread that created it; 0 not known */
     struct thread *issuer[MEMBER_ISSUERS_MAX];
     uint32_t issuers;
     bool more_issuers;

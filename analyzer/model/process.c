@@ -39,9 +39,10 @@ static struct host *host_find(struct analyzer *analyzer, const char boot_id[])
     return NULL;
 }
 
-static int add_rank_process(struct analyzer *analyzer, struct process *process)
+static int add_rank_process(struct analyzer *analyzer, struct process *process, int rank,
+                            int world_size)
 {
-    struct rank_process key = {.key = {process->info.rank, process->info.world_size}}, *known;
+    struct rank_process key = {.key = {rank, world_size}}, *known;
     TABLE_FIND(analyzer->rank_processes, &key.key, known);
     if (known) {
         bool is_newer = process->info.restart > known->process->info.restart;
@@ -76,10 +77,25 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
     process->info = *info;
     process->offset_ns = info->realtime_ns - info->monotonic_ns;
     process->host = host;
-    if (!add_rank_process(analyzer, process))
+    if (!add_rank_process(analyzer, process, info->rank, info->world_size))
         return process;
     free(process);
     return NULL;
+}
+
+bool process_has_communicator(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->exists)
+            return true;
+    return false;
+}
+
+int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks)
+{
+    if (process->info.rank >= 0 || process_has_communicator(process))
+        return 0;
+    return add_rank_process(analyzer, process, rank, nranks);
 }
 
 static void thread_free(struct thread *thread)
@@ -322,6 +338,8 @@ int process_shown_rank(const struct process *process)
 {
     if (process->info.rank >= 0 && !process->several_ranks)
         return process->info.rank;
+    if (process->top && !process->several_ranks)
+        return process->top->top_rank;
     const struct member *first = process->members; /* the newest is first in the list */
     for (const struct member *member = first; member; member = member->process_next)
         first = member;
@@ -330,7 +348,11 @@ int process_shown_rank(const struct process *process)
 
 int member_shown_rank(const struct member *member)
 {
-    if (member->process && member->process->info.rank >= 0 && !member->process->several_ranks)
-        return member->process->info.rank;
-    return member->rank;
+    const struct process *process = member->process;
+    if (!process || process->several_ranks)
+        return member->top_rank;
+    if (process->info.rank >= 0)
+        return process->info.rank;
+    bool is_above = process->top && process->top->comm->nranks > member->comm->nranks;
+    return is_above ? process->top->top_rank : member->top_rank;
 }

@@ -9,6 +9,11 @@ void process_free(struct process *process);
 /* The newest process that its launcher made this rank of a job of so many; NULL if there is none.
  */
 struct process *process_of_rank(struct analyzer *analyzer, int rank, int world_size);
+/* A process without a launcher's rank joins its first communicator as this rank of so many: as long
+ * as it has none, process_of_rank finds it by that. 0 or -1 (ENOMEM). */
+int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks);
+/* A communicator of it has been created. */
+bool process_has_communicator(const struct process *process);
 
 /* The thread, made known if it is not. NULL with errno = ENOMEM. */
 struct thread *process_thread(struct process *process, uint32_t tid);
@@ -34,7 +39,8 @@ const char *site_phase(const struct site *site);
 /* String id of the innermost NVTX range of the thread that talks to NCCL, 0 none. */
 uint64_t process_phase(const struct process *process);
 
-/* The rank that people know (finding.h). */
+/* The rank that people know (finding.h): the launcher's; without one, that in the communicator that
+ * the member's was split from, or in the largest one of the process. */
 int member_shown_rank(const struct member *member);
 int process_shown_rank(const struct process *process);
 

@@ -165,23 +165,11 @@ static void load_kernel(struct shim_thread *thread, struct kernel_context *entry
                           memory_order_release);
 }
 
-/* A thread that made no runtime call so far has no context: the runtime binds its device's when it
- * is set. */
-static CUcontext current_context(int device)
-{
-    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
-    CUcontext context = NULL;
-    if (REAL_HELPER(cuCtxGetCurrent)(&context) == CUDA_SUCCESS && !context && set &&
-        gpu_may_query() && set(device) == cudaSuccess)
-        REAL_HELPER(cuCtxGetCurrent)(&context);
-    return context;
-}
-
 /* The kernel in the current context; loaded if it is not and nothing is being captured. NULL if
  * there is none. */
 static const struct kernel_context *find_hashing_kernel(struct shim_thread *thread, int device)
 {
-    CUcontext context = current_context(device);
+    CUcontext context = gpu_current_context(device);
     if (!context)
         return NULL;
     for (int i = 0; i < CONTEXTS; i++) {

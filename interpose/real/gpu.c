@@ -151,10 +151,23 @@ static uint32_t pageable_type(void)
     return queried && reaches ? MEMORY_HOST_SHARED : MEMORY_HOST_PAGEABLE;
 }
 
+CUcontext gpu_current_context(int device)
+{
+    __typeof__(&cuCtxGetCurrent) get = REAL_HELPER(cuCtxGetCurrent);
+    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
+    CUcontext context = NULL;
+    if (get && get(&context) == CUDA_SUCCESS && !context && set && gpu_may_query() &&
+        set(device) == cudaSuccess)
+        get(&context);
+    return context;
+}
+
 bool gpu_switch_device(struct shim_thread *thread, int device)
 {
     __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     int current = gpu_thread_device(thread);
+    if (device >= 0 && current == device)
+        gpu_current_context(device);
     return device >= 0 && current >= 0 && current != device && set && set(device) == cudaSuccess;
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "interpose/shim/thread.h"
@@ -39,8 +40,12 @@ uint64_t gpu_capture_id(cudaStream_t stream);
  * of. */
 uint8_t gpu_capture_flag(cudaStream_t stream);
 
-/* Makes `device` the thread's current one. Returns true if it was another; gpu_restore_device then
- * goes back. */
+/* The thread's context. A thread that made no runtime call so far has none: the runtime binds that
+ * of `device`, the thread's current one, when it is set. NULL if that fails. */
+CUcontext gpu_current_context(int device);
+
+/* Makes `device` the thread's current one, with its context. Returns true if it was another;
+ * gpu_restore_device then goes back. */
 bool gpu_switch_device(struct shim_thread *thread, int device);
 void gpu_restore_device(struct shim_thread *thread, bool switched);
 

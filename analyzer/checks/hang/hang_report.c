@@ -59,6 +59,16 @@ static const char before_first_call[] =
     "See what that process does before its first NCCL call: the others wait for it. If it is to do "
     "so alone, raise the timeout, or let it do that after the communicator exists.";
 
+/* Of DC209, where the missing ranks set up another communicator. */
+static const char one_id_for_all[] =
+    "Call ncclGetUniqueId on one rank only, and give its id to all ranks; where there are several "
+    "communicators, create them in the same order on every rank.";
+
+/* Of DC205, where the rank made the call and did not wait for it. */
+static const char left_before_done[] =
+    "Let every rank wait for its last operation (cudaStreamSynchronize) before it ends, resets its "
+    "device or aborts the communicator; if one has to give up, all must abort.";
+
 static bool left_cleanly(const struct missing *missing)
 {
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
@@ -83,7 +93,8 @@ enum hang_kind hang_kind(const struct wait_node *wait)
             return HANG_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
-        if (missing->process && (missing->process->end_class == END_CLASS_CAUSE || fails(missing)))
+        if (missing->issued || (missing->process &&
+                                (missing->process->end_class == END_CLASS_CAUSE || fails(missing))))
             return HANG_ENDED;
         all_left = all_left && left_cleanly(missing);
     }
@@ -119,6 +130,28 @@ static bool wait_in_other_comms(const struct wait_graph *graph, const struct wai
     return wait->missing_count > 0;
 }
 
+/* Each that is missing waits in the set-up of another communicator. */
+static bool is_set_up_elsewhere(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        const struct blocked *blocked =
+            missing->process ? wait_graph_member(graph, missing->member, missing->process) : NULL;
+        const struct wait_node *reason = blocked ? blocked_reason(blocked) : NULL;
+        if (!reason || reason->kind != WAIT_INIT || reason->comm == wait->comm)
+            return false;
+    }
+    return wait->missing_count > 0;
+}
+
+static bool all_left_before_done(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].issued || wait->missing[i].process->end_class == END_CLASS_CAUSE)
+            return false;
+    return wait->missing_count > 0;
+}
+
 static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
                              const struct wait_node *wait)
 {
@@ -126,8 +159,12 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return all_in_one_group;
     if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))
         return skipped_or_reordered;
+    if (kind == HANG_ENDED && wait->kind == WAIT_COLLECTIVE && all_left_before_done(wait))
+        return left_before_done;
     if (kind == HANG_SETUP && wait->kind == WAIT_INIT && comm_is_of_group(wait->comm))
         return group_on_all;
+    if (kind == HANG_SETUP && wait->kind == WAIT_INIT && is_set_up_elsewhere(graph, wait))
+        return one_id_for_all;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
         return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)

@@ -41,15 +41,15 @@ static uint64_t last_sign_of_life(const struct process *process)
     return last_ns;
 }
 
-/* Every process is alive, uses NCCL and has done nothing for so long. A source that does not say
- * when calls return shows no silence. */
+/* Every process that is still there uses NCCL and has done nothing for so long. A source that does
+ * not say when calls return shows no silence. */
 static bool all_are_silent(const struct wait_graph *graph)
 {
     const struct analyzer *analyzer = graph->analyzer;
     uint32_t members = 0;
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *process = analyzer->process[i];
-        if (!process)
+        if (!process || (process->ended && process->end_class != END_CLASS_PENDING))
             continue;
         if (process->ended || process->info.lacks || process->lost_control ||
             process_known_until(process) < last_sign_of_life(process) + graph->patience_ns ||
@@ -162,6 +162,22 @@ static void describe_operation(struct text *what, const struct pending *operatio
              untraced ? "recorded " : "");
 }
 
+/* Words that need no "is" before them. */
+static bool has_verb(enum did did)
+{
+    switch (did) {
+    case DID_EXITED:
+    case DID_ENDING:
+    case DID_KILLED:
+    case DID_KILLED_FOR_MEMORY:
+    case DID_GONE:
+    case DID_ENDED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void stalled_describe(struct draft *draft, const struct pending *operation)
 {
     struct text what = {0};
@@ -181,8 +197,10 @@ static void stalled_describe(struct draft *draft, const struct pending *operatio
             continue;
         }
         bool one = rankset_count(&side->ranks) == 1;
-        text_add(&what, "%s%s %s %s ", i ? "; " : ": ", one ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks), one ? "is" : "are");
+        const char *verb = one ? "is " : "are ";
+        text_add(&what, "%s%s %s %s", i ? "; " : ": ", one ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks),
+                 has_verb(side->act.did) ? "" : verb);
         act_add(&what, &side->act);
     }
     draft_say(draft, &what, untraced ? untraced_todo : stalled_todo);

@@ -9,6 +9,7 @@
  * cudaStreamDestroy and cudaEventDestroy while work is under way, which ends first, and
  * ncclCommFinalize and ncclCommDestroy, which complete what was issued; a graph must not be
  * launched after that (NCCL user guide, "Using NCCL with CUDA Graphs"). */
+#include "analyzer/checks/hazard/registrations.h"
 #include "analyzer/hazard/accesses.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/dead_streams.h"
@@ -67,14 +68,16 @@ static void freed_report(struct analyzer *analyzer, const struct ending *ending,
     draft_say(draft, what, todo);
 }
 
-/* Memory is freed while an operation may use it. */
+/* Memory is freed while an operation may use it, or while it is registered. */
 static void freed_in_flight(struct analyzer *analyzer, struct thread *thread,
                             const struct record *record, uint64_t begin, uint64_t end,
                             const struct stream_state *stream, enum certainty certainty)
 {
     const struct flight *flight = hazards_in_flight(thread->process, begin, end, stream);
-    if (!flight)
+    if (!flight) {
+        registrations_check_free(analyzer, thread, record, begin, end);
         return;
+    }
     struct ending ending = {
         thread->process, flight->member, record, &flight->record, thread_site(thread, record),
         flight->site,    certainty,
@@ -181,16 +184,28 @@ static void memory_freed(struct analyzer *analyzer, struct thread *thread,
     hazards_forget_memory(process, pointer, pointer + bytes);
 }
 
-/* cudaFree of memory that it does not wait for. */
+/* cudaFree, which does not wait for all memory. */
 static void freed_without_waiting(struct analyzer *analyzer, struct thread *thread,
                                   const struct record *record)
 {
     const struct allocation *allocation = memory_find(thread->process, record->wait.dst);
-    if (!allocation || !allocation->stream_ordered || allocation->base != record->wait.dst)
+    if (!allocation || allocation->base != record->wait.dst)
         return;
     uint64_t begin = allocation->base, end = begin + allocation->bytes;
+    if (!allocation->stream_ordered) {
+        registrations_check_free(analyzer, thread, record, begin, end);
+        return;
+    }
     freed_in_flight(analyzer, thread, record, begin, end, NULL, CERTAIN);
     hazards_forget_memory(thread->process, begin, end);
+}
+
+/* Memory of a captured operation that was freed and not allocated again; NULL: none. */
+static const struct freed *freed_under_graph(const struct process *process,
+                                             const struct interval *range)
+{
+    return memory_find(process, range->begin) ? NULL
+                                              : freed_find(process, range->begin, range->end);
 }
 
 static void graph_launched_late(struct analyzer *analyzer, struct thread *thread,
@@ -199,7 +214,10 @@ static void graph_launched_late(struct analyzer *analyzer, struct thread *thread
     const struct graph_content *content = graph_launched(thread->process, record->graph.exec);
     for (uint32_t i = 1; content && i <= content->ranges.used; i++) {
         const struct flight *flight = content->ranges.node[i].flight;
-        if (!flight || !flight->member || !flight->member->destroyed)
+        const struct freed *freed =
+            flight && flight->member ? freed_under_graph(thread->process, &content->ranges.node[i])
+                                     : NULL;
+        if (!flight || !flight->member || (!flight->member->destroyed && !freed))
             continue;
         struct ending ending = {
             thread->process, flight->member, record, &flight->record, thread_site(thread, record),
@@ -208,9 +226,13 @@ static void graph_launched_late(struct analyzer *analyzer, struct thread *thread
         struct text what = {0};
         text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
         flight_text(thread->process, flight, &what);
-        text_add(&what, ", whose communicator was destroyed before");
+        if (freed)
+            text_add(&what, ", whose memory %s freed before", api_name(freed->api));
+        else
+            text_add(&what, ", whose communicator was destroyed before");
         freed_report(analyzer, &ending, &flight->record, &what,
-                     "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+                     freed ? "Keep the memory until the graph is launched for the last time."
+                           : "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
         return;
     }
 }
@@ -254,8 +276,11 @@ const struct check check_use_after_free = {
         "operation uses what was freed before. Freed too early: cudaFreeAsync on a stream that "
         "does not wait for the operation; ncclMemFree, or cudaFree of memory from cudaMallocAsync "
         "(which does not wait), while the host has not waited. Used too late: memory or a stream "
-        "that was freed, or a graph whose communicator was destroyed. Used too early: memory of "
-        "cudaMallocAsync on another stream that does not wait for the allocation.\n\n"
+        "that was freed, or a graph whose communicator was destroyed or whose memory was freed. "
+        "Used too early: memory of cudaMallocAsync on another stream that does not wait for the "
+        "allocation. Also reported: memory that is freed while it is registered with a "
+        "communicator, or is a window of one (registrations made in an ncclGroup are not "
+        "followed).\n\n"
         "It shows as values of another tensor in the result, as an illegal address, or not at all "
         "until the allocator reuses the memory at the wrong moment.\n\n"
         "These are not reported: cudaFree of memory of cudaMalloc waits for the device, "
@@ -284,5 +309,9 @@ const struct check check_use_after_free = {
     .fix_c = "ncclAllReduce(bucket, bucket, n, ncclFloat, ncclSum, comm, "
              "communication);\ncudaFreeAsync(bucket, communication);\n",
     .fix_torch = "bucket.record_stream(communication)       # before the last reference goes\n",
-    .on = {[EVENT_OPERATION] = freed_on_operation, [EVENT_CALL] = freed_on_call},
+    .on = {[EVENT_OPERATION] = freed_on_operation,
+           [EVENT_CALL] = freed_on_call,
+           [EVENT_LEAVE] = registrations_on_leave},
+    .state_bytes = {[OWNER_PROCESS] = sizeof(struct registrations)},
+    .state_end = {[OWNER_PROCESS] = registrations_end},
 };

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/checks/match/window_sizes.h"
 #include "analyzer/states.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/match/one_call.h"
@@ -345,14 +346,16 @@ const struct check check_different_setup = {
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
     .needs = LACKS_START | LACKS_SETUP,
-    .explains = CODES(CODES_HANGS, DC405, DC111),
+    .explains = CODES(CODES_HANGS, DC405),
+    .explains_later = CODES(DC111),
     .title = "ranks create a communicator with different arguments",
     .text =
         "Ranks that share an ncclUniqueId disagree: different world sizes, the same rank twice, or "
         "a rank out of range. Or some members of a communicator did not call ncclCommSplit while "
         "others wait in it; a unique id was used for a second communicator; ncclCommShrink was "
         "given different ranks to leave out, or ncclCommInitRankScalable different numbers of "
-        "unique ids.\n\n"
+        "unique ids. Windows of different sizes (ncclCommWindowRegister) are possible: "
+        "later releases of NCCL may allow them.\n\n"
         "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there.\n\n"
         "If ranks wait in a split, it is certain only if the missing rank is itself stuck or gone; "
         "after a long silence it is possible.",
@@ -376,7 +379,8 @@ const struct check check_different_setup = {
              "*/\nncclCommSplit(comm, mine ? 0 : NCCL_SPLIT_NOCOLOR, rank, &part, NULL);   /* on "
              "every rank */\n",
     .fix_torch = "group = dist.new_group([0, 1])    # every rank calls it, also ranks 2 and 3\n",
-    .on = {[EVENT_SETUP] = setup_on_setup},
-    .state_bytes = {[OWNER_COMM] = sizeof(struct setup_claims)},
+    .on = {[EVENT_SETUP] = setup_on_setup, [EVENT_NCCL] = window_sizes_on_nccl},
+    .state_bytes =
+        {[OWNER_COMM] = sizeof(struct setup_claims), [OWNER_MEMBER] = sizeof(struct window_sizes)},
     .state_end = {[OWNER_COMM] = setup_claims_end},
 };

@@ -256,7 +256,7 @@ const struct check check_invalid_call = {
     .needs = LACKS_SETUP,
     /* what NCCL refused is missing in the sequence */
     .explains = CODES(CODES_HANGS, CODES_DIVERGED),
-    .explains_later = CODES(DC111),
+    .explains_later = CODES(DC109, DC111),
     .title = "an invalid call",
     .text =
         "A call that NCCL's interface forbids. For communicators: an operation after "
