@@ -12,6 +12,7 @@
 #include "cmd/export/text.h"
 #include "export_page.h" /* page/page.css and page/page.js */
 #include "lib/base/moment.h"
+#include "lib/import/import.h"
 
 enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
 
@@ -64,8 +65,7 @@ void html_paragraphs(const struct html *html, const char *text)
         fprintf(html->out, "</%s>", open);
 }
 
-/* A long path is broken behind a "/", never inside a name or the line's number. */
-static void put_breakable_path(const struct html *html, char *path)
+void html_path(const struct html *html, char *path)
 {
     for (char *part = path; *part;) {
         size_t bytes = strcspn(part, "/");
@@ -88,7 +88,7 @@ static void put_frame(const struct html *html, const struct frame *frame)
     fputs("</code>", html->out);
     if (*frame->file) {
         fputs(" <span class=place>", html->out);
-        put_breakable_path(html, place_path(html->export, frame->file, path));
+        html_path(html, place_path(html->export, frame->file, path));
         if (frame->line > 0)
             fprintf(html->out, ":%d", frame->line);
         fputs("</span>", html->out);
@@ -170,7 +170,8 @@ static void put_facts(const struct html *html)
             snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more",
                      report->sources - 1);
         put_fact(html, "job", text);
-        put_fact(html, "launched by", strcmp(info->launcher, "none") ? info->launcher : "");
+        put_fact(html, import_source_find(info->launcher) ? "imported from" : "launched by",
+                 strcmp(info->launcher, "none") ? info->launcher : "");
         if (info->nccl_version > 0) {
             snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000,
                      info->nccl_version / 100 % 100, info->nccl_version % 100);

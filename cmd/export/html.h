@@ -33,6 +33,8 @@ int html_timeline(const struct html *html, struct error *err);
 void html_text(const struct html *html, const char *text);
 void html_format(const struct html *html, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A path, broken behind a "/" alone; it is whole again afterwards. */
+void html_path(const struct html *html, char *path);
 /* A set of ranks, "0-516,518-1023", that breaks at its commas alone. */
 void html_rank_ranges(const struct html *html, const char *ranks);
 /* Paragraphs; a line that begins with blanks is a listing. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "cmd/export/place.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_faults.h"
@@ -110,6 +111,18 @@ static void put_likely_cause(const struct html *html, const struct finding *find
     fputs("</p>", html->out);
 }
 
+/* The user's line, as in the report: where to look comes before what happened. */
+static void put_location(const struct html *html, const struct finding *finding)
+{
+    struct export_place place;
+    place_of_finding(html->export, finding, &place);
+    if (!place.exact)
+        return;
+    fputs("<p class=at><code>", html->out);
+    html_path(html, place.path);
+    fprintf(html->out, ":%d</code></p>", place.line);
+}
+
 static void put_html_fault(struct findings_writer *writer, const struct report_fault *fault)
 {
     const struct finding *finding = fault->finding;
@@ -128,7 +141,9 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
             finding->certainty == POSSIBLE ? "<span class=possible>possible</span>" : "",
             finding->code, finding->code);
     html_text(html, check ? check->title : "");
-    fputs("</h3><p class=what>", out);
+    fputs("</h3>", out);
+    put_location(html, finding);
+    fputs("<p class=what>", out);
     put_sentence(html, finding->what);
     fputs("</p>", out);
     if (*report_fault_others(fault, others, sizeof others)) {
@@ -136,17 +151,17 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
         html_text(html, others);
         fputs("</p>", out);
     }
-    fputs("<ul class=sides>", out);
-    for (int i = 0; i < finding->sides; i++)
-        put_html_side(html, &finding->side[i]);
-    fputs("</ul>", out);
     if (*finding->todo) {
-        fputs("<p class=todo><span class=label>What to do</span> ", out);
+        fputs("<p class=todo><span class=label>Fix</span> ", out);
         put_sentence(html, finding->todo);
         fputs("</p>", out);
     }
     put_version_fact(html, finding);
     put_likely_cause(html, finding);
+    fputs("<ul class=sides>", out);
+    for (int i = 0; i < finding->sides; i++)
+        put_html_side(html, &finding->side[i]);
+    fputs("</ul>", out);
     fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));
     if (finding->comm)
         fprintf(out,

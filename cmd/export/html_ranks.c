@@ -9,6 +9,8 @@
 
 enum {
     COMMS_MOST = 24,
+    WELL_SHOWN = 4, /* communicators without a wait that are shown unfolded */
+    DENSE_FROM = 129,
     CELLS_MOST = 2048,
     ROWS_MOST = 40,
     GROUPS_MOST = 24,
@@ -20,14 +22,14 @@ static const struct {
     const char *class, *mark, *what;
 } looks[STANDINGS] = {
     [STANDS_MISSING] = {"behind", "!", "has not called what others wait in"},
-    [STANDS_EXITED] = {"broken", "\xe2\x9c\x95", "ended badly or too early"},
+    [STANDS_EXITED] = {"broken", "\xe2\x9c\x97", "ended badly or too early"},
     [STANDS_UNSEEN] = {"unseen", "?", "no NCCL call of it was recorded"},
-    [STANDS_BEHIND] = {"behind", "!", "has called less than others"},
-    [STANDS_ISSUED] = {"waits", "\xe2\x80\xa6", "waits for its stream to reach an operation"},
-    [STANDS_STARTED] = {"waits", "\xe2\x80\xa6", "waits in an operation"},
-    [STANDS_DONE] = {"runs", "\xe2\x96\xb8", "runs"},
-    [STANDS_OVER] = {"over", "\xe2\x9c\x93", "ended well"},
-};
+    [STANDS_BEHIND] = {"late", "\xe2\x97\x94", "has called less than others"},
+    [STANDS_ISSUED] = {"waits", "\xe2\x97\x8b", "waits for its stream to reach an operation"},
+    [STANDS_STARTED] = {"waits", "\xe2\x96\xb6", "waits in an operation"},
+    [STANDS_DONE] = {"runs", "\xc2\xb7", "has no operation in flight"},
+    [STANDS_OVER] = {"over", "\xe2\x9c\x93", "has finished"},
+}; /* marks as in the terminal UI */
 
 /* The members of one communicator. */
 struct rank_group {
@@ -40,7 +42,7 @@ struct rank_group {
 static void put_cells(const struct html *html, const struct rank_group *group)
 {
     int each = (group->count + CELLS_MOST - 1) / CELLS_MOST;
-    fprintf(html->out, "<ul class=\"ranks%s\">", group->count > 128 ? " dense" : "");
+    fprintf(html->out, "<ul class=\"ranks%s\">", group->count >= DENSE_FROM ? " dense" : "");
     for (int i = 0; i < group->count; i += each) {
         int worst = i;
         int last = i + each < group->count ? i + each - 1 : group->count - 1;
@@ -99,21 +101,22 @@ static void put_rank_row(const struct html *html, const struct member_state *mem
     }
 }
 
+struct rank_rows {
+    bool *reported; /* members that a row is about */
+    int rows, left; /* how many there are, and ranks for which there was no room */
+};
+
 /* Ranks in one state as one row. */
-static void put_rows(const struct html *html, const struct rank_group *group)
+static void put_rows_of(const struct html *html, const struct rank_group *group,
+                        enum standing standing, struct rank_rows *so_far)
 {
-    bool *reported = calloc((size_t)group->count, sizeof *reported);
-    int rows = 0, left = 0;
-    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th "
-          "scope=col>started<th scope=col>done"
-          "<th scope=col>where it is<th scope=col>last call</thead><tbody>",
-          html->out);
-    for (int i = 0; reported && i < group->count; i++) {
+    bool *reported = so_far->reported;
+    for (int i = 0; i < group->count; i++) {
         struct rankset ranks = {0};
-        if (reported[i])
+        if (reported[i] || group->member[i].standing != standing)
             continue;
-        if (rows++ >= ROWS_MOST) {
-            left++;
+        if (so_far->rows++ >= ROWS_MOST) {
+            so_far->left++;
             continue;
         }
         for (int j = i; j < group->count; j++)
@@ -122,45 +125,103 @@ static void put_rows(const struct html *html, const struct rank_group *group)
         put_rank_row(html, &group->member[i], &ranks);
         rankset_free(&ranks);
     }
-    if (left)
-        fprintf(html->out, "<tr><td colspan=6>and %d ranks more", left);
-    fputs("</table></div>", html->out);
-    free(reported);
 }
 
+/* The worst first. */
+static void put_rows(const struct html *html, const struct rank_group *group)
+{
+    struct rank_rows rows = {.reported = calloc((size_t)group->count, sizeof *rows.reported)};
+    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th "
+          "scope=col>started<th scope=col>done"
+          "<th scope=col>where it is<th scope=col>last call</thead><tbody>",
+          html->out);
+    for (int standing = 0; rows.reported && standing < STANDINGS; standing++)
+        put_rows_of(html, group, (enum standing)standing, &rows);
+    if (rows.left)
+        fprintf(html->out, "<tr><td colspan=6>and %d ranks more", rows.left);
+    fputs("</table></div>", html->out);
+    free(rows.reported);
+}
+
+/* The marks that occur. */
 static void put_key(const struct html *html)
 {
+    const struct report *report = html->export->report;
+    bool occurs[STANDINGS] = {false};
+    for (int i = 0; i < report->members; i++)
+        occurs[report->member[i].standing] = true;
     fputs("<ul class=key>", html->out);
     for (int i = 0; i < STANDINGS; i++)
-        fprintf(html->out, "<li class=%s><i>%s</i> %s", looks[i].class, looks[i].mark,
-                looks[i].what);
+        if (occurs[i])
+            fprintf(html->out, "<li class=%s><i>%s</i> %s", looks[i].class, looks[i].mark,
+                    looks[i].what);
     fputs("</ul>", html->out);
 }
 
-void html_ranks(const struct html *html)
+static bool is_well(const struct rank_group *group)
+{
+    for (int i = 0; i < group->count; i++)
+        if (group->member[i].standing < STANDS_DONE)
+            return false;
+    return true;
+}
+
+static void put_comm(const struct html *html, const struct rank_group *group)
+{
+    const struct export_comm *comm = names_comm(&html->names, group->member->comm);
+    fprintf(html->out, "<h3>%s <span class=meta>%d ranks, <code>%s</code></span></h3>",
+            comm ? comm->name : "communicator", group->member->nranks, comm ? comm->hex : "");
+    bool is_dense = group->count >= DENSE_FROM; /* its few rows say more than its many cells */
+    if (is_dense)
+        put_rows(html, group);
+    put_cells(html, group);
+    if (!is_dense)
+        put_rows(html, group);
+}
+
+/* The communicators in which no rank waits, or those in which one does; from the first-th on.
+ * Returns how many there are. */
+static int put_comms(const struct html *html, bool well, int first, int end)
 {
     const struct report *report = html->export->report;
-    int comms = 0, left = 0;
-    if (report->members == 0)
+    int comms = 0;
+    for (int at = 0; at < report->members;) {
+        struct rank_group group = {&report->member[at], report_comm_members(report, at)};
+        at += group.count;
+        if (is_well(&group) != well)
+            continue;
+        if (comms >= first && comms < end)
+            put_comm(html, &group);
+        comms++;
+    }
+    return comms;
+}
+
+static void put_left_out(const struct html *html, int comms)
+{
+    if (comms > COMMS_MOST)
+        fprintf(html->out, "<p>%d communicators more: <code>ddpcheck report</code> shows all.</p>",
+                comms - COMMS_MOST);
+}
+
+/* First the communicators in which ranks wait: there may be more of them than fit. */
+void html_ranks(const struct html *html)
+{
+    if (html->export->report->members == 0)
         return;
     fputs("<section id=ranks><h2>Where every rank is</h2>", html->out);
     put_key(html);
-    for (int at = 0; at < report->members;) {
-        struct rank_group group = {&report->member[at], report_comm_members(report, at)};
-        const struct export_comm *comm = names_comm(&html->names, group.member->comm);
-        at += group.count;
-        if (comms++ >= COMMS_MOST) {
-            left++;
-            continue;
-        }
-        fprintf(html->out, "<h3>%s <span class=meta>%d ranks, <code>%s</code></span></h3>",
-                comm ? comm->name : "communicator", group.member->nranks, comm ? comm->hex : "");
-        put_cells(html, &group);
-        put_rows(html, &group);
+    put_left_out(html, put_comms(html, false, 0, COMMS_MOST));
+    int well = put_comms(html, true, 0, WELL_SHOWN);
+    if (well > WELL_SHOWN) {
+        fprintf(html->out,
+                "<details class=resolved><summary>%d more communicators, in which no rank waits"
+                "</summary>",
+                well - WELL_SHOWN);
+        put_comms(html, true, WELL_SHOWN, COMMS_MOST);
+        put_left_out(html, well);
+        fputs("</details>", html->out);
     }
-    if (left)
-        fprintf(html->out, "<p>%d communicators more: <code>ddpcheck report</code> shows all.</p>",
-                left);
     fputs("</section>\n", html->out);
 }
 

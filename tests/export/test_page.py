@@ -99,6 +99,12 @@ class Html(unittest.TestCase):
         self.assertEqual(len(cells), 8)         # 4 ranks of 2 communicators
         self.assertEqual(sum("has not called" in title for title in cells if title.startswith("rank 3 ")), 1)
         self.assertEqual(len(page.all("svg")), 4)
+        card = text.split("<article", 1)[1].split("</article>")[0]
+        self.assertRegex(card, r"<p class=at><code>[^\n]*train\.c:\d+</code></p><p class=what>")
+        self.assertLess(card.index("<p class=todo>"), card.index("<ul class=sides>"), "the fix comes before the details")
+        key = text.split("<ul class=key>", 1)[1].split("</ul>")[0]
+        self.assertIn("has not called what others wait in", key)
+        self.assertNotIn("has finished", key, "a mark that does not occur")
         self.assertEqual(len(page.all("path", **{"class": "stuck"})), 4)
         self.assertLess(len(text), 200000)
 
@@ -120,6 +126,11 @@ class Html(unittest.TestCase):
         self.assertIn("Ranks <span class=range>0-516,</span><wbr><span class=range>518-1023</span>", text)
         self.assertRegex(page.words(), r"of comm \w{4} \(1024 ranks\); rank 517 never called it")
         self.assertNotIn("process 0 on", page.words())
+        self.assertIn("imported fromflight-recorder", page.words())
+        ranks = text.split("<section id=ranks>")[1]
+        self.assertLess(ranks.index("<table>"), ranks.index("<ul class=\"ranks dense\">"), "few rows say more than many cells")
+        self.assertRegex(ranks, r"(?s)\A.*?<tbody><tr><th scope=row class=behind><i>!</i> 517<", "the worst first")
+        self.assertRegex(ranks, r"<details class=resolved><summary>\d+ more communicators, in which no rank waits")
         self.assertLess(len(text), 400000)
 
     def test_it_asks_for_nothing(self):
