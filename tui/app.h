@@ -27,6 +27,8 @@ struct app {
     struct picture picture;
     unsigned opened;            /* the opening of the databases that ids in places are from */
     uint64_t asked;             /* the last request; a picture of an older one is not shown */
+    uint64_t asked_ns;          /* when, of the monotonic clock */
+    uint64_t trace_bytes;       /* of the databases, when they were opened */
     uint64_t answered;          /* the last request that was answered, with rows or an error */
     int held_key[APP_HELD_MAX]; /* keys that wait for an answer */
     int held;

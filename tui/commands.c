@@ -13,6 +13,7 @@
 #include "tui/footer.h"
 #include "tui/screen.h"
 
+enum { HELP_KEYS = 14, HELP_WIDTH = 60, HELP_MARGIN = 4 };
 enum { PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
 
 static const struct rows *rows_shown(const struct app *app)
@@ -261,6 +262,17 @@ void app_do_write(struct app *app, int unused)
         app_say(app, "written to %s", name);
 }
 
+/* Beside the keys what they do, or below them where the terminal is narrow. */
+static void add_help_line(struct rows *lines, enum tone tone, int width, const struct view_key *key)
+{
+    if (HELP_KEYS + 1 + (int)strlen(key->what) <= width) {
+        rows_line(lines, tone, "%-*s %s", HELP_KEYS, key->keys, key->what);
+        return;
+    }
+    rows_line(lines, tone, "%s", key->keys);
+    rows_line(lines, tone, "  %s", key->what);
+}
+
 void app_do_help(struct app *app, int unused)
 {
     (void)unused;
@@ -283,14 +295,14 @@ void app_do_help(struct app *app, int unused)
     struct rows lines = {0};
     char title[64];
     snprintf(title, sizeof title, " %s ", view->name);
-    rows_paragraph(&lines, TONE_PLAIN, 60, view->about);
+    int width = rows_clamp(screen_width() - HELP_MARGIN, 0, HELP_WIDTH);
+    rows_paragraph(&lines, TONE_PLAIN, width, view->about);
     for (int i = 0; i < VIEW_KEYS_MAX && view->key[i].keys; i++)
-        rows_line(&lines, TONE_STRONG, "%-14s %s", view->key[i].keys, view->key[i].what);
+        add_help_line(&lines, TONE_STRONG, width, &view->key[i]);
     rows_line(&lines, TONE_PLAIN, "%s", "");
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
-        rows_line(&lines, TONE_PLAIN, "%-14s %s", common[i].keys, common[i].what);
+        add_help_line(&lines, TONE_PLAIN, width, &common[i]);
     screen_popup(title, &lines, app->ascii);
-    rows_free(&lines);
     app->mode = MODE_POPUP;
 }
 

@@ -2,11 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/moment.h"
 #include "tui/app.h"
 #include "tui/footer.h"
 #include "tui/screen.h"
 #include "tui/width.h"
+
+static const double waited_shown_s = 0.3;
 
 /* What of the rows is shown. */
 static const char *place_text(const struct app *app, const struct table *table, char *text,
@@ -92,6 +95,20 @@ static bool draw_message(const struct app *app, int line, int width)
     return true;
 }
 
+/* The view is not there yet: how long that takes by now, and how much there is to read. */
+static void draw_waiting(const struct app *app, int line, int last, int width)
+{
+    char text[128];
+    const double waited_s = (double)(monotonic_now_ns() - app->asked_ns) / 1e9;
+    for (int i = line; i <= last; i++)
+        screen_clear_line(i);
+    if (waited_s < waited_shown_s || line > last)
+        return;
+    snprintf(text, sizeof text, "reading a trace of %.1f MB, for %.1f s",
+             (double)app->trace_bytes / 1e6, waited_s);
+    screen_text(line, 0, width, TONE_FAINT, LOOK_USUAL, text);
+}
+
 void app_draw(struct app *app)
 {
     int width = screen_width(), height = screen_height(), line = 1, last = height - 2;
@@ -114,8 +131,7 @@ void app_draw(struct app *app)
         app->rows_line = line;
         app->room = table_draw(&place->table, rows, line, below - line + 1, width);
     } else {
-        for (; line <= below; line++)
-            screen_clear_line(line);
+        draw_waiting(app, line, below, width);
     }
     draw_title(app, place, width);
     draw_keys(app, height - 1, width);

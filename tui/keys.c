@@ -9,7 +9,14 @@
 #include "tui/commands.h"
 #include "tui/screen.h"
 
-enum { SHIFT_COLUMNS = 8, WHEEL_ROWS = 3, CONTROL_B = 2, CONTROL_F = 6, CONTROL_L = 12 };
+enum {
+    POPUP_FRAME = 2,
+    SHIFT_COLUMNS = 8,
+    WHEEL_ROWS = 3,
+    CONTROL_B = 2,
+    CONTROL_F = 6,
+    CONTROL_L = 12
+};
 
 enum key_flag {
     KEY_ANYTIME = 1, /* it needs no rows */
@@ -168,13 +175,50 @@ static void type_key(struct app *app, int key)
 
 /* --- at once or later */
 
+/* Keys that people close a window with; any other one closes it and means what it always does. */
+static bool only_closes(int key)
+{
+    static const int closing[] = {
+        SCREEN_ESCAPE, SCREEN_ENTER, SCREEN_BACKSPACE, SCREEN_F1, SCREEN_CLICK, ' ', '?', 'q'};
+    for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
+        if (closing[i] == key)
+            return true;
+    return false;
+}
+
+static int popup_lines(int key)
+{
+    int page = screen_height() - POPUP_FRAME;
+    switch (key) {
+    case SCREEN_DOWN:
+    case SCREEN_WHEEL_DOWN:
+    case 'j':
+        return 1;
+    case SCREEN_UP:
+    case SCREEN_WHEEL_UP:
+    case 'k':
+        return -1;
+    case SCREEN_PAGE_DOWN:
+        return page;
+    case SCREEN_PAGE_UP:
+        return -page;
+    default:
+        return 0;
+    }
+}
+
 static void act(struct app *app, int key)
 {
     app->message[0] = '\0';
     if (app->mode == MODE_POPUP) {
+        if (popup_lines(key) != 0 && screen_popup_scroll(popup_lines(key)))
+            return;
         screen_popup_close();
         app->mode = MODE_USUAL;
-    } else if (app->mode != MODE_USUAL) {
+        if (only_closes(key))
+            return;
+    }
+    if (app->mode != MODE_USUAL) {
         type_key(app, key);
     } else {
         const struct key_rule *rule = rule_find(key, app_place(app)->query.view);
@@ -188,11 +232,11 @@ static void act(struct app *app, int key)
 }
 
 /* Text can be typed at any time, but a search looks at rows. */
-static bool must_wait(const struct app *app, int key)
+static bool key_must_wait(const struct app *app, int key)
 {
     if (app->answered == app->asked)
         return false;
-    if (app->mode == MODE_USUAL)
+    if (app->mode == MODE_USUAL || (app->mode == MODE_POPUP && !only_closes(key)))
         return !(key_flags(app, key) & (KEY_ANYTIME | KEY_LEAVES));
     return app->mode == MODE_SEARCH && key == SCREEN_ENTER;
 }
@@ -209,15 +253,15 @@ static bool leaves_now(const struct app *app, int key)
 void app_key(struct app *app, int key)
 {
     if (key == SCREEN_RESIZE) {
-        screen_popup_close();
-        app->mode = app->mode == MODE_POPUP ? MODE_USUAL : app->mode;
+        if (app->mode == MODE_POPUP)
+            app_do_help(app, 0);
         screen_redraw();
         app_ask(app);
         return;
     }
     if (leaves_now(app, key))
         app->held = 0;
-    if (app->held == 0 && !must_wait(app, key))
+    if (app->held == 0 && !key_must_wait(app, key))
         act(app, key);
     else if (app->held < APP_HELD_MAX)
         app->held_key[app->held++] = key;
@@ -225,7 +269,7 @@ void app_key(struct app *app, int key)
 
 void app_keys_held(struct app *app)
 {
-    while (app->held > 0 && !app->leaving && !must_wait(app, app->held_key[0])) {
+    while (app->held > 0 && !app->leaving && !key_must_wait(app, app->held_key[0])) {
         int key = app->held_key[0];
         memmove(app->held_key, app->held_key + 1, (size_t)--app->held * sizeof *app->held_key);
         act(app, key);

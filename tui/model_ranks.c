@@ -1,14 +1,17 @@
-/* model_ranks.c: the processes: where they are, how late they come, what they lost. */
+/* model_ranks.c: the processes: where they are, how late they come, what they lost. Where there are
+ * many, those in one state are one row, the worst first. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/moment.h"
+#include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 #include "tui/members.h"
 #include "tui/view.h"
 
 enum { CELL_RANK, CELL_HOST, CELL_DEVICE, CELL_STATE, CELL_LATE, CELL_LOST, CELL_WHERE };
-enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024 };
+enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, FOLD_FROM = 65 };
 
 /* What is known of a process beside its members. */
 struct process_view {
@@ -102,11 +105,13 @@ static int read_states(struct source *source, struct process_view *process, stru
     return result;
 }
 
-static enum tone state_text(const struct process_view *process, char *text, size_t bytes)
+static enum tone state_text(const struct process_info *info, const struct process_view *process,
+                            char *text, size_t bytes)
 {
     if (!process->ended) {
-        snprintf(text, bytes, "alive");
-        return TONE_GOOD;
+        bool is_known = info->pid > 0; /* imports know nothing of processes */
+        snprintf(text, bytes, "%s", is_known ? "alive" : "-");
+        return is_known ? TONE_GOOD : TONE_FAINT;
     }
     if (process->how == END_EXIT)
         snprintf(text, bytes, "exit %d", process->value);
@@ -119,30 +124,45 @@ static enum tone state_text(const struct process_view *process, char *text, size
     return process->how == END_EXIT && process->value == 0 ? TONE_FAINT : TONE_ERROR;
 }
 
+static uint64_t late_ns(const struct process_view *process)
+{
+    return process->late_count ? (uint64_t)(process->late_ns / process->late_count) : 0;
+}
+
+/* The cells that a process and a group of them share. */
+static void set_cells(struct row *row, const struct process_info *info,
+                      const struct process_view *process)
+{
+    const struct member_state *member = process->member;
+    char state[64];
+    enum tone tone = state_text(info, process, state, sizeof state);
+    row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
+    if (member)
+        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "",
+                member->phase);
+}
+
 static void add_process(struct source *source, int index, const struct process_view *process,
                         struct rows *rows)
 {
     const struct process_info *info = trace_process(source->trace, index);
     const struct member_state *member = process->member;
-    char state[64], late[64] = "";
-    enum tone tone = state_text(process, state, sizeof state);
+    char late[64] = "";
     struct row *row = rows_add(rows, (uint64_t)index + 1, 0);
     if (info->rank >= 0)
         row_set(row, CELL_RANK, TONE_STRONG, "%d", info->rank);
     else
         row_set(row, CELL_RANK, TONE_FAINT, "-");
-    row_set(row, CELL_HOST, TONE_PLAIN, "%s:%d", info->host, info->pid);
+    if (info->pid > 0)
+        row_set(row, CELL_HOST, TONE_PLAIN, "%s:%d", info->host, info->pid);
     if (member && member->device >= 0)
         row_set(row, CELL_DEVICE, TONE_PLAIN, "%d", member->device);
-    row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
     if (process->late_count)
-        moment_duration((uint64_t)(process->late_ns / process->late_count), late, sizeof late);
+        moment_duration(late_ns(process), late, sizeof late);
     row_set(row, CELL_LATE, TONE_PLAIN, "%s", late);
     if (process->lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
-    if (member)
-        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "",
-                member->phase);
+    set_cells(row, info, process);
     if (row)
         row->target = (struct target){.view = VIEW_RANK, .process = index};
 }
@@ -177,38 +197,183 @@ static int by_rank(const void *left, const void *right, void *context)
     return order ? order : a - b;
 }
 
-static int add_processes(struct source *source, const struct process_view *process,
-                         struct rows *rows, struct error *err)
+/* --- where there are many of them */
+
+/* A process as one of those that are in the same state. */
+struct fold_item {
+    uint64_t key; /* a hash of the state */
+    int index;
+};
+
+static uint64_t hash_state_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = hash_word(hash, (unsigned char)*text);
+    return hash_word(hash, 0);
+}
+
+static uint64_t fold_key(const struct process_info *info, const struct process_view *process)
+{
+    const struct member_state *member = process->member;
+    const int state[] = {process->ended,         process->how,      process->value,
+                         process->out_of_memory, info->restart > 0, process->lost > 0};
+    uint64_t key = 0;
+    for (size_t i = 0; i < sizeof state / sizeof *state; i++)
+        key = hash_word(key, (uint64_t)state[i]);
+    if (!member)
+        return key;
+    return hash_state_text(hash_state_text(key, member->where), member->phase);
+}
+
+static int by_fold_key(const void *left, const void *right)
+{
+    const struct fold_item *a = left, *b = right;
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    return a->index - b->index;
+}
+
+/* Processes in one state, as a stretch of the items. */
+struct fold_group {
+    const struct fold_item *item;
+    int count;
+    enum tone tone;
+};
+
+/* The worst state first, then the fewest: outliers. */
+static int by_fold_rank(const void *left, const void *right)
+{
+    const struct fold_group *a = left, *b = right;
+    if (a->tone != b->tone)
+        return a->tone > b->tone ? -1 : 1;
+    return a->count != b->count ? a->count - b->count : a->item->index - b->item->index;
+}
+
+static enum tone fold_tone(const struct process_info *info, const struct process_view *process)
+{
+    char state[64];
+    enum tone tone = state_text(info, process, state, sizeof state);
+    return process->lost && tone < TONE_WARNING ? TONE_WARNING : tone;
+}
+
+static void add_group(struct source *source, const struct fold_group *group,
+                      const struct process_view *process, struct rows *rows)
+{
+    struct rankset ranks = {0};
+    char text[256], late[64];
+    uint64_t most_ns = 0, lost = 0;
+    int latest = -1;
+    for (int i = 0; i < group->count; i++) {
+        int index = group->item[i].index, rank = trace_process(source->trace, index)->rank;
+        if (rank >= 0)
+            rankset_add(&ranks, rank);
+        lost += process[index].lost;
+        if (late_ns(&process[index]) <= most_ns)
+            continue;
+        most_ns = late_ns(&process[index]);
+        latest = rank;
+    }
+    int first = group->item->index;
+    struct row *row = rows_add(rows, group->item->key, 0);
+    row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, text, sizeof text));
+    row_set(row, CELL_HOST, TONE_PLAIN, "%d processes", group->count);
+    if (most_ns)
+        row_set(row, CELL_LATE, TONE_PLAIN, "%s (%d)", moment_duration(most_ns, late, sizeof late),
+                latest);
+    if (lost)
+        row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)lost);
+    set_cells(row, trace_process(source->trace, first), &process[first]);
+    if (row)
+        row->target = (struct target){.view = VIEW_RANKS, .process = -1, .number = (uint64_t)first};
+    rankset_free(&ranks);
+}
+
+/* The groups among the items, which are in the order of their keys. */
+static int find_groups(struct source *source, const struct fold_item *item, int count,
+                       const struct process_view *process, struct fold_group *group)
+{
+    int groups = 0;
+    for (int i = 0; i < count; i += group[groups++].count) {
+        int index = item[i].index, end = i + 1;
+        while (end < count && item[end].key == item[i].key)
+            end++;
+        group[groups] = (struct fold_group){
+            &item[i], end - i, fold_tone(trace_process(source->trace, index), &process[index])};
+    }
+    qsort(group, (size_t)groups, sizeof *group, by_fold_rank);
+    return groups;
+}
+
+static int add_folded(struct source *source, const int *order, const struct process_view *process,
+                      struct rows *rows, struct error *err)
 {
     int count = trace_process_count(source->trace);
+    struct fold_item *item = calloc((size_t)count, sizeof *item);
+    struct fold_group *group = calloc((size_t)count, sizeof *group);
+    int groups = 0;
+    for (int i = 0; item && group && i < count; i++)
+        item[i] = (struct fold_item){
+            fold_key(trace_process(source->trace, order[i]), &process[order[i]]), order[i]};
+    if (item && group) {
+        qsort(item, (size_t)count, sizeof *item, by_fold_key);
+        groups = find_groups(source, item, count, process, group);
+    }
+    for (int i = 0; i < groups; i++)
+        if (group[i].count > 1)
+            add_group(source, &group[i], process, rows);
+        else
+            add_process(source, group[i].item->index, &process[group[i].item->index], rows);
+    bool is_short = !item || !group;
+    free(item);
+    free(group);
+    return is_short ? error_set(err, "can't show the ranks: memory is short") : 0;
+}
+
+/* Those in the state of the process that was asked for, all where it is -1. */
+static void add_listed(struct source *source, const int *order, int like,
+                       const struct process_view *process, struct rows *rows)
+{
+    int count = trace_process_count(source->trace);
+    uint64_t key = like < 0 ? 0 : fold_key(trace_process(source->trace, like), &process[like]);
+    for (int i = 0; i < count; i++)
+        if (like < 0 || fold_key(trace_process(source->trace, order[i]), &process[order[i]]) == key)
+            add_process(source, order[i], &process[order[i]], rows);
+}
+
+static int add_processes(struct source *source, const struct query *query,
+                         const struct process_view *process, struct rows *rows, struct error *err)
+{
+    int count = trace_process_count(source->trace), result = 0;
     int *order = calloc((size_t)count + 1, sizeof *order);
     if (!order)
         return error_set(err, "can't show the ranks: memory is short");
     for (int i = 0; i < count; i++)
         order[i] = i;
     qsort_r(order, (size_t)count, sizeof *order, by_rank, source->trace);
-    for (int i = 0; i < count; i++)
-        add_process(source, order[i], &process[order[i]], rows);
+    int like = query->number >= 0 && query->number < count ? (int)query->number : -1;
+    if (count >= FOLD_FROM && like < 0)
+        result = add_folded(source, order, process, rows, err);
+    else
+        add_listed(source, order, like, process, rows);
     free(order);
-    return 0;
+    return result;
 }
 
 int model_ranks(struct source *source, struct query *query, struct rows *rows, struct error *err)
 {
     struct members members;
-    (void)query;
     if (members_load(&members, source, err) < 0)
         return -1;
     struct process_view *process = load_processes(source, &members, err);
     rows->empty = "No process called NCCL so far.";
-    rows_column(rows, "rank", 0, true);
+    rows_column(rows, "rank", 24, true);
     rows_column(rows, "host:pid", 24, false);
     rows_column(rows, "gpu", 0, true);
     rows_column(rows, "state", 20, false);
     rows_column(rows, "late by", 0, true);
     rows_column(rows, "lost", 0, true);
     rows_column(rows, "where", 0, false);
-    int result = process ? add_processes(source, process, rows, err) : -1;
+    int result = process ? add_processes(source, query, process, rows, err) : -1;
     members_free(&members);
     free(process);
     return result;

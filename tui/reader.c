@@ -76,7 +76,7 @@ int picture_make(struct source *source, const struct query *query, struct pictur
     return -1;
 }
 
-static void publish(struct reader *reader, struct picture *picture)
+static void publish_picture(struct reader *reader, struct picture *picture)
 {
     pthread_mutex_lock(&reader->lock);
     if (reader->asked == picture->asked && reader->query.comm_step && !*picture->error.text) {
@@ -161,7 +161,7 @@ static void *read_on(void *argument)
                                        .live = reader->source.live,
                                        .now_ns = reader->source.now_ns};
         picture.asked = answered = asked;
-        publish(reader, &picture);
+        publish_picture(reader, &picture);
     }
     return NULL;
 }

@@ -17,6 +17,10 @@ static struct {
     bool color;
     WINDOW *popup;
     PANEL *panel;
+    struct rows popup_lines;
+    char popup_title[64];
+    int popup_from; /* its first line that is shown, where there is no room for all */
+    bool popup_ascii;
     int click_line, click_column;
 } state;
 
@@ -154,7 +158,7 @@ void screen_redraw(void)
     touchwin(stdscr);
 }
 
-void screen_popup_close(void)
+static void popup_delete(void)
 {
     if (!state.popup)
         return;
@@ -163,6 +167,12 @@ void screen_popup_close(void)
     state.popup = NULL;
     state.panel = NULL;
     touchwin(stdscr);
+}
+
+void screen_popup_close(void)
+{
+    popup_delete();
+    rows_free(&state.popup_lines);
 }
 
 static int widest(const struct rows *lines, const char *title)
@@ -174,24 +184,62 @@ static int widest(const struct rows *lines, const char *title)
     return width;
 }
 
-void screen_popup(const char *title, const struct rows *lines, bool ascii)
+static void popup_draw(int height, int width)
 {
-    int width = widest(lines, title) + POPUP_MARGIN, height = lines->lines + 2;
-    screen_popup_close();
+    static const char more[] = " arrows: more ";
+    const struct rows *lines = &state.popup_lines;
+    int room = height - 2;
+    werase(state.popup);
+    if (state.popup_ascii)
+        wborder(state.popup, '|', '|', '-', '-', '+', '+', '+', '+');
+    else
+        box(state.popup, 0, 0);
+    put(state.popup, 0, 2, width_of(state.popup_title), attributes_of(TONE_STRONG, LOOK_USUAL),
+        state.popup_title);
+    if (room < lines->lines && width > width_of(more) + POPUP_MARGIN)
+        put(state.popup, height - 1, 2, width_of(more), attributes_of(TONE_FAINT, LOOK_USUAL),
+            more);
+    for (int i = 0; i < room && state.popup_from + i < lines->lines; i++) {
+        const struct cell *line = &lines->line[state.popup_from + i];
+        put(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(line->tone, LOOK_USUAL),
+            line->text);
+    }
+}
+
+static void popup_place(void)
+{
+    const struct rows *lines = &state.popup_lines;
+    int width = widest(lines, state.popup_title) + POPUP_MARGIN, height = lines->lines + 2;
+    popup_delete();
     width = width > COLS ? COLS : width;
     height = height > LINES ? LINES : height;
     state.popup = newwin(height, width, (LINES - height) / 2, (COLS - width) / 2);
     if (!state.popup)
         return;
-    if (ascii)
-        wborder(state.popup, '|', '|', '-', '-', '+', '+', '+', '+');
-    else
-        box(state.popup, 0, 0);
-    put(state.popup, 0, 2, width_of(title), attributes_of(TONE_STRONG, LOOK_USUAL), title);
-    for (int i = 0; i < height - 2; i++)
-        put(state.popup, 1 + i, 2, width - POPUP_MARGIN,
-            attributes_of(lines->line[i].tone, LOOK_USUAL), lines->line[i].text);
+    state.popup_from = rows_clamp(state.popup_from, 0, lines->lines + 2 - height);
+    popup_draw(height, width);
     state.panel = new_panel(state.popup);
+}
+
+void screen_popup(const char *title, struct rows *lines, bool ascii)
+{
+    screen_popup_close();
+    state.popup_lines = *lines;
+    *lines = (struct rows){0};
+    snprintf(state.popup_title, sizeof state.popup_title, "%s", title);
+    state.popup_ascii = ascii;
+    state.popup_from = 0;
+    popup_place();
+}
+
+bool screen_popup_scroll(int by)
+{
+    int hidden = state.popup_lines.lines + 2 - LINES;
+    if (hidden <= 0)
+        return false;
+    state.popup_from = rows_clamp(state.popup_from + by, 0, hidden);
+    popup_place();
+    return true;
 }
 
 static int mouse_key(void)

@@ -30,8 +30,11 @@ void screen_show(void);
 /* Forgets what the terminal shows, after a resize or Ctrl-L. */
 void screen_redraw(void);
 
-/* A window in the middle, over the others, with the lines. Drawn by screen_show until closed. */
-void screen_popup(const char *title, const struct rows *lines, bool ascii);
+/* A window in the middle, over the others, with the lines, which it takes
+ * ownership of. Drawn by screen_show until closed. */
+void screen_popup(const char *title, struct rows *lines, bool ascii);
+/* Shows another part of a window that has no room for all its lines. False: it has. */
+bool screen_popup_scroll(int by);
 void screen_popup_close(void);
 
 /* The next key, or 0 if there is none. Keys of the keyboard are ASCII or enum screen_key. */

@@ -120,6 +120,17 @@ static bool look_at_files(struct source *source)
     return false;
 }
 
+uint64_t source_bytes(const struct source *source)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < trace_database_count(source->trace); i++) {
+        struct stat status;
+        if (stat(trace_database_path(source->trace, i), &status) == 0)
+            bytes += (uint64_t)status.st_size;
+    }
+    return bytes;
+}
+
 void source_close_all(struct source *source)
 {
     trace_close(source->trace);

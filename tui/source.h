@@ -33,6 +33,8 @@ struct source {
 
 /* Opens the databases (paths as for trace_open). Returns 0 (source_close it), or -1 with err. */
 int source_open_all(struct source *source, const char *const *paths, int count, struct error *err);
+/* The size of the databases together. */
+uint64_t source_bytes(const struct source *source);
 void source_close_all(struct source *source);
 /* Queries end with an error soon after *stop is true. */
 void source_stop_on(struct source *source, const atomic_bool *stop);

@@ -70,7 +70,7 @@ static int compare_rows(const void *left, const void *right, void *context)
     return order ? order : a - b;
 }
 
-static void put_in_order(struct table *table, const struct rows *rows)
+static void sort_rows_shown(struct table *table, const struct rows *rows)
 {
     int column = abs(table->sort) - 1;
     if (table->sort == 0 || rows->tree || column >= rows->columns)
@@ -97,7 +97,7 @@ static void choose_rows(struct table *table, const struct rows *rows)
         if (!keep || keep[i])
             table->order[table->shown++] = i;
     free(keep);
-    put_in_order(table, rows);
+    sort_rows_shown(table, rows);
 }
 
 static void hold(struct table *table, const struct rows *rows)
@@ -111,10 +111,12 @@ static void hold(struct table *table, const struct rows *rows)
         table->selected_id = rows->row[table->order[table->selected]].id;
 }
 
+/* The selection follows its row; but the top of the table stays the top, where the worst is. */
 void table_update(struct table *table, const struct rows *rows)
 {
     choose_rows(table, rows);
-    for (int i = 0; table->has_selected && i < table->shown; i++)
+    bool follows = table->has_selected && table->selected > 0;
+    for (int i = 0; follows && i < table->shown; i++)
         if (rows->row[table->order[i]].id == table->selected_id) {
             table->top += i - table->selected;
             table->selected = i;

@@ -11,8 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "tui/app.h"
 #include "tui/screen.h"
+
+enum { WAIT_SHOWN_MS = 300 }; /* how often a view that is not there yet says how long it takes */
 
 static volatile sig_atomic_t was_interrupted;
 static const struct timespec retry = {.tv_nsec = 200000000};
@@ -27,6 +30,7 @@ void app_ask(struct app *app)
     query->height = screen_height();
     query->ascii = app->ascii;
     app->asked = reader_ask(app->reader, query);
+    app->asked_ns = monotonic_now_ns();
 }
 
 void app_open(struct app *app, const struct query *query)
@@ -69,7 +73,7 @@ static void keep_old(struct app *app, struct picture *failed)
 
 /* The request is cleared once the model has answered it; 0 and NUMBER_LAST keep following the job.
  */
-static void settle(struct query *query, const struct query *answer)
+static void settle_query(struct query *query, const struct query *answer)
 {
     if (query->comm_step)
         query->comm = answer->comm;
@@ -105,7 +109,7 @@ void app_take(struct app *app)
     }
     struct view_place *place = app_place(app);
     bool wanted = !place->table.has_selected && place->query.view == VIEW_SEQUENCE;
-    settle(&place->query, &picture.query);
+    settle_query(&place->query, &picture.query);
     app->shown = true;
     table_update(&place->table, &app->picture.rows);
     if (wanted)
@@ -134,7 +138,7 @@ static void run_loop(struct app *app, int wake_fd)
     while (!app->leaving && !was_interrupted) {
         struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                {.fd = wake_fd, .events = POLLIN}};
-        int ready = poll(fds, 2, -1);
+        int ready = poll(fds, 2, app->shown ? -1 : WAIT_SHOWN_MS);
         if (ready < 0 && errno != EINTR)
             return;
         if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) &&
@@ -205,6 +209,7 @@ int tui_run(const struct tui_options *options, struct error *err)
     source.trouble = options->trouble;
     source.context = options->context;
     source.title = options->title;
+    app.trace_bytes = source_bytes(&source);
     int result = screen_open(options->color, err);
     if (result == 0) {
         app.ascii = needs_ascii(options);

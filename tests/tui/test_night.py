@@ -21,7 +21,7 @@ KEYS = 2
 # fault: (arguments of ddptrain, code, the rank at fault as the screen names it, keys)
 FAULTS = {
     "partial-barrier": (GAN + ["partial-barrier"], "DC201", r"rank 3 never called it", []),
-    "uneven-updates": (GAN + ["uneven-updates"], "DC202", r"rank 3", []),
+    "uneven-updates": (GAN + ["uneven-updates"], "DC202", r"ranks 0-2 in [^;]* wait for rank 3", []),
     "shared communicator": (GAN + ["uneven-updates", "--shared-communicator"], "DC101", r"rank 3", []),
     "p2p-cycle": (GAN + ["p2p-cycle", "--exchange-every", "3"], "DC203", r"ranks? [0-3]", []),
     "mirrored-no-group": (["--mode", "mirrored", "--ranks", "4", "--iterations", "12", "--fault", "mirrored-no-group"], "DC201",
@@ -44,6 +44,9 @@ class Night(unittest.TestCase):
         words = " ".join(text.split("\n\n")[0].split("\n", 1)[1].split())
         self.assertRegex(words, rank)
         self.assertNotRegex(words, r"\w\.\.\.( |$)", "something is cut")
+        self.assertRegex(words, r"Fix: .*\.$", "the fix is cut")
+        self.assertNotRegex(text, r"\A.* ([2-9]|\d\d) of \d+  Now", "the worst rows are not on the screen")
+        self.assertNotRegex(text.split("\n")[1], r"(communicator|device)\.c", "a wrapper, and no line of the user's")
         return text
 
     def test_ten_faults(self):

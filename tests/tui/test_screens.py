@@ -308,7 +308,9 @@ class Screens(unittest.TestCase):
             terminal.keys("?")
             terminal.wait("this help")
             terminal.resize(40, 12)
-            terminal.wait(r"(?s)\A(?!.*this help).*1 ?No")
+            terminal.wait("arrows: more")           # it stays, without room for all of it
+            terminal.keys("G")                      # no key of it: it closes
+            terminal.wait(r"(?s)\A(?!.*arrows: more).*1 ?No")
             terminal.keys("/")
             terminal.keys("-l", "comm")
             terminal.wait("search: comm_")
@@ -316,6 +318,69 @@ class Screens(unittest.TestCase):
             terminal.wait("search: comm_")
             terminal.keys("Enter")
             terminal.settled("comm 5ae7")
+
+    def test_a_narrow_help_is_complete(self):
+        """Where it has no room its arrows show the rest, and every key of it is there."""
+        with self.terminal("missing", (40, 10)) as terminal:
+            terminal.wait("1 ?No")
+            terminal.keys("?")
+            shown = terminal.wait("arrows: more")
+            for step in range(40):
+                terminal.keys("Down")
+                shown += terminal.text()
+            self.assertIn("q F10", terminal.wait("q F10"))
+            for key in "Tab", "/ F3 n N", "f F4", "s F6 S", "space", "? F1":
+                self.assertIn(key, shown)
+            terminal.keys("Escape")
+            terminal.wait(r"(?s)\A(?!.*arrows: more).*1 ?No")
+
+    def test_a_key_closes_the_help_and_is_not_lost(self):
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("?")
+            terminal.wait("this help")
+            terminal.keys("4")
+            self.assertNotIn("this help", terminal.wait("late by"))
+            terminal.keys("?")
+            terminal.wait("this help")
+            terminal.keys("q")                      # closes the help alone
+            terminal.wait(r"(?s)\A(?!.*this help).*late by")
+
+    def test_a_thousand_ranks_are_groups(self):
+        """View 4: ranks in one state are one row, the outlier first; Enter opens a group, and from there a rank."""
+        dumps, database = os.path.join(self.folder, "dumps"), os.path.join(self.folder, "many.db")
+        subprocess.run([sys.executable, os.path.join(os.path.dirname(GOLDEN), "../../bench/flight_recorder.py"), dumps, "1024", "12"],
+                       check=True, stdout=subprocess.DEVNULL, timeout=300)
+        subprocess.run([TOOL, "import", "-q", "-o", database, dumps], check=True, timeout=300)
+        with self.terminal("many.db") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("4")
+            text = terminal.wait("1023 processes")
+            rows = text.split("rank  host:pid")[1].split("\n")[1:3]
+            self.assertRegex(rows[0], r"^ +517 ")
+            self.assertRegex(rows[1], r"^0-516,518-1023  1023 processes")
+            terminal.keys("j", "Enter")
+            terminal.wait(r"1 of 1023  Ranks")
+            terminal.keys("G", "Enter")
+            terminal.wait("rank 1023")
+            terminal.keys("Escape")
+            terminal.wait(r"1023 of 1023  Ranks")
+            terminal.keys("Escape")
+            terminal.wait("1023 processes")
+
+    def test_a_slow_view_says_how_long_it_takes(self):
+        path = os.path.join(self.folder, "slow")
+        self.make("missing", path)
+        connection = sqlite3.connect(glob.glob(os.path.join(path, "*.db"))[0])
+        connection.executescript("INSERT INTO wait_state SELECT * FROM (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c "
+                                 "WHERE n < 1000000) SELECT n + 1000, 0, 'a wait', 0, 0, 0, 0, 0, 0, 0, 0 FROM c)")
+        connection.close()
+        with self.terminal("slow") as terminal:
+            terminal.wait("comm 5ae7")
+            terminal.keys("5")
+            terminal.wait(r"reading a trace of \d+\.\d MB, for \d+\.\d s")
+            terminal.keys("1")                      # it can be left
+            terminal.wait("comm 5ae7")
 
     def test_writes_the_view(self):
         with self.terminal("missing") as terminal:
