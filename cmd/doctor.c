@@ -124,6 +124,25 @@ static void print_checks(struct doctor_table *table, const char *about, const ch
     }
 }
 
+/* The command line as it can be given to a shell; NULL if memory is short. */
+static char *join_command(char **argv)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; out && argv[i]; i++) {
+        bool is_plain = *argv[i] && !argv[i][strcspn(argv[i], " \t\n\"'\\$`&|;<>()*?[]#~!{}")];
+        fputs(i ? " " : "", out);
+        fputs(is_plain ? "" : "'", out);
+        for (const char *c = argv[i]; *c; c++)
+            fputs(*c == '\'' ? "'\\''" : (char[]){*c, '\0'}, out);
+        fputs(is_plain ? "" : "'", out);
+    }
+    if (out)
+        fclose(out);
+    return text;
+}
+
 /* What it comes to: the command to give. */
 static void print_end(const struct doctor_table *table, const char *program,
                       enum front_end front_end)
@@ -187,6 +206,8 @@ int command_doctor(int argc, char **argv)
         print_kept_rows(&table);
     if (table.failures)
         front_end = FRONT_END_NONE;
-    print_end(&table, argc > 0 ? argv[0] : NULL, front_end);
+    char *program = argc > 0 ? join_command(argv) : NULL;
+    print_end(&table, program, front_end);
+    free(program);
     return table.failures ? STATUS_FINDINGS : STATUS_CLEAN;
 }

@@ -144,9 +144,13 @@ int command_export(int argc, char **argv)
     if (status != OPTIONS_GO)
         return status;
     request.format = format >= 0 ? &export_formats[format] : format_of_path(request.path);
+    struct stat file;
+    bool names_format = argc && stat(argv[0], &file) && export_format_find(argv[0]);
+    if (names_format) /* ddpcheck export html trace */
+        return options_usage_error(&options, "no trace '%s'; a format is given by -f %s", argv[0],
+                                   argv[0]);
     if (!request.format)
         return options_usage_error(&options, "missing the format: --format %s", names);
-    struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(
             stderr,

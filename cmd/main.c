@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "cmd/commands.h"
+#include "cmd/export/export.h"
 #include "cmd/options/completion.h"
 #include "cmd/options/option_table.h"
 #include "cmd/options/options.h"
@@ -53,6 +54,11 @@ static int unknown_command(const char *name)
     for (int i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
     const char *nearest = options_nearest(name, names);
+    if (export_format_find(name)) { /* ddpcheck html trace */
+        fprintf(stderr, "ddpcheck: '%s' is a format, no command: ddpcheck export -f %s\n", name,
+                name);
+        return STATUS_USAGE;
+    }
     fprintf(stderr, "ddpcheck: no command '%s'%s%s%s; 'ddpcheck --help' lists them\n", name,
             nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return STATUS_USAGE;

@@ -42,5 +42,7 @@ struct export_format {
 
 /* Ended by a NULL name. */
 extern const struct export_format export_formats[];
+/* NULL if there is none of the name. */
+const struct export_format *export_format_find(const char *name);
 
 #endif

@@ -10,7 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/options/option_table.h"
 
-enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32 };
+enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32, HELP_WIDTH = 100 };
 
 static int minimum(int a, int b)
 {
@@ -73,6 +73,23 @@ int command_fail(const struct error *err)
     return STATUS_USAGE;
 }
 
+/* Words from HELP_COLUMN to HELP_WIDTH, in as many lines as they need. */
+static void print_option_help(const char *text, FILE *out)
+{
+    const size_t room = HELP_WIDTH - HELP_COLUMN;
+    while (strlen(text) > room) {
+        size_t bytes = room;
+        while (bytes > 0 && text[bytes] != ' ')
+            bytes--;
+        bytes = bytes ? bytes : strcspn(text, " "); /* a long word */
+        if (!text[bytes])
+            break;
+        fprintf(out, "%.*s\n%*s", (int)bytes, text, HELP_COLUMN, "");
+        text += bytes + 1;
+    }
+    fprintf(out, "%s\n", text);
+}
+
 static void print_entry(const struct option_entry *entry, FILE *out)
 {
     char left[96];
@@ -82,9 +99,10 @@ static void print_entry(const struct option_entry *entry, FILE *out)
     if (entry->argument)
         used += snprintf(left + used, sizeof left - (size_t)used, " %s", entry->argument);
     if (used < HELP_COLUMN)
-        fprintf(out, "%-*s%s\n", HELP_COLUMN, left, entry->help);
+        fprintf(out, "%-*s", HELP_COLUMN, left);
     else
-        fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", entry->help);
+        fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
+    print_option_help(entry->help, out);
 }
 
 void options_print_help(const struct command_options *options, FILE *out)

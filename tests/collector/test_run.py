@@ -32,7 +32,10 @@ def command_line():
         (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "missing PROGRAM"), (["run", "--help"], 0, "--error-exitcode N", ""),
         (["version"], 0, "ddpcheck ", ""), (["help", "run"], 0, "--error-exitcode N", ""), (["help"], 0, "Usage: ddpcheck", ""),
         (["help", "reprot"], 2, "", "did you mean 'report'?"), (["run"], 2, "", "try 'ddpcheck run -- ./train'"),
-        (["run", "-z", "ls"], 2, "", "no option -z"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
+        (["run", "-z", "ls"], 2, "", "no option -z"),
+        (["html", "trace"], 2, "", "'html' is a format, no command: ddpcheck export -f html"),
+        (["export", "html", "trace"], 2, "", "no trace 'html'; a format is given by -f html"),
+        (["export", "html", "-o", "x.html"], 2, "", "a format is given by -f html"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
         (["collect", "/proc/self/nothing"], 2, "", "can't make the trace directory"),
     ]
     for arguments, status, out, err in cases:

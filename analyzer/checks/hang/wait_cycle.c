@@ -194,6 +194,20 @@ static struct act cycle_step_act(const struct wait_graph *graph, const struct cy
     return act;
 }
 
+/* "waits for rank 3: ..."; of several ranks "wait for rank 3: ...". */
+static void add_step(struct text *what, const struct act *step, bool several)
+{
+    static const char verb[] = "waits";
+    struct text words = {0};
+    act_add(&words, step);
+    if (several && words.data && !strncmp(words.data, verb, sizeof verb - 1))
+        text_add(what, " wait%s", words.data + sizeof verb - 1);
+    else if (words.data)
+        text_add(what, " %s", words.data);
+    what->failed |= words.failed;
+    text_free(&words);
+}
+
 static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
                            const struct cycle_step *step, const struct wait_node *next,
                            struct text *what, int place)
@@ -215,8 +229,7 @@ static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
              rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
              rankset_text(&side->ranks, ranks, sizeof ranks));
     wait_text(step->wait, what);
-    text_add(what, " ");
-    act_add(what, &now);
+    add_step(what, &now, rankset_count(&side->ranks) != 1);
 }
 
 /* The ranks of the steps that have no side of their own join the last one's. */
