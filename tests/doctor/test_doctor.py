@@ -190,6 +190,8 @@ def shown(at):
     command = "It will work: ddpcheck run --plugin -- " if gpu else "on 4 emulated ones: ddpcheck run --emulate 4 --plugin -- "
     for each in done, short:
         assert each.returncode == 0 and command in each.stdout and "\033" not in each.stdout, each
+    with_arguments = told("--", program, "--lr", "0.1", "a b", "it's").stdout
+    assert command + program + " --lr 0.1 'a b' 'it'\\''s'\n" in with_arguments, with_arguments
     # What needs a look, what prevents it before what may; of the rest there is only the number.
     fine = done.stdout.count("\n  ok ")
     assert fine > 3 and " %d other checks are fine; --verbose shows them.\n" % fine in short.stdout and "\n  ok " not in short.stdout, short
