@@ -7,11 +7,12 @@
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t answer_within_ns = 2000000000;
-static const uint64_t round_within_ns = 400000000; /* the last of several answers */
+static const uint64_t round_within_ns = 1500000000; /* the last of several answers */
 
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
 {
+    comm->waited_for = true;
     for (struct hub_member *member = comm->members; member; member = member->comm_next)
         member->host->wanted = true;
 }
@@ -41,6 +42,8 @@ static bool has_member_of(const struct hub *hub, const struct hub_host *host, ui
 static void want_for_waits(struct hub *hub)
 {
     bool all = false;
+    for (struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
+        comm->waited_for = false;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         for (uint32_t i = 0; i < host->processes && !all; i++)
             if (is_stalled(&host->process[i])) {
@@ -164,8 +167,13 @@ static int compare_times(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
+/* Also of hosts that have not yet said that a member is theirs: who is missing is judged by how
+ * many are not. */
 static bool awaits_answers(const struct hub *hub)
 {
+    for (const struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
+        if (comm->waited_for && comm->known < comm->nranks)
+            return true;
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
         if (host->lives && !host->silent && (host->request || host->wants_more))
             return true;

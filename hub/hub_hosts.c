@@ -95,6 +95,7 @@ static struct hub_comm *find_comm_of_job(struct hub *hub, uint64_t id)
     if (comm || !(comm = calloc(1, sizeof *comm)))
         return comm;
     comm->id = id;
+    comm->nranks = -1;
     TABLE_ADD(hub->comms, id, comm);
     if (TABLE_ADDED(comm))
         return comm;
@@ -122,6 +123,7 @@ static struct hub_member *find_member_of_job(struct hub *hub, struct hub_host *h
     member->comm = comm;
     member->comm_next = comm->members;
     comm->members = member;
+    comm->known++;
     hub->counts.ranks++;
     return member;
 }
@@ -151,6 +153,8 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     }
     member->host = host;
     member->digest = *digest;
+    if (digest->nranks > member->comm->nranks)
+        member->comm->nranks = digest->nranks;
     for (int level = 0; level < DIGEST_LEVELS; level++)
         compare_hash(member->comm, level,
                      digest->issued / digest_level[level] * digest_level[level],

@@ -63,7 +63,9 @@ struct hub_mark {
 struct hub_comm {
     uint64_t id;
     struct hub_member *members;
+    int32_t known, nranks; /* members; ranks, -1: no host has said how many */
     struct hub_mark mark[DIGEST_LEVELS + 1];
+    bool waited_for;                /* somebody waits for a member of it */
     bool differs, difference_asked; /* two members' hashes do; their hosts were asked */
     UT_hash_handle hh;
 };

@@ -297,30 +297,6 @@ static void all_wait_and_nothing_happens(void **state)
     job_free(job);
 }
 
-/* Those that have a trace wait, and of the fourth there is none: it may be the one that is missing.
- */
-static void all_with_a_trace_wait(void **state)
-{
-    (void)state;
-    struct job *job = job_new(RANKS - 1);
-    for (int rank = 0; rank < RANKS - 1; rank++)
-        job_record(job, rank,
-                   (struct record){.api = API_notice_member,
-                                   .comm = {.comm = WORLD, .rank = rank, .nranks = RANKS}});
-    for (int rank = 0; rank < RANKS - 1; rank++) {
-        ALL_REDUCE(job, rank, WORLD, 100, .stream = GRADIENTS);
-        wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
-    }
-    ticks(job, 12000);
-    const struct found *found = expect(job, "DC211");
-    assert_int_equal(found->certainty, POSSIBLE);
-    assert_string_equal(found->ranks[0], "0-2");
-    assert_string_equal(found->ranks[1], "3");
-    assert_non_null(strstr(found->what, "which every recorded rank has called, does not end"));
-    assert_non_null(strstr(found->what, "of its rank 3 nothing is recorded"));
-    job_free(job);
-}
-
 static void count_findings(void *context, const struct finding *finding)
 {
     struct notes *notes = context;
@@ -357,7 +333,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(awaited_message_is_reported_once),
         cmocka_unit_test(all_wait_and_nothing_happens),
-        cmocka_unit_test(all_with_a_trace_wait),
         cmocka_unit_test(working_rank_is_late),
         cmocka_unit_test(late_rank_falls_silent),
         cmocka_unit_test(idle_thread_is_supposed_to_stay_so),

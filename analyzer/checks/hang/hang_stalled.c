@@ -1,5 +1,5 @@
 /* hang_stalled.c: reports a job in which nothing has happened for long and that no other finding
- * explains: who waits in what, and where everyone is, as far as there is a trace of them. */
+ * explains: who waits in what, and where everyone is. */
 #include "analyzer/checks/hang/hang_stalled.h"
 
 #include "analyzer/findings.h"
@@ -13,9 +13,6 @@ enum { RANKS_BYTES = 128 };
 static const char stalled_todo[] =
     "Look at the stacks of all ranks (ddpcheck report shows them): a lock, a file or another "
     "library that some rank waits for; then at the GPUs (dmesg, nvidia-smi) and the network.";
-static const char untraced_todo[] =
-    "Look at the ranks without a trace first: one of them may not have called it. With the traces "
-    "of all hosts (ddpcheck report DIR DIR, or ddpcheck run --hub) ddpcheck says which.";
 
 /* A mismatch, a hang, or what is certain to be wrong may be the cause. */
 static bool is_explained(const struct analyzer *analyzer)
@@ -129,37 +126,13 @@ static const struct pending *awaited_operation(const struct blocked *blocked)
     return NULL;
 }
 
-/* Ranks without a trace may be where the others wait for them: an operation of such a
- * communicator that somebody waits for. */
-static const struct pending *find_operation_with_untraced(const struct wait_graph *graph)
-{
-    for (uint32_t i = 0; i < graph->blocked_count; i++) {
-        const struct blocked *blocked = &graph->blocked[i];
-        for (uint32_t k = 0; k < blocked->ops; k++) {
-            const struct pending *pending = blocked->op[k]->pending;
-            if (pending && !pending->channel && comm_has_untraced(pending->member->comm))
-                return pending;
-        }
-    }
-    return NULL;
-}
-
+/* A rank without a trace may be where the others wait for it. */
 static bool has_untraced(const struct analyzer *analyzer)
 {
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
         if (comm_has_untraced(comm))
             return true;
     return false;
-}
-
-static void describe_operation(struct text *what, const struct pending *operation)
-{
-    char call[256], name[COMM_TITLE_BYTES];
-    bool untraced = comm_has_untraced(operation->member->comm);
-    text_add(what, "%s #%llu of %s, which every %srank has called, does not end",
-             signature_text(&operation->signature, call, sizeof call),
-             (unsigned long long)operation->number, comm_title(operation->member->comm, name),
-             untraced ? "recorded " : "");
 }
 
 /* Words that need no "is" before them. */
@@ -182,20 +155,15 @@ static void stalled_describe(struct draft *draft, const struct pending *operatio
 {
     struct text what = {0};
     char ranks[RANKS_BYTES];
-    bool untraced = false;
+    char call[256], name[COMM_TITLE_BYTES];
     if (operation)
-        describe_operation(&what, operation);
+        text_add(&what, "%s #%llu of %s, which every rank has called, does not end",
+                 signature_text(&operation->signature, call, sizeof call),
+                 (unsigned long long)operation->number, comm_title(operation->member->comm, name));
     else
         text_add(&what, "the job makes no progress");
     for (int i = 0; i < draft->finding.sides; i++) {
         const struct finding_side *side = &draft->finding.side[i];
-        if (side->act.did == DID_NO_TRACE) {
-            untraced = true;
-            text_add(&what, "; of its %s %s nothing is recorded",
-                     rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                     rankset_text(&side->ranks, ranks, sizeof ranks));
-            continue;
-        }
         bool one = rankset_count(&side->ranks) == 1;
         const char *verb = one ? "is " : "are ";
         text_add(&what, "%s%s %s %s", i ? "; " : ": ", one ? "rank" : "ranks",
@@ -203,31 +171,20 @@ static void stalled_describe(struct draft *draft, const struct pending *operatio
                  has_verb(side->act.did) ? "" : verb);
         act_add(&what, &side->act);
     }
-    draft_say(draft, &what, untraced ? untraced_todo : stalled_todo);
-}
-
-/* The ranks of its communicator that left no trace, after those that did. */
-static void add_untraced(struct draft *draft, const struct comm *comm)
-{
-    struct finding_side *side = draft_side(draft, &(struct act){.did = DID_NO_TRACE}, NULL);
-    if (!side || comm_list_untraced(comm, &side->ranks))
-        draft->failed = true;
+    draft_say(draft, &what, stalled_todo);
 }
 
 void hang_report_stalled(struct analyzer *analyzer, const struct wait_graph *graph)
 {
-    if (graph->moment == MOMENT_FINAL || !all_are_silent(graph) || is_explained(analyzer))
+    if (graph->moment == MOMENT_FINAL || !all_are_silent(graph) || has_untraced(analyzer) ||
+        is_explained(analyzer))
         return;
     const struct blocked *blocked = find_waiting(graph);
     /* Ranks that only run are slow or stuck: long silence shows it, the end of a trace does not. */
     bool was_silent = graph->moment == MOMENT_ENDING && analyzer->ending_silence_ns;
     if (!blocked && !was_silent)
         return; /* nobody waits: the program may compute on the host */
-    bool untraced = has_untraced(analyzer);
-    const struct pending *operation = untraced ? find_operation_with_untraced(graph)
-                                               : awaited_operation(blocked);
-    if (untraced && !operation)
-        return;
+    const struct pending *operation = awaited_operation(blocked);
     struct draft draft =
         draft_new(&check_stuck_operation, POSSIBLE, operation ? operation->member->comm : NULL);
     if (operation) {
@@ -238,8 +195,6 @@ void hang_report_stalled(struct analyzer *analyzer, const struct wait_graph *gra
                                      : graph->now_ns - graph->patience_ns;
     draft.finding.last_ns = graph->now_ns;
     add_places(&draft, graph);
-    if (untraced)
-        add_untraced(&draft, operation->member->comm);
     stalled_describe(&draft, operation);
     findings_report(analyzer, &draft, NULL);
 }
