@@ -14,6 +14,8 @@ enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
 /* Lost in an iteration: less than that is what other programs on the host take, about a time slice.
  */
 static const double recorded_least_s = 0.005;
+/* In so many iterations another program's work is not taken for the job's. */
+enum { RECORDED_NEEDED = 2 * ITERATIONS_NEEDED };
 
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
 {
@@ -236,6 +238,16 @@ static bool may_be_others(const struct judged *judged, const struct slowdown *sl
     return judged->recorded && slowdown->kind != SLOW_DEVICE && slowdown->kind != SLOW_WORK;
 }
 
+/* Of so many iterations that were judged. */
+static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
+                               const struct slowdown *slowdown)
+{
+    if (!judged->recorded || judged->coarse)
+        return true;
+    return slowdown->lost >= recorded_least_s &&
+           (iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown));
+}
+
 void speed_judge(struct analyzer *analyzer, bool is_end)
 {
     struct speed *speed = analyzer->speed;
@@ -256,11 +268,12 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     }
     begin_judging(&judged);
     judged.length = mean_length(&judged);
+    uint64_t iterations = judged.end - judged.first;
     if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
         find_slowdowns(&judged, found);
     for (uint32_t i = 0; i < found->count; i++)
-        found->slowdown[i].is_reported = !judged.recorded || judged.coarse ||
-                                         found->slowdown[i].lost >= recorded_least_s;
+        found->slowdown[i].is_reported =
+            is_worth_reporting(&judged, iterations, &found->slowdown[i]);
     if (judged.excess)
         found->failed |= speed_keep_standings(speed, &judged, found) != 0;
     judged_free(&judged);
