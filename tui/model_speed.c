@@ -158,6 +158,8 @@ static int join_lag_group(struct lag_group *worst, struct lag_group *group)
 static int fold_lag_groups(struct lag_groups *groups, struct error *err)
 {
     int kept = 0, status = 0;
+    if (!groups->count)
+        return 0;
     qsort(groups->group, (size_t)groups->count, sizeof *groups->group, by_likeness);
     for (int i = 0; i < groups->count; i++) {
         struct lag_group *group = &groups->group[i], *worst = kept ? &group[kept - 1 - i] : NULL;
