@@ -7,7 +7,9 @@
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t answer_within_ns = 2000000000;
-static const uint64_t round_within_ns = 1500000000; /* the last of several answers */
+/* The last of several answers: a host whose collector was killed is asked again by then. */
+static const uint64_t round_within_ns = 6000000000;
+static const uint64_t members_within_ns = 1500000000; /* of hosts that may not be recorded */
 
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
@@ -167,13 +169,17 @@ static int compare_times(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
-/* Also of hosts that have not yet said that a member is theirs: who is missing is judged by how
- * many are not. */
-static bool awaits_answers(const struct hub *hub)
+/* Hosts have not yet said that a member is theirs: who is missing is judged by how many are not. */
+static bool awaits_members(const struct hub *hub)
 {
     for (const struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
         if (comm->waited_for && comm->known < comm->nranks)
             return true;
+    return false;
+}
+
+static bool awaits_answers(const struct hub *hub)
+{
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
         if (host->lives && !host->silent && (host->request || host->wants_more))
             return true;
@@ -182,7 +188,9 @@ static bool awaits_answers(const struct hub *hub)
 
 void hub_feed_round(struct hub *hub, uint64_t now_ns)
 {
-    if (!hub->rounds || (awaits_answers(hub) && now_ns - hub->round_ns < round_within_ns))
+    uint64_t waited_ns = now_ns - hub->round_ns;
+    if (!hub->rounds || (waited_ns < members_within_ns && awaits_members(hub)) ||
+        (waited_ns < round_within_ns && awaits_answers(hub)))
         return;
     qsort(hub->round, hub->rounds, sizeof *hub->round, compare_times);
     for (size_t i = 0; i < hub->rounds; i++)
