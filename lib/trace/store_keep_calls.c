@@ -16,7 +16,10 @@
 /* Where the GPU does not report how far it is, as many of a member may be under way. */
 #define UNDER_WAY "1024"
 
-/* temp.finished: up to where all members of a communicator have done its collectives.
+/* CROSS JOIN: SQLite keeps the order. Else it reads the whole trace for each piece, as it does not
+ * know that the temporary tables are small.
+ *
+ * temp.finished: up to where all members of a communicator have done its collectives.
  * temp.going: the rows that go. temp.reached: of each member the last collective among them: its
  * row becomes a notice_reached, from which an analysis can begin. */
 static const char *const steps[] = {
@@ -37,7 +40,7 @@ static const char *const steps[] = {
 
     "INSERT INTO operation_digest SELECT e.w0, e.w8 >> 32, e.w1 / 1024, e.process, count(*), "
     "sum(e.w4), min(e.time_ns), max(e.time_ns), sum(l.time_ns - e.time_ns), "
-    "max(l.time_ns - e.time_ns) FROM temp.going g JOIN event e ON e.seq = g.seq "
+    "max(l.time_ns - e.time_ns) FROM temp.going g CROSS JOIN event e ON e.seq = g.seq "
     "JOIN event l ON l.phase = 2 AND l.process = e.process AND l.w0 = e.serial GROUP BY 1, 2, 3 "
     "ON CONFLICT(comm, rank, block) DO UPDATE SET calls = calls + excluded.calls, "
     "elements = elements + excluded.elements, first_ns = min(first_ns, excluded.first_ns), "
@@ -45,7 +48,7 @@ static const char *const steps[] = {
     "longest_ns = max(longest_ns, excluded.longest_ns)",
     "INSERT INTO temp.reached SELECT seq, comm, rank, number + 1 FROM (SELECT e.seq AS seq, "
     "e.w0 AS comm, e.w8 >> 32 AS rank, max(e.w1) AS number FROM temp.going g "
-    "JOIN event e ON e.seq = g.seq GROUP BY 2, 3)",
+    "CROSS JOIN event e ON e.seq = g.seq GROUP BY 2, 3)",
 
     "INSERT INTO temp.going " RECORD_OF("e") "AND e.phase = 1 AND " OF_CLASS(
         "e", "'p2p'") "AND e.w0 IN (SELECT comm FROM temp.finished) AND " IS_USUAL_CALL,
@@ -56,8 +59,8 @@ static const char *const steps[] = {
                                 "'cudaDeviceReset')) AND " IS_USUAL_CALL,
     "INSERT INTO temp.going " RECORD_OF("s") "AND s.phase = 0 AND " OF_CLASS(
         "s", "'group'") "AND (s.process, s.w0) IN (SELECT e.process, e.w0 FROM temp.going g "
-                        "JOIN event e ON e.seq = g.seq WHERE " OF_CLASS("e", "'group'") ")",
-    "INSERT INTO temp.going SELECT l.seq FROM temp.going g JOIN event e ON e.seq = g.seq "
+                        "CROSS JOIN event e ON e.seq = g.seq WHERE " OF_CLASS("e", "'group'") ")",
+    "INSERT INTO temp.going SELECT l.seq FROM temp.going g CROSS JOIN event e ON e.seq = g.seq "
     "JOIN event l ON l.phase = 2 AND l.process = e.process AND l.w0 = e.serial "
     "WHERE e.phase = 1",
     "INSERT INTO temp.going " RECORD_OF("e") "AND e.phase = 0 AND " USUAL_RESULT(
@@ -78,7 +81,7 @@ static const char *const steps[] = {
     "INSERT OR IGNORE INTO temp.going SELECT m.seq FROM member_start m JOIN temp.reached r "
     "ON r.comm = m.comm AND r.rank = m.rank",
     "INSERT INTO dropped SELECT e.process, 'calls', count(*), min(e.time_ns), max(e.time_ns), ?2 "
-    "FROM temp.going g JOIN event e ON e.seq = g.seq WHERE true GROUP BY e.process "
+    "FROM temp.going g CROSS JOIN event e ON e.seq = g.seq WHERE true GROUP BY e.process "
     "ON CONFLICT(process, what) DO UPDATE SET records = records + excluded.records, "
     "first_ns = min(first_ns, excluded.first_ns), last_ns = max(last_ns, excluded.last_ns), "
     "seq = excluded.seq",
@@ -89,7 +92,7 @@ static const char *const steps[] = {
     "UPDATE event SET api = (SELECT number FROM api WHERE name = 'notice_reached'), serial = 0, "
     "phase = 0, flags = 0, thread = 0, result = 0, stack = 0, stream = 0, w0 = r.comm, "
     "w1 = r.issued, w2 = r.issued, w3 = r.rank, w4 = 0, w5 = 0, w6 = 0, w7 = 0, w8 = 0, w9 = 0 "
-    "FROM temp.reached r WHERE event.seq = r.seq",
+    "FROM temp.reached r WHERE event.seq = r.seq AND event.seq IN (SELECT seq FROM temp.reached)",
 };
 
 static int run_step(struct store *store, const char *sql, const struct keep_piece *piece,

@@ -311,6 +311,50 @@ static void what_is_under_way_stays(void **state)
     assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_wait WHERE returned_ns IS NULL"), 1);
 }
 
+static unsigned work; /* of SQLite, in thousands of steps */
+
+static int count_work(void *context)
+{
+    (void)context;
+    work++;
+    return 0;
+}
+
+static int watch_work(sqlite3 *db, char **message, const struct sqlite3_api_routines *api)
+{
+    (void)message, (void)api;
+    sqlite3_progress_handler(db, 1000, count_work, NULL);
+    return SQLITE_OK;
+}
+
+/* The most that one piece takes of a trace of so many collectives of two ranks. */
+static unsigned most_work(const char *path, uint64_t calls)
+{
+    const struct keep_limits limits = {.bytes = MEGABYTE};
+    struct store *store = open_store(path);
+    unsigned most = 0;
+    int dropped;
+    store_collectives(store, calls, calls);
+    do {
+        work = 0;
+        dropped = store_keep(store, &limits, 0, NULL);
+        most = work > most ? work : most;
+    } while (dropped == 1);
+    assert_int_equal(dropped, 0);
+    assert_int_equal(store_close(store, NULL), 0);
+    return most;
+}
+
+static void a_piece_of_a_large_trace_takes_no_longer(void **state)
+{
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch_work), SQLITE_OK);
+    unsigned small = most_work(scratch_path(state, "a.db"), 6000),
+             large = most_work(scratch_path(state, "b.db"), 24000);
+    sqlite3_reset_auto_extension();
+    assert_true(small > 100);
+    assert_in_range(large, 0, small + small / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +364,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(finished_calls_leave_a_digest, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(what_is_under_way_stays, scratch_make, scratch_remove),
+        cmocka_unit_test_setup_teardown(a_piece_of_a_large_trace_takes_no_longer, scratch_make,
+                                        scratch_remove),
         cmocka_unit_test_setup_teardown(findings_of_before_stay, scratch_make, scratch_remove),
         cmocka_unit_test(arguments_are_read),
     };
