@@ -77,7 +77,7 @@ def ends_while_full(mount):
     with Trace(sys.argv[1], "ends", parent=mount) as trace:
         os.makedirs(trace.rings(), mode=0o700, exist_ok=True)
         journal = os.path.join(trace.folder, "journal-7")
-        run = subprocess.Popen([trace.tool, "run", "-o", trace.path, "--", trace.producer_program, trace.rings(), journal, "1", "3000", "7",
+        run = subprocess.Popen([trace.tool, "run", "-o", trace.path, "--", trace.producer_program, trace.rings(), journal, "1", "10000", "7",
                                 "lossy", "pause=1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 30, "the first record")
         leave(mount, 128)
