@@ -7,9 +7,11 @@
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t answer_within_ns = 2000000000;
-/* The last of several answers: a host whose collector was killed is asked again by then. */
+/* How long the records of a round wait for the last answer. Within it a host whose collector was
+ * killed is asked again, and one that stays away is silent. */
 static const uint64_t round_within_ns = 6000000000;
-static const uint64_t members_within_ns = 1500000000; /* of hosts that may not be recorded */
+/* The same for ranks that no host has reported: perhaps none records them. */
+static const uint64_t members_within_ns = 1500000000;
 
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
@@ -169,7 +171,8 @@ static int compare_times(const void *a, const void *b)
     return (left->order > right->order) - (left->order < right->order);
 }
 
-/* Hosts have not yet said that a member is theirs: who is missing is judged by how many are not. */
+/* Some ranks of a communicator that is waited for have not been reported by any host yet. A finding
+ * names the few that are missing, so all must be counted first. */
 static bool awaits_members(const struct hub *hub)
 {
     for (const struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)

@@ -16,8 +16,8 @@
 /* Where the GPU does not report how far it is, as many of a member may be under way. */
 #define UNDER_WAY "1024"
 
-/* CROSS JOIN: SQLite keeps the order. Else it reads the whole trace for each piece, as it does not
- * know that the temporary tables are small.
+/* CROSS JOIN makes SQLite read the table on its left first. Otherwise it reads the whole trace for
+ * each piece, because it does not know that the temporary tables are small.
  *
  * temp.finished: up to where all members of a communicator have done its collectives.
  * temp.going: the rows that go. temp.reached: of each member the last collective among them: its

@@ -45,7 +45,7 @@ def main():
             trace.start_producer(2, 1, 20000, "pause=1000")
             collector = trace.start_collector()
             wait_until(lambda: trace.journal(2)[0] > 100, 20, "the second producer's start")
-            leave(mount, 256)
+            leave_free(mount, 256)
             await_line(collector, "no space left")
             before = trace.journal(2)[0]
             subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
@@ -80,7 +80,7 @@ def ends_while_full(mount):
         run = subprocess.Popen([trace.tool, "run", "-o", trace.path, "--", trace.producer_program, trace.rings(), journal, "1", "10000", "7",
                                 "lossy", "pause=1000"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 30, "the first record")
-        leave(mount, 128)
+        leave_free(mount, 128)
         said, _ = run.communicate(timeout=120)
         assert run.returncode == 0, said
         assert said.count("was full: ") == 1 and "processes of the job still run" not in said and "no NCCL call" not in said, said
@@ -95,8 +95,8 @@ def ends_while_full(mount):
         assert trace.query("SELECT value FROM meta WHERE key = 'ended'"), done.stderr
 
 
-def leave(mount, kib):
-    """Only so much is free from now on. The job writes meanwhile: a size that it has reached is refused."""
+def leave_free(mount, kib):
+    """From now on only so much is free. The job writes meanwhile, and a size below what it has written is refused."""
     while subprocess.run(["mount", "-o", "remount,size=%dk" % (used(mount) + kib), mount], capture_output=True).returncode:
         pass
 

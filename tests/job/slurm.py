@@ -53,7 +53,7 @@ class Slurm:
     def __init__(self, folder, nodes):
         self.folder, self.nodes, self.daemons = folder, nodes, []
         self.configuration = os.path.join(folder, "slurm.conf")
-        # The tests under TSan ask for more static TLS than the small stacks of Slurm's threads hold: only what it starts gets that.
+        # Tests under TSan ask for more static TLS than fits the small stacks of Slurm's threads: only the tasks get that variable.
         self.env = {name: value for name, value in os.environ.items() if name != TUNABLES}
         self.env["SLURM_CONF"] = self.configuration
 
@@ -95,8 +95,8 @@ class Slurm:
         return self
 
     def srun(self, *options):
-        export = "--export=ALL" + "".join(",%s=%s" % pair for pair in os.environ.items() if pair[0] == TUNABLES)
-        return [program("srun"), export, "--nodes", str(len(self.nodes)), *options]
+        tunables = [",%s=%s" % (TUNABLES, os.environ[TUNABLES])] if TUNABLES in os.environ else []
+        return [program("srun"), "".join(["--export=ALL", *tunables]), "--nodes", str(len(self.nodes)), *options]
 
     def logs(self):
         """The end of each daemon's log, for a test that failed."""
