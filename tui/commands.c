@@ -241,8 +241,8 @@ void app_do_write(struct app *app, int unused)
     time_t now = time(NULL);
     struct tm local;
     localtime_r(&now, &local);
-    size_t used =
-        (size_t)snprintf(name, sizeof name, "ddpcheck-%s-", views[app_place(app)->query.view].name);
+    size_t used = (size_t)snprintf(name, sizeof name, "ddpcheck-%s-",
+                                   views[app_place(app)->query.view]->name);
     strftime(name + used, sizeof name - used, "%H%M%S.txt", &local);
     for (char *c = name; *c; c++)
         *c = (char)tolower((unsigned char)*c);
@@ -276,8 +276,10 @@ static void add_help_line(struct rows *lines, enum tone tone, int width, const s
 void app_do_help(struct app *app, int unused)
 {
     (void)unused;
-    static const struct view_key common[] = {
-        {"1-8 Tab", "views"},
+    char view_keys[16];
+    snprintf(view_keys, sizeof view_keys, "1-%d Tab", VIEWS_NUMBERED);
+    const struct view_key common[] = {
+        {view_keys, "views"},
         {"arrows hjkl", "move"},
         {"PgUp PgDn g G", "by pages, to the ends"},
         {"Enter Esc", "open, back"},
@@ -291,7 +293,7 @@ void app_do_help(struct app *app, int unused)
         {"? F1", "this help"},
         {"q F10", "quit; the job goes on"},
     };
-    const struct view *view = &views[app_place(app)->query.view];
+    const struct view *view = views[app_place(app)->query.view];
     struct rows lines = {0};
     char title[64];
     snprintf(title, sizeof title, " %s ", view->name);

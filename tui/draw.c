@@ -32,11 +32,11 @@ static void draw_title(const struct app *app, const struct view_place *at, int w
     snprintf(left, sizeof left, " ddpcheck  %s", *picture->path ? picture->path : "reading");
     snprintf(
         right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place),
-        views[at->query.view].name, picture->now_ns ? state : "",
+        views[at->query.view]->name, picture->now_ns ? state : "",
         picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
     int columns = width_of(right);
     if (columns >= width) { /* the clock is what a narrow screen can do without */
-        snprintf(right, sizeof right, " %s  %s ", views[at->query.view].name,
+        snprintf(right, sizeof right, " %s  %s ", views[at->query.view]->name,
                  picture->now_ns ? state : "");
         columns = width_of(right);
     }
@@ -63,9 +63,9 @@ static void draw_keys(const struct app *app, int line, int width)
         char text[32];
         int at, columns;
         footer_place(i, letters, &at, &columns);
-        int digits = columns - (int)strlen(views[i].name) >= 2 ? 2 : 1;
+        int digits = columns - (int)strlen(views[i]->name) >= 2 ? 2 : 1;
         snprintf(text, sizeof text, "%d%s%.*s", i + 1, digits == 2 ? " " : "", columns - digits,
-                 views[i].name);
+                 views[i]->name);
         bool here = (int)view == i;
         if (here)
             screen_text(line, at, columns, TONE_STRONG, LOOK_BAR, text);

@@ -13,7 +13,7 @@ enum { RESTS = sizeof rests / sizeof *rests };
 /* "1 Now", or "1Now" where letters are few. */
 static int columns_of(int view, int letters)
 {
-    int name = (int)strlen(views[view].name), digit = letters == LETTERS_MOST ? 2 : 1;
+    int name = (int)strlen(views[view]->name), digit = letters == LETTERS_MOST ? 2 : 1;
     return digit + (name < letters ? name : letters);
 }
 

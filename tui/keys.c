@@ -9,6 +9,8 @@
 #include "tui/commands.h"
 #include "tui/screen.h"
 
+_Static_assert(VIEWS_NUMBERED <= 9, "a view has a digit as its key");
+
 enum {
     POPUP_FRAME = 2,
     SHIFT_COLUMNS = 8,
@@ -49,14 +51,11 @@ static const struct key_rule {
     {'>', app_do_pan, 1, 0, ON_TIMELINE},
     {'.', app_do_pan, 1, 0, ON_TIMELINE},
     {'0', app_do_whole, 0, 0, ON_TIMELINE},
-    {'1', app_do_view, VIEW_NOW, KEY_LEAVES, ON_ALL},
-    {'2', app_do_view, VIEW_FINDINGS, KEY_LEAVES, ON_ALL},
-    {'3', app_do_view, VIEW_SEQUENCE, KEY_LEAVES, ON_ALL},
-    {'4', app_do_view, VIEW_RANKS, KEY_LEAVES, ON_ALL},
-    {'5', app_do_view, VIEW_WAITS, KEY_LEAVES, ON_ALL},
-    {'6', app_do_view, VIEW_TIMELINE, KEY_LEAVES, ON_ALL},
-    {'7', app_do_view, VIEW_MEMORY, KEY_LEAVES, ON_ALL},
-    {'8', app_do_view, VIEW_SPEED, KEY_LEAVES, ON_ALL},
+#define VIEW(NAME, name) {'1' + VIEW_##NAME, app_do_view, VIEW_##NAME, KEY_LEAVES, ON_ALL},
+#define INNER_VIEW(NAME, name)
+#include "tui/views.def"
+#undef VIEW
+#undef INNER_VIEW
     {SCREEN_TAB, app_do_tab, 1, KEY_LEAVES, ON_ALL},
     {SCREEN_BACKTAB, app_do_tab, -1, KEY_LEAVES, ON_ALL},
     {'q', app_do_leave, 0, KEY_LEAVES, ON_ALL},

@@ -55,7 +55,8 @@ static void add_counts(const struct findings *findings, struct rows *rows)
     free(said);
 }
 
-int model_findings(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_findings(struct source *source, struct query *query, struct rows *rows,
+                          struct error *err)
 {
     struct findings findings;
     char ranks[RANKS_BYTES], clock[64];
@@ -88,6 +89,14 @@ int model_findings(struct source *source, struct query *query, struct rows *rows
     tui_findings_free(&findings);
     return 0;
 }
+
+const struct view view_findings = {
+    .name = "Findings",
+    .about = "What was found, the worst first.",
+    .load = model_findings,
+    .key = {{"Enter", "the finding: both sides, stacks, the fix"},
+            {"e", "what it means and how to fix it"}},
+};
 
 /* --- one finding
  * ----------------------------------------------------------------------------------------- */
@@ -195,7 +204,8 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
     free(text);
 }
 
-int model_finding(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_finding(struct source *source, struct query *query, struct rows *rows,
+                         struct error *err)
 {
     struct findings findings;
     char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES];
@@ -228,6 +238,13 @@ int model_finding(struct source *source, struct query *query, struct rows *rows,
     tui_findings_free(&findings);
     return 0;
 }
+
+const struct view view_finding = {
+    .name = "Finding",
+    .about = "One finding: what each side did, side by side.",
+    .load = model_finding,
+    .key = {{"e", "what it means and how to fix it"}, {"Esc", "back"}},
+};
 
 /* --- what a finding means
  * -------------------------------------------------------------------------------- */
@@ -283,7 +300,8 @@ static void add_version_facts(struct rows *rows, int width, enum code code)
     }
 }
 
-int model_explain(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_explain(struct source *source, struct query *query, struct rows *rows,
+                         struct error *err)
 {
     struct findings findings;
     if (tui_findings_load(&findings, source, err) < 0)
@@ -305,3 +323,10 @@ int model_explain(struct source *source, struct query *query, struct rows *rows,
     tui_findings_free(&findings);
     return 0;
 }
+
+const struct view view_explain = {
+    .name = "Explain",
+    .about = "What a finding means and how to fix it.",
+    .load = model_explain,
+    .key = {{"Esc", "back"}},
+};

@@ -164,7 +164,8 @@ static void add_use(const struct buffer_use *use, struct rows *rows)
             .view = VIEW_SEQUENCE, .comm = use->comm, .number = use->number, .process = -1};
 }
 
-int model_memory(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_memory(struct source *source, struct query *query, struct rows *rows,
+                        struct error *err)
 {
     struct members members;
     struct buffer_use *use = calloc(USES_MAX, sizeof *use);
@@ -192,3 +193,9 @@ int model_memory(struct source *source, struct query *query, struct rows *rows, 
     free(use);
     return result;
 }
+
+const struct view view_memory = {
+    .name = "Memory",
+    .about = "Memory that operations use, and what was found about it.",
+    .load = model_memory,
+};

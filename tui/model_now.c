@@ -218,7 +218,8 @@ static void add_comm(struct source *source, const struct query *query, const str
     }
 }
 
-int model_now(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_now(struct source *source, struct query *query, struct rows *rows,
+                     struct error *err)
 {
     struct members members;
     uint64_t worst;
@@ -251,3 +252,10 @@ int model_now(struct source *source, struct query *query, struct rows *rows, str
     members_free(&members);
     return 0;
 }
+
+const struct view view_now = {
+    .name = "Now",
+    .about = "Where every rank of every communicator stands, those that hold up the others first.",
+    .load = model_now,
+    .key = {{"Enter", "the communicator's sequence, or the rank"}},
+};

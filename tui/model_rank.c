@@ -88,7 +88,8 @@ static int add_waits(struct source *source, const struct query *query, struct ro
     return result;
 }
 
-int model_rank(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_rank(struct source *source, struct query *query, struct rows *rows,
+                      struct error *err)
 {
     struct members members;
     rows->empty = "This process is not there.";
@@ -108,3 +109,10 @@ int model_rank(struct source *source, struct query *query, struct rows *rows, st
     members_free(&members);
     return result < 0 ? result : model_rank_stacks(source, query, rows, err);
 }
+
+const struct view view_rank = {
+    .name = "Rank",
+    .about = "One process: its communicators, its streams, its stacks.",
+    .load = model_rank,
+    .key = {{"Esc", "back"}},
+};

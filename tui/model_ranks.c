@@ -359,7 +359,8 @@ static int add_processes(struct source *source, const struct query *query,
     return result;
 }
 
-int model_ranks(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_ranks(struct source *source, struct query *query, struct rows *rows,
+                       struct error *err)
 {
     struct members members;
     if (members_load(&members, source, err) < 0)
@@ -378,3 +379,10 @@ int model_ranks(struct source *source, struct query *query, struct rows *rows, s
     free(process);
     return result;
 }
+
+const struct view view_ranks = {
+    .name = "Ranks",
+    .about = "The processes: where they are, how late they come, what they lost.",
+    .load = model_ranks,
+    .key = {{"Enter", "the rank: communicators, streams, stacks"}},
+};

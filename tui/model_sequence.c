@@ -122,7 +122,8 @@ static int choose(struct source *source, struct query *query, const struct tui_c
     return 0;
 }
 
-int model_sequence(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_sequence(struct source *source, struct query *query, struct rows *rows,
+                          struct error *err)
 {
     struct members members;
     struct operations operations = {0};
@@ -162,3 +163,14 @@ int model_sequence(struct source *source, struct query *query, struct rows *rows
     members_free(&members);
     return result;
 }
+
+const struct view view_sequence = {
+    .name = "Sequence",
+    .about = "The operations of one communicator. A mark per rank: like most, different, "
+             "not called yet.",
+    .load = model_sequence,
+    .key = {{"d", "the first place where ranks differ"},
+            {"c C", "next, previous communicator"},
+            {"G", "the last"},
+            {"g", "the first"}},
+};

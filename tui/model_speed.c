@@ -263,7 +263,8 @@ static void add_lag_group(const struct lag_group *group, const struct query *que
         row->target = (struct target){.view = VIEW_RANK, .process = group->process};
 }
 
-int model_speed(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_speed(struct source *source, struct query *query, struct rows *rows,
+                       struct error *err)
 {
     struct lag_groups groups = {0};
     struct members members = {0};
@@ -300,3 +301,10 @@ int model_speed(struct source *source, struct query *query, struct rows *rows, s
     tui_findings_free(&findings);
     return result;
 }
+
+const struct view view_speed = {
+    .name = "Speed",
+    .about = "Who makes others wait: own time beyond the peers', why, and since when.",
+    .load = model_speed,
+    .key = {{"Enter", "why: the finding, or else the rank"}},
+};

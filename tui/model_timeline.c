@@ -282,7 +282,8 @@ static int first_event_ns(struct source *source, uint64_t *first_ns, struct erro
     return result;
 }
 
-int model_timeline(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_timeline(struct source *source, struct query *query, struct rows *rows,
+                          struct error *err)
 {
     struct members members;
     uint64_t first_ns;
@@ -323,3 +324,13 @@ int model_timeline(struct source *source, struct query *query, struct rows *rows
     members_free(&members);
     return result;
 }
+
+const struct view view_timeline = {
+    .name = "Timeline",
+    .about = "Operations in flight over time, a line per rank.",
+    .load = model_timeline,
+    .key = {{"+ -", "closer, wider"},
+            {"< >", "earlier, later"},
+            {"c C", "next, previous communicator"},
+            {"0", "all of it"}},
+};

@@ -10,7 +10,8 @@
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
 enum { WIDE = 110, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
 
-int model_waits(struct source *source, struct query *query, struct rows *rows, struct error *err)
+static int model_waits(struct source *source, struct query *query, struct rows *rows,
+                       struct error *err)
 {
     static const char sql[] = "SELECT id, depth, text, process, in_cycle, stuck, since_ns, stack, "
                               "stack_is_address, again FROM wait_state "
@@ -61,3 +62,9 @@ int model_waits(struct source *source, struct query *query, struct rows *rows, s
     }
     return result;
 }
+
+const struct view view_waits = {
+    .name = "Waits",
+    .about = "Who waits for whom, as a tree: below each wait what it waits for.",
+    .load = model_waits,
+};

@@ -69,7 +69,7 @@ int picture_make(struct source *source, const struct query *query, struct pictur
     if (query->view < VIEWS_NUMBERED)
         add_dropped_line(source, &picture->rows);
     if (model_diagnosis(source, query, &picture->diagnosis, err) == 0 &&
-        views[query->view].load(source, &picture->query, &picture->rows, err) == 0)
+        views[query->view]->load(source, &picture->query, &picture->rows, err) == 0)
         return 0;
     rows_free(&picture->diagnosis);
     rows_free(&picture->rows);

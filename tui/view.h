@@ -6,18 +6,18 @@
 #include "tui/source.h"
 
 enum view_id {
-    VIEW_NOW,
-    VIEW_FINDINGS,
-    VIEW_SEQUENCE,
-    VIEW_RANKS,
-    VIEW_WAITS,
-    VIEW_TIMELINE,
-    VIEW_MEMORY,
-    VIEW_SPEED,
+#define VIEW(NAME, name) VIEW_##NAME,
+#define INNER_VIEW(NAME, name)
+#include "tui/views.def"
+#undef VIEW
+#undef INNER_VIEW
     VIEWS_NUMBERED,
-    VIEW_FINDING = VIEWS_NUMBERED,
-    VIEW_RANK,
-    VIEW_EXPLAIN,
+    VIEW_LAST_NUMBERED = VIEWS_NUMBERED - 1,
+#define VIEW(NAME, name)
+#define INNER_VIEW(NAME, name) VIEW_##NAME,
+#include "tui/views.def"
+#undef VIEW
+#undef INNER_VIEW
     VIEWS
 };
 
@@ -56,7 +56,12 @@ struct view {
     struct view_key key[VIEW_KEYS_MAX];
 };
 
-extern const struct view views[VIEWS];
+extern const struct view *const views[VIEWS];
+#define VIEW(NAME, name) extern const struct view view_##name;
+#define INNER_VIEW       VIEW
+#include "tui/views.def"
+#undef VIEW
+#undef INNER_VIEW
 
 /* The view's number for a name, "now", or -1. */
 int view_find(const char *name);
@@ -67,9 +72,6 @@ struct signs {
         *dot;
 };
 const struct signs *signs_of(const struct query *query);
-
-view_load model_now, model_findings, model_finding, model_sequence, model_ranks, model_rank,
-    model_waits, model_timeline, model_memory, model_speed, model_explain;
 
 /* Adds the streams of query->process: what is last on each, and the operation that it stands in. */
 struct members;

@@ -84,6 +84,25 @@ int export_sample(const struct export *export, struct error *err)
 }
 ''',
         "cmd/export/formats.def", 'EXPORT(sample, ".sample", "nothing")', "cmd/export/formats.c", "export_sample"),
+    "a view of the TUI": (
+        "tui/model_sample.c",
+        '''/* model_sample.c: a view that shows nothing. */
+#include "tui/view.h"
+
+static int model_sample(struct source *source, struct query *query, struct rows *rows,
+                        struct error *err)
+{
+    (void)source;
+    (void)query;
+    (void)rows;
+    (void)err;
+    return 0;
+}
+
+const struct view view_sample = {
+    .name = "Sample", .about = "Nothing.", .load = model_sample};
+''',
+        "tui/views.def", "VIEW(SAMPLE, sample)", "tui/view.c", "view_sample"),
 }
 
 

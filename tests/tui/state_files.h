@@ -115,7 +115,7 @@ static inline void state_load(struct source *source, struct query *query, struct
     struct error err = {""};
     *rows = (struct rows){0};
     query->width = query->width ? query->width : 80;
-    if (views[query->view].load(source, query, rows, &err) < 0)
+    if (views[query->view]->load(source, query, rows, &err) < 0)
         fail_msg("%s", err.text);
     assert_false(rows->failed);
 }
