@@ -20,15 +20,20 @@
  * each piece, because it does not know that the temporary tables are small.
  *
  * temp.finished: up to where all members of a communicator have done its collectives.
- * temp.going: the rows that go. temp.reached: of each member the last collective among them: its
- * row becomes a notice_reached, from which an analysis can begin. */
+ * temp.going: the rows that go. temp.staying: of each member the first collective of the piece that
+ * stays; messages behind it stay, too, so that from there on nothing is missing. temp.reached: of
+ * each member the last collective among them: its row becomes a notice_reached, from which an
+ * analysis can begin. */
 static const char *const steps[] = {
     "CREATE TEMP TABLE IF NOT EXISTS finished(comm INTEGER PRIMARY KEY, below INTEGER NOT NULL)",
     "CREATE TEMP TABLE IF NOT EXISTS going(seq INTEGER PRIMARY KEY)",
+    "CREATE TEMP TABLE IF NOT EXISTS staying(comm INTEGER NOT NULL, rank INTEGER NOT NULL, "
+    "seq INTEGER NOT NULL, PRIMARY KEY(comm, rank)) WITHOUT ROWID",
     "CREATE TEMP TABLE IF NOT EXISTS reached(seq INTEGER PRIMARY KEY, comm INTEGER NOT NULL, "
     "rank INTEGER NOT NULL, issued INTEGER NOT NULL, UNIQUE(comm, rank))",
     "DELETE FROM temp.finished",
     "DELETE FROM temp.going",
+    "DELETE FROM temp.staying",
     "DELETE FROM temp.reached",
 
     "INSERT INTO temp.finished SELECT comm, min(CASE WHEN destroyed THEN issued "
@@ -37,6 +42,11 @@ static const char *const steps[] = {
     "INSERT INTO temp.going " RECORD_OF("e") "AND e.phase = 1 AND " OF_CLASS(
         "e", "'collective'") "AND e.w1 < (SELECT below FROM temp.finished WHERE comm = e.w0) "
                              "AND " IS_USUAL_CALL,
+
+    "INSERT INTO temp.staying SELECT e.w0, e.w8 >> 32, min(e.seq) FROM event e WHERE " IN_PIECE(
+        "e") "AND e.phase = 1 AND " OF_CLASS("e",
+                                             "'collective'") "AND e.seq NOT IN (SELECT seq FROM "
+                                                             "temp.going) GROUP BY 1, 2",
 
     "INSERT INTO operation_digest SELECT e.w0, e.w8 >> 32, e.w1 / 1024, e.process, count(*), "
     "sum(e.w4), min(e.time_ns), max(e.time_ns), sum(l.time_ns - e.time_ns), "
@@ -51,7 +61,10 @@ static const char *const steps[] = {
     "CROSS JOIN event e ON e.seq = g.seq GROUP BY 2, 3)",
 
     "INSERT INTO temp.going " RECORD_OF("e") "AND e.phase = 1 AND " OF_CLASS(
-        "e", "'p2p'") "AND e.w0 IN (SELECT comm FROM temp.finished) AND " IS_USUAL_CALL,
+        "e", "'p2p'") "AND e.w0 IN (SELECT comm FROM temp.finished) AND NOT EXISTS (SELECT 1 FROM "
+                      "temp.staying s "
+                      "WHERE s.comm = e.w0 AND s.rank = e.w8 >> 32 AND s.seq < e.seq) "
+                      "AND " IS_USUAL_CALL,
     /* What a wait released is gone by it: cudaFree, cudaFreeHost, cudaDeviceReset stay. */
     "INSERT INTO temp.going " RECORD_OF("e") "AND e.phase = 1 AND " OF_CLASS(
         "e", "'wait', 'group'") "AND e.api NOT IN (SELECT number FROM api WHERE name IN "

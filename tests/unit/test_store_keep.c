@@ -206,14 +206,12 @@ static void arguments_are_read(void **state)
             fail_msg("taken: %s", wrong[i]);
 }
 
-/* A collective of rank 0 or 1, entered and left. */
-static void store_collective(struct store *store, int rank, uint64_t number, uint64_t serial)
+/* A collective or a message of rank 0 or 1, entered and left. */
+static void store_operation(struct store *store, uint16_t api, int rank, uint64_t number,
+                            uint64_t serial)
 {
-    struct record enter = {.time_ns = 1000 + serial,
-                           .serial = serial,
-                           .api = API_ncclAllReduce,
-                           .phase = RECORD_ENTER,
-                           .thread = 5};
+    struct record enter = {
+        .time_ns = 1000 + serial, .serial = serial, .api = api, .phase = RECORD_ENTER, .thread = 5};
     struct record leave = enter;
     enter.op.comm = 77;
     enter.op.rank = rank;
@@ -248,7 +246,7 @@ static void store_collectives(struct store *store, uint64_t issued, uint64_t don
     assert_int_equal(store_begin(store, NULL), 0);
     for (uint64_t number = 0; number < issued; number++)
         for (int rank = 0; rank < 2; rank++) {
-            store_collective(store, rank, number, 4 * number + 1);
+            store_operation(store, API_ncclAllReduce, rank, number, 4 * number + 1);
             store_progress_notice(store, number);
         }
     assert_int_equal(store_member(store, &member, 0, NULL), 0);
@@ -311,6 +309,41 @@ static void what_is_under_way_stays(void **state)
     assert_int_equal(ask_keep(path, "SELECT count(*) FROM v_wait WHERE returned_ns IS NULL"), 1);
 }
 
+/* Between the collectives are messages, and some of a piece are not done. */
+static void messages_go_with_the_collectives_around_them(void **state)
+{
+    enum { CALLS = 12000, DONE = 2000 };
+    const struct keep_limits limits = {.bytes = MEGABYTE};
+    const char *path = scratch_path(state, "a.db");
+    struct member_state member = {.comm = 77,
+                                  .nranks = 1,
+                                  .issued = CALLS,
+                                  .done = DONE,
+                                  .where = "",
+                                  .phase = "",
+                                  .last_call = ""};
+    struct store *store = open_store(path);
+    add_processes(store);
+    assert_int_equal(store_begin(store, NULL), 0);
+    for (uint64_t number = 0; number < CALLS; number++) {
+        store_operation(store, API_ncclAllReduce, 0, number, 4 * number + 1);
+        store_operation(store, API_ncclSend, 0, number, 4 * number + 3);
+    }
+    assert_int_equal(store_member(store, &member, 0, NULL), 0);
+    assert_int_equal(store_commit(store, NULL), 0);
+    drop_all(store, &limits, 0);
+    assert_int_equal(store_close(store, NULL), 0);
+    assert_int_equal(ask_keep(path, "SELECT number FROM member_start"), DONE);
+    assert_int_equal(
+        ask_keep(path,
+                 "SELECT count(*) FROM v_collective WHERE name = 'ncclSend' AND number >= 2000"),
+        ask_keep(path, "SELECT count(*) FROM v_collective WHERE name = 'ncclAllReduce'"));
+    assert_int_equal(
+        ask_keep(path,
+                 "SELECT count(*) FROM v_collective WHERE name = 'ncclSend' AND number < 1999"),
+        0);
+}
+
 static unsigned work; /* of SQLite, in thousands of steps */
 
 static int count_work(void *context)
@@ -362,6 +395,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(readers_are_notified, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(old_ones_go_by_age, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(finished_calls_leave_a_digest, scratch_make,
+                                        scratch_remove),
+        cmocka_unit_test_setup_teardown(messages_go_with_the_collectives_around_them, scratch_make,
                                         scratch_remove),
         cmocka_unit_test_setup_teardown(what_is_under_way_stays, scratch_make, scratch_remove),
         cmocka_unit_test_setup_teardown(a_piece_of_a_large_trace_takes_no_longer, scratch_make,
