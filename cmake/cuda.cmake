@@ -4,6 +4,8 @@
 # Sets DDPCHECK_HAVE_CUDA_HEADERS (cuda_runtime_api.h, cuda.h, cupti.h, nccl.h), DDPCHECK_HAVE_NVCC (nvcc,
 # libcudart and libnccl to link with) and makes the targets cuda_headers, cuda_runtime, nccl.
 
+include(architectures)
+
 set(DDPCHECK_CUDA_ROOTS "$ENV{CUDA_HOME};$ENV{CUDA_PATH};${CUDAToolkit_ROOT};/usr/local/cuda" CACHE STRING
   "Folders to look for CUDA and NCCL in, before the pip packages; OFF: none")
 set(cuda_roots ${DDPCHECK_CUDA_ROOTS})
@@ -50,9 +52,21 @@ if(DDPCHECK_HAVE_CUDA_HEADERS)
   if(DDPCHECK_NVCC AND DDPCHECK_CUDART_LIBRARY AND DDPCHECK_NCCL_LIBRARY)
     set(DDPCHECK_HAVE_NVCC TRUE)
     set(CMAKE_CUDA_COMPILER ${DDPCHECK_NVCC})
+    execute_process(COMMAND ${DDPCHECK_NVCC} --version OUTPUT_VARIABLE nvcc_says)
+    string(REGEX MATCH "release ([0-9]+[.][0-9]+)" nvcc_release "${nvcc_says}")
+    set(nvcc_release ${CMAKE_MATCH_1})
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80-virtual 90-real)   # from 80 on tensor cores know tf32 and bf16
+      execute_process(COMMAND ${DDPCHECK_NVCC} --list-gpu-code OUTPUT_VARIABLE nvcc_codes)
+      string(REGEX MATCHALL "sm_[0-9]+" nvcc_codes "${nvcc_codes}")
+      ddpcheck_read_driver(driver)
+      ddpcheck_choose_architectures("${driver}" ${nvcc_release} "${nvcc_codes}" CMAKE_CUDA_ARCHITECTURES problem)
+      if(problem)
+        message(WARNING "The kernels and ddptrain will not run on this machine's GPUs: ${problem}")
+      endif()
     endif()
+    ddpcheck_name_architectures("${CMAKE_CUDA_ARCHITECTURES}" built_for)
+    # For kernels/explain.c, which says why a GPU can't run them.
+    set(DDPCHECK_KERNELS_BUILD "KERNELS_TOOLKIT=\"CUDA ${nvcc_release}\"" "KERNELS_ARCHITECTURES=\"${built_for}\"")
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
     enable_language(CUDA)
     foreach(pair IN ITEMS "cuda_runtime:CUDART" "nccl:NCCL")

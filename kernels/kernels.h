@@ -10,12 +10,17 @@
 #define DDPCHECK_KERNELS_H
 
 #include <cuda_runtime_api.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* If `status` of a launch or of the first call means that this GPU or its driver can't run what was
+ * built: why, with what was built and what to build instead. Else false, and text is untouched. */
+bool kernels_explain(cudaError_t status, char *text, size_t bytes);
 
 /* A 2D convolution x[n][c_in][h][w] * w[c_out][c_in][k][k] + b[c_out] -> y[n][c_out][y_h][y_w],
  * y_h = (h + 2 pad - k) / stride + 1. Dilation and groups are 1 (Dumoulin & Visin 2016, section 2).

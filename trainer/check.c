@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
+
 /* Every message names its rank, also those from the depth of an operation that knows no job. */
 static int own_rank = -1;
 
@@ -46,9 +48,12 @@ void notice(const char *format, ...)
 
 void check_cuda(cudaError_t result, const char *call, const char *file, int line)
 {
-    if (result != cudaSuccess)
-        fatal("%s failed at %s:%d: %s (%s)", call, file, line, cudaGetErrorName(result),
-              cudaGetErrorString(result));
+    char why[512] = "";
+    if (result == cudaSuccess)
+        return;
+    bool explained = kernels_explain(result, why, sizeof why);
+    fatal("%s failed at %s:%d: %s (%s)%s%s", call, file, line, cudaGetErrorName(result),
+          cudaGetErrorString(result), explained ? "; " : "", why);
 }
 
 void check_nccl(ncclResult_t result, const char *call, const char *file, int line)

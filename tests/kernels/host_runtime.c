@@ -16,6 +16,29 @@ const char *cudaGetErrorString(cudaError_t status)
     return text;
 }
 
+/* No driver: kernels_explain has nothing to say. */
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 0;
+    return cudaErrorUnknown;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    return cudaDriverGetVersion(device);
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)attribute, (void)device;
+    return cudaDriverGetVersion(value);
+}
+
 cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
     *pointer = malloc(bytes);

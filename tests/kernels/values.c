@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/kernels.h"
+
 enum { VALUES_MOST = 64, AROUND = 4 }; /* floats before and after an array */
 
 static const float untouched = 12345.678f;
@@ -32,10 +34,18 @@ void must(cudaError_t status, const char *call, const char *file, int line)
     exit(1);
 }
 
+/* All kernels are built alike: if one can't run here, none can. */
 void launched(cudaError_t status, const char *call)
 {
-    if (status != cudaSuccess)
-        fail("%s: %s", call, cudaGetErrorString(status));
+    char why[512];
+
+    if (status == cudaSuccess)
+        return;
+    if (kernels_explain(status, why, sizeof why)) {
+        printf("FAILED %s: %s: %s\n", call, cudaGetErrorString(status), why);
+        exit(1);
+    }
+    fail("%s: %s", call, cudaGetErrorString(status));
 }
 
 void fail(const char *format, ...)
