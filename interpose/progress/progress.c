@@ -17,6 +17,8 @@ enum { PREPARE_WAIT_MS = 2000 };
 
 enum mode { MODE_UNKNOWN, MODE_PREPARING, MODE_WRITES, MODE_EVENTS, MODE_HOST, MODE_NONE };
 
+enum late_word { LATE_STARTED, LATE_DONE };
+
 struct progress_state {
     struct local_member *member;
     uint64_t comm; /* the member's, when the slot was made */
@@ -25,6 +27,7 @@ struct progress_state {
     _Atomic uint64_t launches;   /* begun so far */
     _Atomic uint32_t unfinished; /* the last launch's done is still to be enqueued */
     _Atomic uint32_t released;   /* the member ended: another may take the slot */
+    _Atomic uint64_t late[2];    /* of enum late_word: values that no event could be had for yet */
 };
 
 static struct progress {
@@ -33,6 +36,7 @@ static struct progress {
     struct progress_state slot[RING_SLOTS_MAX];
     _Atomic uint32_t making;   /* lock of a member's list of streams */
     _Atomic uint32_t reported; /* a bit for each reason */
+    _Atomic uint32_t late;     /* a slot has late values */
 } progress;
 
 void progress_forked(void)
@@ -263,6 +267,14 @@ uint64_t progress_take_launch(uint32_t slot)
                      1;
 }
 
+/* A later call of the program enqueues it, unless a newer value of the word came first. */
+static void keep_late(uint32_t slot, const _Atomic uint64_t *word, uint64_t value)
+{
+    enum late_word which = word == &shim.file->slot[slot].done ? LATE_DONE : LATE_STARTED;
+    atomic_store(&progress.slot[slot].late[which], value);
+    atomic_store(&progress.late, 1);
+}
+
 /* Enqueues *word = value on the slot's stream. */
 static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uint64_t *word,
                           uint64_t value)
@@ -280,8 +292,9 @@ static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uin
             report_progress_lost(thread,
                                  result == CUDA_ERROR_NOT_SUPPORTED ? REASON_EVENTS : REASON_WRITE);
     }
-    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
-        progress_events_record(stream, state->device, word, value);
+    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS &&
+        !progress_events_record(stream, state->device, word, value))
+        keep_late(slot, word, value);
     gpu_restore_device(thread, switched);
 }
 
@@ -319,16 +332,45 @@ void progress_flush(struct shim_thread *thread, struct local_member *member)
     }
 }
 
+static void enqueue_late(uint32_t slot, enum late_word which)
+{
+    struct progress_slot *shared = &shim.file->slot[slot];
+    _Atomic uint64_t *word = which == LATE_DONE ? &shared->done : &shared->started;
+    uint64_t value = atomic_exchange(&progress.slot[slot].late[which], 0);
+    if (value)
+        enqueue_write(&thread_self, slot, word, value);
+}
+
+static void enqueue_all_late(void)
+{
+    uint32_t slots = atomic_load_explicit(&shim.file->slots, memory_order_acquire);
+    if (atomic_load(&shim.captures) > 0 || thread_self.in_callback ||
+        !atomic_exchange(&progress.late, 0))
+        return;
+    for (uint32_t i = 0; i < slots && i < RING_SLOTS_MAX; i++) {
+        enqueue_late(i, LATE_STARTED);
+        enqueue_late(i, LATE_DONE);
+    }
+}
+
 void progress_forget_stream(cudaStream_t stream)
 {
     uint32_t slots = atomic_load_explicit(&shim.file->slots, memory_order_acquire);
     for (uint32_t i = 0; i < slots && i < RING_SLOTS_MAX; i++)
-        if (progress.slot[i].stream == (uintptr_t)stream)
+        if (progress.slot[i].stream == (uintptr_t)stream) {
             atomic_store(&progress.slot[i].unfinished, 0);
+            atomic_store(&progress.slot[i].late[LATE_STARTED], 0);
+            atomic_store(&progress.slot[i].late[LATE_DONE], 0);
+        }
 }
 
 void progress_poll(void)
 {
-    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS)
-        progress_events_poll();
+    if (atomic_load_explicit(&progress.mode, memory_order_relaxed) != MODE_EVENTS)
+        return;
+    progress_events_poll();
+    if (atomic_load_explicit(&progress.late, memory_order_relaxed)) {
+        enqueue_all_late();
+        progress_events_poll(); /* this may be the program's last call */
+    }
 }

@@ -2,7 +2,6 @@
  * that the program could see. */
 #include "interpose/progress/progress_events.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "interpose/real/gpu.h"
@@ -25,21 +24,21 @@ static struct {
     _Atomic uint32_t next, pending, polling;
 } events;
 
-void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value)
+bool progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value)
 {
     __typeof__(&cuEventCreate) create = REAL_HELPER(cuEventCreate);
     __typeof__(&cuEventRecord) record = REAL_HELPER(cuEventRecord);
     if (!create || !record || atomic_load_explicit(&shim.captures, memory_order_relaxed) > 0)
-        return;
+        return false;
     int mode = gpu_relax_captures();
+    bool usable = false;
     for (uint32_t i = 0; i < EVENTS; i++) {
         struct pending_event *entry = &events.entry[atomic_fetch_add(&events.next, 1) % EVENTS];
         uint32_t state = EVENT_FREE;
         if ((entry->event && entry->device != device) ||
             !atomic_compare_exchange_strong(&entry->state, &state, EVENT_CLAIMED))
             continue;
-        bool usable = entry->event ||
-                      create(&entry->event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
+        usable = entry->event || create(&entry->event, CU_EVENT_DISABLE_TIMING) == CUDA_SUCCESS;
         entry->device = device;
         entry->word = word;
         entry->value = value;
@@ -50,6 +49,7 @@ void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word,
         break;
     }
     gpu_restore_captures(mode);
+    return usable;
 }
 
 static void raise_reached(_Atomic uint64_t *word, uint64_t value)

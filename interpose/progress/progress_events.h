@@ -3,13 +3,14 @@
 #define DDPCHECK_PROGRESS_EVENTS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <cuda.h>
 
-/* Records an event behind which *word becomes at least `value`. If all of the pool's events are in
- * use the value is left out: a later one covers it. `device` is current. */
-void progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value);
+/* Records an event behind which *word becomes at least `value`. False if there is none: all of the
+ * pool's are in use, or something is being captured. `device` is current. */
+bool progress_events_record(CUstream stream, int device, _Atomic uint64_t *word, uint64_t value);
 
 /* Moves the words whose events were reached. */
 void progress_events_poll(void);

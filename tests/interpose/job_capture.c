@@ -1,9 +1,10 @@
 /* job_capture.c: what only the emulator can run: graphs with collectives in them, the driver API as
  * frameworks find it, work on streams that are older than the shim, memory that NCCL uses and
  * memory that it does not. job_capture
- * graph|driver|before|host|shapes|selection|blocking|nodes|to-graph|pointers|queries|communicators|
- * reset */
+ * graph|driver|before|host|shapes|selection|blocking|nodes|to-graph|pointers|queries|late|
+ * communicators|reset */
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,6 +235,38 @@ static void run_queries(void)
     end();
 }
 
+static _Atomic int gate_is_open;
+
+static void wait_at_gate(void *argument)
+{
+    (void)argument;
+    while (!gate_is_open)
+        sched_yield();
+}
+
+/* More operations are pending than the shim has events; and some are issued while another stream is
+ * captured. No further operation covers them. */
+static void run_late(void)
+{
+    enum { MANY = 200 };
+    cudaStream_t captured;
+    cudaGraph_t graph;
+    begin();
+    TRY(cudaStreamCreateWithFlags(&captured, cudaStreamNonBlocking));
+    TRY(cudaLaunchHostFunc(stream, wait_at_gate, NULL));
+    for (int i = 0; i < MANY; i++)
+        all_reduce(stream);
+    gate_is_open = 1;
+    TRY(cudaStreamSynchronize(stream));
+    TRY(cudaStreamSynchronize(stream));
+    TRY(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal));
+    all_reduce(stream);
+    TRY(cudaStreamEndCapture(captured, &graph));
+    TRY(cudaGraphDestroy(graph));
+    TRY(cudaStreamSynchronize(stream));
+    end();
+}
+
 static void run_before(void)
 {
     cudaStream_t blocking;
@@ -433,21 +466,14 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } modes[] = {
-        {"graph", run_graph},
-        {"driver", run_driver},
-        {"struct", run_struct},
-        {"host", run_host},
-        {"before", run_before},
-        {"shapes", run_shapes},
-        {"selection", run_selection},
-        {"blocking", run_blocking},
-        {"nodes", run_nodes},
-        {"nodes12", run_nodes_of_cuda12},
-        {"to-graph", run_to_graph},
-        {"pointers", run_pointers},
-        {"queries", run_queries},
-        {"reset", run_reset},
-        {"communicators", run_communicators},
+        {"graph", run_graph},         {"driver", run_driver},
+        {"struct", run_struct},       {"host", run_host},
+        {"before", run_before},       {"shapes", run_shapes},
+        {"selection", run_selection}, {"blocking", run_blocking},
+        {"nodes", run_nodes},         {"nodes12", run_nodes_of_cuda12},
+        {"to-graph", run_to_graph},   {"pointers", run_pointers},
+        {"queries", run_queries},     {"late", run_late},
+        {"reset", run_reset},         {"communicators", run_communicators},
     };
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (argc > 1 && !strcmp(argv[1], modes[i].name)) {
