@@ -172,6 +172,22 @@ static void a_sign_has_words(void **state)
     assert_true(signs > 0);
 }
 
+/* A cause without something to look at can't be told from the others. Speed and the trace itself
+ * have other advice. */
+static void every_fault_has_causes(void **state)
+{
+    (void)state;
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        int causes = 0;
+        if (check->family == FAMILY_SPEED || check->family == FAMILY_TRACE)
+            continue;
+        for (const struct cause *cause = check->causes; cause && cause->what; cause++, causes++)
+            assert_true(*cause->look);
+        if (causes < 2)
+            fail_msg("%s has %d usual causes", code_name(check->code), causes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +199,7 @@ int main(void)
         cmocka_unit_test(what_was_done_names_the_cause),
         cmocka_unit_test(another_side_or_another_stack_names_none),
         cmocka_unit_test(a_sign_has_words),
+        cmocka_unit_test(every_fault_has_causes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

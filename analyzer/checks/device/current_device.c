@@ -106,14 +106,19 @@ const struct check check_current_device = {
             "event was recorded on a stream of a device that is not the event's. CUDA refuses both "
             "with cudaErrorInvalidResourceHandle; the work, or the dependency, is then missing.\n\n"
             "It shows as wrong values and races if the program does not check the result (a launch "
-            "with <<< >>> has none), otherwise as an error. Usual causes: a new thread, whose "
-            "current device is 0 (an autograd or data loader thread), cudaSetDevice in one branch "
-            "only, an event that was created once and is used for every device.\n\n"
+            "with <<< >>> has none), otherwise as an error.\n\n"
             "PyTorch's own operators make the right device current; extensions need a guard.\n\n"
             "It is certain: only calls that failed are reported, and only for streams and events "
             "whose creation was recorded. Copies, memsets, cudaStreamWaitEvent, "
             "cudaEventSynchronize and NCCL's calls work with any current device. If "
             "ncclCommInitRank used a wrong current device, that shows as DC405, DC401 or DC402.",
+    .causes = CAUSES(
+        {"A new thread, whose current device is 0: a worker, a callback, a thread of a pool.",
+         "The call's thread is not the one that chose the device; device 0 is current."},
+        {"A library or a branch changes the current device and does not restore it.",
+         "The thread is right, and works until a certain call: print cudaGetDevice around it."},
+        {"An event or a stream that was created once and is used for every device.",
+         "Only the ranks or devices other than the first fail."}),
     .source = "CUDA 13.0 C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
     .example = "cudaSetDevice(1); cudaStreamCreate(&stream);\ncudaSetDevice(0); scale<<<grid, "
                "block, 0, stream>>>(x, n);      /* fails */\n",

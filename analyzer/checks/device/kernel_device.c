@@ -82,13 +82,23 @@ const struct check check_kernel_device = {
     .title = "a kernel gets a pointer to memory that its device can't access",
     .text =
         "A kernel was launched on one GPU with a pointer to memory of another, and peer access "
-        "between the two is not enabled: for example weights on one device, input on the other.\n\n"
+        "between the two is not enabled.\n\n"
         "It shows as an illegal address, reported by a later call far from the cause; the process "
         "can't use CUDA any more after that.\n\n"
         "PyTorch's own operators raise first (\"Expected all tensors to be on the same device\"); "
         "custom kernels do not.\n\n"
         "It is certain for pointers that are parameters themselves, and possible for values inside "
         "of structures that look like such a pointer.",
+    .causes = CAUSES(
+        {"Weights on one device, input on the other: a module that was moved late, a buffer or a "
+         "lookup table that is no registered parameter.",
+         "The memory's device is 0, the kernel's is the rank's: where was the tensor created?"},
+        {"An extension or a custom kernel that takes raw pointers (data_ptr()) and launches on the "
+         "current device.",
+         "The kernel is not PyTorch's; its launcher has no device guard."},
+        {"A program that was written for GPUs with peer access (NVLink) runs where there is none.",
+         "cudaDeviceCanAccessPeer is 0 for the two devices, or cudaDeviceEnablePeerAccess failed "
+         "unnoticed."}),
     .source = "CUDA 13.0 C++ Programming Guide, \"Peer-to-Peer Memory Access\"",
     .example = "cudaSetDevice(0); cudaMalloc(&weights, bytes);\ncudaSetDevice(1); "
                "cudaMalloc(&input, bytes);\nconvolve<<<grid, block>>>(input, weights);\n",

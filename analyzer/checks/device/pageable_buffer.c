@@ -58,6 +58,15 @@ const struct check check_pageable_buffer = {
             "If the GPU can translate host addresses (cudaDevAttrPageableMemoryAccess: HMM, or ATS "
             "on Grace Hopper), it works, page fault by page fault; it is then a warning and only "
             "possible.",
+    .causes = CAUSES(
+        {"A host pointer is passed where a device pointer is meant: a struct with both, an array "
+         "of the host, a tensor without .to(device).",
+         "A device buffer of the same size exists beside it."},
+        {"Through ctypes or an extension: numpy's memory, or the data_ptr() of a CPU tensor.",
+         "The call is not torch.distributed's, which raises."},
+        {"Memory that was pinned in one configuration only (pin_memory=True, cudaHostRegister that "
+         "failed unnoticed).",
+         "The same line works elsewhere; check the result of the registration."}),
     .source = "NCCL 2.29 user guide, \"Data Pointers\"",
     .example = "float *x = malloc(n * sizeof *x);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, "
                "comm, stream);\n",

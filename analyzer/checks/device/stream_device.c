@@ -48,13 +48,20 @@ const struct check check_stream_device = {
     .text = "An operation was issued on a stream that was created while a device other than the "
             "communicator's was current.\n\n"
             "It shows as ncclUnhandledCudaError (\"invalid resource handle\") on this rank and as "
-            "a hang on the others. Usual causes: streams created in a loop without cudaSetDevice, "
-            "a stream kept from before the device was chosen, the wrong element of an array of "
-            "streams in a program that drives several GPUs.\n\n"
+            "a hang on the others.\n\n"
             "The default streams are never reported: NCCL makes the communicator's device current, "
             "so it uses that device's default stream. But work that the program issues on another "
             "device's default stream is not ordered with it. Streams whose creation was not "
             "recorded are not checked.",
+    .causes = CAUSES(
+        {"A stream from before the device was chosen: created, or the module with it imported, "
+         "before set_device.",
+         "The stream's device is 0 on every rank, which is right on rank 0 alone."},
+        {"Streams created in a loop without cudaSetDevice, or the wrong element of an array of "
+         "streams, in a program that drives several GPUs.",
+         "One process has several devices; the finding names the stream's and the communicator's."},
+        {"A new thread, whose current device is 0, creates the stream.",
+         "The thread that created it is not the main thread."}),
     .source = "CUDA 13.0 C++ Programming Guide, \"Multi-Device System\", Stream and Event Behavior",
     .example = "cudaStreamCreate(&stream);      /* device 0 is current */\ncudaSetDevice(1); "
                "ncclCommInitRank(&comm, n, id, rank);\nncclAllReduce(x, x, count, ncclFloat, "

@@ -136,6 +136,16 @@ const struct check check_host_function = {
             "Host functions must not call CUDA (CUDA Runtime API, cudaLaunchHostFunc); most calls "
             "are refused there, those of NCCL are not. An event that was never recorded is not a "
             "cause: cudaEventSynchronize and cudaStreamWaitEvent treat it as completed.",
+    .causes = CAUSES(
+        {"A lock that the function takes and that the waiting thread holds (in Python: the GIL, "
+         "taken by a callback).",
+         "The function's stack ends in a lock; the waiting thread's stack holds it or runs "
+         "Python."},
+        {"The function calls CUDA or NCCL, and waits for work that is behind it on its own stream.",
+         "The function's stack is in a call of either."},
+        {"The function waits for data: a queue, a file or another process that itself waits for "
+         "this rank.",
+         "The function's stack is in read(), a condition variable or a queue."}),
     .source = "CUDA 13.0 Runtime API, cudaLaunchHostFunc: a host function must not make CUDA calls",
     .example = "pthread_mutex_lock(&lock);\ncudaLaunchHostFunc(stream, count_batch, &lock);     /* "
                "takes the lock */\ncudaStreamSynchronize(stream);                      /* while "

@@ -127,9 +127,16 @@ const struct check check_open_group = {
             "an open group. It is certain as well if a thread waits for such a stream or its "
             "device within the group, and nothing was put there since the call. It is possible if "
             "there was other work since: the wait may be for that. A copy of the result within "
-            "the group is DC302.\n\n"
-            "Usual causes: a return, an exception or a continue between the two calls; more starts "
-            "than ends.",
+            "the group is DC302.",
+    .causes = CAUSES(
+        {"A return, a continue or an exception between the two calls.",
+         "Only one rank, or only one step, leaves the group open; its line is in an error path."},
+        {"A wait for a result inside the group: synchronize or a copy to the host before "
+         "ncclGroupEnd.",
+         "The finding names a host wait of the same thread after the operation."},
+        {"More starts than ends: a helper that opens a group of its own and ends it in one branch "
+         "only.",
+         "The depth of the group is more than one: each start has a line."}),
     .source = "NCCL 2.29 user guide, \"Group Calls\"",
     .example = "ncclGroupStart();\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\nif "
                "(rank == 1)\n    return;                             /* without ncclGroupEnd "

@@ -65,10 +65,7 @@ const struct check check_concurrent_operations = {
             "writes it, and nothing orders the two. They are on different streams with no event "
             "between them, or in one ncclGroup of one communicator, whose operations are one "
             "launch and run concurrently.\n\n"
-            "It sometimes shows as parts of the buffer that are summed twice or not at all. Usual "
-            "causes: two process groups with their own streams that reduce the same tensor one "
-            "after the other without waiting; a ring of sends and receives in one group that "
-            "receives into what it still sends; buckets whose offsets overlap.\n\n"
+            "It sometimes shows as parts of the buffer that are summed twice or not at all.\n\n"
             "It is certain: the ranges are exact. Two receives of one element into one place are "
             "left out: they are a handshake, whose value nobody uses.\n\n"
             "CUDA defines what orders work: one stream, events, the legacy default stream, waits "
@@ -77,6 +74,15 @@ const struct check check_concurrent_operations = {
             "not reported for work around waits for events whose record was not seen, around the "
             "default stream while there are unknown streams, and after records of the process were "
             "lost (DC901). --certain hides the possible ones.",
+    .causes = CAUSES(
+        {"Two process groups with streams of their own that reduce the same tensor one after the "
+         "other, without a wait in between (hierarchical reductions, tensor and data parallel).",
+         "The two operations belong to two communicators, and their streams differ."},
+        {"A ring of sends and receives in one group that receives into what it still sends.",
+         "Both are in one group: the ring needs two buffers that change places."},
+        {"Buckets whose offsets overlap: a size in bytes taken for one in elements, or a bucket "
+         "that is one element too long.",
+         "The two ranges overlap in part only."}),
     .source = "NCCL 2.29 user guide, \"CUDA Stream Semantics\" and \"Group Calls\"",
     .example = "ncclReduceScatter(sum, part, n, ncclFloat, ncclSum, nodes, "
                "first);\nncclAllReduce(part, part, n, ncclFloat, ncclSum, rails, second);       /* "

@@ -242,6 +242,17 @@ const struct check check_in_place_write = {
         "marks: ddptrain does, and docs/nvtx.md shows how to do it in PyTorch. The finding is as "
         "correct as those marks. A program that does not name the saved version at the use is not "
         "checked after records were lost (DC901).",
+    .causes =
+        CAUSES({"An in-place activation on what the layer before saved: ReLU(inplace=True) behind "
+                "sigmoid, tanh, softmax or exp, or on the input of a convolution, a linear layer "
+                "or batch normalization.",
+                "The write's line is an in-place call (a name that ends in _, or inplace=True)."},
+               {"A write through .data, a custom kernel or torch.no_grad() to an activation or a "
+                "parameter between forward and backward.",
+                "The write's line is no autograd operation: PyTorch's own check does not see it."},
+               {"An optimizer step between forward and backward: two models that share parameters, "
+                "a GAN whose one half steps before the other's backward.",
+                "The write is the optimizer's, and the reader is another model's backward."}),
     .source = "PyTorch 2.10 documentation, \"Autograd mechanics\", In-place correctness checks",
     .example =
         "y = sigmoid(x);                          /* saves y, its result, for its backward */\n"

@@ -128,12 +128,18 @@ const struct check check_overlapping_buffers = {
             "count for Gather and recvbuff == sendbuff + root * count for Scatter, each at the "
             "root. AlltoAll has no in-place form.\n\n"
             "It shows as wrong results that depend on sizes, algorithms and timing; NCCL does not "
-            "refuse it. Usual causes: an AllGather whose own part is at another rank's position "
-            "(the rank of another communicator, or an offset in bytes), an AllReduce of a tensor "
-            "into a shifted view of it.\n\n"
+            "refuse it.\n\n"
             "It is certain: counts, datatype, rank and addresses are those of the call. Equal "
             "buffers of an AlltoAll are possible: NCCL documents no in-place form for it, but does "
             "not explicitly forbid it (RCCL does).",
+    .causes =
+        CAUSES({"The part of another rank: the rank of another communicator (the global one in a "
+                "subgroup) is used for the offset.",
+                "The offset is a whole number of counts, but not this rank's."},
+               {"An offset in bytes where elements are meant, or the reverse.",
+                "The offset is 2, 4 or 8 times as large or as small as it should be."},
+               {"An input that is a shifted view of the output.",
+                "Both buffers are in one allocation, and the offset is no multiple of the count."}),
     .source = "NCCL 2.29 user guide, \"In-place Operations\"",
     .example = "ncclAllGather(all + local_rank * n, all, n, ncclFloat, comm, stream);     /* must "
                "be the rank in comm */\n",

@@ -57,13 +57,18 @@ const struct check check_send_buffer_changed = {
         "although the operation does not write there. Needs payload hashes (ddpcheck run --hash): "
         "a kernel on the operation's stream hashes the send buffer before and after.\n\n"
         "It sometimes shows as wrong values on all ranks, with no error: which part of the buffer "
-        "was sent before the change is chance. Usual causes: the next batch's gradients written to "
-        "the bucket on another stream, a host that fills a managed buffer without waiting, a "
-        "buffer that is freed and reused too early.\n\n"
+        "was sent before the change is chance.\n\n"
         "It is certain: the two hashes differ. A write that is correctly ordered behind the "
         "operation's stream comes after the second hash. Buffers that the operation, or another "
         "one of its group, writes to (in-place calls) are not checked; a write that changes "
         "nothing is not seen.",
+    .causes = CAUSES({"The next batch's gradients are written to the bucket on another stream.",
+                      "DC301 beside it names the write; otherwise it was made through a pointer "
+                      "that ddpcheck can't see."},
+                     {"The host fills pinned or managed memory without waiting for the operation.",
+                      "The send buffer is host or managed memory."},
+                     {"A buffer that is freed and reused too early.",
+                      "DC306 beside it, or an allocation of the same address after the call."}),
     .source = "NCCL 2.29 user guide, \"CUDA Stream Semantics\": buffers belong to the operation "
               "until it is done",
     .example = "ncclAllReduce(gradients, sum, n, ncclFloat, ncclSum, comm, "

@@ -101,16 +101,24 @@ const struct check check_uninitialized_read = {
     .scope = SCOPE_PROCESS,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .title = "a collective reads uninitialized memory",
-    .text = "A collective or send reads device memory of an allocation that was recorded from its "
-            "beginning. Since then no copy, memset or operation has written a byte of what is "
-            "read, and no kernel was given a pointer into the allocation.\n\n"
-            "It shows as NaN or nonsense on every rank, or not at all: new memory is often zero. "
-            "Usual causes: the wrong one of two buffers, a fill that is missing in a branch. It is "
-            "harmless as a warm-up or a barrier.\n\n"
-            "It is always only possible: a kernel may have written the memory through a pointer "
-            "that was stored in memory, and kernels of libraries with their own CUDA runtime are "
-            "not seen. Memory that another process can access (IPC), that peers or the host can "
-            "write, and work of graphs that were captured before ddpcheck recorded, are left out.",
+    .text =
+        "A collective or send reads device memory of an allocation that was recorded from its "
+        "beginning. Since then no copy, memset or operation has written a byte of what is "
+        "read, and no kernel was given a pointer into the allocation.\n\n"
+        "It shows as NaN or nonsense on every rank, or not at all: new memory is often zero. It is "
+        "harmless as a warm-up or a barrier.\n\n"
+        "It is always only possible: a kernel may have written the memory through a pointer "
+        "that was stored in memory, and kernels of libraries with their own CUDA runtime are "
+        "not seen. Memory that another process can access (IPC), that peers or the host can "
+        "write, and work of graphs that were captured before ddpcheck recorded, are left out.",
+    .causes = CAUSES(
+        {"The wrong one of two buffers is passed: the receive buffer, or that of the next step.",
+         "Another buffer of the same size was filled just before the call."},
+        {"A fill that is missing in a branch: an empty batch, a first step, a rank with nothing to "
+         "send.",
+         "Only some ranks or steps show it."},
+        {"A warm-up or a barrier of the program's own: the values are not used.",
+         "It is the communicator's first operation and nothing reads the result: suppress it."}),
     .source = "CUDA 13.0 Runtime API, cudaMalloc: memory is not cleared",
     .example = "cudaMalloc(&flag, sizeof *flag);\nncclAllReduce(flag, flag, 1, ncclFloat, ncclMax, "
                "comm, stream);\n",

@@ -277,6 +277,18 @@ const struct check check_invalid_call = {
         "for another reason than their arguments (a system, CUDA or remote error), and "
         "registrations, which a system may not support, are reported at the end, and only if no "
         "other error concerns the process. They are warnings if the process exited with status 0.",
+    .causes = CAUSES(
+        {"Clean-up that runs twice or too early: a communicator destroyed in an error path, in a "
+         "destructor or at exit, and used or destroyed again.",
+         "The finding names the earlier call; one of the two lines is in clean-up code."},
+        {"The error of an earlier call was not checked.",
+         "The program ignores ncclResult_t; NCCL_DEBUG=WARN prints what NCCL refused first."},
+        {"One thread drives several devices without ncclGroupStart and ncclGroupEnd.",
+         "The calls of one thread are for communicators of different devices."},
+        {"Another version of NCCL at run time than the program was built for: a datatype or an "
+         "operator that it does not know.",
+         "The number of the type or operator is past the last of that release; 'ddpcheck doctor -- "
+         "PROGRAM' shows the library."}),
     .source = "NCCL 2.28 nccl.h, the comment of each function; NCCL 2.29 user guide, \"Error "
               "handling and communicator abort\"",
     .example = "ncclCommFinalize(comm);\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream); "

@@ -54,10 +54,18 @@ const struct check check_no_overlap = {
         "In three iterations in a row all reductions were issued after the backward pass was done, "
         "though there are several and they are large (4 MiB together or more). The first of them "
         "could have run during backward.\n\n"
-        "It shows as lost time only. Usual causes: gradients reduced by your own code after "
-        "loss.backward(), one bucket for everything, a hook that waits for the last gradient.\n\n"
+        "It shows as lost time only.\n\n"
         "Backward passes come from NVTX ranges, so the program must have some. If the reductions "
         "depend on all gradients (clipping by the global norm before them), nothing can be gained.",
+    .causes = CAUSES({"Gradients are reduced by your own code after loss.backward().",
+                      "The calls' lines are behind backward(), not in a hook."},
+                     {"One bucket for everything (a large bucket_cap_mb), or a hook that waits for "
+                      "the last gradient.",
+                      "The calls are the reducer's, and few."},
+                     {"torch.compile of the whole model: backward is one compiled operation, and "
+                      "DDP's hooks run at its end unless DDPOptimizer splits it "
+                      "(torch._dynamo.config.optimize_ddp, on by default).",
+                      "The model is compiled; TORCH_LOGS=ddp_graphs shows how it was split."}),
     .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "
               "Training\", VLDB 2020, section 3.2.3 (overlapping computation with communication)",
     .example = "backward(loss);\nfor (int b = 0; b < buckets; b++)\n    ncclAllReduce(bucket[b], "

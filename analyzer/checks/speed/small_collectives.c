@@ -123,11 +123,17 @@ const struct check check_small_collectives = {
         "A rank makes 32 or more collectives of at most 64 KiB one after the other, of one kind, "
         "type and operator, without waiting in between, and does so repeatedly. One fused "
         "collective would take about as long as each of these: they pay the latency 32 times.\n\n"
-        "It shows as lost time only. Usual causes: a reduction per parameter instead of per "
-        "bucket, metrics reduced one by one.\n\n"
+        "It shows as lost time only.\n\n"
         "Calls within one ncclGroup are launched together and are not counted, nor is what happens "
         "once or twice (initialization). It is not known whether the values are available at the "
         "same time; a host wait in between is taken as a sign that they are not.",
+    .causes = CAUSES(
+        {"A reduction for each parameter instead of a bucket, in a reducer or a hook of your own.",
+         "The number of calls is that of the parameters, after each backward."},
+        {"Metrics that are reduced one by one.",
+         "The calls have one element each and come from logging or evaluation."},
+        {"Buckets that are too small (bucket_cap_mb, FSDP's wrapping of each layer).",
+         "The calls are the framework's own, and of similar size."}),
     .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "
               "Training\", VLDB 2020, section 2.2 (latency of small AllReduces)",
     .example = "for (int p = 0; p < parameters; p++)\n    ncclAllReduce(gradient[p], gradient[p], "

@@ -97,6 +97,15 @@ const struct check check_silent_host = {
         "need them; such waits are not reported beside this finding.\n\n"
         "It is possible only: the job may go on although its host can't reach the hub. If the host "
         "sends again, the finding is marked as resolved.",
+    .causes = CAUSES(
+        {"The host is down or restarts: power, a kernel panic, a node that its scheduler took "
+         "away.",
+         "ping and ssh get no answer; the scheduler's log has the node."},
+        {"'ddpcheck run' was killed there: lack of memory, or the job's clean-up.",
+         "The host answers, and its ranks may still run: dmesg, memory.events of the cgroup."},
+        {"The network between the host and the hub is cut or full; the ranks' own network may be "
+         "another.",
+         "The host's own report goes on; from there, connections to the hub's port fail."}),
     .on = {[EVENT_SILENT] = silent_on_silent},
     .state_bytes = {[OWNER_PROCESS] = sizeof(struct silence)},
 };

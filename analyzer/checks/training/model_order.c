@@ -53,13 +53,20 @@ const struct check check_model_order = {
             "rank reduces the first model where another is at the second: at its reduction or, if "
             "the calls do not match, at the Broadcast of its buffers.\n\n"
             "It shows as a hang or wrong results if the sizes differ; if they are equal, the two "
-            "models get each other's gradients without any error. Usual causes: two "
-            "DistributedDataParallel modules with the default process group and backward passes "
-            "whose order depends on the rank, or two threads.\n\n"
+            "models get each other's gradients without any error.\n\n"
             "The models come from the names of NVTX ranges (\"generator backward\", "
             "\"discriminator reduce\"). It is reported when both sides have reached the other's "
             "model as well, in the same iteration. It is certain if the calls themselves do not "
             "match, otherwise possible: the names could be wrong.",
+    .causes = CAUSES({"Two DistributedDataParallel modules with the default process group, and "
+                      "backward passes whose order depends on the rank or on data.",
+                      "Both calls of a rank have one thread, and a branch is between them."},
+                     {"Each model is trained by a thread of its own.",
+                      "The two models' calls of a rank have different threads."},
+                     {"One backward pass reaches both models (a GAN's generator loss through the "
+                      "discriminator), whose reducers become ready in any order.",
+                      "Both reductions are within one backward: run the other model's forward and "
+                      "this backward under its no_sync(), and zero its gradients afterwards."}),
     .source = "PyTorch 2.10 documentation, \"Distributed Data Parallel\", Internal Design; NCCL "
               "2.29 user guide, \"Using multiple NCCL communicators concurrently\"",
     .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "

@@ -58,8 +58,8 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm,
              vote_round->key, comm_title(comm, id));
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
-              "Let all ranks decide together: reduce the overflow flag (MAX) before the step, as "
-              "GradScaler does on reduced gradients.");
+              "Let all ranks decide together: reduce the overflow flag (MAX) before the step, or "
+              "decide by gradients that are reduced already.");
     if (vote_round->finding) {
         findings_replace(analyzer, vote_round->finding, &draft);
         return;
