@@ -145,8 +145,6 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
     case API_notice_tick:
     case API_notice_known:
         ticks_feed(analyzer, process->host, record->api, record_realtime(process, record));
-        if (record->api == API_notice_tick)
-            speed_judge(analyzer, false);
         break;
     case API_notice_ending:
         analyzer->ending_ns = record_realtime(process, record);

@@ -1,7 +1,8 @@
-/* ticks.c: judges the waits of the job as time passes on its hosts. */
+/* ticks.c: judges the job's waits and its speed as time passes on its hosts. */
 #include "analyzer/ticks.h"
 
 #include "analyzer/hang/ends.h"
+#include "analyzer/speed/speed.h"
 
 void ticks_judge(struct analyzer *analyzer, enum moment moment)
 {
@@ -42,4 +43,5 @@ void ticks_feed(struct analyzer *analyzer, struct host *host, enum api api, uint
     analyzer->round++;
     analyzer->hosts_ticked = 0;
     ticks_judge(analyzer, MOMENT_TICK);
+    speed_judge(analyzer, false);
 }

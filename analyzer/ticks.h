@@ -1,4 +1,4 @@
-/* ticks.h: when the waits of the job are judged.
+/* ticks.h: when the job's waits and its speed are judged.
  *
  * On ticks, which say that time has passed on a host. Judging costs as much as the job has ranks,
  * so where the records of many hosts come together it is done once for a round of their ticks: when
