@@ -145,30 +145,45 @@ static uint32_t pageable_type(void)
     __typeof__(&cudaGetDevice) get_device = REAL_HELPER(cudaGetDevice);
     __typeof__(&cuDeviceGetAttribute) get = REAL_HELPER(cuDeviceGetAttribute);
     int device, reaches = 0;
-    bool queried = get && get_device && gpu_may_query() && get_device(&device) == cudaSuccess &&
-                   get(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) ==
-                       CUDA_SUCCESS;
+    if (!get || !get_device || !gpu_may_query())
+        return MEMORY_HOST_PAGEABLE;
+    if (get_device(&device) != cudaSuccess) {
+        gpu_forget_error();
+        return MEMORY_HOST_PAGEABLE;
+    }
+    bool queried = get(&reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) ==
+                   CUDA_SUCCESS;
     return queried && reaches ? MEMORY_HOST_SHARED : MEMORY_HOST_PAGEABLE;
+}
+
+/* Where the device can't be chosen, the program does not learn of it by its last error. */
+static bool choose_device(int device)
+{
+    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
+    bool clean = gpu_may_query();
+    if (set && set(device) == cudaSuccess)
+        return true;
+    if (clean)
+        gpu_forget_error();
+    return false;
 }
 
 CUcontext gpu_current_context(int device)
 {
     __typeof__(&cuCtxGetCurrent) get = REAL_HELPER(cuCtxGetCurrent);
-    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     CUcontext context = NULL;
-    if (get && get(&context) == CUDA_SUCCESS && !context && set && gpu_may_query() &&
-        set(device) == cudaSuccess)
+    if (get && get(&context) == CUDA_SUCCESS && !context && gpu_may_query() &&
+        choose_device(device))
         get(&context);
     return context;
 }
 
 bool gpu_switch_device(struct shim_thread *thread, int device)
 {
-    __typeof__(&cudaSetDevice) set = REAL_CALL(cudaSetDevice);
     int current = gpu_thread_device(thread);
     if (device >= 0 && current == device)
         gpu_current_context(device);
-    return device >= 0 && current >= 0 && current != device && set && set(device) == cudaSuccess;
+    return device >= 0 && current >= 0 && current != device && choose_device(device);
 }
 
 void gpu_restore_device(struct shim_thread *thread, bool switched)

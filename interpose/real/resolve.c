@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "interpose/real/gpu.h"
 #include "interpose/real/library_name.h"
 #include "interpose/shim/shim.h"
 
@@ -171,11 +172,15 @@ static void *query_runtime(const char *name)
         REAL_HELPER(cudaGetDriverEntryPointByVersion);
     void *address = NULL;
     enum cudaDriverEntryPointQueryResult answer;
-    if (!entry_point ||
-        entry_point(name, &address, 12000, cudaEnableLegacyStream, &answer) != cudaSuccess ||
-        answer != cudaDriverEntryPointSuccess)
+    if (!entry_point || thread_self.in_callback)
         return NULL;
-    return address;
+    bool clean = gpu_may_query();
+    if (entry_point(name, &address, 12000, cudaEnableLegacyStream, &answer) != cudaSuccess) {
+        if (clean)
+            gpu_forget_error();
+        return NULL;
+    }
+    return answer == cudaDriverEntryPointSuccess ? address : NULL;
 }
 
 void *resolve_helper_slow(enum runtime runtime, enum helper helper)

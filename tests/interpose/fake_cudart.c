@@ -26,15 +26,28 @@ int cuda_fake_questions(void)
     return questions;
 }
 
+static _Thread_local cudaError_t last_error;
+
+/* The runtime keeps a call's error until the program asks for it. */
+static cudaError_t failed(cudaError_t error)
+{
+    return last_error = error;
+}
+
 cudaError_t cudaGetDevice(int *device)
 {
     questions++;
+    if (getenv("FAKE_FAILING_QUERIES"))
+        return failed(cudaErrorUnknown);
     *device = current;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
+    const char *unavailable = getenv("FAKE_UNAVAILABLE_DEVICE");
+    if (unavailable && atoi(unavailable) == device)
+        return failed(cudaErrorDevicesUnavailable);
     current = device;
     return cudaSuccess;
 }
@@ -42,6 +55,8 @@ cudaError_t cudaSetDevice(int device)
 cudaError_t cudaGetDeviceCount(int *count)
 {
     questions++;
+    if (getenv("FAKE_FAILING_QUERIES"))
+        return failed(cudaErrorUnknown);
     *count = 4;
     return cudaSuccess;
 }
@@ -49,12 +64,14 @@ cudaError_t cudaGetDeviceCount(int *count)
 cudaError_t cudaPeekAtLastError(void)
 {
     questions++;
-    return cudaSuccess;
+    return last_error;
 }
 
 cudaError_t cudaGetLastError(void)
 {
-    return cudaSuccess;
+    cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)
@@ -136,9 +153,28 @@ CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, s
     return CUDA_SUCCESS;
 }
 
+/* As a runtime whose struct is longer than that of the headers here, as 13's is beside 12's. */
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
+{
+    enum { LONGER = 256 };
+    if (getenv("FAKE_FAILING_QUERIES"))
+        return failed(cudaErrorInvalidValue);
+    memset((void *)attributes, 0xff, LONGER);
+    attributes->type = cudaMemoryTypeUnregistered;
+    for (int i = 0; i < allocations; i++)
+        if ((char *)pointer >= (char *)allocation[i].base &&
+            (char *)pointer < (char *)allocation[i].base + allocation[i].bytes) {
+            attributes->type = cudaMemoryTypeDevice;
+            attributes->device = allocation[i].device;
+        }
+    return cudaSuccess;
+}
+
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *wanted, void **values,
                                 CUdeviceptr pointer)
 {
+    if (getenv("FAKE_OLD_DRIVER"))
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (int i = 0; i < allocations; i++) {
         const char *base = allocation[i].base;
         if ((char *)pointer < base || (char *)pointer >= base + allocation[i].bytes || count != 6)

@@ -273,6 +273,28 @@ static void fails(void)
            ncclInternalError);
 }
 
+/* Whatever the shim asks CUDA may fail: that is no error of the program, and the program's own
+ * stays until it asks for it. */
+static void errors(void)
+{
+    static float host[64];
+    float *other;
+    begin(2, 0);
+    cudaGetLastError(); /* of NCCL's own calls */
+    EXPECT(!ncclAllReduce(host, host, 3, ncclFloat32, ncclSum, comm, stream));
+    EXPECT(cudaPeekAtLastError() == cudaSuccess);
+    EXPECT(!ncclAllReduce(memory, memory, 4, ncclFloat32, ncclSum, comm, stream));
+    EXPECT(cudaPeekAtLastError() == cudaSuccess);
+    EXPECT(!cudaSetDevice(1)); /* another device than the communicator's, which can't be chosen */
+    EXPECT(!ncclAllReduce(memory, memory, 5, ncclFloat32, ncclSum, comm, stream));
+    EXPECT(cudaPeekAtLastError() == cudaSuccess);
+    EXPECT(cudaSetDevice(0) == cudaErrorDevicesUnavailable);
+    EXPECT(!cudaMalloc((void **)&other, 4096));
+    EXPECT(!ncclAllReduce(other, other, 6, ncclFloat32, ncclSum, comm, stream));
+    EXPECT(cudaGetLastError() == cudaErrorDevicesUnavailable);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -292,6 +314,7 @@ static const struct {
     {"keeps_errno", keeps_errno},
     {"fails", fails},
     {"unique_id", unique_id},
+    {"errors", errors},
 };
 
 int main(int argc, char **argv)

@@ -235,6 +235,12 @@ def test_result_and_errno_are_the_programs():
         equal([(r["started"], r["done"]) for r in of(records, "slot")], [(1, 1)], "the stream waits for nothing after a launch that failed")
 
 
+def test_errors_of_queries_are_not_the_programs():
+    for failing in ({}, {"FAKE_FAILING_QUERIES": "1"}, {"FAKE_FAILING_QUERIES": "1", "FAKE_OLD_DRIVER": "1"}):
+        with Run(JOB, "errors", FAKE_UNAVAILABLE_DEVICE="0", **failing).ok() as run:
+            equal(len(of(run.records(), "ncclAllReduce", "ENTER")), 4, "operations, %s" % failing)
+
+
 def test_cuda_is_not_asked_first():
     with Run(JOB, "unique_id").ok() as run:
         equal([r["device"] for r in of(run.records(), "ncclGetUniqueId")], [-1, -1], "the device is not known yet")
@@ -246,6 +252,14 @@ def test_capture_has_no_progress():
         records = run.records()
         operations = [r for r in records if "op.number" in r]
         equal({(r["op.slot"], r["flags"] & 4) for r in operations}, {(NO_SLOT, 4)}, "captured operations")
+
+
+def test_structs_of_another_runtime():
+    """A runtime may have longer structs than the headers that the shim was built with."""
+    with Run(JOB, "collectives", FAKE_OLD_DRIVER="1").ok() as run:
+        buffers = of(run.records(), "notice_buffer")
+        assert buffers, "no buffer"
+        equal({(b["buffer.type"], b["buffer.device"]) for b in buffers}, {(3, 0)}, "buffers, as the runtime knows them")
 
 
 def test_events_where_writes_are_refused():
@@ -512,6 +526,20 @@ def test_budget_of_a_small_file_system():
                     assert int.from_bytes(file.read(8), "little") > 0, "what was not recorded is counted"
         finally:
             subprocess.run(["umount", folder], check=True)
+
+
+def test_little_shared_memory_is_left_to_others():
+    """With less than 32 MB free in /dev/shm the rings are in TMPDIR; with a container's 64 MB they are there."""
+    inside = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o "size=$SIZE" tmpfs /dev/shm && exec "$0" "$@"')
+    if subprocess.run([*inside, "true"], capture_output=True, env={**os.environ, "SIZE": "1m"}, timeout=60).returncode:
+        print("  can't mount in a namespace: skipped")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        with Run(*inside, JOB, "collectives", SIZE="24m", TMPDIR=folder).ok() as run:
+            equal(os.path.dirname(run.rings()), folder, "the rings' parent")
+            equal(len([r for r in run.records() if "op.number" in r]), 13, "operations")
+        with Run(*inside, JOB, "collectives", SIZE="64m", TMPDIR=folder).ok() as run:
+            equal(os.path.dirname(run.rings()), "/dev/shm", "the rings' parent")
 
 
 def test_collector_is_started():
