@@ -1,5 +1,7 @@
 /* memory.c: the runtime's memory allocation and pointer attributes. */
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "emu/core/capture.h"
 #include "emu/core/ipc.h"
@@ -140,6 +142,14 @@ CALL(cudaMemGetInfo, (size_t * unused, size_t *total), (unused, total))
     return cudaSuccess;
 }
 
+/* The struct is longer in CUDA 13: a program of CUDA 12 has a variable of 24 bytes. */
+#if DDPCHECK_EMU_CUDART == 13
+enum { ATTRIBUTES_BYTES = sizeof(struct cudaPointerAttributes) };
+#else
+enum { ATTRIBUTES_BYTES = offsetof(struct cudaPointerAttributes, reserved) };
+_Static_assert(ATTRIBUTES_BYTES == 24, "the struct of CUDA 12");
+#endif
+
 CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, const void *pointer),
      (attributes, pointer))
 {
@@ -149,19 +159,20 @@ CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * attributes, const
         [EMU_MEMORY_REGISTERED] = cudaMemoryTypeHost,
         [EMU_MEMORY_MANAGED] = cudaMemoryTypeManaged,
     };
+    struct cudaPointerAttributes found = {
+        .type = cudaMemoryTypeUnregistered, .device = -2, .hostPointer = (void *)pointer};
     struct emu_range range;
 
     if (!attributes || !pointer)
         return cudaErrorInvalidValue;
-    *attributes = (struct cudaPointerAttributes){.type = cudaMemoryTypeUnregistered, .device = -2};
-    if (!emu_memory_look_up(pointer, &range, NULL)) {
-        attributes->hostPointer = (void *)pointer;
-        return cudaSuccess;
+    if (emu_memory_look_up(pointer, &range, NULL)) {
+        found.type = types[range.kind];
+        found.device = range.device;
+        found.devicePointer = (void *)pointer;
+        if (range.kind == EMU_MEMORY_DEVICE)
+            found.hostPointer = NULL;
     }
-    attributes->type = types[range.kind];
-    attributes->device = range.device;
-    attributes->devicePointer = (void *)pointer;
-    attributes->hostPointer = range.kind == EMU_MEMORY_DEVICE ? NULL : (void *)pointer;
+    memcpy(attributes, &found, ATTRIBUTES_BYTES);
     return cudaSuccess;
 }
 

@@ -8,6 +8,7 @@
 #include "emu/core/activity.h"
 #include "emu/core/device.h"
 #include "emu/core/model.h"
+#include "emu/core/process.h"
 #include "emu/core/stream.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/profiler.h"
@@ -114,6 +115,15 @@ static void record_task_launch(const struct task_launch *launch, uint64_t begin_
     emu_activity_end(&activity, begin_ns);
 }
 
+/* NCCL tells its plugin of a graph's operations in a host function of the graph (enqueue.cc,
+ * hostStreamPlanCallback), where the plugin may not call CUDA. */
+static void report_replay(struct task_launch *launch)
+{
+    emu_process_callback(true);
+    profiler_launch(launch->comm, launch->tasks, launch->count);
+    emu_process_callback(false);
+}
+
 static int run_task_launch(void *arg)
 {
     struct task_launch *launch = arg;
@@ -126,7 +136,7 @@ static int run_task_launch(void *arg)
     activity_ns = emu_activity_begin();
     emu_model_kernel_begins(emu_device_get(launch->comm->device)); /* or pauses first */
     if (!launch->eager)
-        profiler_launch(launch->comm, launch->tasks, launch->count);
+        report_replay(launch);
     for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop);
          i++) {
         profiler_kernel_begins(launch->comm, &launch->tasks[i], 1);

@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,31 @@ static int register_mapping(int file)
 }
 
 /* A driver pins whole pages, each once, and no pages of files on disk. */
+/* A program of CUDA 12 has 24 bytes for what is 88 bytes long in CUDA 13. */
+static void each_runtime_writes_its_own_struct(void **state)
+{
+    static const struct {
+        const char *runtime;
+        size_t bytes;
+    } structs[] = {{"libcudart.so.12", 24}, {"libcudart.so.13", 88}};
+    unsigned char room[128];
+    void *pointer;
+
+    (void)state;
+    OK(cudaMalloc(&pointer, 100));
+    for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
+        void *library = dlopen(structs[i].runtime, RTLD_NOW | RTLD_LOCAL);
+        assert_non_null(library);
+        __typeof__(&cudaPointerGetAttributes) get =
+            (__typeof__(get))dlsym(library, "cudaPointerGetAttributes");
+        memset(room, 0xab, sizeof room);
+        OK(get((struct cudaPointerAttributes *)(void *)room, pointer));
+        for (size_t at = 0; at < sizeof room; at++)
+            assert_int_equal(room[at] == 0xab, at >= structs[i].bytes);
+    }
+    OK(cudaFree(pointer));
+}
+
 static void what_can_be_registered(void **state)
 {
     char *own = aligned_alloc(4096, 8192), path[] = "/var/tmp/ddpcheck-emu-XXXXXX";
@@ -228,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup(allocations_are_apart, reset_devices),
         cmocka_unit_test_setup(memory_ends, reset_devices),
         cmocka_unit_test_setup(pointers_tell_what_they_are, reset_devices),
+        cmocka_unit_test_setup(each_runtime_writes_its_own_struct, reset_devices),
         cmocka_unit_test_setup(what_can_be_registered, reset_devices),
         cmocka_unit_test_setup(use_after_free_is_illegal_and_sticky, reset_devices),
         cmocka_unit_test_setup(free_waits_for_the_device, reset_devices),
