@@ -36,15 +36,15 @@ def commands(text):
 
 def build(words, folder, emu):
     """nvcc's command, by the C compiler where no kernel is built: it takes a tenth of the time."""
-    assert words[:4] == ["nvcc", "-cudart", "shared", "-I."] and words[-1] == "-lnccl", words
+    assert words[:3] == ["nvcc", "-cudart", "shared"] and words[-1] == "-lnccl", words
     libraries = ["-L" + emu, "-l:libnccl.so.2"]
     if any(word.endswith(".cu") for word in words):
         if not NVCC:
             return False
         # Not "-cudart shared": NVIDIA's pip packages have no libcudart.so, which it looks for.
-        output(NVCC, "-cudart", "none", "-I.", *INCLUDES, *words[4:-1], LIBCUDART, *libraries, cwd=folder, timeout=500)
+        output(NVCC, "-cudart", "none", *INCLUDES, *words[3:-1], LIBCUDART, *libraries, cwd=folder, timeout=500)
     else:
-        output(os.environ.get("CC", "cc"), "-I.", *INCLUDES, *words[4:-1], *libraries, "-l:libcudart.so.12", "-lpthread", "-lm",
+        output(os.environ.get("CC", "cc"), *INCLUDES, *words[3:-1], *libraries, "-l:libcudart.so.12", "-lpthread", "-lm",
                cwd=folder)
     return True
 

@@ -147,9 +147,25 @@ static bool take_directive(const char *path, const char *line, enum part *part)
     return false;
 }
 
+/* What a program includes lies beside it there (examples.cmake). */
+static bool write_include(const char *line, FILE *out)
+{
+    static const char *const beside[][2] = {
+        {"#include \"tests/suite/suite.h\"\n", "suite.h"},
+        {"#include \"tests/suite/training/loop.h\"\n", "loop.h"},
+        {"#include \"interpose/ddpcheck.h\"\n", "ddpcheck.h"},
+    };
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (!strcmp(line, beside[i][0]))
+            return fprintf(out, "#include \"%s\"\n", beside[i][1]) > 0;
+    return false;
+}
+
 /* One line of the program; the runner's marks are not for readers. */
 static void write_line(const char *line, FILE *out)
 {
+    if (write_include(line, out))
+        return;
     const char *mark = strstr(line, "/* here */");
     size_t length = mark ? (size_t)(mark - line) : strcspn(line, "\n");
 
@@ -186,10 +202,10 @@ static void write_commands(const struct minimal *minimal, const char *suffix, FI
         snprintf(hang, sizeof hang, "--hang-after %d --timeout 10 ", minimal->hang_after);
     fprintf(out,
             "\n *\n * In share/ddpcheck/examples; on %d GPUs, without --emulate:\n *\n"
-            " *     nvcc -cudart shared -I. -o %s%s %s%s.c tests/suite/suite.c%s -lnccl\n"
+            " *     nvcc -cudart shared -o %s%s %s%s.c%s -lnccl\n"
             " *     ddpcheck run --emulate %d %s%s./%s%s\n */\n",
             minimal->ranks, minimal->code, suffix, minimal->code, suffix,
-            minimal->needs_kernels ? " kernels/cuda/elementwise.cu" : "", minimal->ranks,
+            minimal->needs_kernels ? " -I. kernels/cuda/elementwise.cu" : "", minimal->ranks,
             minimal->options, hang, minimal->code, suffix);
 }
 

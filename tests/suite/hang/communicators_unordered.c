@@ -15,15 +15,22 @@ static void communicators_unordered(struct rank *me)
     NCCL(ncclCommSplit(me->comm, 0, me->rank, &second, NULL));
     CUDA(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking));
 #ifdef TWIN
-    bool turned = false;
+    /* One order on every rank, and on the GPU as well: NCCL does that itself only from 2.26 on, and
+     * with NCCL_LAUNCH_ORDER_IMPLICIT=1. */
+    cudaEvent_t first_done;
+    CUDA(cudaEventCreateWithFlags(&first_done, cudaEventDisableTiming));
+    NCCL(ncclAllReduce(a, a, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+    CUDA(cudaEventRecord(first_done, me->stream));
+    CUDA(cudaStreamWaitEvent(other, first_done, 0));
+    NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, other));
 #else
     bool turned = me->rank == 1;
-#endif
     if (turned)
         NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, other));
     NCCL(ncclAllReduce(a, a, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     if (!turned)
         NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, other));
+#endif
     CUDA(cudaStreamSynchronize(me->stream));
     CUDA(cudaStreamSynchronize(other));
     NCCL(ncclCommDestroy(second));
