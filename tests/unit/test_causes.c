@@ -127,13 +127,28 @@ static void the_function_names_the_cause(void **state)
     assert_cause(seen_calls(DC306, reduced, call_of_api(API_cudaStreamDestroy)), "Destroying");
 }
 
+/* The side that did `act` does `now` since. */
+static const struct cause *seen_now(enum code code, struct act act, enum did now)
+{
+    struct finding finding = {.code = code_name(code), .sides = 1};
+    const char *const frames[FINDING_SIDES_MAX] = {NULL};
+    finding.side[0].act = act;
+    finding.side[0].now.did = now;
+    return cause_seen(check_find(code_name(code)), &finding, frames);
+}
+
 static void what_was_done_names_the_cause(void **state)
 {
     (void)state;
     const struct act never = {.did = DID_NOT_SEEN}, often = {.did = DID_REDUCES_OFTEN},
                      taken = {.did = DID_INIT_TAKEN_RANK}, used = {.did = DID_INIT_USED_ID},
                      last = {.did = DID_ISSUES_LATE}, host = {.did = DID_STEP_UNCALLED};
+    const struct act called = {.did = DID_CALLED};
     assert_cause(seen(DC209, true, never, NULL, NULL), "Fewer processes");
+    assert_cause(seen_now(DC207, called, DID_WAITS_IN), "inside the group");
+    assert_null(seen_now(DC207, called, DID_NOT_IN_CALL));
+    assert_cause(seen_now(DC208, called, DID_IN_CALL), "calls CUDA or NCCL");
+    assert_null(seen_now(DC208, called, DID_NOT_IN_CALL));
     assert_cause(seen(DC505, true, often, NULL, NULL), "forgotten");
     assert_cause(seen(DC109, true, taken, NULL, NULL), "WORLD_SIZE");
     assert_cause(seen(DC109, true, used, NULL, NULL), "share a rendezvous");

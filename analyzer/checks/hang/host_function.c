@@ -142,7 +142,8 @@ const struct check check_host_function = {
          "The function's stack ends in a lock; the waiting thread's stack holds it or runs "
          "Python."},
         {"The function calls CUDA or NCCL, and waits for work that is behind it on its own stream.",
-         "The function's stack is in a call of either."},
+         "The function's stack is in a call of either.",
+         {.did = SIGN_DID(DID_IN_CALL)}},
         {"The function waits for data: a queue, a file or another process that itself waits for "
          "this rank.",
          "The function's stack is in read(), a condition variable or a queue."}),

@@ -133,7 +133,8 @@ const struct check check_open_group = {
          "Only one rank, or only one step, leaves the group open; its line is in an error path."},
         {"A wait for a result inside the group: synchronize or a copy to the host before "
          "ncclGroupEnd.",
-         "The finding names a host wait of the same thread after the operation."},
+         "The finding names a host wait of the same thread after the operation.",
+         {.did = SIGN_DID(DID_WAITS_IN)}},
         {"More starts than ends: a helper that opens a group of its own and ends it in one branch "
          "only.",
          "The depth of the group is more than one: each start has a line."}),
