@@ -245,7 +245,14 @@ def test_captures_are_not_broken_by_queries():
 def test_events_that_could_not_be_recorded():
     """All events are in use, or another stream is captured: a later call records what is left, and the end is known."""
     with watch(os.path.join(PROGRAMS, "interpose_capture"), "late", DDPCHECK_PROGRESS="events").ok() as run:
-        equal([(r["started"], r["done"]) for r in of(run.records(), "slot")], [(201, 201)], "progress")
+        equal([(r["started"], r["done"]) for r in of(run.records(), "slot")], [(151, 151)], "progress")
+
+
+def test_first_use_of_the_hash_kernel_waits_for_nothing():
+    """Where CUDA loads lazily, what first uses a kernel waits for the device: here for operations behind a closed gate."""
+    with watch(os.path.join(PROGRAMS, "interpose_capture"), "late", DDPCHECK_HASH="1", DDPCHECK_EMU_LAZY_LOADING="1",
+               timeout=60).ok() as run:
+        assert len(of(run.records(), "hash")) > 150, "hashes"
 
 
 def rings_on_disk():
@@ -412,7 +419,7 @@ def test_selection_keeps_order():
 if __name__ == "__main__":
     for test in (test_four_ranks, test_hashes, test_hashes_of_an_older_device, test_hashes_of_two_threads, test_hashes_find_no_room, test_a_killed_job_leaves_its_records, test_graphs,
                  test_driver, test_what_was_there_before, test_host_functions, test_captures_are_not_broken_by_queries,
-                 test_events_that_could_not_be_recorded,
+                 test_events_that_could_not_be_recorded, test_first_use_of_the_hash_kernel_waits_for_nothing,
                  test_words_beside_rings_on_a_disk, test_full_shared_memory, test_structs_are_searched, test_shapes,
                  test_progress_of_many_communicators, test_progress_after_a_reset,
                  test_nodes_added_by_hand, test_nodes_added_by_hand_with_edge_data, test_captures_to_a_graph,
