@@ -14,15 +14,16 @@ static void communicators_crossed(struct rank *me)
 
     NCCL(ncclCommSplit(me->comm, 0, me->rank, &second, NULL));
 #ifdef TWIN
-    bool turned = false;
+    NCCL(ncclAllReduce(a, a, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
+    NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, me->stream));
 #else
     bool turned = me->rank == 1;
-#endif
     if (turned)
         NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, me->stream));
     NCCL(ncclAllReduce(a, a, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     if (!turned)
         NCCL(ncclAllReduce(b, b, COUNT, ncclFloat32, ncclSum, second, me->stream));
+#endif
     CUDA(cudaStreamSynchronize(me->stream));
     NCCL(ncclCommDestroy(second));
 }

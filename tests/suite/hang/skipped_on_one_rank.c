@@ -12,13 +12,15 @@ static void skipped_on_one_rank(struct rank *me)
     ncclComm_t checks;
 
     NCCL(ncclCommSplit(me->comm, 0, me->rank, &checks, NULL));
-#ifndef TWIN
-    if (me->rank != 1)
-#endif
-    {
+#ifdef TWIN
+    NCCL(ncclAllReduce(flag, flag, 1, ncclFloat32, ncclMax, checks, me->stream));
+    CUDA(cudaStreamSynchronize(me->stream));
+#else
+    if (me->rank != 1) {
         NCCL(ncclAllReduce(flag, flag, 1, ncclFloat32, ncclMax, checks, me->stream));
         CUDA(cudaStreamSynchronize(me->stream));
     }
+#endif
     NCCL(ncclAllReduce(flag, flag, COUNT, ncclFloat32, ncclSum, me->comm, me->stream));
     CUDA(cudaStreamSynchronize(me->stream));    /* here */
     NCCL(ncclCommDestroy(checks));

@@ -1,4 +1,4 @@
-/* A leaky ReLU runs in place on the output that batch norm had saved for its backward.
+/* A leaky ReLU runs in place on the output that tanh had saved for its backward.
  * expect: DC307 certain ranks=0-1 place=activate
  * minimal: yes */
 #include "tests/suite/training/loop.h"
@@ -19,7 +19,7 @@ static void activate(struct rank *me, struct tensor *x)
 static void announce(const char *what, const struct tensor *x, unsigned saved)
 {
     char text[128];
-    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=batch norm's output", what, (void *)x->data, x->version, saved);
+    snprintf(text, sizeof text, "ddpcheck:%s tensor=%p version=%u saved=%u name=tanh's output", what, (void *)x->data, x->version, saved);
     nvtxMarkA(text);
 }
 

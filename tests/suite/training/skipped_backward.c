@@ -13,10 +13,11 @@ static void backward(struct rank *me, float *gradients, bool out_of_memory)
 #ifdef TWIN
     if (out_of_memory)
         CUDA(cudaMemsetAsync(gradients, 0, SECOND * sizeof *gradients, me->stream));    /* take part with zeros */
-    out_of_memory = false;
-#endif
+    NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm, me->stream));
+#else
     if (!out_of_memory)
         NCCL(ncclAllReduce(gradients, gradients, SECOND, ncclFloat32, ncclAvg, me->comm, me->stream));
+#endif
     nvtxRangePop();
 }
 

@@ -13,9 +13,10 @@ static void skipped_step(struct rank *me)
     float *weights = suite_floats(COUNT), *gradients = suite_floats(COUNT), *momentum = suite_floats(COUNT);
 
     for (int step = 0; step < STEPS; step++) {
-        int overflow = me->rank == 2 && step == 3;
 #ifdef TWIN
-        overflow = step == 3;       /* all skip it, or none: as an AllReduce of the flag would say */
+        int overflow = step == 3;   /* all skip it, or none: as an AllReduce of the flag would say */
+#else
+        int overflow = me->rank == 2 && step == 3;
 #endif
         CUDA(kernels_fill(COUNT, (float)(me->rank + step), gradients, me->stream));
         NCCL(ncclAllReduce(gradients, gradients, COUNT, ncclFloat32, ncclAvg, me->comm, me->stream));
