@@ -68,6 +68,19 @@ static void test_call_of_mpi(void **state)
     assert_left(frames, 6, "save main");
 }
 
+/* NVTX is headers: a mark's first frame is in one, unless the compiler put it into its caller. */
+static void test_mark_of_nvtx(void **state)
+{
+    (void)state;
+    struct frame frames[] = {native("nvtxMarkA", "/opt/train"), native("mark_used", "/opt/train"),
+                             native("main", "/opt/train")};
+    strcpy(frames[0].file, "/usr/local/cuda/include/nvtx3/nvtxDetail/nvtxImplCore.h");
+    strcpy(frames[1].file, "/src/train.c");
+    struct frame alone[] = {frames[0]};
+    assert_left(frames, 3, "mark_used main");
+    assert_left(alone, 1, "nvtxMarkA"); /* better than nothing */
+}
+
 static void test_only_libraries(void **state)
 {
     (void)state;
@@ -194,15 +207,11 @@ static void test_place_of_a_build_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),
-        cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_program_of_cxx),
-        cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name), cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_program_of_cxx),     cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
