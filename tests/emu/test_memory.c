@@ -116,7 +116,7 @@ static void each_runtime_writes_its_own_struct(void **state)
         const char *runtime;
         size_t bytes;
     } structs[] = {{"libcudart.so.12", 24}, {"libcudart.so.13", 88}};
-    unsigned char room[128];
+    _Alignas(struct cudaPointerAttributes) unsigned char room[128];
     void *pointer;
 
     (void)state;
