@@ -168,9 +168,10 @@ static void print_new_finding(struct watched_run *run, const char *line)
     bool is_error = strcmp(news.severity, "error") == 0;
     bool is_possible = strcmp(news.certainty, "possible") == 0;
     if (!run->quiet)
-        fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n", news.location_bytes, news.location,
+        fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n%s", news.location_bytes, news.location,
                 news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
-                news.code, news.what);
+                news.code, news.what, run->details);
+    run->details[0] = '\0';
     run->has_job_news |= news.id >= JOB_NEWS_FIRST;
     if (!run->quiet && !run->said_report)
         run_print_report(run, "          see: ");
@@ -178,6 +179,13 @@ static void print_new_finding(struct watched_run *run, const char *line)
     run->errors += is_error;
     if (is_error && !is_possible && run->on_finding == ON_FINDING_ABORT)
         end_job(run, "--on-finding abort");
+}
+
+/* A line below the finding that comes next: where a rank is, how to fix it. */
+static void keep_detail(struct watched_run *run, const char *text)
+{
+    size_t used = strlen(run->details);
+    snprintf(run->details + used, sizeof run->details - used, "          %s\n", text);
 }
 
 /* Where a rank stood last, of what could not be stored. */
@@ -205,6 +213,8 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->last_activity_ns = monotonic_now_ns();
     else if (strncmp(line, "finding ", 8) == 0)
         print_new_finding(run, line + 8);
+    else if (strncmp(line, "more ", 5) == 0)
+        keep_detail(run, line + 5);
     else if (strncmp(line, "withdrawn ", 10) == 0)
         print_withdrawn(run, line + 10);
     else if (sscanf(line, "held %d", &holder) == 1) {

@@ -42,6 +42,7 @@ struct watched_run {
     uint64_t judging_since_ns; /* the collector judges what waits before the job is ended; 0 not */
     int held_signal;           /* that the job gets then; 0: --timeout */
     bool killed;
+    char details[2 * LINE_BYTES]; /* lines below the finding that the collector sends next */
     bool saw_end, said_report;
     bool has_job_news; /* some findings are the hub's */
     int states;        /* of members, that were said */

@@ -27,7 +27,7 @@ static const uint64_t grace_ns = 2000000000,
                           200000000; /* for newcomers; when the job is known to be over */
 static const uint64_t symbol_budget_ns = 5000000;
 enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
-enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256 };
+enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256, RANKS_BYTES = 128, SIDES_NOTIFIED = 4 };
 
 bool collector_stopping(void)
 {
@@ -138,6 +138,38 @@ static bool is_known_fault(struct collector *collector, const struct finding *fi
     return same.is_known;
 }
 
+/* "more rank 3 at train.c:42, in cudaStreamSynchronize"; of a rank at the finding's own line
+ * nothing, if the finding has said what it waits for. */
+static void notify_side(const struct collector *collector, const struct finding_side *side,
+                        const char *finding_location)
+{
+    struct trace *trace = symbolizer_trace(collector->symbolizer);
+    char location[LOCATION_BYTES] = "", ranks[RANKS_BYTES];
+    int count = rankset_count(&side->ranks);
+    rankset_text(&side->ranks, ranks, sizeof ranks);
+    if (trace)
+        finding_side_location(trace, side, LOCATION_WIDTH, location, sizeof location);
+    bool is_new = strcmp(location, finding_location) != 0;
+    if (!is_new && (!*side->where || did_step(side->now.did)))
+        return;
+    if (count && *location)
+        notify(collector->options.notify_fd, "more %s %s at %s%s%s", count == 1 ? "rank" : "ranks",
+               ranks, location, *side->where ? ", " : "", side->where);
+    else if (count && *side->where)
+        notify(collector->options.notify_fd, "more %s %s: %s", count == 1 ? "rank" : "ranks", ranks,
+               side->where);
+}
+
+/* What run prints below an error, which is sent next. */
+static void notify_details(const struct collector *collector, const struct finding *finding,
+                           const char *location)
+{
+    for (int i = 1; i < finding->sides && i < SIDES_NOTIFIED; i++)
+        notify_side(collector, &finding->side[i], location);
+    if (*finding->todo)
+        notify(collector->options.notify_fd, "more fix: %s", finding->todo);
+}
+
 /* "finding 7 error possible DC201 train.c:176 | ranks 0-2 wait in ...": once for each, and again
  * when a possible one turns out to be certain; "withdrawn 7 ..." when one that was reported is
  * over. */
@@ -159,6 +191,8 @@ static void notify_finding(struct collector *collector, const struct finding *fi
     }
     if (trace)
         finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
+    if (is_open && finding->severity == SEVERITY_ERROR)
+        notify_details(collector, finding, location);
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),
            certainty_name(finding->certainty), finding->code, location, finding->what);

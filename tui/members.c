@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "lib/base/text.h"
+#include "lib/trace/site.h"
 
+enum { PLACE_SHORT = 20, PLACE_LONG = 40 };
 enum { SINCE_LABELS = 6 }; /* the minor schema version that has comm_label */
 
 void members_free(struct members *members)
@@ -189,4 +191,24 @@ const struct tui_comm *members_comm(const struct members *members, uint64_t comm
         if (members->comm[i].id == comm)
             index = i;
     return &members->comm[(index + step % members->comms + members->comms) % members->comms];
+}
+
+char *member_site(struct source *source, const struct member_state *member, bool wide, char *text,
+                  size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char function[sizeof frame->function + 8], place[sizeof frame->file];
+    *text = '\0';
+    int count =
+        site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame);
+    int shown = site_shown_frame(frame, count);
+    if (shown < 0)
+        return text;
+    frame_function(&frame[shown], function, sizeof function);
+    frame_place(&frame[shown], wide ? PLACE_LONG : PLACE_SHORT, place, sizeof place);
+    if (wide || !*place)
+        snprintf(text, bytes, "%s%s%s", place, *place ? " " : "", function);
+    else
+        snprintf(text, bytes, "%s", place);
+    return text;
 }

@@ -32,6 +32,10 @@ void members_free(struct members *members);
 /* The communicator `comm`, or the first if there is none of that id, and `step` further round; NULL
  * if there is none. */
 const struct tui_comm *members_comm(const struct members *members, uint64_t comm, int step);
+/* "train.c:12 step()", where the member's call is, cut from the left; without the function unless
+ * `wide`. "" if it is not known. Returns text. */
+char *member_site(struct source *source, const struct member_state *member, bool wide, char *text,
+                  size_t bytes);
 /* The member with that rank in the communicator, or NULL. */
 const struct member_state *members_rank(const struct tui_comm *comm, int rank);
 

@@ -20,6 +20,7 @@ enum {
     LINES_MOST = 16,
     LINES_FIX = 4,
     AROUND = 4,
+    NARROW = 60,
     SIDES_SHOWN = 3
 };
 
@@ -69,24 +70,26 @@ static char *side_user_line(struct source *source, const struct tui_side *side, 
     return text;
 }
 
-/* "train.c:176: error DC201 and 2 more, since 12 s". */
+/* "train.c:176: error DC201 and 2 more, for 12 s". */
 static void say_headline(struct source *source, const struct findings *findings, int width,
                          struct text *text)
 {
     const struct tui_finding *worst = &findings->finding[0];
+    static const char cut_place[] = ".../";
     char duration[64], place[256] = "";
     uint64_t since_ns = since(worst);
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
     bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
     for (int i = 0; i < worst->sides && !*place; i++)
         side_user_line(source, &worst->side[i], width / 2, false, place, sizeof place);
-    text_add(text, "%s%s%s%s %s", place, *place ? ": " : "",
+    bool is_cut = width < NARROW && !strncmp(place, cut_place, sizeof cut_place - 1);
+    text_add(text, "%s%s%s%s %s", is_cut ? place + sizeof cut_place - 1 : place, *place ? ": " : "",
              !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity,
              worst->code);
     if (others > 0)
         text_add(text, " and %d more", others);
     if (lasts)
-        text_add(text, source->live ? ", since %s" : ", for %s until the end",
+        text_add(text, source->live ? ", for %s" : ", for %s until the end",
                  moment_duration(source->now_ns - since_ns, duration, sizeof duration));
 }
 
@@ -115,6 +118,15 @@ static int lines_of(const char *text, int width)
     for (; *text; lines++)
         width_wrap(text, width, &text);
     return lines;
+}
+
+/* What is wrong has to be read to its end: arguments of calls go first. */
+static void shorten_to(char *text, int width, int most)
+{
+    if (lines_of(text, width) > most)
+        operation_shorten(text);
+    if (lines_of(text, width) > most)
+        operation_shorten_more(text);
 }
 
 /* Adds the text, cut to `most` lines with "..." at its end where it is longer. */
@@ -174,8 +186,8 @@ static void add_answers(struct source *source, const struct tui_finding *finding
     int left = most - lines_of(head, width) - fix_lines;
     add_side_lines(source, finding, width, &sides);
     char *what = strdup(finding->what);
-    if (what && lines_of(what, width) > left)
-        operation_shorten(what);
+    if (what)
+        shorten_to(what, width, left);
     int what_lines = what ? lines_of(what, width) : 0;
     bool both = what_lines + sides.lines <= left;
     add_lines(rows, finding_tone(finding), head, width, most);
@@ -191,13 +203,17 @@ static void add_answers(struct source *source, const struct tui_finding *finding
     rows_free(&sides);
 }
 
-/* The headline and as much of the rest as there is room for above other views. */
+/* The headline and as much of the rest as there is room for above other views; on a narrow screen
+ * without the end of the headline, how long it has lasted. */
 static void add_brief(const struct tui_finding *finding, const char *head, int width,
                       struct rows *rows)
 {
     struct text text = {0};
-    text_add(&text, "%s: %s", head, finding->what);
+    int kept = width < NARROW ? (int)strcspn(head, ",") : (int)strlen(head);
+    text_add(&text, "%.*s: %s", kept, head, finding->what);
     char *said = text_take(&text);
+    if (said)
+        shorten_to(said, width, LINES_BRIEF);
     if (said)
         add_lines(rows, finding_tone(finding), said, width, LINES_BRIEF);
     rows->failed |= !said;

@@ -19,6 +19,8 @@ enum {
     RANKS_BYTES = 256,
     FRAMES_SHOWN = 8,
     LINE_BYTES = 512,
+    FIX_BYTES = 2048,
+    MOVED_ID = 1 << 20,
     SIDE_LINES_MAX = 64,
     SIDE_LEAST = 36,
     GAP = 2
@@ -154,7 +156,7 @@ static void side_write(struct source *source, const struct tui_side *side, struc
         side_line(text, TONE_PLAIN, line);
     }
     if (side->since_ns && source->now_ns > side->since_ns) {
-        snprintf(line, sizeof line, "since %s",
+        snprintf(line, sizeof line, "for %s",
                  moment_duration(source->now_ns - side->since_ns, duration, sizeof duration));
         side_line(text, TONE_PLAIN, line);
     }
@@ -174,10 +176,10 @@ static void side_write(struct source *source, const struct tui_side *side, struc
 
 /* Two sides beside each other where the width allows it. */
 static void add_sides(struct source *source, const struct tui_finding *finding, int width,
-                      struct rows *rows)
+                      bool is_low, struct rows *rows)
 {
     struct side_text *text = calloc(2, sizeof *text);
-    int abreast = width >= 2 * SIDE_LEAST + GAP ? 2 : 1;
+    int abreast = width >= 2 * SIDE_LEAST + GAP && !is_low ? 2 : 1;
     rows_column(rows, "", 0, false);
     rows->column[0].least = abreast == 2 ? (width - GAP) / 2 : width;
     rows->column[0].most = rows->column[0].least;
@@ -204,11 +206,23 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
     free(text);
 }
 
+/* On a low screen what would leave no room for the table moves into it, where it can be scrolled.
+ */
+static void move_lines(struct rows *rows, int most)
+{
+    for (int i = most; i < rows->lines; i++) {
+        row_set(rows_add(rows, MOVED_ID + (uint64_t)i, 0), 0, rows->line[i].tone, "%s",
+                rows->line[i].text);
+        free(rows->line[i].text);
+    }
+    rows->lines = rows->lines > most ? most : rows->lines;
+}
+
 static int model_finding(struct source *source, struct query *query, struct rows *rows,
                          struct error *err)
 {
     struct findings findings;
-    char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES];
+    char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES], fix[FIX_BYTES];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
@@ -230,10 +244,14 @@ static int model_finding(struct source *source, struct query *query, struct rows
                      moment_clock(finding->last_ns, source->now_ns, last, sizeof last));
         if (*times)
             rows_line(rows, TONE_FAINT, "%s", times);
-        rows_paragraph(rows, TONE_GOOD, query->width, finding->todo);
+        snprintf(fix, sizeof fix, "Fix: %s", finding->todo);
+        rows_paragraph(rows, TONE_GOOD, query->width, fix);
         finding_advice(source, finding, query->width, rows);
         rows_line(rows, TONE_PLAIN, "%s", "");
-        add_sides(source, finding, query->width, rows);
+        bool is_low = rows->lines > query->height * 2 / 3;
+        if (is_low)
+            move_lines(rows, query->height / 3);
+        add_sides(source, finding, query->width, is_low, rows);
     }
     tui_findings_free(&findings);
     return 0;

@@ -7,13 +7,12 @@
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/base/rankset.h"
-#include "lib/trace/site.h"
 #include "tui/findings.h"
 #include "tui/members.h"
 #include "tui/view.h"
 
 enum { GROUPS_MAX = 12, STRIP_LEAST = 16, STRIP_MOST = 1000, RANKS_BYTES = 256, SITE_BYTES = 160 };
-enum { NUMBERS_WIDTH = 26, COUNTS_WIDTH = 30, WIDE = 110, PLACE_SHORT = 20, PLACE_LONG = 40 };
+enum { NUMBERS_WIDTH = 26, COUNTS_WIDTH = 30, WIDE = 110 };
 enum { COMMS_MOST = 32, FOLDED_ID = 1 };
 enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
 
@@ -115,27 +114,6 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
     return groups;
 }
 
-/* "train.c:12 step()"; on narrow screens without the function. Returns text. */
-static char *site_text(struct source *source, const struct member_state *member, bool wide,
-                       char *text, size_t bytes)
-{
-    struct frame frame[SITE_FRAMES_MAX];
-    char function[sizeof frame->function + 8], place[sizeof frame->file];
-    *text = '\0';
-    int count =
-        site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame);
-    int shown = site_shown_frame(frame, count);
-    if (shown < 0)
-        return text;
-    frame_function(&frame[shown], function, sizeof function);
-    frame_place(&frame[shown], wide ? PLACE_LONG : PLACE_SHORT, place, sizeof place);
-    if (wide || !*place)
-        snprintf(text, bytes, "%s%s%s", place, *place ? " " : "", function);
-    else
-        snprintf(text, bytes, "%s", place);
-    return text;
-}
-
 /* "train.c:12 step(), in cudaStreamSynchronize 41 s, waiting for ...": the user's line comes
  * first, so that it is on narrow screens, too. */
 static void set_where(struct source *source, const struct query *query, const struct group *group,
@@ -146,7 +124,7 @@ static void set_where(struct source *source, const struct query *query, const st
     int call = (int)strcspn(member->where, ",");
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
-    site_text(source, member, query->width >= WIDE, site, sizeof site);
+    member_site(source, member, query->width >= WIDE, site, sizeof site);
     bool phase = *member->phase && !member->ended;
     row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%.*s%s%s%s%s%s", site, *site ? ", " : "", call,
             member->where, *duration ? " " : "", duration, phase ? ", phase " : "",

@@ -79,7 +79,7 @@ static int add_waits(struct source *source, const struct query *query, struct ro
         bool lasts = since_ns && source->now_ns > since_ns;
         struct row *line = add_item(rows);
         row_set(line, 0, cursor_number(&row, 2) ? TONE_ERROR : TONE_PLAIN, "%s%s%s%s",
-                cursor_text(&row, 1), lasts ? ", since " : "",
+                cursor_text(&row, 1), lasts ? ", for " : "",
                 lasts ? moment_duration(source->now_ns - since_ns, duration, sizeof duration) : "",
                 cursor_number(&row, 2) ? " (a cycle)" : "");
         if (line)

@@ -11,7 +11,7 @@
 #include "tui/view.h"
 
 enum { CELL_RANK, CELL_HOST, CELL_DEVICE, CELL_STATE, CELL_LATE, CELL_LOST, CELL_WHERE };
-enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, FOLD_FROM = 65 };
+enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, FOLD_FROM = 65, SITE_BYTES = 160 };
 
 /* What is known of a process beside its members. */
 struct process_view {
@@ -130,16 +130,18 @@ static uint64_t late_ns(const struct process_view *process)
 }
 
 /* The cells that a process and a group of them share. */
-static void set_cells(struct row *row, const struct process_info *info,
-                      const struct process_view *process)
+static void set_cells(struct source *source, const struct process_info *info,
+                      const struct process_view *process, struct row *row)
 {
     const struct member_state *member = process->member;
-    char state[64];
+    char state[64], site[SITE_BYTES] = "";
     enum tone tone = state_text(info, process, state, sizeof state);
+    if (member && !process->ended)
+        member_site(source, member, false, site, sizeof site);
     row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
     if (member)
-        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s", member->where, *member->phase ? ", in " : "",
-                member->phase);
+        row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s%s%s", site, *site ? ", " : "", member->where,
+                *member->phase ? ", phase " : "", member->phase);
 }
 
 static void add_process(struct source *source, int index, const struct process_view *process,
@@ -162,7 +164,7 @@ static void add_process(struct source *source, int index, const struct process_v
     row_set(row, CELL_LATE, TONE_PLAIN, "%s", late);
     if (process->lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
-    set_cells(row, info, process);
+    set_cells(source, info, process, row);
     if (row)
         row->target = (struct target){.view = VIEW_RANK, .process = index};
 }
@@ -282,7 +284,7 @@ static void add_group(struct source *source, const struct fold_group *group,
                 latest);
     if (lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)lost);
-    set_cells(row, trace_process(source->trace, first), &process[first]);
+    set_cells(source, trace_process(source->trace, first), &process[first], row);
     if (row)
         row->target = (struct target){.view = VIEW_RANKS, .process = -1, .number = (uint64_t)first};
     rankset_free(&ranks);
@@ -371,8 +373,8 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
     rows_column(rows, "host:pid", 24, false);
     rows_column(rows, "gpu", 0, true);
     rows_column(rows, "state", 20, false);
-    rows_column(rows, "late by", 0, true);
-    rows_column(rows, "lost", 0, true);
+    rows_column_optional(rows, "late by", 0, true);
+    rows_column_optional(rows, "lost", 0, true);
     rows_column(rows, "where", 0, false);
     int result = process ? add_processes(source, query, process, rows, err) : -1;
     members_free(&members);

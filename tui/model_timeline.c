@@ -287,7 +287,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
 {
     struct members members;
     uint64_t first_ns;
-    char span[64], from[64], to[64];
+    char span[64], to[64];
     if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
         members_load(&members, source, err) < 0)
         return -1;
@@ -313,11 +313,10 @@ static int model_timeline(struct source *source, struct query *query, struct row
                                     .end_ns = query->end_ns,
                                     .comm = comm,
                                     .width = rows_clamp(width, 16, COLUMNS_MAX)};
-        rows_line(rows, TONE_STRONG, "%s, %s to %s, %s  %s called  %s running  ! missing",
+        rows_line(rows, TONE_STRONG, "%s, %s until %s  %s called %s running ! missing",
                   comm->member->label,
-                  moment_clock(query->begin_ns, source->now_ns, from, sizeof from),
-                  moment_clock(query->end_ns, source->now_ns, to, sizeof to),
                   moment_duration(query->end_ns - query->begin_ns, span, sizeof span),
+                  moment_clock(query->end_ns, source->now_ns, to, sizeof to),
                   query->ascii ? "-" : "░", query->ascii ? "#" : "█");
         result = draw(source, query, &timeline, rows, err);
     }

@@ -8,7 +8,7 @@
 #include "tui/view.h"
 
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
-enum { WIDE = 110, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
+enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
 
 static int model_waits(struct source *source, struct query *query, struct rows *rows,
                        struct error *err)
@@ -26,7 +26,7 @@ static int model_waits(struct source *source, struct query *query, struct rows *
                 WIDE; /* else there is no room for places, and calls are shortened */
     rows_column(rows, "who waits for whom",
                 wide ? query->width * 3 / 4 : query->width - SINCE_WIDTH, false);
-    rows_column(rows, "since", 0, true);
+    rows_column(rows, "for", 0, true);
     if (wide)
         rows_column(rows, "at", 0, false);
     while ((result = cursor_next(&row, err)) == 1) {
@@ -55,8 +55,8 @@ static int model_waits(struct source *source, struct query *query, struct rows *
         int shown = site_shown_frame(frame, frames);
         if (shown >= 0)
             row_set(line, CELL_SITE, TONE_FAINT, "%s %s",
-                    frame_function(&frame[shown], function, sizeof function),
-                    frame_place(&frame[shown], 40, place, sizeof place));
+                    frame_place(&frame[shown], PLACE_WIDTH, place, sizeof place),
+                    frame_function(&frame[shown], function, sizeof function));
         if (line && process >= 0)
             line->target = (struct target){.view = VIEW_RANK, .process = process};
     }

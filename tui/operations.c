@@ -56,6 +56,16 @@ char *operation_shorten(char *text)
     return text;
 }
 
+char *operation_shorten_more(char *text)
+{
+    char *open, *close;
+    while ((open = strchr(text, '(')) && (close = strchr(open, ')'))) {
+        char *from = open > text && open[-1] == ' ' ? open - 1 : open;
+        memmove(from, close + 1, strlen(close + 1) + 1);
+    }
+    return text;
+}
+
 char *operation_text(const struct record *record, char text[OPERATION_TEXT])
 {
     struct record as = *record;

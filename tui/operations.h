@@ -26,6 +26,8 @@ char *operation_text(const struct record *record, char text[OPERATION_TEXT]);
 /* Takes the words that anyone knows out of a text that names calls: "AllReduce(1, int32, sum) #0 of
  * 5ae7". Returns text. */
 char *operation_shorten(char *text);
+/* Takes out of a sentence what stands in parentheses: arguments, sizes. Returns text. */
+char *operation_shorten_more(char *text);
 
 /* The collectives first .. last of the communicator on all ranks. Reads the blocks of 1,024 that
  * they are in. Returns 0 (operations_free it), or -1 with err. */

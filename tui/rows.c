@@ -7,7 +7,7 @@
 
 #include "tui/width.h"
 
-enum { GAP = 2, INDENT = 2, TEXT_BYTES = 8192 };
+enum { INDENT = 2, TEXT_BYTES = 8192 };
 
 static void cell_free(struct cell *cell)
 {
@@ -77,6 +77,12 @@ void rows_column(struct rows *rows, const char *title, int most, bool right)
     rows->column[rows->columns++] = (struct column){.title = title, .most = most, .right = right};
 }
 
+void rows_column_optional(struct rows *rows, const char *title, int most, bool right)
+{
+    rows_column(rows, title, most, right);
+    rows->column[rows->columns - 1].optional = true;
+}
+
 struct row *rows_add(struct rows *rows, uint64_t id, int depth)
 {
     struct row *row = grown(rows->row, sizeof *row, rows->count, &rows->capacity);
@@ -124,14 +130,24 @@ static int wanted(const struct rows *rows, int column)
     return width;
 }
 
+static bool is_left_out(const struct rows *rows, int column)
+{
+    if (!rows->column[column].optional)
+        return false;
+    for (int i = 0; i < rows->count; i++)
+        if (rows->row[i].cell[column].text && *rows->row[i].cell[column].text)
+            return false;
+    return true;
+}
+
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX])
 {
     int left = width;
     for (int i = 0; i < rows->columns; i++) {
-        int needed = wanted(rows, i);
+        int needed = is_left_out(rows, i) ? -ROWS_GAP : wanted(rows, i);
         bool last = i == rows->columns - 1;
         column_width[i] = last || needed > left ? (left > 0 ? left : 0) : needed;
-        left -= column_width[i] + GAP;
+        left -= column_width[i] + ROWS_GAP;
     }
 }
 
@@ -149,7 +165,7 @@ static void print_cell(const struct column *column, const char *text, int indent
         fprintf(out, "%*s", fill, "");
     fprintf(out, "%*s%s", used, "", part);
     if (!last)
-        fprintf(out, "%*s", (column->right ? 0 : fill) + GAP, "");
+        fprintf(out, "%*s", (column->right ? 0 : fill) + ROWS_GAP, "");
 }
 
 static int last_cell(const struct rows *rows, const struct row *row)
@@ -176,8 +192,9 @@ static void print_row(const struct rows *rows, const struct row *row, const int 
     size_t bytes = 0;
     FILE *line = open_memstream(&text, &bytes);
     for (int i = 0; line && i <= last; i++)
-        print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "",
-                   rows->tree && i == 0 ? row->depth * INDENT : 0, width[i], i == last, line);
+        if (width[i] >= 0)
+            print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "",
+                       rows->tree && i == 0 ? row->depth * INDENT : 0, width[i], i == last, line);
     if (line && fclose(line) == 0)
         print_trimmed(text, bytes, out);
     free(text);

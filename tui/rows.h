@@ -46,6 +46,7 @@ struct column {
     const char *title;
     int least, most; /* columns at least and at most; 0: what it needs */
     bool right;      /* aligned to the right */
+    bool optional;   /* left out where no row has text in it */
 };
 
 /* Zero-initialised is empty. */
@@ -69,13 +70,17 @@ void rows_line(struct rows *rows, enum tone tone, const char *format, ...)
 /* The same, wrapped to `columns`. */
 void rows_paragraph(struct rows *rows, enum tone tone, int columns, const char *text);
 void rows_column(struct rows *rows, const char *title, int most, bool right);
+/* The same, left out where no row has text in it. */
+void rows_column_optional(struct rows *rows, const char *title, int most, bool right);
 /* Adds a row without text; NULL when memory is short. Valid until the next one is added. */
 struct row *rows_add(struct rows *rows, uint64_t id, int depth);
 /* Sets a cell of the row; NULL row is allowed. */
 void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Columns that each of the table's columns gets within `width`; the last takes what is left. */
+/* Columns that each of the table's columns gets within `width`; the last takes what is left. One
+ * that is left out has -ROWS_GAP. */
+enum { ROWS_GAP = 2 };
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX]);
 /* Everything as text of at most `width` columns. */
 void rows_print(const struct rows *rows, int width, FILE *out);

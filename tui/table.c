@@ -10,7 +10,7 @@
 #include "tui/screen.h"
 #include "tui/width.h"
 
-enum { GAP = 2, INDENT = 2, CELL_BYTES = 8192 };
+enum { INDENT = 2, CELL_BYTES = 8192 };
 
 void table_free(struct table *table)
 {
@@ -187,11 +187,15 @@ static void draw_cell(const struct rows *rows, int column, const char *text, int
 {
     char filled[CELL_BYTES];
     bool last = column == rows->columns - 1;
+    if (width < 0)
+        return;
     if (last && shift > 0)
         text += width_fit(text, shift);
     int fill = rows->column[column].right ? width - width_of(text) : indent;
     snprintf(filled, sizeof filled, "%*s%s", fill > 0 ? fill : 0, "", text);
     screen_text(line, at, width, tone, look, filled);
+    if (last && width > 0 && width_of(filled) > width) /* as less -S: Right shows the rest */
+        screen_text(line, at + width - 1, 1, TONE_FAINT, look, ">");
 }
 
 static void draw_row(const struct table *table, const struct rows *rows, const struct row *row,
@@ -202,7 +206,7 @@ static void draw_row(const struct table *table, const struct rows *rows, const s
     screen_text(line, 0, all, TONE_PLAIN, look, "");
     if (found)
         look = LOOK_FOUND;
-    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
+    for (int i = 0, at = 0; i < rows->columns; at += width[i] + ROWS_GAP, i++) {
         int indent = rows->tree && i == 0 ? row->depth * INDENT : 0;
         draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent,
                   row->fixed ? 0 : table->shift, line, at, width[i], row->cell[i].tone, look);
@@ -219,7 +223,7 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
     if (!any || rows->count == 0)
         return false;
     screen_text(line, 0, all, TONE_PLAIN, LOOK_USUAL, "");
-    for (int i = 0, at = 0; i < rows->columns; at += width[i] + GAP, i++) {
+    for (int i = 0, at = 0; i < rows->columns; at += width[i] + ROWS_GAP, i++) {
         const char *mark = abs(table->sort) != i + 1 || rows->tree ? ""
                            : table->sort > 0                       ? "^"
                                                                    : "v";

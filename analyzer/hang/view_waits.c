@@ -8,7 +8,7 @@
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
 
-enum { DEPTH_MAX = 32, RANKS_BYTES = 128 };
+enum { DEPTH_MAX = 32, ABSENT_MAX = 16, RANKS_BYTES = 128 };
 
 struct walk {
     struct wait_graph *graph;
@@ -40,37 +40,90 @@ static bool is_in_cycle(const struct wait_graph *graph, const struct wait_node *
 static void show_waits_of(struct walk *walk, const struct blocked *blocked, int depth);
 static void show_wait(struct walk *walk, struct wait_node *wait, int depth);
 
-static void show_missing(struct walk *walk, const struct wait_node *wait,
-                         const struct missing *missing, int depth)
-{
-    struct text text = {0};
+/* Missing ranks that stand alike and wait for the same: one line of the tree. */
+struct absent {
+    const struct missing *missing; /* one of them */
+    const struct blocked *blocked; /* NULL: it is not blocked */
     struct where where;
-    int rank = missing_shown_rank(missing);
-    const struct blocked *blocked =
-        missing->process ? wait_graph_member(walk->graph, missing->member, missing->process) : NULL;
-    text_add(&text, "rank %d has not %s: ", rank,
-             wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER ? "called it" : "come");
-    if (blocked && blocked->waits && !missing->process->ended) {
-        where.site = blocked->thread->enter_site;
-        where.act =
-            (struct act){.did = DID_IN_CALL, .call = call_of_record(&blocked->thread->enter)};
+    struct rankset ranks;
+};
+
+static void absent_find(const struct walk *walk, const struct wait_node *wait,
+                        const struct missing *missing, struct absent *absent)
+{
+    struct where *where = &absent->where;
+    *absent = (struct absent){.missing = missing};
+    if (missing->process)
+        absent->blocked = wait_graph_member(walk->graph, missing->member, missing->process);
+    if (absent->blocked && absent->blocked->waits && !missing->process->ended) {
+        where->site = absent->blocked->thread->enter_site;
+        where->act = (struct act){.did = DID_IN_CALL,
+                                  .call = call_of_record(&absent->blocked->thread->enter)};
     } else {
-        where_find(walk->graph, missing->process, missing->member, &where);
-        dormant_find(walk->graph->analyzer, wait->comm, missing, &where);
+        where_find(walk->graph, missing->process, missing->member, where);
+        dormant_find(walk->graph->analyzer, wait->comm, missing, where);
     }
-    act_add(&text, &where.act);
+}
+
+static bool absent_alike(const struct absent *a, const struct absent *b)
+{
+    const struct wait_node *reason_a = a->blocked ? blocked_reason(a->blocked) : NULL;
+    const struct wait_node *reason_b = b->blocked ? blocked_reason(b->blocked) : NULL;
+    return reason_a == reason_b && !a->blocked == !b->blocked &&
+           a->missing->can_come == b->missing->can_come && act_equal(&a->where.act, &b->where.act);
+}
+
+static void show_absent(struct walk *walk, const struct wait_node *wait,
+                        const struct absent *absent, int depth)
+{
+    char ranks[RANKS_BYTES];
+    struct text text = {0};
+    const struct missing *missing = absent->missing;
+    bool one = rankset_count(&absent->ranks) == 1;
+    bool is_message = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
+    text_add(&text, "%s %s %s not %s: ", one ? "rank" : "ranks",
+             rankset_text(&absent->ranks, ranks, sizeof ranks), one ? "has" : "have",
+             is_message ? "called it" : "come");
+    act_add(&text, &absent->where.act);
     struct wait_view view = {
         .depth = depth,
         .process = missing->process ? missing->process->index : -1,
-        .shown_rank = rank,
+        .shown_rank = missing_shown_rank(missing),
         .stuck = !missing->can_come,
-        .since_ns = where.site.time_ns,
-        .stack = where.site.stack,
-        .stack_is_address = where.site.stack_is_address,
+        .since_ns = absent->where.site.time_ns,
+        .stack = absent->where.site.stack,
+        .stack_is_address = absent->where.site.stack_is_address,
     };
     show(walk, &view, &text);
-    if (blocked)
-        show_waits_of(walk, blocked, depth + 1);
+    if (absent->blocked)
+        show_waits_of(walk, absent->blocked, depth + 1);
+}
+
+/* Of more kinds than there are groups each rank has a line of its own. */
+static void show_missing(struct walk *walk, const struct wait_node *wait, int depth)
+{
+    struct absent *group = calloc(ABSENT_MAX + 1, sizeof *group);
+    int groups = 0;
+    walk->failed |= !group;
+    for (uint32_t i = 0; group && i < wait->missing_count; i++) {
+        struct absent *absent = &group[groups]; /* its act points into it: it is never copied */
+        int k = 0;
+        absent_find(walk, wait, &wait->missing[i], absent);
+        while (k < groups && !absent_alike(&group[k], absent))
+            k++;
+        walk->failed |= rankset_add(&group[k].ranks, missing_shown_rank(&wait->missing[i])) != 0;
+        if (k == groups && groups < ABSENT_MAX) {
+            groups++;
+        } else if (k == groups) {
+            show_absent(walk, wait, absent, depth);
+            rankset_free(&absent->ranks);
+        }
+    }
+    for (int k = 0; k < groups; k++) {
+        show_absent(walk, wait, &group[k], depth);
+        rankset_free(&group[k].ranks);
+    }
+    free(group);
 }
 
 static void show_behind(struct walk *walk, const struct waiting_op *op, int depth)
@@ -137,8 +190,7 @@ static void show_wait(struct walk *walk, struct wait_node *wait, int depth)
     if (wait->shown || depth >= DEPTH_MAX)
         return;
     wait->shown = true;
-    for (uint32_t i = 0; i < wait->missing_count; i++)
-        show_missing(walk, wait, &wait->missing[i], depth + 1);
+    show_missing(walk, wait, depth + 1);
     for (uint32_t i = 0; i < wait->behind_count; i++)
         if (!wait->behind[i]->can_start)
             show_behind(walk, wait->behind[i], depth + 1);

@@ -259,7 +259,8 @@ void html_findings(const struct html *html)
                 writer.number - FINDINGS_MOST);
     writer.number = 0;
     if (html->export->report->resolved) {
-        fputs("<details class=resolved><summary>The job got over these</summary>", html->out);
+        fputs("<details class=resolved><summary>Withdrawn, or the job got over it</summary>",
+              html->out);
         put_faults(&writer, FINDING_RESOLVED);
         fputs("</details>", html->out);
     }

@@ -213,7 +213,38 @@ static void print_side_where(const struct text_writer *writer, const struct find
     print_labeled_frames(writer, "at", side->process, stack, is_address);
 }
 
-static void print_finding_side(const struct text_writer *writer, const struct finding_side *side)
+/* They are in the same calls of the program. */
+static bool same_stack(struct trace *trace, const struct finding_side *a,
+                       const struct finding_side *b)
+{
+    struct frame first[SITE_FRAMES_MAX], second[SITE_FRAMES_MAX];
+    int count = site_frames(trace, a->process, a->stack, a->stack_is_address, first);
+    if (count != site_frames(trace, b->process, b->stack, b->stack_is_address, second))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (strcmp(first[i].function, second[i].function) ||
+            strcmp(first[i].file, second[i].file) || first[i].line != second[i].line)
+            return false;
+    return count > 1;
+}
+
+/* Where the side made its call; of the calls of a side before it, that they are the same. */
+static void print_side_stack(const struct text_writer *writer, const struct finding *finding,
+                             const struct finding_side *side)
+{
+    char ranks[RANKS_BYTES + 8];
+    const struct finding_side *first = &finding->side[0];
+    if (side == first || !same_stack(writer->report->trace, first, side)) {
+        print_labeled_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+        return;
+    }
+    print_label(writer, "at");
+    page_format(writer->page, STYLE_FAINT, "the same as %s",
+                ranks_label(first, ranks, sizeof ranks));
+}
+
+static void print_finding_side(const struct text_writer *writer, const struct finding *finding,
+                               const struct finding_side *side)
 {
     struct page *page = writer->page;
     char label[RANKS_BYTES + 8];
@@ -226,7 +257,7 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
     page_column(page, writer->value_column);
     page_words(page, STYLE_STRONG, side->call);
     if (side->stack != side->where_stack || !has_where(side) || !writer->verbose)
-        print_labeled_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+        print_side_stack(writer, finding, side);
     if (*side->phase) {
         print_label(writer, "phase");
         page_words(page, STYLE_PLAIN, side->phase);
@@ -242,7 +273,7 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
 static void print_finding_sides(const struct text_writer *writer, const struct finding *finding)
 {
     for (int i = 0; i < finding->sides; i++)
-        print_finding_side(writer, &finding->side[i]);
+        print_finding_side(writer, finding, &finding->side[i]);
 }
 
 static int value_column(const struct finding *finding)
@@ -400,7 +431,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks,
     print_faults(&writer);
     if (report->resolved) {
         page->indent = 0;
-        page_words(page, STYLE_STRONG, "The job got over");
+        page_words(page, STYLE_STRONG, "Withdrawn, or the job got over it");
         page_line(page);
         report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
         page_gap(page);

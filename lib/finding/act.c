@@ -17,6 +17,12 @@ bool did_end(enum did did)
            did == DID_GONE;
 }
 
+bool did_step(enum did did)
+{
+    return did == DID_STEP_UNCALLED || did == DID_STEP_SAME_STREAM || did == DID_STEP_EARLIER ||
+           did == DID_STEP_OTHER_STREAM;
+}
+
 static const char *const awaited_keys[] = {"nothing",  "operation", "setup", "split",
                                            "teardown", "shrink",    "window"};
 

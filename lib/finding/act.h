@@ -55,6 +55,8 @@ const char *did_words(enum did did);
 const char *did_first_words(enum did did);
 /* It says how a process ended. */
 bool did_end(enum did did);
+/* It says for whom a rank waits in a cycle of waits. */
+bool did_step(enum did did);
 
 /* Adds "exited with status 1". */
 void act_add(struct text *text, const struct act *act);

@@ -4,18 +4,39 @@
 
 #include <string.h>
 
+static bool place_of_stack(struct trace *trace, int process, uint64_t stack, bool is_address,
+                           int width, char *text, size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    int found = site_user_frame(frame, site_frames(trace, process, stack, is_address, frame));
+    *text = '\0';
+    if (found >= 0)
+        frame_place(&frame[found], width, text, bytes);
+    return *text;
+}
+
 char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
                        size_t bytes)
 {
-    struct frame frame[SITE_FRAMES_MAX];
     *text = '\0';
     for (int i = 0; i < finding->sides && !*text; i++) {
         const struct finding_side *side = &finding->side[i];
-        int count = site_frames(trace, side->process, side->stack, side->stack_is_address, frame);
-        int found = site_user_frame(frame, count);
-        if (found >= 0)
-            frame_place(&frame[found], width, text, bytes);
+        place_of_stack(trace, side->process, side->stack, side->stack_is_address, width, text,
+                       bytes);
     }
+    for (int i = 0; i < finding->sides && !*text;
+         i++) /* what a hung call's stack was later read for */
+        finding_side_location(trace, &finding->side[i], width, text, bytes);
+    return text;
+}
+
+char *finding_side_location(struct trace *trace, const struct finding_side *side, int width,
+                            char *text, size_t bytes)
+{
+    if (!place_of_stack(trace, side->process, side->where_stack, side->where_stack_is_address,
+                        width, text, bytes))
+        place_of_stack(trace, side->process, side->stack, side->stack_is_address, width, text,
+                       bytes);
     return text;
 }
 

@@ -10,6 +10,10 @@
  * Returns text. */
 char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
                        size_t bytes);
+/* The user's line of a side: of the call that its ranks are in now where that is known, else of
+ * what they did. "" if none is known. Returns text. */
+char *finding_side_location(struct trace *trace, const struct finding_side *side, int width,
+                            char *text, size_t bytes);
 /* How long the ranks of a hang have waited at `now_ns`; 0 if it is no wait, or not known. */
 uint64_t finding_wait_ns(const struct finding *finding, uint64_t now_ns);
 

@@ -93,7 +93,7 @@ def watched(build, name):
         text = subprocess.run([line.tool, "report", "--allow-missing", line.trace], cwd=ROOT, capture_output=True, text=True,
                               env={**os.environ, "COLUMNS": "100"}).stdout
         if not said:        # what a restarted job left behind
-            got_over = re.search(r"^The job got over\n(?:  .*\n)+", text, re.MULTILINE)
+            got_over = re.search(r"^Withdrawn, or the job got over it\n(?:  .*\n)+", text, re.MULTILINE)
             return True, "no finding", got_over[0] if got_over else ""
         return True, expected[0], "\n".join(text.splitlines()[3:])
 

@@ -17,8 +17,11 @@ def main():
         lines = err.splitlines()
         at = [i for i, text in enumerate(lines) if ": possible error DC201: " in text]
         assert len(at) == 1 and "rank_is_very_late.c:" in lines[at[0]].split(": possible")[0], err
-        assert "see: ddpcheck report" in lines[at[0] + 1] and err.count("see: ddpcheck report") == 1, err
-        assert any("DC201 is withdrawn: " in text for text in lines[at[0] + 2:]), err
+        details = lines[at[0] + 1:at[0] + 4]        # where the other rank is, what to do, where to read more
+        assert [text[:text.index(":") + 1].strip() for text in details][1:] == ["fix:", "see:"], err
+        assert details[0].startswith("          rank ") and details[2].endswith("ddpcheck report " + line.trace), err
+        assert err.count("see: ddpcheck report") == 1, err
+        assert any("DC201 is withdrawn: " in text for text in lines[at[0] + 4:]), err
         assert "ending the job" not in err and "no finding" in lines[-1], err
     print(lines[at[0]])
 

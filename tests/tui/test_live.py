@@ -42,7 +42,7 @@ class Live(unittest.TestCase):
         self.assertRegex(text, r"live")
         self.assertRegex(text, r"! 3 .*-1 .*train.c:[0-9]+ .*in cudaStreamSynchronize")
         self.assertRegex(text, r". 0-2 +#0 .*train.c:[0-9]+ .*in cudaStreamSynchronize")
-        first = re.search(r"since ([0-9.]+) s", text)
+        first = re.search(r"DC201, for ([0-9.]+) s", text)
         terminal.keys("2", "Enter")
         terminal.wait("never called it")
         terminal.keys("4")
@@ -65,7 +65,7 @@ class Live(unittest.TestCase):
         for button in 0, 3, 2, 3:               # left and right, pressed and released: the last is a report that means nothing
             terminal.keys("-l", "\033[M%c%c%c" % (32 + button, 32 + 10, 32 + 9))
             time.sleep(0.1)
-        self.goes_on(terminal, re.search(r"since ([0-9.]+) s", terminal.settled("since")).group(1))
+        self.goes_on(terminal, re.search(r"DC201, for ([0-9.]+) s", terminal.settled("DC201, for")).group(1))
 
     def stays(self, terminal, pattern):
         """What is shown over a view stays while the view is drawn anew, several times a second."""
@@ -78,7 +78,7 @@ class Live(unittest.TestCase):
     def goes_on(self, terminal, seconds):
         """The time since the hang began becomes longer than it was, with no key pressed."""
         give_up = time.monotonic() + 300
-        while float(re.search(r"since ([0-9.]+) s", terminal.wait("since")).group(1)) <= float(seconds) + 0.5:
+        while float(re.search(r"DC201, for ([0-9.]+) s", terminal.wait("DC201, for")).group(1)) <= float(seconds) + 0.5:
             self.assertLess(time.monotonic(), give_up, "time stands still:\n" + terminal.text())
             time.sleep(0.1)
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tui/operations.h"
 #include "tui/rows.h"
 #include "tui/width.h"
 
@@ -130,6 +131,43 @@ static void columns_share_the_width(void **state)
     rows_free(&rows);
 }
 
+static void empty_columns_are_left_out(void **state)
+{
+    (void)state;
+    for (int filled = 0; filled < 2; filled++) {
+        struct rows rows = {0};
+        rows_column(&rows, "rank", 0, true);
+        rows_column_optional(&rows, "lost", 0, true);
+        rows_column(&rows, "where", 0, false);
+        for (int i = 0; i < 2; i++) {
+            struct row *row = rows_add(&rows, (uint64_t)i, 0);
+            row_set(row, 0, TONE_PLAIN, "%d", i);
+            row_set(row, 1, TONE_PLAIN, "%s", i && filled ? "7" : "");
+            row_set(row, 2, TONE_PLAIN, "here");
+        }
+        char *text = printed(&rows, 24);
+        assert_string_equal(text, filled ? "rank  lost  where\n   0        here\n   1     7  here\n"
+                                         : "rank  where\n   0  here\n   1  here\n");
+        free(text);
+        rows_free(&rows);
+    }
+}
+
+static void calls_are_shortened(void **state)
+{
+    (void)state;
+    char text[] =
+        "ranks 0-2 wait in ncclAllReduce(count=1, int32, sum) #0 of comm control (4 ranks); "
+        "rank 3 never called it";
+    assert_string_equal(operation_shorten(text),
+                        "ranks 0-2 wait in AllReduce(1, int32, sum) #0 of control (4 ranks); "
+                        "rank 3 never called it");
+    assert_string_equal(operation_shorten_more(text),
+                        "ranks 0-2 wait in AllReduce #0 of control; rank 3 never called it");
+    char open[] = "a (b"; /* what is cut stays as it is */
+    assert_string_equal(operation_shorten_more(open), "a (b");
+}
+
 static void trees_are_indented(void **state)
 {
     (void)state;
@@ -153,6 +191,8 @@ int main(void)
         cmocka_unit_test(lines_are_wrapped_at_blanks),
         cmocka_unit_test(nothing_steers_the_terminal),
         cmocka_unit_test(columns_share_the_width),
+        cmocka_unit_test(empty_columns_are_left_out),
+        cmocka_unit_test(calls_are_shortened),
         cmocka_unit_test(trees_are_indented),
     };
     if (!setlocale(LC_ALL, "C.UTF-8"))

@@ -248,8 +248,10 @@ static void one_communicator_on_two_streams(void **state)
         ticks(job, 1000);
         struct verdict verdict;
         const struct found *found = expect_in(job, &verdict, faulty ? "DC203" : NULL);
-        if (faulty)
-            assert_has(found->what, "an earlier one of the communicator on another stream");
+        if (faulty) {
+            assert_has(found->what, " on comm ");
+            assert_has(found->where[0], "an earlier one of the communicator on another stream");
+        }
         job_free(job);
     }
 }
@@ -402,6 +404,22 @@ static void draw_line(void *context, const struct wait_view *wait)
     tree->cycles += wait->in_cycle;
 }
 
+static void draw_tree(struct job *job, int ranks, struct tree *tree)
+{
+    struct analyzer *analyzer = analyzer_new(NULL);
+    for (int i = 0; i < ranks; i++) {
+        struct process_info info = {
+            .pid = 1000 + i, .rank = i, .world_size = ranks, .host = "a", .boot_id = "b"};
+        assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
+    }
+    struct record record;
+    int rank;
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
+        assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
+    assert_int_equal(analyzer_visit_waits(analyzer, draw_line, tree), 0);
+    analyzer_free(analyzer);
+}
+
 static void waits_as_a_tree(void **state)
 {
     (void)state;
@@ -413,18 +431,8 @@ static void waits_as_a_tree(void **state)
             wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
     }
     ticks(job, 1000);
-    struct analyzer *analyzer = analyzer_new(NULL);
-    for (int i = 0; i < 3; i++) {
-        struct process_info info = {
-            .pid = 1000 + i, .rank = i, .world_size = 3, .host = "a", .boot_id = "b"};
-        assert_int_equal(analyzer_add_process(analyzer, i, &info), 0);
-    }
-    struct record record;
-    int rank;
-    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
-        assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
     struct tree tree = {0};
-    assert_int_equal(analyzer_visit_waits(analyzer, draw_line, &tree), 0);
+    draw_tree(job, 3, &tree);
     assert_string_equal(
         tree.text,
         "ranks 0-1 wait in ncclAllReduce(count=100, float32, sum) #0 of comm aaaa (3 ranks)\n"
@@ -439,7 +447,25 @@ static void waits_as_a_tree(void **state)
         "(again)\n");
     assert_int_equal(tree.lines, 7);
     assert_int_equal(tree.cycles, 4);
-    analyzer_free(analyzer);
+    job_free(job);
+}
+
+/* Ranks that are missing in the same and wait for the same are one line, whatever their number. */
+static void missing_ranks_as_one_line(void **state)
+{
+    (void)state;
+    struct job *job = two_comms(RANKS);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, rank == 3 ? SECOND : FIRST, 100, .stream = ONE);
+        wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+    }
+    ticks(job, 1000);
+    struct tree tree = {0};
+    draw_tree(job, RANKS, &tree);
+    assert_has(tree.text, "rank 3 waits in ncclAllReduce");
+    assert_has(tree.text, "  ranks 0-2 have not called it: in cudaStreamSynchronize\n");
+    assert_has(tree.text, "  rank 3 has not called it: in cudaStreamSynchronize\n");
+    assert_int_equal(tree.lines, 5);
     job_free(job);
 }
 
@@ -460,6 +486,7 @@ int main(void)
         cmocka_unit_test(query_loops),
         cmocka_unit_test(abort_ends_a_circle),
         cmocka_unit_test(waits_as_a_tree),
+        cmocka_unit_test(missing_ranks_as_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,7 +187,6 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
     }
     const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
-    const char *first_where = draft->finding.sides > 1 ? draft->finding.side[1].where : "";
     if (kind == HANG_LEFT) {
         const struct member *left = wait->missing[0].member;
         unsigned long long issued = left ? left->next : 0;
@@ -207,13 +206,12 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
                  one_waits ? "waits" : "wait");
     wait_text(wait, &what);
     if (kind == HANG_SETUP)
-        text_add(&what, "; %s %s %s not arrived%s%s", one_missing ? "rank" : "ranks", missing,
-                 one_missing ? "has" : "have", *first_where ? ": " : "", first_where);
+        text_add(&what, "; %s %s %s not arrived", one_missing ? "rank" : "ranks", missing,
+                 one_missing ? "has" : "have");
     else if (kind == HANG_LATE)
         add_work(draft, wait, &what);
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
-        text_add(&what, "; %s %s %s%s%s", one_missing ? "rank" : "ranks", missing, first,
-                 *first_where ? ": " : "", first_where);
+        text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
     bool no_call_yet = draft->finding.sides > 1 &&
                        draft->finding.side[1].now.did == DID_NO_CALL_YET;
     draft_say(draft, &what, no_call_yet ? before_first_call : hang_todo(kind, graph, wait));

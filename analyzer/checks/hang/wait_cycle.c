@@ -1,14 +1,16 @@
 /* wait_cycle.c: finds cycles of waits and reports them as DC202 or DC203. */
 #include "analyzer/checks/hang/wait_cycle.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { RANKS_BYTES = 128, STEPS_REPORTED = 8 };
+enum { RANKS_BYTES = 128, STEPS_REPORTED = 4 };
 
 static const struct wait_node *wait_of(const struct waiting_op *op)
 {
@@ -194,25 +196,65 @@ static struct act cycle_step_act(const struct wait_graph *graph, const struct cy
     return act;
 }
 
-/* "waits for rank 3: ..."; of several ranks "wait for rank 3: ...". */
-static void add_step(struct text *what, const struct act *step, bool several)
+/* The communicator that all steps are on; NULL if there are several. */
+static const struct comm *only_comm(const struct cycle *cycle)
 {
-    static const char verb[] = "waits";
-    struct text words = {0};
-    act_add(&words, step);
-    if (several && words.data && !strncmp(words.data, verb, sizeof verb - 1))
-        text_add(what, " wait%s", words.data + sizeof verb - 1);
-    else if (words.data)
-        text_add(what, " %s", words.data);
-    what->failed |= words.failed;
-    text_free(&words);
+    for (int i = 1; i < cycle->steps; i++)
+        if (cycle->step[i].wait->comm != cycle->step[0].wait->comm)
+            return NULL;
+    return cycle->step[0].wait->comm;
+}
+
+static bool is_message(const struct wait_node *wait)
+{
+    return wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
+}
+
+/* "ranks 0-2 in ncclAllReduce #25 of comm generator (4 ranks) wait for rank 3": what keeps that one
+ * is in the side. */
+static void add_step(struct text *what, const struct cycle *cycle, int place,
+                     const struct finding_side *side)
+{
+    char ranks[RANKS_BYTES], title[COMM_TITLE_BYTES];
+    const struct wait_node *wait = cycle->step[place].wait;
+    const struct called call = hang_call(wait).call;
+    bool several = rankset_count(&side->ranks) != 1;
+    text_add(what, "%s%s %s in ", place ? "; " : "", several ? "ranks" : "rank",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
+    if (is_message(wait))
+        text_add(what, "%s #%" PRIu64, call_name(&call), wait->number);
+    else
+        wait_text(wait, what);
+    if (is_message(wait) && !only_comm(cycle))
+        text_add(what, " of %s", comm_title(wait->comm, title));
+    text_add(what, " wait%s for rank %d", several ? "" : "s", side->now.rank);
+}
+
+static void describe_cycle(struct text *what, const struct cycle *cycle,
+                           const struct finding *finding)
+{
+    char title[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
+    const struct comm *comm = only_comm(cycle);
+    if (cycle->steps == 1) { /* a thread waits for itself: what for is all there is to say */
+        text_add(what, "a thread waits for a call that only it could make: rank %s in ",
+                 rankset_text(&finding->side[0].ranks, ranks, sizeof ranks));
+        wait_text(cycle->step[0].wait, what);
+        text_add(what, " %s", finding->side[0].where);
+        return;
+    }
+    text_add(what, "a cycle of %d waits", cycle->steps);
+    if (comm)
+        text_add(what, " on %s", comm_title(comm, title));
+    text_add(what, ": ");
+    for (int i = 0; i < cycle->steps && i < finding->sides && i < STEPS_REPORTED; i++)
+        add_step(what, cycle, i, &finding->side[i]);
+    if (cycle->steps > STEPS_REPORTED)
+        text_add(what, "; and %d more", cycle->steps - STEPS_REPORTED);
 }
 
 static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
-                           const struct cycle_step *step, const struct wait_node *next,
-                           struct text *what, int place)
+                           const struct cycle_step *step, const struct wait_node *next)
 {
-    char ranks[RANKS_BYTES];
     const struct pending *example;
     const struct act call = hang_call(step->wait), now = cycle_step_act(graph, step, next);
     struct finding_side *side = draft_side(draft, &call, NULL);
@@ -223,13 +265,6 @@ static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
     if (example)
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
-    if (place >= STEPS_REPORTED)
-        return;
-    text_add(what, "%s%s %s in ", place ? "; " : "",
-             rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&side->ranks, ranks, sizeof ranks));
-    wait_text(step->wait, what);
-    add_step(what, &now, rankset_count(&side->ranks) != 1);
 }
 
 /* The ranks of the steps that have no side of their own join the last one's. */
@@ -267,15 +302,9 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     draft.finding.first_ns = first->begin_ns;
     draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
     struct text what = {0};
-    if (cycle->steps == 1)
-        text_add(&what, "a thread waits for a call that only it could make: ");
-    else
-        text_add(&what, "a cycle of %d waits: ", cycle->steps);
     for (int i = 0; i < cycle->steps; i++)
-        cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait,
-                       &what, i);
-    if (cycle->steps > STEPS_REPORTED)
-        text_add(&what, "; and %d more", cycle->steps - STEPS_REPORTED);
+        cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait);
+    describe_cycle(&what, cycle, &draft.finding);
     cover_rest(&draft, cycle);
     draft_say(&draft, &what, cycle_todo(cycle, check));
     findings_report(analyzer, &draft, NULL);
