@@ -248,7 +248,7 @@ static int model_finding(struct source *source, struct query *query, struct rows
         rows_paragraph(rows, TONE_GOOD, query->width, fix);
         finding_advice(source, finding, query->width, rows);
         rows_line(rows, TONE_PLAIN, "%s", "");
-        bool is_low = rows->lines > query->height * 2 / 3;
+        bool is_low = query->height > 0 && rows->lines > query->height * 2 / 3;
         if (is_low)
             move_lines(rows, query->height / 3);
         add_sides(source, finding, query->width, is_low, rows);

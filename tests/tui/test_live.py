@@ -56,7 +56,7 @@ class Live(unittest.TestCase):
             self.stays(terminal, "┌ help|Enter Esc")
             terminal.keys("Escape")
             terminal.wait("(?s)^((?!Enter Esc).)*$")
-        for key, shown in ("3", "Broadcast"), ("6", "running"), ("7", "in flight"), ("5", "wait"):
+        for key, shown in ("3", r"===· +AllReduce\(1, int32"), ("6", "running"), ("7", "in flight"), ("5", "wait"):
             terminal.keys(key)
             terminal.wait(shown)
         terminal.keys("1")
