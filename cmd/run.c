@@ -26,7 +26,7 @@
 #include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
 
-enum { COLLECTOR_STARTS_MAX = 5, STATES_SHOWN = 64 };
+enum { COLLECTOR_STARTS_MAX = 5 };
 
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
 static const double judge_patience_s = 1;      /* for the collector, before the job is ended */
@@ -136,72 +136,6 @@ static void end_judged(struct watched_run *run)
         end_job(run, "");
 }
 
-/* What the collector says of a finding: "7 error possible DC201 train.c:176 | ranks 0-2 wait". */
-struct news {
-    int id;
-    char severity[16], certainty[16], code[16];
-    const char *location; /* of location_bytes; none if that is 0 */
-    int location_bytes;
-    const char *what;
-};
-
-static bool read_news(struct news *news, const char *line)
-{
-    static const char separator[] = " | ";
-    int location = 0;
-    sscanf(line, "%d %15s %15s %15s%n", &news->id, news->severity, news->certainty, news->code,
-           &location);
-    const char *end = location ? strstr(line + location, separator) : NULL;
-    if (!end)
-        return false;
-    news->location = line + location + 1;
-    news->location_bytes = (int)(end - news->location);
-    news->what = end + strlen(separator);
-    return true;
-}
-
-static void print_new_finding(struct watched_run *run, const char *line)
-{
-    struct news news;
-    if (!read_news(&news, line))
-        return;
-    bool is_error = strcmp(news.severity, "error") == 0;
-    bool is_possible = strcmp(news.certainty, "possible") == 0;
-    if (!run->quiet)
-        fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n%s", news.location_bytes, news.location,
-                news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
-                news.code, news.what, run->details);
-    run->details[0] = '\0';
-    run->has_job_news |= news.id >= JOB_NEWS_FIRST;
-    if (!run->quiet && !run->said_report)
-        run_print_report(run, "          see: ");
-    run->said_report = true;
-    run->errors += is_error;
-    if (is_error && !is_possible && run->on_finding == ON_FINDING_ABORT)
-        end_job(run, "--on-finding abort");
-}
-
-/* A line below the finding that comes next: where a rank is, how to fix it. */
-static void keep_detail(struct watched_run *run, const char *text)
-{
-    size_t used = strlen(run->details);
-    snprintf(run->details + used, sizeof run->details - used, "          %s\n", text);
-}
-
-/* Where a rank stood last, of what could not be stored. */
-static void print_state(struct watched_run *run, const char *text)
-{
-    if (!run->quiet && run->states++ < STATES_SHOWN)
-        fprintf(stderr, "ddpcheck: %s\n", text);
-}
-
-static void print_withdrawn(const struct watched_run *run, const char *line)
-{
-    struct news news;
-    if (read_news(&news, line) && !run->quiet)
-        fprintf(stderr, "ddpcheck: %s is withdrawn: %s\n", news.code, news.what);
-}
-
 static void read_collector_line(struct watched_run *run, const char *line)
 {
     int holder;
@@ -211,12 +145,13 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->judged = true;
     else if (strcmp(line, "activity") == 0)
         run->last_activity_ns = monotonic_now_ns();
-    else if (strncmp(line, "finding ", 8) == 0)
-        print_new_finding(run, line + 8);
-    else if (strncmp(line, "more ", 5) == 0)
-        keep_detail(run, line + 5);
+    else if (strncmp(line, "finding ", 8) == 0) {
+        if (run_print_finding(run, line + 8))
+            end_job(run, "--on-finding abort");
+    } else if (strncmp(line, "more ", 5) == 0)
+        run_keep_detail(run, line + 5);
     else if (strncmp(line, "withdrawn ", 10) == 0)
-        print_withdrawn(run, line + 10);
+        run_print_withdrawn(run, line + 10);
     else if (sscanf(line, "held %d", &holder) == 1) {
         run->shared = true;
         if (!run->quiet)
@@ -229,7 +164,7 @@ static void read_collector_line(struct watched_run *run, const char *line)
     else if (strncmp(line, "gone ", 5) == 0)
         run_print_gone(run, line + 5);
     else if (strncmp(line, "state ", 6) == 0)
-        print_state(run, line + 6);
+        run_print_state(run, line + 6);
     else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
         return;
     else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,

@@ -58,6 +58,14 @@ int run_program(struct watched_run *run, char **argv);
 void run_print_full(const struct watched_run *run, const char *text);
 /* Says, behind `before`, which command prints the report. */
 void run_print_report(const struct watched_run *run, const char *before);
+/* Prints a finding that the collector sends, with the details before it. True if the job is to be
+ * ended for it. */
+bool run_print_finding(struct watched_run *run, const char *line);
+/* Keeps a line for below the finding that comes next: where a rank is, how to fix it. */
+void run_keep_detail(struct watched_run *run, const char *text);
+void run_print_withdrawn(const struct watched_run *run, const char *line);
+/* Prints where a rank stood last, of what could not be stored. */
+void run_print_state(struct watched_run *run, const char *text);
 /* Says that the trace was removed while the job ran, `text` is how many records it held. */
 void run_print_gone(struct watched_run *run, const char *text);
 /* Says what the job of `program` came to: ranks, findings, where the report is. */

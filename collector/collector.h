@@ -191,6 +191,9 @@ bool collector_job_leaves(const struct collector *collector, const struct findin
 /* No finding was reported yet. */
 void collector_forget_notified(struct collector *collector);
 
+/* Sends the caller the findings that changed, after they were stored, and with them the stacks by
+ * which some may be suppressed. */
+void collector_notify_findings(struct collector *collector);
 /* Whether the caller wants this finding reported. */
 bool collector_shows(const struct collector *collector, const struct finding *finding);
 

@@ -5,6 +5,8 @@
  *     activity                                something was recorded (at most ten times a second)
  *     finding ID SEVERITY CERTAINTY CODE WHERE | TEXT   a new finding; the job's have ids from
  *                                         JOB_NEWS_FIRST on
+ *     more TEXT                               before "finding": a line to print below it
+ *     withdrawn ID SEVERITY CERTAINTY CODE WHERE | TEXT   one that was reported is over
  *     judged                                  after "ending": what waited was judged
  *     state TEXT                              where a member stands; only where it can't be stored
  *     full STORED UNSTORED RINGS              before "end": the disk was full

@@ -82,8 +82,10 @@ static void say_headline(struct source *source, const struct findings *findings,
     bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
     for (int i = 0; i < worst->sides && !*place; i++)
         side_user_line(source, &worst->side[i], width / 2, false, place, sizeof place);
-    bool is_cut = width < NARROW && !strncmp(place, cut_place, sizeof cut_place - 1);
-    text_add(text, "%s%s%s%s %s", is_cut ? place + sizeof cut_place - 1 : place, *place ? ": " : "",
+    const char *shown = place;
+    if (width < NARROW && !strncmp(place, cut_place, sizeof cut_place - 1))
+        shown += sizeof cut_place - 1;
+    text_add(text, "%s%s%s%s %s", shown, *place ? ": " : "",
              !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity,
              worst->code);
     if (others > 0)

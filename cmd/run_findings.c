@@ -1,0 +1,71 @@
+/* run_findings.c: prints what the collector says of findings while the job runs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/run.h"
+#include "collector/collector_notify.h"
+
+enum { STATES_SHOWN = 64 };
+
+/* What the collector says of a finding: "7 error possible DC201 train.c:176 | ranks 0-2 wait". */
+struct news {
+    int id;
+    char severity[16], certainty[16], code[16];
+    const char *location; /* of location_bytes; none if that is 0 */
+    int location_bytes;
+    const char *what;
+};
+
+static bool read_news(struct news *news, const char *line)
+{
+    static const char separator[] = " | ";
+    int location = 0;
+    sscanf(line, "%d %15s %15s %15s%n", &news->id, news->severity, news->certainty, news->code,
+           &location);
+    const char *end = location ? strstr(line + location, separator) : NULL;
+    if (!end)
+        return false;
+    news->location = line + location + 1;
+    news->location_bytes = (int)(end - news->location);
+    news->what = end + strlen(separator);
+    return true;
+}
+
+bool run_print_finding(struct watched_run *run, const char *line)
+{
+    struct news news;
+    if (!read_news(&news, line))
+        return false;
+    bool is_error = strcmp(news.severity, "error") == 0;
+    bool is_possible = strcmp(news.certainty, "possible") == 0;
+    if (!run->quiet)
+        fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n%s", news.location_bytes, news.location,
+                news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
+                news.code, news.what, run->details);
+    run->details[0] = '\0';
+    run->has_job_news |= news.id >= JOB_NEWS_FIRST;
+    if (!run->quiet && !run->said_report)
+        run_print_report(run, "          see: ");
+    run->said_report = true;
+    run->errors += is_error;
+    return is_error && !is_possible && run->on_finding == ON_FINDING_ABORT;
+}
+
+void run_keep_detail(struct watched_run *run, const char *text)
+{
+    size_t used = strlen(run->details);
+    snprintf(run->details + used, sizeof run->details - used, "          %s\n", text);
+}
+
+void run_print_state(struct watched_run *run, const char *text)
+{
+    if (!run->quiet && run->states++ < STATES_SHOWN)
+        fprintf(stderr, "ddpcheck: %s\n", text);
+}
+
+void run_print_withdrawn(const struct watched_run *run, const char *line)
+{
+    struct news news;
+    if (read_news(&news, line) && !run->quiet)
+        fprintf(stderr, "ddpcheck: %s is withdrawn: %s\n", news.code, news.what);
+}

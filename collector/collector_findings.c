@@ -1,0 +1,138 @@
+/* collector_findings.c: sends `ddpcheck run` each finding once, with where its ranks are and the fix.
+ */
+#include <string.h>
+
+#include "collector/collector.h"
+#include "collector/collector_notify.h"
+#include "collector/collector_state.h"
+#include "collector/symbolizer.h"
+#include "lib/finding/fault.h"
+#include "lib/finding/finding_site.h"
+
+enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256, RANKS_BYTES = 128, SIDES_NOTIFIED = 4 };
+
+bool collector_shows(const struct collector *collector, const struct finding *finding)
+{
+    const struct collector_options *options = &collector->options;
+    return !collector_job_leaves(collector, finding) &&
+           options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
+}
+
+void collector_mark_notified(struct collector *collector, const struct finding *finding)
+{
+    int id = (int)finding->id;
+    bool is_open = finding->state == FINDING_OPEN;
+    if (rankset_add(is_open ? &collector->notified : &collector->withdrawn, id) ||
+        (is_open && finding->certainty == CERTAIN && rankset_add(&collector->notified_certain, id)))
+        collector->memory_short = true;
+}
+
+void collector_forget_notified(struct collector *collector)
+{
+    rankset_free(&collector->notified);
+    rankset_free(&collector->notified_certain);
+    rankset_free(&collector->withdrawn);
+}
+
+struct same_fault {
+    const struct collector *collector;
+    const struct finding *finding;
+    struct fault_key fault;
+    bool is_known;
+};
+
+static void find_same_fault(void *context, const struct finding *other)
+{
+    struct same_fault *same = context;
+    const struct collector *collector = same->collector;
+    int id = (int)other->id;
+    bool same_certainty = same->finding->certainty == POSSIBLE ||
+                          rankset_has(&collector->notified_certain, id);
+    if (same->is_known || other->id == same->finding->id || !same_certainty ||
+        strcmp(other->code, same->finding->code) != 0 || !rankset_has(&collector->notified, id) ||
+        rankset_has(&collector->withdrawn, id))
+        return;
+    struct fault_key fault = fault_of(symbolizer_trace(collector->symbolizer), other);
+    fault.certainty = same->fault.certainty; /* compared above */
+    same->is_known = fault_is_same(&fault, &same->fault);
+}
+
+/* Another finding of the same fault was reported and stands. */
+static bool is_known_fault(struct collector *collector, const struct finding *finding)
+{
+    struct same_fault same = {.collector = collector,
+                              .finding = finding,
+                              .fault = fault_of(symbolizer_trace(collector->symbolizer), finding)};
+    analyzer_visit_findings(collector->analyzer, find_same_fault, &same);
+    return same.is_known;
+}
+
+/* "more rank 3 at train.c:42, in cudaStreamSynchronize"; of a rank at the finding's own line
+ * nothing, if the finding has said what it waits for. */
+static void notify_side(const struct collector *collector, const struct finding_side *side,
+                        const char *finding_location)
+{
+    struct trace *trace = symbolizer_trace(collector->symbolizer);
+    char location[LOCATION_BYTES] = "", ranks[RANKS_BYTES];
+    int count = rankset_count(&side->ranks);
+    rankset_text(&side->ranks, ranks, sizeof ranks);
+    if (trace)
+        finding_side_location(trace, side, LOCATION_WIDTH, location, sizeof location);
+    bool is_new = strcmp(location, finding_location) != 0;
+    if (!is_new && (!*side->where || did_step(side->now.did)))
+        return;
+    if (count && *location)
+        notify(collector->options.notify_fd, "more %s %s at %s%s%s", count == 1 ? "rank" : "ranks",
+               ranks, location, *side->where ? ", " : "", side->where);
+    else if (count && *side->where)
+        notify(collector->options.notify_fd, "more %s %s: %s", count == 1 ? "rank" : "ranks", ranks,
+               side->where);
+}
+
+/* What run prints below an error, which is sent next. */
+static void notify_details(const struct collector *collector, const struct finding *finding,
+                           const char *location)
+{
+    for (int i = 1; i < finding->sides && i < SIDES_NOTIFIED; i++)
+        notify_side(collector, &finding->side[i], location);
+    if (*finding->todo)
+        notify(collector->options.notify_fd, "more fix: %s", finding->todo);
+}
+
+/* "finding 7 error possible DC201 train.c:176 | ranks 0-2 wait in ...": once for each, and again
+ * when a possible one turns out to be certain; "withdrawn 7 ..." when one that was reported is
+ * over. */
+static void notify_finding(struct collector *collector, const struct finding *finding)
+{
+    struct trace *trace = symbolizer_trace(collector->symbolizer);
+    char location[LOCATION_BYTES] = "";
+    int id = (int)finding->id;
+    bool is_open = finding->state == FINDING_OPEN;
+    struct rankset *done = is_open ? &collector->notified : &collector->withdrawn;
+    if (is_open && finding->certainty == CERTAIN)
+        done = &collector->notified_certain;
+    bool was_open = rankset_has(&collector->notified, id);
+    if (rankset_has(done, id) || (!is_open && !was_open) || !collector_shows(collector, finding))
+        return;
+    if (is_known_fault(collector, finding)) {
+        collector_mark_notified(collector, finding);
+        return;
+    }
+    if (trace)
+        finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
+    if (is_open && finding->severity == SEVERITY_ERROR)
+        notify_details(collector, finding, location);
+    notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
+           is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),
+           certainty_name(finding->certainty), finding->code, location, finding->what);
+    collector_mark_notified(collector, finding);
+}
+
+void collector_notify_findings(struct collector *collector)
+{
+    if (collector->options.notify_fd < 0)
+        return;
+    for (const struct batch_finding *changed = collector->batch->findings; changed;
+         changed = changed->next)
+        notify_finding(collector, &changed->finding);
+}
