@@ -5,6 +5,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/diff/diff_print.h"
+#include "cmd/hub/job_copies.h"
 #include "cmd/options/options.h"
 
 enum { LIMIT = 20, RANK_NONE = -1 };
@@ -86,14 +87,19 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     return status;
 }
 
-static int diff_paths(char *const *path, int paths, const struct diff_request *request)
+static int diff_paths(char **path, int paths, const struct diff_request *request)
 {
+    struct job_copies copies;
     struct diff_side a = {0}, b = {0}, *side[2] = {&a, paths == 2 ? &b : &a};
     struct error err = {{0}};
     bool progress = isatty(STDERR_FILENO);
+    if (job_copies_open(&copies, path, paths, &err) < 0)
+        return command_fail(&err);
     int status = diff_side_load(&a, path[0], progress, &err);
     if (!status && paths == 2)
         status = diff_side_load(&b, path[1], progress, &err);
+    for (int which = 0; which < paths; which++)
+        side[which]->path = job_copies_name(&copies, path[which]);
     if (!status)
         status = compare_sides(side, request, &err);
     if (status < 0)
@@ -103,6 +109,7 @@ static int diff_paths(char *const *path, int paths, const struct diff_request *r
             status = command_fail(&side[which]->damage);
     diff_side_free(&a);
     diff_side_free(&b);
+    job_copies_close(&copies);
     return status;
 }
 

@@ -7,9 +7,10 @@
 #include "cmd/export/export.h"
 #include "cmd/export/output.h"
 #include "cmd/export/place.h"
+#include "cmd/hub/job_copies.h"
 #include "cmd/options/options.h"
 
-static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
+static char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 enum { FORMATS_BYTES = 256, DETAILS_BYTES = 2048 };
 
@@ -53,7 +54,8 @@ static int write_out(struct report *report, const char *const *paths, int count,
     return result;
 }
 
-static int export_paths(const char *const *paths, int count, const struct export_request *request)
+static int export_copies(const char *const *paths, int count, const struct export_request *request,
+                         const struct job_copies *copies)
 {
     struct report report;
     struct choice choice;
@@ -62,7 +64,8 @@ static int export_paths(const char *const *paths, int count, const struct export
         choice_load(&choice, &request->choice, &err))
         return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
-                                           .choice = &choice};
+                                           .choice = &choice,
+                                           .copies = copies};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
         return command_fail(&err);
@@ -73,6 +76,17 @@ static int export_paths(const char *const *paths, int count, const struct export
         status = command_fail(&report.damage);
     report_free(&report);
     choice_free(&choice);
+    return status;
+}
+
+static int export_paths(char **paths, int count, const struct export_request *request)
+{
+    struct job_copies copies;
+    struct error err;
+    if (job_copies_open(&copies, paths, count, &err) < 0)
+        return command_fail(&err);
+    int status = export_copies((const char *const *)paths, count, request, &copies);
+    job_copies_close(&copies);
     return status;
 }
 
@@ -159,7 +173,6 @@ int command_export(int argc, char **argv)
             usual_trace);
         return STATUS_USAGE;
     }
-    const char *const usual[] = {usual_trace};
-    return argc ? export_paths((const char *const *)argv, argc, &request)
-                : export_paths(usual, 1, &request);
+    char *usual[] = {usual_trace};
+    return argc ? export_paths(argv, argc, &request) : export_paths(usual, 1, &request);
 }

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/hub/hub_lock.h"
 #include "cmd/hub/hub_server.h"
 #include "cmd/options/options.h"
 #include "hub/hub.h"
@@ -101,7 +103,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
         return error_set(err, "can't create %s: %s", job_folder(request), strerror(errno));
     if (hub_open(&hub, &options, err) < 0)
         return -1;
-    int result = 0;
+    int result = 0, lock = hub_lock(job_folder(request));
     while (result == 0 && !is_stopped()) {
         result = watch_server(request, &restarted_ns, err);
         if (result == 0)
@@ -111,7 +113,10 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
     }
     struct error closing;
     print_refused(hub);
-    if (hub_close(hub, &closing) < 0 && result >= 0)
+    bool is_closed = hub_close(hub, &closing) >= 0;
+    if (lock >= 0)
+        close(lock);
+    if (!is_closed && result >= 0)
         return error_set(err, "%s", closing.text);
     return result < 0 ? -1 : 0;
 }

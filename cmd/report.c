@@ -4,11 +4,12 @@
 #include <sys/stat.h>
 
 #include "cmd/commands.h"
+#include "cmd/hub/job_copies.h"
 #include "cmd/options/options.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/terminal.h"
 
-static const char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
+static char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct report_request {
     bool json, all_ranks, verbose, allow_missing, speed;
@@ -50,7 +51,8 @@ static int exit_status(const struct report *report, const struct report_request 
     return report_incomplete(report) && !request->allow_missing ? STATUS_INCOMPLETE : STATUS_CLEAN;
 }
 
-static int report_paths(const char *const *paths, int count, const struct report_request *request)
+static int report_copies(char **paths, int count, const struct report_request *request,
+                         const struct job_copies *copies)
 {
     struct report report;
     struct choice choice;
@@ -58,8 +60,9 @@ static int report_paths(const char *const *paths, int count, const struct report
     if (choice_load(&choice, &request->choice, &err))
         return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
-                                           .choice = &choice};
-    if (report_load(&report, paths, count, &options, &err)) {
+                                           .choice = &choice,
+                                           .copies = copies};
+    if (report_load(&report, (const char *const *)paths, count, &options, &err)) {
         choice_free(&choice);
         return command_fail(&err);
     }
@@ -69,6 +72,17 @@ static int report_paths(const char *const *paths, int count, const struct report
         status = command_fail(&report.damage);
     report_free(&report);
     choice_free(&choice);
+    return status;
+}
+
+static int report_paths(char **paths, int count, const struct report_request *request)
+{
+    struct job_copies copies;
+    struct error err;
+    if (job_copies_open(&copies, paths, count, &err) < 0)
+        return command_fail(&err);
+    int status = report_copies(paths, count, request, &copies);
+    job_copies_close(&copies);
     return status;
 }
 
@@ -122,7 +136,6 @@ int command_report(int argc, char **argv)
             usual_trace);
         return STATUS_USAGE;
     }
-    const char *const usual[] = {usual_trace};
-    return argc ? report_paths((const char *const *)argv, argc, &request)
-                : report_paths(usual, 1, &request);
+    char *usual[] = {usual_trace};
+    return argc ? report_paths(argv, argc, &request) : report_paths(usual, 1, &request);
 }

@@ -61,7 +61,7 @@ void run_print_report(const struct watched_run *run, const char *before)
         fprintf(stderr, "%sddpcheck report %s/" RUN_HUB_FOLDER "/job.db\n", before,
                 run->directory_name);
     else
-        fprintf(stderr, "%sddpcheck report job.db, in the folder of the hub\n", before);
+        fprintf(stderr, "%sddpcheck report nats://..., the address of the hub\n", before);
 }
 
 /* One process may have been several programs, and is a rank by its communicator. */

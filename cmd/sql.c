@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/hub/job_copies.h"
 #include "cmd/options/options.h"
 #include "cmd/sql/sql_rows.h"
 #include "cmd/sql/sql_run.h"
@@ -264,8 +265,13 @@ int command_sql(int argc, char **argv)
     setlocale(LC_CTYPE, ""); /* how wide characters are */
     struct error err = {{0}};
     struct trace *trace;
-    if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0)
+    struct job_copies copies;
+    if (job_copies_open(&copies, argv, 1, &err) < 0)
         return command_fail(&err);
+    if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0) {
+        job_copies_close(&copies);
+        return command_fail(&err);
+    }
     enum sql_rows_format format = SQL_ROWS_TEXT;
     if (json)
         format = SQL_ROWS_JSON;
@@ -273,5 +279,6 @@ int command_sql(int argc, char **argv)
         format = SQL_ROWS_CSV;
     status = run_query(trace, views, argv[1], format, &err) < 0 ? command_fail(&err) : STATUS_CLEAN;
     trace_close(trace);
+    job_copies_close(&copies);
     return status;
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/hub/job_copy.h"
 #include "cmd/options/options.h"
 #include "cmd/tui_ras.h"
 #include "lib/base/terminal.h"
@@ -58,6 +59,31 @@ static int show_ras(struct tui_options *tui, const char *address, bool once, str
     return result;
 }
 
+/* A job on many hosts as its hub sees it, in a database of its own. */
+static int show_hub(struct tui_options *tui, const char *address, bool once, struct error *err)
+{
+    struct job_copy *copy;
+    if (job_copy_open(&copy, address, tui->wait_s, !once, err) < 0)
+        return -1;
+    const char *database = job_copy_database(copy);
+    tui->title = job_copy_name(copy);
+    tui->paths = &database;
+    tui->count = 1;
+    tui->trouble = job_copy_trouble;
+    tui->context = copy;
+    int result = show_tui(tui, once, err);
+    job_copy_close(copy);
+    return result;
+}
+
+static bool has_address(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (job_copy_is_address(argv[i]))
+            return true;
+    return false;
+}
+
 int command_tui(int argc, char **argv)
 {
     bool once = false, ascii = false;
@@ -79,10 +105,11 @@ int command_tui(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "tui",
-        .arguments = "[DIR|DATABASE...]",
+        .arguments = "[DIR|DATABASE...|nats://TOKEN@HOST:PORT]",
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
                    "leaving it never touches the job.\n"
-                   "DIR defaults to ddpcheck-trace.",
+                   "DIR defaults to ddpcheck-trace. An address of a hub shows its job on many "
+                   "hosts.",
         .details = "Keys: 1-8 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
                    "sort, e explain, y write the\n"
                    "view to a file, ? help, q leave.\n",
@@ -94,6 +121,9 @@ int command_tui(int argc, char **argv)
         return status;
     if (ras && argc)
         return options_usage_error(&options, "--ras shows a running job, not a trace");
+    bool is_hub = has_address(argc, argv);
+    if (is_hub && argc > 1)
+        return options_usage_error(&options, "the job of a hub is shown alone");
     struct error err = {{0}};
     const char *const *paths = argc ? (const char *const *)argv : usual_trace;
     struct tui_options tui = {
@@ -105,7 +135,11 @@ int command_tui(int argc, char **argv)
         .wait_s = wait_s,
         .interrupted = &interrupted,
     };
-    int result = ras ? show_ras(&tui, ras, once, &err) : show_tui(&tui, once, &err);
+    int result;
+    if (ras)
+        result = show_ras(&tui, ras, once, &err);
+    else
+        result = is_hub ? show_hub(&tui, argv[0], once, &err) : show_tui(&tui, once, &err);
     if (result == 0)
         return interrupted ? 128 + SIGINT : STATUS_CLEAN;
     return command_fail(&err);

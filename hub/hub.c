@@ -13,6 +13,7 @@
 #include "collector/collector_state.h"
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
+#include "lib/trace/image.h"
 #include "lib/trace/trace.h"
 
 static const uint64_t silent_after_usual_ns = 5000000000;
@@ -66,6 +67,7 @@ static void hub_free(struct hub *hub)
 {
     hub_news_free(hub);
     hub_hosts_free(hub);
+    image_close(hub->image);
     collector_state_free(hub->state);
     analyzer_free(hub->analyzer);
     batch_free(hub->batch);
@@ -153,6 +155,8 @@ static void take_message(struct hub *hub, const struct transport_message *messag
 {
     if (message->event == TRANSPORT_LOST || message->event == TRANSPORT_CONNECTED)
         take_connection(hub, message->event, now_ns);
+    if (message->event == TRANSPORT_REQUEST)
+        hub_take_view(hub, message);
     if (message->event != TRANSPORT_MESSAGE && message->event != TRANSPORT_ANSWER)
         return;
     struct hub_host *host = hub_host_find(hub, message->host);
@@ -314,14 +318,18 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     hub->now_ns = now_ns;
     if (transport_poll(hub->options.transport, timeout_ms, &message, err) < 0)
         return -1;
-    if (hub->finished)
+    if (hub->finished) {
+        if (message.event == TRANSPORT_REQUEST)
+            hub_take_view(hub, &message);
         return 1;
+    }
     if (store_begin(hub->store, err) < 0)
         return -1;
     int result = take_messages_of_step(hub, &message, err);
     hub_feed_round(hub, now_ns);
     judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
+    hub_store_members(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)
         return -1;
     store_members(hub, false);

@@ -4,7 +4,8 @@
  * and the members' hashes agree, that is all. Where somebody waits, members differ or a process
  * ends, the hosts concerned are asked for the last records of their processes; these go into the
  * ordinary analyzer and, in the trace schema, into a database of the job, so that report, tui,
- * export, diff and sql work on it. Findings go to the hosts as news. */
+ * export, diff and sql work on it. Findings go to the hosts as news. Readers elsewhere get the
+ * database itself, page by page. */
 #ifndef DDPCHECK_HUB_H
 #define DDPCHECK_HUB_H
 
@@ -44,6 +45,7 @@ int hub_close(struct hub *hub, struct error *err);
 struct hub_counts {
     int hosts, processes, ranks, errors, warnings;
     uint64_t messages, bytes, records, requests;
+    uint64_t views;   /* that readers asked for */
     uint64_t refused; /* messages that made no sense: garbage, another version */
 };
 void hub_count(const struct hub *hub, struct hub_counts *counts);

@@ -84,6 +84,7 @@ static void add_process(struct hub *hub, struct hub_host *host, const struct ite
     }
     process->known = true;
     process->number = number;
+    process->rank = info.rank;
     process->offset_ns = info.realtime_ns - info.monotonic_ns;
     hub->counts.processes++;
 }
@@ -153,6 +154,7 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     }
     member->host = host;
     member->digest = *digest;
+    member->changed = true;
     if (digest->nranks > member->comm->nranks)
         member->comm->nranks = digest->nranks;
     for (int level = 0; level < DIGEST_LEVELS; level++)

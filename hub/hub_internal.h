@@ -9,6 +9,7 @@
 #include "lib/trace/store.h"
 
 struct collector_state;
+struct image;
 struct trace;
 
 struct hub_comm;
@@ -17,6 +18,7 @@ struct hub_comm;
 struct hub_process {
     bool known;                  /* its ITEM_PROCESS has come */
     int number;                  /* in store and analyzer */
+    int rank;                    /* that the launcher gave it; -1 none */
     uint64_t offset_ns, last_ns; /* realtime - monotonic; of the last record that was kept */
     bool has_tail;               /* records of it were fed */
     uint64_t position;           /* up to where */
@@ -49,6 +51,7 @@ struct hub_member {
     } key;
     struct hub_host *host;
     struct item_digest digest;
+    bool changed; /* since the table member_state was written */
     struct hub_comm *comm;
     struct hub_member *comm_next;
     UT_hash_handle hh;
@@ -102,7 +105,9 @@ struct hub {
     struct store *store;
     struct analyzer *analyzer;
     struct collector_state *state;
-    struct trace *trace; /* the database, for source locations */
+    struct trace *trace;         /* the database, for source locations */
+    struct image *image;         /* the same, for readers; NULL: none has come */
+    uint64_t image_id, image_ns; /* which it is for readers; when it was taken last */
     struct record_batch *batch;
     struct hub_host *hosts;
     struct hub_member *members;
@@ -116,11 +121,12 @@ struct hub {
     uint64_t round_ns; /* when the first of them came */
     struct message_writer writer;
     struct hub_counts counts;
-    uint64_t now_ns;      /* of this step */
-    uint64_t requests;    /* id of the last */
-    int refused_hosts;    /* that were said to be */
-    uint64_t over_ns;     /* when the last host said that it ends; 0 not yet */
-    struct error failure; /* of the store, while a message was taken */
+    uint64_t now_ns;         /* of this step */
+    uint64_t members_due_ns; /* when member_state is written again */
+    uint64_t requests;       /* id of the last */
+    int refused_hosts;       /* that were said to be */
+    uint64_t over_ns;        /* when the last host said that it ends; 0 not yet */
+    struct error failure;    /* of the store, while a message was taken */
     bool memory_short, finished;
     bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
 };
@@ -145,6 +151,13 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
 void hub_feed_round(struct hub *hub, uint64_t now_ns);
 /* Whether an ended host has nothing more that the hub wants. */
 bool hub_host_is_done(const struct hub_host *host);
+
+/* hub_members.c: within the transaction of a step: that the hub is there, and how far members are
+ * that the analyzer knows less of. */
+void hub_store_members(struct hub *hub, uint64_t now_ns);
+
+/* hub_view.c: answers a reader with what changed in the database. */
+void hub_take_view(struct hub *hub, const struct transport_message *message);
 
 /* hub.c: gives a record to the analyzer, and stores it with the others of this step. */
 void hub_feed(struct hub *hub, int process, const struct record *record);

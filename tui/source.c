@@ -225,7 +225,7 @@ static int look_at_time(struct source *source, struct error *err)
                               "process p ON p.id = e.process "
                               "WHERE e.seq = (SELECT max(seq) FROM event)";
     struct cursor cursor = cursor_new(source->trace, sql, NULL, 0);
-    uint64_t last_ns = 0, now_ns = realtime_ns();
+    uint64_t last_ns = trace_alive_ns(source->trace), now_ns = realtime_ns();
     int result;
     while ((result = cursor_next(&cursor, err)) == 1)
         if ((uint64_t)cursor_number(&cursor, 0) > last_ns)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/hub/job_copies.h"
 #include "cmd/progress.h"
 #include "cmd/report/report_stored.h"
 #include "lib/trace/lacks.h"
@@ -162,6 +163,19 @@ static int gather_report(struct report *report, struct error *err)
     return gather.failed || report->standings.failed ? fail_report_memory(err) : 0;
 }
 
+/* People know a copy by the address of its hub. */
+static int name_copies(struct report *report, const struct job_copies *copies)
+{
+    for (int i = 0; i < report->sources; i++) {
+        char *name = strdup(job_copies_name(copies, report->source[i].path));
+        if (!name)
+            return -1;
+        free(report->source[i].path);
+        report->source[i].path = name;
+    }
+    return 0;
+}
+
 static int load_report(struct report *report, const char *const *paths, int count,
                        const struct report_options *options, struct error *err)
 {
@@ -172,6 +186,8 @@ static int load_report(struct report *report, const char *const *paths, int coun
         return -1;
     for (int i = 0; i < report->sources; i++)
         report->collecting |= report->source[i].collecting;
+    if (options->copies && name_copies(report, options->copies) < 0)
+        return fail_report_memory(err);
     report->complete = trace_complete(report->trace) && !report->damage.text[0];
     /* Only a trace that has its end can show that something never happened. */
     if (report->complete && analyzer_finish(report->analyzer))

@@ -46,8 +46,9 @@ struct report {
 };
 
 struct report_options {
-    uint64_t hang_after_ns; /* 0: what the collectors took */
-    struct choice *choice;  /* which findings are reported */
+    uint64_t hang_after_ns;          /* 0: what the collectors took */
+    struct choice *choice;           /* which findings are reported */
+    const struct job_copies *copies; /* names of those paths that are copies; NULL none is */
 };
 
 /* Opens `paths` (databases or directories of databases), replays every event and gathers what there

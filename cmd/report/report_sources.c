@@ -95,6 +95,7 @@ static int inspect(struct report_source *source, struct error *err)
     if (trace_open(&trace, &path, 1, err))
         return -1;
     source->complete = trace_complete(trace);
+    source->collecting &= !source->complete; /* a hub outlives its job */
     source->events = trace_event_count(trace);
     source->processes = trace_process_count(trace);
     source->unrecorded = trace_unrecorded(trace);

@@ -70,7 +70,7 @@ static void print_verdict(struct report *report, struct page *page, bool verbose
         return;
     if (report->events == 0 && report->damage.text[0])
         page_words(page, STYLE_WARNING, "Nothing could be read");
-    else if (report->events == 0)
+    else if (report->events == 0 && !trace_is_job(report->trace))
         page_words(page, STYLE_WARNING, "Nothing was recorded");
     else if (report->damage.text[0])
         page_words(page, STYLE_WARNING, "No finding in the part that could be read");
@@ -112,6 +112,11 @@ static void print_head_text(struct report *report, struct page *page, bool verbo
     } else if (report->events == 0 && trace_unrecorded(report->trace)) {
         page_words(page, STYLE_PLAIN,
                    "Processes of the job called NCCL and could not be recorded; see below.");
+    } else if (report->events == 0 && trace_is_job(report->trace)) {
+        page_format(page, STYLE_PLAIN,
+                    "%d %s. The hub has asked none for records: no rank waits for long.",
+                    trace_process_count(report->trace),
+                    plural(trace_process_count(report->trace), "process", "processes"));
     } else if (report->events == 0) {
         page_words(page, STYLE_PLAIN,
                    "No process of the job made an NCCL call that ddpcheck can see; "

@@ -181,6 +181,13 @@ static bool is_good_item(const struct message_item *item)
     case ITEM_NEWS:
         return TEXT_ENDS(item->news.code) && TEXT_ENDS(item->news.location) &&
                TEXT_ENDS(item->news.text);
+    case ITEM_VIEW:
+        return item->view.page >= 1 && item->view.page <= ITEM_PAGES_MAX;
+    case ITEM_IMAGE:
+        return item->image.image && item->image.pages <= ITEM_PAGES_MAX &&
+               item->image.next <= item->image.pages;
+    case ITEM_PAGE:
+        return item->page.page >= 1 && item->page.page <= ITEM_PAGES_MAX;
     default:
         return true;
     }

@@ -113,6 +113,30 @@ struct item_news {
     char text[NEWS_TEXT_BYTES];
 };
 
+/* The hub's database is read as an image: its pages at one moment, which has a version. A reader
+ * that has version V asks for what changed since, page by page, and has the next version once all
+ * answers are of one; else it asks again, with the version of the first. */
+enum { ITEM_PAGE_BYTES = 4096, ITEM_PAGES_MAX = 1 << 18 /* 1 GB */ };
+struct item_view {
+    uint64_t image;   /* which the reader has; 0 none: all pages are wanted */
+    uint64_t version; /* of it */
+    uint32_t page;    /* 1, 2, ...: those before it came in earlier answers */
+    uint32_t reserved;
+};
+
+/* Ends an answer. */
+struct item_image {
+    uint64_t image;   /* another one: nothing of the earlier one holds */
+    uint64_t version; /* that the pages of this answer have */
+    uint32_t pages;   /* of the whole; 0: it has more than ITEM_PAGES_MAX */
+    uint32_t next;    /* page to go on with; 0: that was all */
+};
+
+struct item_page {
+    uint32_t page, reserved;
+    unsigned char data[ITEM_PAGE_BYTES];
+};
+
 /* A message that is being written. Zero-initialised is empty; free what `data` holds. */
 struct message_writer {
     unsigned char *data;
@@ -146,6 +170,9 @@ struct message_item {
         struct item_want want;
         struct item_tail tail;
         struct item_news news;
+        struct item_view view;
+        struct item_image image;
+        struct item_page page;
     };
 };
 

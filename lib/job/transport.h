@@ -4,6 +4,8 @@
  * tests; lib/nats for several hosts. What a message contains is message.h's matter: a transport
  * carries bytes, keeps apart jobs, and passes on nothing of who has no token.
  *
+ * An end is the hub's, a host's, or a reader's: who only sends the hub requests.
+ *
  * One end belongs to one thread. Nothing here blocks but transport_poll, and that no longer than
  * its timeout: what can't be sent now is queued, up to a bound, and then dropped and counted. */
 #ifndef DDPCHECK_TRANSPORT_H
@@ -16,7 +18,8 @@
 
 enum {
     TRANSPORT_BYTES_MAX = 1 << 20, /* of a message: nats-server's usual limit */
-    TRANSPORT_HOST_BYTES = 64      /* of a host's key, with its final 0 */
+    TRANSPORT_HOST_BYTES = 64,     /* of a host's key, with its final 0 */
+    TRANSPORT_READERS = 64         /* requests of readers that the hub may leave unanswered */
 };
 
 /* What an end sends of its own accord. */
@@ -29,8 +32,9 @@ enum transport_channel {
 enum transport_event {
     TRANSPORT_NOTHING,   /* the timeout has passed */
     TRANSPORT_MESSAGE,   /* of a channel */
-    TRANSPORT_REQUEST,   /* at a host: the hub's; answer it with transport_reply */
-    TRANSPORT_ANSWER,    /* at the hub: a host's, to the request `id` */
+    TRANSPORT_REQUEST,   /* at a host: the hub's, at the hub: a reader's; answer it with
+                            transport_reply */
+    TRANSPORT_ANSWER,    /* at the hub: a host's, at a reader: the hub's, to the request `id` */
     TRANSPORT_CONNECTED, /* again, or for the first time after a digest could not be sent: a host
                             sends its facts again (they are idempotent), and all digests, so that
                             what was dropped meanwhile is known */
@@ -41,7 +45,7 @@ enum transport_event {
 struct transport_message {
     enum transport_event event;
     enum transport_channel channel; /* TRANSPORT_MESSAGE */
-    const char *host;               /* sender's key at the hub; "" at a host */
+    const char *host;               /* sender's key at the hub; "" at a host and at a reader */
     const void *data;
     size_t bytes;
     uint64_t id; /* of a request, as the hub chose it, and of its answer */
@@ -72,12 +76,12 @@ struct transport {
  * attempt could succeed (too large, wrong token, closed). */
 int transport_publish(struct transport *transport, enum transport_channel channel, const void *data,
                       size_t bytes, struct error *err);
-/* At the hub: sends a request to a host; its answer, if one comes, is a TRANSPORT_ANSWER with this
- * id. As transport_publish. */
+/* At the hub: sends a request to a host; at a reader: to the hub (`host` is ""). The answer, if one
+ * comes, is a TRANSPORT_ANSWER with this id. As transport_publish. */
 int transport_request(struct transport *transport, const char *host, uint64_t id, const void *data,
                       size_t bytes, struct error *err);
-/* At a host: answers the request `id`, which transport_poll gave, at any later time. As
- * transport_publish. */
+/* Answers the request `id`, which transport_poll gave, at any later time (at the hub: before
+ * TRANSPORT_READERS others have come). As transport_publish. */
 int transport_reply(struct transport *transport, uint64_t id, const void *data, size_t bytes,
                     struct error *err);
 /* Waits up to timeout_ms for the next event. Returns 0 with *message, or -1 with err as above. */
@@ -98,5 +102,7 @@ struct transport *transport_local_hub(struct transport_local *job);
  * short.
  */
 struct transport *transport_local_host(struct transport_local *job, const char *host);
+/* A reader's end: who wants to see what the hub knows. NULL when memory is short. */
+struct transport *transport_local_reader(struct transport_local *job);
 
 #endif

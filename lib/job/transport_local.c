@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/job/reader_requests.h"
 #include "lib/job/transport.h"
 
 struct local_message {
@@ -27,6 +28,8 @@ struct local_end {
     struct transport transport; /* first: the interface's pointer is this one's */
     struct transport_local *job;
     char host[TRANSPORT_HOST_BYTES]; /* "" at the hub */
+    bool is_reader;                  /* `host` is then a name that no host has */
+    struct reader_requests readers;  /* at the hub */
     struct local_queue incoming;
     struct local_message *current; /* that transport_poll gave last */
     struct local_end *next;
@@ -37,6 +40,7 @@ struct transport_local {
     pthread_cond_t arrived;
     struct local_end *ends;
     struct local_queue facts, news; /* kept for ends that come later */
+    unsigned readers;               /* that came so far */
 };
 
 static void queue_begin(struct local_queue *queue)
@@ -92,7 +96,7 @@ static int local_publish(struct transport *transport, enum transport_channel cha
     if (channel != CHANNEL_DIGESTS)
         added = queue_add(is_news ? &job->news : &job->facts, &message, data);
     for (struct local_end *end = job->ends; end; end = end->next)
-        if (is_news == (end->host[0] != 0))
+        if (is_news == (end->host[0] != 0) && !end->is_reader)
             added = queue_add(&end->incoming, &message, data) && added;
     transport->dropped += !added;
     pthread_cond_broadcast(&job->arrived);
@@ -130,9 +134,13 @@ static int local_reply(struct transport *transport, uint64_t id, const void *dat
 {
     struct local_end *sender = (struct local_end *)transport;
     struct local_message message = message_from(sender, TRANSPORT_ANSWER, bytes);
-    message.id = id;
+    const struct reader_request *asked = reader_requests_find(&sender->readers, id);
+    bool is_hub = !sender->host[0];
     (void)err;
-    return send_to(sender, "", &message, data);
+    if (is_hub && !asked)
+        return 0;
+    message.id = is_hub ? asked->id : id;
+    return send_to(sender, is_hub ? asked->reader : "", &message, data);
 }
 
 static struct timespec deadline_after(int timeout_ms)
@@ -174,6 +182,8 @@ static int local_poll(struct transport *transport, int timeout_ms,
                                               .data = first->data,
                                               .bytes = first->bytes,
                                               .id = first->id};
+        if (!end->host[0] && first->event == TRANSPORT_REQUEST)
+            message->id = reader_requests_add(&end->readers, first->host, first->id);
     }
     pthread_mutex_unlock(&job->lock);
     return 0;
@@ -232,7 +242,8 @@ void transport_local_free(struct transport_local *job)
     free(job);
 }
 
-static struct transport *local_end_new(struct transport_local *job, const char *host)
+static struct transport *local_end_new(struct transport_local *job, const char *host,
+                                       bool is_reader)
 {
     struct local_end *end = calloc(1, sizeof *end);
     bool complete = true;
@@ -240,11 +251,13 @@ static struct transport *local_end_new(struct transport_local *job, const char *
         return NULL;
     end->transport.functions = &local_functions;
     end->job = job;
+    end->is_reader = is_reader;
     snprintf(end->host, sizeof end->host, "%s", host);
     queue_begin(&end->incoming);
     pthread_mutex_lock(&job->lock);
     const struct local_queue *kept = *host ? &job->news : &job->facts;
-    for (const struct local_message *message = kept->first; message; message = message->next)
+    for (const struct local_message *message = kept->first; message && !is_reader;
+         message = message->next)
         complete = queue_add(&end->incoming, message, message->data) && complete;
     end->next = job->ends;
     job->ends = end;
@@ -256,10 +269,19 @@ static struct transport *local_end_new(struct transport_local *job, const char *
 
 struct transport *transport_local_hub(struct transport_local *job)
 {
-    return local_end_new(job, "");
+    return local_end_new(job, "", false);
 }
 
 struct transport *transport_local_host(struct transport_local *job, const char *host)
 {
-    return local_end_new(job, host);
+    return local_end_new(job, host, false);
+}
+
+struct transport *transport_local_reader(struct transport_local *job)
+{
+    char name[32];
+    pthread_mutex_lock(&job->lock);
+    snprintf(name, sizeof name, "reader %u", ++job->readers);
+    pthread_mutex_unlock(&job->lock);
+    return local_end_new(job, name, true);
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
+#include "lib/job/reader_requests.h"
 #include "lib/nats/nats_client.h"
 
 static const uint64_t keep_bytes_usual = UINT64_C(1) << 30;
@@ -26,9 +27,11 @@ struct queued_event {
 struct transport_nats {
     struct transport transport;
     struct nats_client *client;
-    bool is_hub, has_missed; /* something that is not kept could not be sent */
+    bool is_hub, is_reader;
+    bool has_missed; /* something that is not kept could not be sent */
     char job[JOB_BYTES];
-    char host[3 * TRANSPORT_HOST_BYTES]; /* as a word; at the hub the name of this end */
+    char host[3 * TRANSPORT_HOST_BYTES]; /* as a word; at hub and readers the name of this end */
+    struct reader_requests readers;      /* at the hub */
     char hub[32];                        /* at a host: the end that sent the last request */
     struct error refused;                /* not empty: the server refuses us */
     struct queued_event *first, **end;
@@ -121,6 +124,25 @@ static void take_host_answer(void *context, const struct nats_message *message)
         add_host_message(context, TRANSPORT_ANSWER, CHANNEL_FACTS, part[4], part[5], message);
 }
 
+static void take_reader_request(void *context, const struct nats_message *message)
+{
+    struct transport_nats *nats = context;
+    char copy[NATS_SUBJECT_BYTES], *part[PARTS_MAX];
+    if (split_subject(message->subject, copy, part) != 5)
+        return;
+    struct queued_event *queued = add_event(nats, TRANSPORT_REQUEST, message);
+    if (queued)
+        queued->message.id =
+            reader_requests_add(&nats->readers, part[3], strtoull(part[4], NULL, 16));
+}
+
+static void take_view(void *context, const struct nats_message *message)
+{
+    char copy[NATS_SUBJECT_BYTES], *part[PARTS_MAX];
+    if (split_subject(message->subject, copy, part) == 5)
+        add_host_message(context, TRANSPORT_ANSWER, CHANNEL_FACTS, "", part[4], message);
+}
+
 static void take_event(void *context, enum nats_event event, const char *why)
 {
     struct transport_nats *nats = context;
@@ -167,19 +189,30 @@ static int publish_nats(struct transport *transport, enum transport_channel chan
     return 0;
 }
 
+/* Dropped if there is no connection. */
+static int send_now(struct transport_nats *nats, const char *subject, const void *data,
+                    size_t bytes, struct error *err)
+{
+    if (nats->refused.text[0])
+        return fail_refused(nats, err);
+    if (!nats_client_is_connected(nats->client) ||
+        nats_client_publish(nats->client, subject, data, bytes, err) < 0)
+        nats->transport.dropped++;
+    return 0;
+}
+
 static int request_nats(struct transport *transport, const char *host, uint64_t id,
                         const void *data, size_t bytes, struct error *err)
 {
     struct transport_nats *nats = (struct transport_nats *)transport;
     char subject[NATS_SUBJECT_BYTES], word[3 * TRANSPORT_HOST_BYTES];
-    if (nats->refused.text[0])
-        return fail_refused(nats, err);
-    snprintf(subject, sizeof subject, "ddpcheck.%s.ask.%s.%s.%" PRIx64, nats->job,
-             nats_subject_word(host, word, sizeof word), nats->host, id);
-    if (!nats_client_is_connected(nats->client) ||
-        nats_client_publish(nats->client, subject, data, bytes, err) < 0)
-        transport->dropped++;
-    return 0;
+    if (nats->is_reader)
+        snprintf(subject, sizeof subject, "ddpcheck.%s.read.%s.%" PRIx64, nats->job, nats->host,
+                 id);
+    else
+        snprintf(subject, sizeof subject, "ddpcheck.%s.ask.%s.%s.%" PRIx64, nats->job,
+                 nats_subject_word(host, word, sizeof word), nats->host, id);
+    return send_now(nats, subject, data, bytes, err);
 }
 
 static int reply_nats(struct transport *transport, uint64_t id, const void *data, size_t bytes,
@@ -187,14 +220,16 @@ static int reply_nats(struct transport *transport, uint64_t id, const void *data
 {
     struct transport_nats *nats = (struct transport_nats *)transport;
     char subject[NATS_SUBJECT_BYTES];
-    if (nats->refused.text[0])
-        return fail_refused(nats, err);
-    snprintf(subject, sizeof subject, "ddpcheck.%s.answer.%s.%s.%" PRIx64, nats->job, nats->hub,
-             nats->host, id);
-    if (!nats_client_is_connected(nats->client) ||
-        nats_client_publish(nats->client, subject, data, bytes, err) < 0)
-        transport->dropped++;
-    return 0;
+    const struct reader_request *asked = reader_requests_find(&nats->readers, id);
+    if (nats->is_hub && !asked)
+        return 0;
+    if (nats->is_hub)
+        snprintf(subject, sizeof subject, "ddpcheck.%s.view.%s.%" PRIx64, nats->job, asked->reader,
+                 asked->id);
+    else
+        snprintf(subject, sizeof subject, "ddpcheck.%s.answer.%s.%s.%" PRIx64, nats->job, nats->hub,
+                 nats->host, id);
+    return send_now(nats, subject, data, bytes, err);
 }
 
 static void await_event(struct transport_nats *nats, int timeout_ms)
@@ -259,13 +294,30 @@ static const struct transport_functions functions_nats = {
     .close = close_nats,
 };
 
+/* Hubs and readers come and go; answers to an earlier one are not for a later one. */
+static int choose_name(struct transport_nats *nats, struct error *err)
+{
+    uint64_t random = 0;
+    if (getrandom(&random, sizeof random, 0) < 0)
+        return error_set(err, "can't make a name for this end: no random numbers");
+    snprintf(nats->host, sizeof nats->host, "%016" PRIx64, random);
+    return 0;
+}
+
+static int subscribe_reader(struct transport_nats *nats, struct error *err)
+{
+    char subject[NATS_SUBJECT_BYTES];
+    if (choose_name(nats, err) < 0)
+        return -1;
+    snprintf(subject, sizeof subject, "ddpcheck.%s.view.%s.*", nats->job, nats->host);
+    return nats_client_subscribe(nats->client, subject, take_view, nats, err);
+}
+
 static int subscribe_hub(struct transport_nats *nats, uint64_t keep_bytes, struct error *err)
 {
     char stream[NATS_SUBJECT_BYTES], subject[NATS_SUBJECT_BYTES];
-    uint64_t random = 0;
-    if (getrandom(&random, sizeof random, 0) < 0)
-        return error_set(err, "can't make a name for the hub: no random numbers");
-    snprintf(nats->host, sizeof nats->host, "%016" PRIx64, random);
+    if (choose_name(nats, err) < 0)
+        return -1;
     snprintf(stream, sizeof stream, "ddpcheck-%s", nats->job);
     snprintf(subject, sizeof subject, "ddpcheck.%s.keep.>", nats->job);
     if (nats_client_keep_subjects(nats->client, stream, subject,
@@ -276,6 +328,9 @@ static int subscribe_hub(struct transport_nats *nats, uint64_t keep_bytes, struc
         return -1;
     snprintf(subject, sizeof subject, "ddpcheck.%s.answer.%s.*.*", nats->job, nats->host);
     if (nats_client_subscribe(nats->client, subject, take_host_answer, nats, err) < 0)
+        return -1;
+    snprintf(subject, sizeof subject, "ddpcheck.%s.read.*.*", nats->job);
+    if (nats_client_subscribe(nats->client, subject, take_reader_request, nats, err) < 0)
         return -1;
     snprintf(subject, sizeof subject, "ddpcheck.%s.keep.fact.>", nats->job);
     return nats_client_follow(nats->client, stream, subject, take_kept, nats, err);
@@ -291,6 +346,22 @@ static int subscribe_host(struct transport_nats *nats, const char *host, struct 
     snprintf(stream, sizeof stream, "ddpcheck-%s", nats->job);
     snprintf(subject, sizeof subject, "ddpcheck.%s.keep.news.>", nats->job);
     return nats_client_follow(nats->client, stream, subject, take_kept, nats, err);
+}
+
+static int subscribe_end(struct transport_nats *nats, const struct transport_nats_options *options,
+                         struct error *err)
+{
+    if (nats->is_reader)
+        return subscribe_reader(nats, err);
+    return nats->is_hub ? subscribe_hub(nats, options->keep_bytes, err)
+                        : subscribe_host(nats, options->host, err);
+}
+
+static const char *client_name(const struct transport_nats *nats, const char *host)
+{
+    if (nats->is_reader)
+        return "ddpcheck reader";
+    return nats->is_hub ? "ddpcheck hub" : host;
 }
 
 /* Cuts the job's name off the URL. */
@@ -313,7 +384,8 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
         return error_set(err, "can't connect to the hub: out of memory");
     }
     nats->transport.functions = &functions_nats;
-    nats->is_hub = !options->host;
+    nats->is_reader = options->is_reader;
+    nats->is_hub = !options->host && !options->is_reader;
     nats->end = &nats->first;
     split_job(url, nats->job);
     const struct nats_client_options client = {
@@ -322,7 +394,7 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
         .tls_ca = options->tls_ca,
         .tls_cert = options->tls_cert,
         .tls_key = options->tls_key,
-        .name = nats->is_hub ? "ddpcheck hub" : options->host,
+        .name = client_name(nats, options->host),
         .wait_s = options->wait_s,
         .on_event = take_event,
         .context = nats,
@@ -330,8 +402,7 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
     int result = nats_client_open(&nats->client, &client, err);
     free(url);
     if (result == 0)
-        result = nats->is_hub ? subscribe_hub(nats, options->keep_bytes, err)
-                              : subscribe_host(nats, options->host, err);
+        result = subscribe_end(nats, options, err);
     if (result < 0)
         close_nats(&nats->transport);
     else

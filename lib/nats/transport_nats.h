@@ -6,9 +6,13 @@
  *     ddpcheck.JOB.digest.HOST           digests
  *     ddpcheck.JOB.ask.HOST.HUB.ID       a request of the hub whose end is called HUB
  *     ddpcheck.JOB.answer.HUB.HOST.ID    its answer
+ *     ddpcheck.JOB.read.READER.ID        a request of the reader whose end is called READER
+ *     ddpcheck.JOB.view.READER.ID        the hub's answer
  * What is kept is in the stream ddpcheck-JOB, which the hub creates. */
 #ifndef DDPCHECK_TRANSPORT_NATS_H
 #define DDPCHECK_TRANSPORT_NATS_H
+
+#include <stdbool.h>
 
 #include "lib/job/transport.h"
 
@@ -17,7 +21,8 @@ struct transport_nats_options {
     const char *url; /* nats://TOKEN@HOST:PORT[/JOB]; JOB: jobs that share a server differ in it */
     const char *token;                       /* NULL: that of the URL */
     const char *tls_ca, *tls_cert, *tls_key; /* files, as nats_client.h; NULL none */
-    const char *host;                        /* this end's key; NULL: it is the hub's */
+    const char *host;                        /* this end's key; NULL: it is the hub's, or */
+    bool is_reader;                          /* a reader's */
     uint64_t keep_bytes;                     /* at the hub: limit of what is kept; 0: 1 GB */
     double wait_s; /* for the first connection; 0: it is opened in the background */
 };

@@ -267,6 +267,17 @@ uint64_t trace_hang_after_ns(struct trace *trace)
     return shortest;
 }
 
+uint64_t trace_alive_ns(struct trace *trace)
+{
+    uint64_t last_ns = 0;
+    for (int i = 0; i < trace->source_count; i++) {
+        uint64_t alive_ns = source_alive_ns(&trace->sources[i]);
+        if (alive_ns > last_ns)
+            last_ns = alive_ns;
+    }
+    return last_ns;
+}
+
 bool trace_is_job(struct trace *trace)
 {
     for (int i = 0; i < trace->source_count; i++)

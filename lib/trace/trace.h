@@ -64,6 +64,10 @@ uint64_t trace_hang_after_ns(struct trace *trace);
  */
 bool trace_is_job(struct trace *trace);
 
+/* When the hub of a job was there last (realtime; 0: none of the databases is a hub's). While the
+ * job gets on a hub stores no events. */
+uint64_t trace_alive_ns(struct trace *trace);
+
 /* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a
  * database calls p is trace_process_of(trace, i, p), -1 if it is not known yet. */
 struct sqlite3;

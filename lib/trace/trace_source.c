@@ -196,8 +196,8 @@ int source_open(struct trace_source *source, const char *path, struct error *err
     if (!source->path)
         return error_set(err, "can't read %s: out of memory", path);
     if (strstr(path, "://")) /* an address of a hub has a token, which is not printed */
-        error_set(err, "can't read a trace from the address of a hub: it is job.db in the folder "
-                       "of the hub (ddpcheck-hub, or --dir), on the hub's host");
+        error_set(err, "can't read a trace from an address here; report, tui, export, diff and sql "
+                       "take that of a hub (nats://...)");
     else if (stat(path, &status) < 0)
         error_set(err, "can't read %s: %s", path, strerror(errno));
     else if (!S_ISREG(status.st_mode))
@@ -427,6 +427,14 @@ uint64_t source_hang_after_ns(struct trace_source *source)
     int code;
     int64_t value = query_integer(
         source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'hang_after_ns'", &code);
+    return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
+}
+
+uint64_t source_alive_ns(struct trace_source *source)
+{
+    int code;
+    int64_t value = query_integer(
+        source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'alive_ns'", &code);
     return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
 }
 

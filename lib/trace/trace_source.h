@@ -55,6 +55,7 @@ int source_unrecorded(struct trace_source *source);
 bool source_complete(struct trace_source *source);
 /* What its collector took for a hang; 0 if it does not say. */
 uint64_t source_hang_after_ns(struct trace_source *source);
+uint64_t source_alive_ns(struct trace_source *source);
 bool source_is_job(struct trace_source *source);
 
 /* Reads again what was dropped. Returns 0, or -1 with err. */

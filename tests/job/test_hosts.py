@@ -1,98 +1,21 @@
 """A job on four "hosts" of one machine (UTS namespaces), each with `ddpcheck run --hub` and a rank of its own, over a real
 nats-server: one finding for the whole job, live, and the same in the hub's job.db.
 
-Only host names differ: NCCL takes such processes for those of other hosts, and so does the emulated one. Network namespaces are
-not needed for that, and containers of CI often may not create them.
-
 test_hosts.py BUILD"""
 
 import json
 import os
-import re
-import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 
-from hub import BEAT, Hub, Stranger, await_true, children, free_port, message, read_file
-
-BUILD = os.path.abspath(sys.argv.pop(1))
-DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
-TRAINER = os.path.join(BUILD, "bin", "ddptrain")
-HOSTS = 4
+from hosts import DDPCHECK, HOSTS, Job, main
+from hub import BEAT, Stranger, await_true, free_port, message
 
 
-class Host:
-    """A rank on a host of its own."""
-
-    def __init__(self, rank, folder, hub, trainer, master, env=None, options=()):
-        self.rank = rank
-        self.trace = os.path.join(folder, "trace%d" % rank)
-        self.errors = os.path.join(folder, "errors%d" % rank)
-        command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
-                   DDPCHECK, "run", "--hub", hub, "--emulate", "1", "-o", self.trace, *options, "--",
-                   TRAINER, *trainer]
-        variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": str(master), **(env or {})}
-        with open(self.errors, "w", encoding="utf-8") as errors:
-            self.process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=errors,
-                                            stdout=subprocess.DEVNULL)
-
-    def said(self):
-        return read_file(self.errors)
-
-    def collector(self):
-        for child in children(self.process.pid):
-            try:
-                if "\0collect\0" in read_file("/proc/%d/cmdline" % child):
-                    return child
-            except (FileNotFoundError, ProcessLookupError):
-                pass        # it has ended meanwhile
-        return None
-
-
-def namespaces_work():
-    done = subprocess.run(["unshare", "--uts", "hostname", "n0"], capture_output=True, text=True, check=False)
-    return done.stderr.strip() if done.returncode else ""
-
-
-class Job(unittest.TestCase):
-    hang_after = "1"
-
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="ddpcheck-test-job-")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.hosts = []
-        self.addCleanup(self.end_hosts)
-
-    def start_hub(self, **named):
-        hub = Hub(BUILD, os.path.join(self.folder, "hub"), "--hang-after", self.hang_after, **named)
-        self.addCleanup(hub.__exit__)
-        return hub
-
-    def start_hosts(self, hub, *trainer, **named):
-        master = free_port()
-        self.hosts = [Host(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), **named)
-                      for rank in range(HOSTS)]
-
-    def end_hosts(self):
-        for host in self.hosts:
-            if host.process.poll() is None:
-                host.process.terminate()
-        for host in self.hosts:
-            host.process.wait(60)
-
-    def await_news(self, code, host=0):
-        """The line of the job's finding on the first host's terminal."""
-        pattern = re.compile(r"^ddpcheck: (?:(\S+): )?(possible )?error %s: (.*)$" % code, re.M)
-        await_true("a line of " + code, lambda: pattern.search(self.hosts[host].said()))
-        return pattern.search(self.hosts[host].said())
-
+class Jobs(Job):
     def report(self, *databases):
         done = subprocess.run([DDPCHECK, "report", "--json", *databases], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -160,11 +83,6 @@ class Job(unittest.TestCase):
         self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
         for host in self.hosts:
             self.assertNotIn("is the token right?", host.said())
-
-    def start_recording(self, hub):
-        """The job hangs in an instant; its hosts have collectors."""
-        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20")
-        await_true("the hosts record", lambda: all(host.collector() for host in self.hosts))
 
     def test_killed_collectors(self):
         """Each has a successor, which takes over what it has stored. The first are killed as soon as they are there."""
@@ -266,8 +184,4 @@ class Job(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    missing = namespaces_work()
-    if missing:
-        print("skipped: no UTS namespaces here: " + missing)
-        sys.exit(77)
-    unittest.main()
+    main()

@@ -14,17 +14,24 @@
 
 enum { PATIENCE_MS = 20000, SILENCE_MS = 200 };
 
-static struct transport *open_end(const struct test_server *server, const char *job,
-                                  const char *host)
+static struct transport *open_any(const struct test_server *server, const char *job,
+                                  const char *host, bool is_reader)
 {
     struct transport *end = NULL;
     struct error err;
     char url[160];
     snprintf(url, sizeof url, "%s%s%s", server->url, *job ? "/" : "", job);
-    const struct transport_nats_options options = {.url = url, .host = host, .wait_s = 10};
+    const struct transport_nats_options options = {
+        .url = url, .host = host, .is_reader = is_reader, .wait_s = 10};
     if (transport_nats_open(&end, &options, &err) < 0)
         fail_msg("%s", err.text);
     return end;
+}
+
+static struct transport *open_end(const struct test_server *server, const char *job,
+                                  const char *host)
+{
+    return open_any(server, job, host, false);
 }
 
 static struct transport_message await_next(struct transport *end, enum transport_event event,
@@ -86,6 +93,28 @@ static void messages_reach_the_other_side(void **state)
     await_next(other, TRANSPORT_NOTHING, "", "");    /* hosts don't get each other's */
     await_next(stranger, TRANSPORT_NOTHING, "", ""); /* nor does another job */
     struct transport *ends[] = {host, other, hub, stranger};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        transport_close(ends[i]);
+    server_tear_down(&server);
+}
+
+static void readers_ask_the_hub(void **state)
+{
+    (void)state;
+    struct test_server server;
+    server_set_up(&server, "secret");
+    struct transport *hub = open_end(&server, "", NULL), *host = open_end(&server, "", "n1"),
+                     *reader = open_any(&server, "", NULL, true),
+                     *other = open_any(&server, "", NULL, true);
+    run_end(hub);
+    const uint64_t id = UINT64_C(0xfedcba9876543210);
+    assert_int_equal(transport_request(reader, "", id, "what", 4, NULL), 0);
+    uint64_t number = await_next(hub, TRANSPORT_REQUEST, "", "what").id;
+    assert_int_equal(transport_reply(hub, number, "this", 4, NULL), 0);
+    assert_true(await_next(reader, TRANSPORT_ANSWER, "", "this").id == id);
+    await_next(other, TRANSPORT_NOTHING, "", "");
+    await_next(host, TRANSPORT_NOTHING, "", "");
+    struct transport *ends[] = {reader, other, host, hub};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         transport_close(ends[i]);
     server_tear_down(&server);
@@ -185,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_reach_the_other_side),
+        cmocka_unit_test(readers_ask_the_hub),
         cmocka_unit_test(facts_survive_the_server),
         cmocka_unit_test(a_digest_before_the_connection),
         cmocka_unit_test(strangers_are_refused),

@@ -80,6 +80,42 @@ static void requests_reach_their_host(void **state)
     transport_local_free(job);
 }
 
+/* Two readers with requests of one number each get their own answer; facts and news are not
+ * theirs. What was asked too long ago, or by nobody, is answered by nothing. */
+static void readers_get_their_answers(void **state)
+{
+    (void)state;
+    struct transport_local *job = transport_local_new();
+    struct transport *hub = transport_local_hub(job), *host = transport_local_host(job, "n1");
+    struct transport *reader[2] = {transport_local_reader(job), transport_local_reader(job)};
+    struct transport_message asked[2];
+    publish(host, CHANNEL_FACTS, "fact");
+    expect_next(hub, TRANSPORT_MESSAGE, "n1", "fact", 0);
+    publish(hub, CHANNEL_NEWS, "finding");
+    expect_next(host, TRANSPORT_MESSAGE, "", "finding", 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(transport_request(reader[i], "", 7, "what", 4, NULL), 0);
+        assert_int_equal(transport_poll(hub, 0, &asked[i], NULL), 0);
+        assert_int_equal(asked[i].event, TRANSPORT_REQUEST);
+    }
+    assert_int_equal(transport_reply(hub, asked[1].id, "second", 6, NULL), 0);
+    assert_int_equal(transport_reply(hub, asked[0].id, "first", 5, NULL), 0);
+    assert_int_equal(transport_reply(hub, asked[1].id + 1, "nobody", 6, NULL), 0);
+    expect_next(reader[0], TRANSPORT_ANSWER, "", "first", 7);
+    expect_next(reader[1], TRANSPORT_ANSWER, "", "second", 7);
+    for (int i = 0; i < TRANSPORT_READERS; i++) {
+        struct transport_message later;
+        assert_int_equal(transport_request(reader[1], "", 8, "more", 4, NULL), 0);
+        assert_int_equal(transport_poll(hub, 0, &later, NULL), 0);
+    }
+    assert_int_equal(transport_reply(hub, asked[0].id, "late", 4, NULL), 0);
+    expect_next(reader[0], TRANSPORT_NOTHING, "", "", 0);
+    struct transport *ends[] = {reader[0], reader[1], host, hub};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        transport_close(ends[i]);
+    transport_local_free(job);
+}
+
 static void what_is_too_large_is_refused(void **state)
 {
     (void)state;
@@ -98,6 +134,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(facts_are_kept_digests_are_not),
         cmocka_unit_test(requests_reach_their_host),
+        cmocka_unit_test(readers_get_their_answers),
         cmocka_unit_test(what_is_too_large_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

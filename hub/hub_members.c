@@ -1,0 +1,62 @@
+/* hub_members.c: keeps the table member_state for members of a job that gets on. The analyzer knows
+ * only those whose records were asked for; the digests say how far all are. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "hub/hub_internal.h"
+#include "lib/base/clock.h"
+
+static const uint64_t members_every_ns = 1000000000;
+enum { PACE = 20 }; /* storing takes at most one part in so many of the hub's time */
+
+/* Whether the analyzer knows no less than the digest. */
+static bool is_known_better(struct hub *hub, const struct item_digest *digest)
+{
+    struct member_numbers numbers;
+    return analyzer_member_numbers(hub->analyzer, digest->comm, digest->rank, &numbers) &&
+           numbers.issued >= digest->issued && numbers.done >= digest->done;
+}
+
+static void store_digest(struct hub *hub, const struct hub_member *member,
+                         const struct hub_process *process, uint64_t now_ns)
+{
+    const struct item_digest *digest = &member->digest;
+    const struct member_state state = {
+        .comm = digest->comm,
+        .rank = digest->rank,
+        .shown_rank = process->rank >= 0 ? process->rank : digest->rank,
+        .nranks = member->comm->nranks,
+        .process = process->number,
+        .device = RECORD_NO_DEVICE,
+        .issued = digest->issued,
+        .started = digest->started,
+        .done = digest->done,
+        .where = "",
+        .phase = "",
+        .last_call = "",
+    };
+    struct error err;
+    if (store_member(hub->store, &state, now_ns, &err) < 0)
+        hub->failure = err;
+}
+
+void hub_store_members(struct hub *hub, uint64_t now_ns)
+{
+    uint64_t began_ns = monotonic_now_ns(), realtime_ns = realtime_now_ns();
+    char alive[32];
+    if (now_ns < hub->members_due_ns)
+        return;
+    snprintf(alive, sizeof alive, "%" PRIu64, realtime_ns);
+    if (store_meta(hub->store, "alive_ns", alive, &hub->failure) < 0)
+        return;
+    for (struct hub_member *member = hub->members; member; member = member->hh.next) {
+        const struct hub_process *process = hub_process_find(member->host, member->digest.process);
+        if (!member->changed || !process)
+            continue;
+        member->changed = false;
+        if (!is_known_better(hub, &member->digest))
+            store_digest(hub, member, process, realtime_ns);
+    }
+    uint64_t pause_ns = PACE * (monotonic_now_ns() - began_ns);
+    hub->members_due_ns = now_ns + (pause_ns > members_every_ns ? pause_ns : members_every_ns);
+}
