@@ -75,9 +75,11 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
         return NULL;
     process->index = index;
     process->info = *info;
+    if (info->rank >= MEMBERS_MAX) /* of a damaged trace, or of nobody's launcher */
+        process->info.rank = -1;
     process->offset_ns = info->realtime_ns - info->monotonic_ns;
     process->host = host;
-    if (!add_rank_process(analyzer, process, info->rank, info->world_size))
+    if (!add_rank_process(analyzer, process, process->info.rank, info->world_size))
         return process;
     free(process);
     return NULL;
