@@ -1,4 +1,4 @@
-"""`--hub auto` under mpirun of Open MPI and of MPICH on two hosts: one finding for the whole job, from the hub of the first host.
+"""`--hub auto` under mpirun of Open MPI and of MPICH and torchrun on two hosts: one finding for the whole job, from the hub of the first host.
 The agent by which they reach the other host, ssh elsewhere, enters a UTS namespace here.
 
 test_launchers.py BUILD [TEST...]"""
@@ -6,6 +6,7 @@ test_launchers.py BUILD [TEST...]"""
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import unittest
@@ -16,11 +17,19 @@ from sandbox import enter, on_host, share_trace
 BUILD = os.path.abspath(sys.argv[1])
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
 DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HOSTS = ["n0", "n1"]
 RANKS_A_HOST = 2
 FINDING = re.compile(r"^ddpcheck: (?:.+?: )?(?:possible )?error (DC\d{3}): ranks 0-2 .*rank 3 never called it", re.M)
 TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
 JOB_S = 240     # far more than a job takes on a busy machine
+
+
+def find_torchrun():
+    """That of build/venv (tools/setup-torch)."""
+    found = subprocess.run([os.path.join(SOURCE, "tools", "setup-torch"), "--find"], capture_output=True, text=True, check=False)
+    path = os.path.join(found.stdout.strip(), "bin", "torchrun")
+    return path if found.returncode == 0 and os.path.exists(path) else None
 
 
 class Launchers(unittest.TestCase):
@@ -63,6 +72,24 @@ class Launchers(unittest.TestCase):
         mpirun = self.need(shutil.which("mpiexec.hydra"))
         self.launch(mpirun, "-launcher", "ssh", "-launcher-exec", self.agent(), "-hosts", ",".join(HOSTS),
                     "-ppn", str(RANKS_A_HOST), "-n", str(RANKS_A_HOST * len(HOSTS)), *self.ddpcheck, *self.ddptrain)
+
+    def test_torchrun(self):
+        """Its agents on the two hosts find each other by c10d; each runs below ddpcheck, with torchrun's options as variables."""
+        torchrun = self.need(find_torchrun())
+        with socket.socket() as sock:
+            sock.bind(("", 0))
+            port = sock.getsockname()[1]
+        self.ddpcheck[self.ddpcheck.index(TIMEOUT)] = "45"      # it takes seconds to start
+        runs = []
+        for number, host in enumerate(HOSTS):
+            env = {"PET_NNODES": str(len(HOSTS)), "PET_NODE_RANK": str(number), "PET_NPROC_PER_NODE": str(RANKS_A_HOST),
+                   "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "%s:%d" % (HOSTS[0], port), "PET_RDZV_ID": "job",
+                   "PET_LOCAL_ADDR": host}
+            runs.append(subprocess.Popen([*on_host(host, *self.ddpcheck), torchrun, "--no_python", *self.ddptrain],
+                                         env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        outputs = [run.communicate(timeout=JOB_S)[0] for run in runs]
+        self.assertNotIn("DC201", outputs[1])       # the first host prints it
+        self.check("".join(outputs), runs[0].returncode)
 
     def test_open_mpi(self):
         mpirun = self.need(shutil.which("mpirun.openmpi"))
