@@ -1,4 +1,4 @@
-/* collector_findings.c: sends `ddpcheck run` each finding once, where its ranks are, and the fix. */
+/* collector_findings.c: sends `ddpcheck run` each finding once, with ranks and fix. */
 #include <string.h>
 
 #include "collector/collector.h"

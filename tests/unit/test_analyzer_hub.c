@@ -557,7 +557,8 @@ static void a_rank_has_made_no_call(void **state)
     struct verdict verdict;
     job_analyze(job, 0, &verdict);
     assert_int_equal(verdict.count, 1);
-    assert_non_null(strstr(verdict.found[0].what, "load() at train.py:12"));
+    const struct found *found = &verdict.found[0];
+    assert_non_null(strstr(found->where[found->sides - 1], "load() at train.py:12"));
     expect_same(job, verdict.found[0].code);
     job_free(job);
 }
