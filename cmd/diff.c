@@ -148,7 +148,8 @@ int command_diff(int argc, char **argv)
         return options_usage_error(&options, "--rank and --with go together");
     int traces = two_ranks ? 1 : 2;
     if (argc != traces)
-        return options_usage_error(&options, two_ranks ? "one trace with --rank and --with"
-                                                       : "two traces: ddpcheck diff GOOD BAD");
+        return options_usage_error(&options, two_ranks
+                                                 ? "with --rank and --with it takes one trace"
+                                                 : "it takes two traces: ddpcheck diff GOOD BAD");
     return diff_paths(argv, argc, &request);
 }

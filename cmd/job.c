@@ -59,9 +59,11 @@ int job_start(struct run_job *job, char *const *argv, struct error *err)
         return 0;
     waitpid(job->pid, NULL, 0);
     job_release_terminal(job);
-    const char *hint = number == ENOENT   ? " (is it in PATH?)"
-                       : number == EACCES ? " (is it executable?)"
-                                          : "";
+    const char *hint = "";
+    if (number == ENOENT && !strchr(argv[0], '/'))
+        hint = " (is it in PATH?)";
+    else if (number == EACCES)
+        hint = " (is it executable?)";
     error_set(err, "can't run %s: %s%s", argv[0], strerror(number), hint);
     return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
 }

@@ -59,8 +59,8 @@ static int unknown_command(const char *name)
                 name);
         return STATUS_USAGE;
     }
-    fprintf(stderr, "ddpcheck: no command '%s'%s%s%s; 'ddpcheck --help' lists them\n", name,
-            nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    fprintf(stderr, "ddpcheck: error: no command '%s'%s%s%s. See 'ddpcheck --help'.\n", name,
+            nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "");
     return STATUS_USAGE;
 }
 

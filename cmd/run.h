@@ -11,7 +11,7 @@
 #include "cmd/options/choice.h"
 
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
-enum { NO_STATUS = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
+enum { NO_STATUS = -1, NOT_EMULATED = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
 
 struct run_hub;
 

@@ -32,6 +32,7 @@ int command_run(int argc, char **argv)
     struct watched_run run = {.directory_name = "ddpcheck-trace",
                               .keep = keep_usual(),
                               .error_exitcode = NO_STATUS,
+                              .emulate = NOT_EMULATED,
                               .stacks = -1,
                               .cuda = -1,
                               .socket = -1,
@@ -96,10 +97,12 @@ int command_run(int argc, char **argv)
         return status;
     if (argc == 0)
         return options_usage_error(&options, "missing PROGRAM (try 'ddpcheck run -- ./train')");
-    if (run.emulate > EMULATED_MAX || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
-        return options_usage_error(&options, run.emulate > EMULATED_MAX
-                                                 ? "--emulate takes 1 to 256 devices"
-                                                 : "--error-exitcode is at most 255");
+    bool bad_devices = run.emulate == 0 || run.emulate > EMULATED_MAX;
+    if (bad_devices || (run.error_exitcode != NO_STATUS && run.error_exitcode > 255))
+        return options_usage_error(&options, bad_devices ? "--emulate takes 1 to 256 devices"
+                                                         : "--error-exitcode is at most 255");
+    if (run.emulate == NOT_EMULATED)
+        run.emulate = 0;
     struct keep_limits limits;
     if (keep_parse(run.keep, &limits) < 0)
         return keep_usage_error(&options, run.keep);

@@ -130,6 +130,15 @@ class BadInput(unittest.TestCase):
         self.refused("report", "--fail-on", "sometimes", "missing", says=["error|warning|note", "sometimes"])
         self.refused("report", "--only", "DC999", "missing", says=["DC999", "explain --list"])
         self.refused("report", "--hang-after", "soon", "missing", says=["--hang-after", "soon"])
+        self.refused("rport", says=["error: no command 'rport' (did you mean 'report'?). See 'ddpcheck --help'."])
+        self.refused("diff", "missing", says=["it takes two traces: ddpcheck diff GOOD BAD"])
+        self.refused("run", "--emulate", "0", "--", "true", says=["--emulate takes 1 to 256 devices"])
+
+    def test_programs_that_are_not_there(self):
+        for program, in_path in ("no-such-program", True), ("/no/such/program", False), ("./not-there", False):
+            status, _, err = self.tool.call("run", "-o", "none", "--", program)
+            self.assertEqual(status, 127, err)
+            self.assertEqual("is it in PATH?" in err, in_path, err)
 
 
 if __name__ == "__main__":
