@@ -52,6 +52,9 @@ void comm_take_name(struct analyzer *analyzer, const struct process *process,
  * that name too. For sentences alone: it changes as members come to be known. Returns text. */
 char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES]);
 
+/* The same of the communicator with that id; "comm 5ae7" if none is known. Returns text. */
+char *comm_title_of(struct analyzer *analyzer, uint64_t id, char text[COMM_TITLE_BYTES]);
+
 /* Whether its processes have had another communicator before: it is one of a group of ranks, not
  * the job's first. */
 bool comm_is_of_group(const struct comm *comm);

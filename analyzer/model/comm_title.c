@@ -75,3 +75,9 @@ char *comm_title(const struct comm *comm, char text[COMM_TITLE_BYTES])
     snprintf(text, COMM_TITLE_BYTES, "%s%.23s", comm_label(comm, label), extent);
     return text;
 }
+
+char *comm_title_of(struct analyzer *analyzer, uint64_t id, char text[COMM_TITLE_BYTES])
+{
+    const struct comm *comm = comm_find(analyzer, id);
+    return comm ? comm_title(comm, text) : comm_name(id, text);
+}

@@ -246,6 +246,8 @@ static void operators(void **state)
             fail_msg("expected '%s' in: %s", why[which], found->what);
         if (which != ALIVE)
             assert_string_equal(found->ranks[0], "0-2");
+        if (which == FOREIGN) /* named as in other findings, not by its id alone */
+            assert_non_null(strstr(found->what, " ranks))"));
         job_free(job);
     }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/findings.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/waits.h"
 #include "lib/trace/names.h"
@@ -29,7 +30,7 @@ static void open_group_report(struct analyzer *analyzer, const struct operation 
     uint64_t comm = held->member->comm->id, number = held->record.op.number;
     if (open_group_is_reported(analyzer, comm, number, held->process))
         return;
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
     draft.merges_ranks = true;
     struct finding_side *side = draft_side_signature(&draft, &held->signature, &held->site);
@@ -45,7 +46,8 @@ static void open_group_report(struct analyzer *analyzer, const struct operation 
              "call is not launched "
              "before the outermost ncclGroupEnd",
              member_shown_rank(held->member), side->call ? side->call : "?",
-             (unsigned long long)number, comm_name(comm, name), side->where ? side->where : "?");
+             (unsigned long long)number, comm_title(held->member->comm, name),
+             side->where ? side->where : "?");
     draft_say(
         &draft, &what,
         "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");

@@ -26,11 +26,11 @@ static void check_graphs(struct analyzer *analyzer, const struct event *event)
         .site = thread_site(event->thread, record),
     };
     struct text what = {0};
-    char name[16];
+    char name[COMM_TITLE_BYTES];
     text_add(&what,
              "rank %d destroys %s while a CUDA graph that holds its operations exists: NCCL waits "
              "there until the graph is destroyed",
-             one_call_rank(&one), comm_name(record->comm.comm, name));
+             one_call_rank(&one), comm_title_of(analyzer, record->comm.comm, name));
     one_call_report(analyzer, &one, &what,
                     "Call cudaGraphExecDestroy and cudaGraphDestroy before ncclCommDestroy.");
 }

@@ -95,7 +95,7 @@ static void check_operator(const struct checked_call *use)
     uint64_t comm = use->member->comm->id, handle = use->record->op.scalar;
     const struct redop_made *redop = redop_find(use->thread->process, comm, handle);
     bool known = redop || redops_complete(use->thread->process);
-    char why[160], name[16];
+    char why[160], name[COMM_TITLE_BYTES];
     if (redop && redop->comm == comm && !redop->destroyed)
         return; /* the shim had no room to remember it */
     if (!redop)
@@ -107,7 +107,7 @@ static void check_operator(const struct checked_call *use)
         snprintf(why, sizeof why, "its reduction operator was destroyed before");
     else
         snprintf(why, sizeof why, "its reduction operator was made for another communicator (%s)",
-                 comm_name(redop->comm, name));
+                 comm_title_of(use->analyzer, redop->comm, name));
     report_use(use, known ? CERTAIN : POSSIBLE, why,
                "Make the operator with ncclRedOpCreatePreMulSum on this communicator, and "
                "destroy it after the last call that names it.");
@@ -181,10 +181,10 @@ static void after_end(struct analyzer *analyzer, struct thread *thread, const st
     const struct member *member = comm ? member_find(analyzer, id, rank) : NULL;
     struct one_call one = {.member = member, .process = thread->process};
     struct text what = {0};
-    char call[CALL_BYTES], name[16];
+    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     bool again = record->api == API_ncclCommDestroy || record->api == API_ncclCommAbort;
     text_add(&what, "rank %d calls %s on %s after it had %s it", one_call_rank(&one),
-             record_text(record, call, sizeof call), comm_name(id, name),
+             record_text(record, call, sizeof call), comm_title_of(analyzer, id, name),
              member && member->aborted ? "aborted" : "destroyed");
     invalid_report(analyzer, thread, record, member, comm, CERTAIN, &what,
                    again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
