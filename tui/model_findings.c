@@ -170,7 +170,8 @@ static void side_write(struct source *source, const struct tui_side *side, struc
     if (one && side->process >= 0) {
         const struct process_info *info = trace_process(source->trace, side->process);
         snprintf(line, sizeof line, "process %d on %s", info->pid, info->host);
-        side_line(text, TONE_FAINT, line);
+        if (info->pid > 0) /* imported, and not known */
+            side_line(text, TONE_FAINT, line);
     }
 }
 

@@ -114,6 +114,15 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
     return groups;
 }
 
+/* Up to the first comma that is not between a call's arguments. */
+static int call_length(const char *where)
+{
+    int length = 0, depth = 0;
+    for (; where[length] && (where[length] != ',' || depth > 0); length++)
+        depth += (where[length] == '(') - (where[length] == ')');
+    return length;
+}
+
 /* "train.c:12 step(), in cudaStreamSynchronize 41 s, waiting for ...": the user's line comes
  * first, so that it is on narrow screens, too. */
 static void set_where(struct source *source, const struct query *query, const struct group *group,
@@ -121,7 +130,7 @@ static void set_where(struct source *source, const struct query *query, const st
 {
     const struct member_state *member = group->first;
     char duration[64] = "", site[SITE_BYTES];
-    int call = (int)strcspn(member->where, ",");
+    int call = call_length(member->where);
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
     member_site(source, member, query->width >= WIDE, site, sizeof site);

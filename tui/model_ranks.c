@@ -371,7 +371,7 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
     rows->empty = "No process called NCCL so far.";
     rows_column(rows, "rank", 24, true);
     rows_column(rows, "host:pid", 24, false);
-    rows_column(rows, "gpu", 0, true);
+    rows_column_optional(rows, "gpu", 0, true);
     rows_column(rows, "state", 20, false);
     rows_column_optional(rows, "late by", 0, true);
     rows_column_optional(rows, "lost", 0, true);

@@ -10,6 +10,7 @@
 #include "tui/members.h"
 #include "tui/view.h"
 
+enum { RANKS_MANY = 65 };
 enum { CELL_RANK, CELL_BAR };
 enum {
     LABEL_WIDTH = 10,
@@ -260,8 +261,14 @@ static int draw(struct source *source, const struct query *query, struct timelin
                      : error_set(err, "can't show the timeline: memory is short");
     if (result == 0)
         fill_in_flight(timeline, source->now_ns);
-    for (int i = 0; result == 0 && i < timeline->comm->members; i++)
-        add_bar(query, timeline, i, rows);
+    /* Of many ranks those that are missing come first: they would be on no screen otherwise. */
+    bool many = timeline->comm->members >= RANKS_MANY;
+    for (int pass = many ? 0 : 1; result == 0 && pass < 2; pass++)
+        for (int i = 0; i < timeline->comm->members; i++) {
+            bool missing = timeline->comm->member[i].standing <= STANDS_EXITED;
+            if (!many || missing == (pass == 0))
+                add_bar(query, timeline, i, rows);
+        }
     free(timeline->level);
     free(timeline->pending);
     return result;

@@ -82,8 +82,8 @@ static void print_not_checked_text(const struct report *report, struct page *pag
     for (int i = 0; i < count; i++) {
         page->indent = 6;
         page_column(page, 2);
-        page_format(page, STYLE_STRONG, "%s", list[i].lack->codes);
-        page_format(page, STYLE_PLAIN, ": %s", not_checked_text(&list[i], text, sizeof text));
+        page_format(page, STYLE_STRONG, "%s:", list[i].lack->codes);
+        page_format(page, STYLE_PLAIN, " %s", not_checked_text(&list[i], text, sizeof text));
         page_line(page);
     }
     not_checked_free(list, count);

@@ -367,6 +367,13 @@ class Screens(unittest.TestCase):
             terminal.wait(r"1023 of 1023  Ranks")
             terminal.keys("Escape")
             terminal.wait("1023 processes")
+        def once(view):
+            return subprocess.run([TOOL, "tui", "--once", "--view", view, database], capture_output=True, text=True, timeout=300,
+                                  env={**os.environ, "COLUMNS": "120"}).stdout
+        self.assertRegex(once("timeline"), r"(?m)^rank\n +517 +!!!!", "the missing rank is the first of a thousand")
+        now = once("now")
+        self.assertRegex(now, r"! 517 .*, last seen in ncclAllGather\(count=4096, flo", "a call is not cut at its first comma")
+        self.assertNotRegex(once("ranks"), r"\bgpu\b", "no trace of these has a device")
 
     def test_a_slow_view_says_how_long_it_takes(self):
         path = os.path.join(self.folder, "slow")
