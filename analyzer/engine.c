@@ -175,6 +175,7 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         return;
     }
     thread->last_ns = record_realtime(process, record);
+    thread->has_ended = false; /* another may get the number of one that ended */
     /* A watchdog's loop says nothing of where the rank is. */
     if (record_is_loop(record) && !thread->uses_nccl)
         return;

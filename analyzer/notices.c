@@ -61,6 +61,16 @@ static void feed_member(struct analyzer *analyzer, struct process *process,
         engine_handle_setup(analyzer, process, record, member);
 }
 
+static void feed_thread_end(struct analyzer *analyzer, struct process *process,
+                            const struct record *record)
+{
+    struct thread *thread = process_thread(process, record->thread);
+    if (!thread)
+        analyzer->failed = true;
+    else
+        thread->has_ended = true;
+}
+
 static void feed_written(struct process *process, const struct record *record)
 {
     if (record->memory.bytes == UINT64_MAX)
@@ -97,6 +107,9 @@ static int feed_model(struct analyzer *analyzer, struct process *process,
     case API_notice_end:
         exact_end(process);
         return ends_feed(analyzer, process, record);
+    case API_notice_stopped:
+        process->stopped = record->range.id != 0;
+        return ENGINE_OK;
     case API_notice_exception:
         return ends_except(process, record);
     case API_notice_reached:
@@ -114,6 +127,9 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
         break;
     case API_notice_comm_name:
         comm_take_name(analyzer, process, record);
+        break;
+    case API_notice_thread_end:
+        feed_thread_end(analyzer, process, record);
         break;
     case API_notice_unrecorded:
         feed_written(process, record);

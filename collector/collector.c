@@ -14,6 +14,7 @@
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
 #include "collector/dormant.h"
+#include "collector/stopped.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
 #include "collector/unrecorded.h"
@@ -218,7 +219,7 @@ static int run_pass(struct collector *collector, struct error *err)
     bool was_ending = collector->job_end.heard_ns;
     if (all_read) {
         if (!collector->in_memory)
-            collector_find_dormant(collector, now_ns);
+            collector_find_idle(collector, now_ns);
         add_tick(collector, now_ns);
         add_ending(collector, now_ns);
     }

@@ -102,7 +102,7 @@ struct collector {
     bool saw_living; /* a producer that ran while we did: others may follow it */
     /* Ids of findings: those that were reported, as certain; those that were taken back. */
     struct rankset notified, notified_certain, withdrawn;
-    uint64_t began_ns, last_tick_ns, last_producer_ns;
+    uint64_t began_ns, last_tick_ns, last_producer_ns, stopped_searched_ns;
     struct hang hang;
     struct job_end job_end;
     struct keeping keeping;

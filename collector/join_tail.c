@@ -38,7 +38,7 @@ static bool matters(const struct record *record)
                record->api == API_notice_exception || record->api == API_notice_stream ||
                record->api == API_notice_member || record->api == API_notice_comm_name ||
                record->api == API_notice_said || record->api == API_notice_ending ||
-               record->api == API_notice_dormant;
+               record->api == API_notice_dormant || record->api == API_notice_stopped;
     default:
         return false;
     }

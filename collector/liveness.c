@@ -240,6 +240,13 @@ bool liveness_ended(struct liveness *liveness)
     return liveness->ended;
 }
 
+bool liveness_is_stopped(const struct liveness *liveness)
+{
+    struct stat_line line;
+    return !liveness->ended && liveness->pid && see_process(liveness, &line) == SEEN_THERE &&
+           (line.state == 'T' || line.state == 't');
+}
+
 void liveness_close(struct liveness *liveness)
 {
     if (liveness->pidfd >= 0)

@@ -28,6 +28,7 @@ struct producer {
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
     int open_calls;       /* calls entered and not left yet */
     bool asked;           /* where its threads stand, and it has not answered yet */
+    bool stopped;         /* as last reported (stopped.h) */
     bool said_exit;       /* it wrote notice_exit */
     int exit_value;
     bool end_reported; /* notice_end is in the batch or stored */

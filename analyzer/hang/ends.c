@@ -129,6 +129,19 @@ static bool is_killed_before(const struct process *killed, const struct process 
            ended->end_ns <= killed->end_ns + FOLLOW_NS;
 }
 
+static bool is_end_unknown(const struct process *process)
+{
+    return process->end.end.how != END_EXIT && process->end.end.how != END_SIGNAL;
+}
+
+/* Of two ends that were noticed together, neither of which is known: who was first is not known,
+ * either. */
+static bool are_alike(const struct process *a, const struct process *b)
+{
+    uint64_t apart = a->end_ns > b->end_ns ? a->end_ns - b->end_ns : b->end_ns - a->end_ns;
+    return is_end_unknown(a) && is_end_unknown(b) && apart <= ONE_LOOK_NS;
+}
+
 /* `other` ended wrongly, before `process` and not long before. */
 static bool precedes(const struct process *other, const struct process *process)
 {
@@ -141,6 +154,8 @@ static bool precedes(const struct process *other, const struct process *process)
     }
     if (is_killed_before(other, process) || is_killed_before(process, other))
         return is_killed_before(other, process);
+    if (are_alike(other, process))
+        return false;
     uint64_t other_ns = failed_ns(other), process_ns = failed_ns(process);
     bool earlier = other_ns < process_ns ||
                    (other_ns == process_ns && other->index < process->index);
@@ -211,7 +226,7 @@ struct act end_act(const struct process *process)
     struct act act = {.did = DID_GONE};
     if (process_is_ending(process))
         return (struct act){.did = DID_ENDING, .name = end_exception(process)};
-    if (process->end.end.how != END_EXIT && process->end.end.how != END_SIGNAL)
+    if (is_end_unknown(process))
         return act;
     act.value = process->end.end.value;
     if (process->end.end.how == END_EXIT) {

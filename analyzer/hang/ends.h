@@ -14,7 +14,7 @@
  * within that time, since they come from outside;
  *   - if it was such a signal, and every other process of the job ended likewise or left with
  * status 0: killed as a whole, a consequence of something that is not in the trace;
- *   - else a cause. */
+ *   - else a cause. Of ends that are not known and were noticed together each is a cause. */
 #ifndef DDPCHECK_ENDS_H
 #define DDPCHECK_ENDS_H
 

@@ -209,7 +209,7 @@ static int add_background(struct wait_graph *graph, const struct comm *comm)
         const struct member *member = comm->member[i];
         if (!member->in_background || member->aborted || member->process->ended)
             continue;
-        struct wait_node key = setup_wait(&member->background, member->background_ns);
+        struct wait_node key = setup_wait(&member->background, member->background_site.time_ns);
         key.waiter = member->process;
         if (!wait_get(graph, &key))
             return -1;

@@ -146,6 +146,16 @@ static void find_end(const struct process *process, const struct member *member,
         where->site.time_ns = process->end_ns;
 }
 
+bool member_has_no_thread(const struct member *member)
+{
+    if (!member->process->several_ranks || member->more_issuers || !member->issuers)
+        return false;
+    for (uint32_t i = 0; i < member->issuers; i++)
+        if (!member->issuer[i]->has_ended)
+            return false;
+    return true;
+}
+
 void where_find(const struct wait_graph *graph, const struct process *process,
                 const struct member *member, struct where *where)
 {
@@ -161,12 +171,23 @@ void where_find(const struct wait_graph *graph, const struct process *process,
     }
     const struct blocked *blocked = graph ? wait_graph_member(graph, member, process) : NULL;
     const struct thread *thread = blocked ? blocked->thread : call_in_progress(process, member);
+    if (process->stopped) {
+        where->act.did = DID_STOPPED;
+        where->act.number = process->info.pid;
+        if (thread) {
+            where->site = thread->enter_site;
+            where->act.call = call_of_record(&thread->enter);
+        }
+        return;
+    }
     if (!thread && process->info.lacks & LACKS_CUDA) {
         find_last_call(process, where);
         return;
     }
     if (!thread) {
         where->act.did = member && member->destroyed ? DID_RUNNING_DESTROYED : DID_RUNNING;
+        if (member && !member->destroyed && member_has_no_thread(member))
+            where->act.did = DID_THREAD_ENDED;
         where->site.phase = process_phase(process);
         return;
     }

@@ -17,6 +17,8 @@ struct where {
  * its act is used. */
 void where_find(const struct wait_graph *graph, const struct process *process,
                 const struct member *member, struct where *where);
+/* All threads that issued for a rank, of several in its process, have ended. */
+bool member_has_no_thread(const struct member *member);
 struct awaited wait_awaited(const struct wait_node *wait);
 /* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void wait_text(const struct wait_node *wait, struct text *text);

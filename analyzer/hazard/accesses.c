@@ -96,10 +96,11 @@ uint32_t uses_of_copy(const struct process *process, const struct record *record
     bool is_2d = record->api == API_cudaMemcpy2DAsync || record->api == API_cudaMemset2DAsync;
     if (record->api == API_cudaFree || record->api == API_cudaFreeHost || (is_2d && !height))
         return 0;
-    if (!is_pageable(process, &copy, kind, false))
+    if (!is_pageable(process, &copy, kind, false) &&
         add_rows(use, &count,
                  (struct stretch){copy.copy.dst, 0, copy.copy.bytes, copy.copy.dst_pitch}, height,
-                 true);
+                 true))
+        use[0].access.staged = record->flags & RECORD_FLAG_PAGEABLE;
     if (!is_set(record->api) && !is_pageable(process, &copy, kind, true))
         add_rows(use, &count,
                  (struct stretch){copy.copy.src, 0, copy.copy.bytes, copy.copy.src_pitch}, height,

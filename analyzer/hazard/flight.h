@@ -16,6 +16,7 @@ enum sureness {
 
 struct access {
     bool writes; /* else it only reads */
+    bool staged; /* a copy that the host waited for, but for its last part */
     bool sole;   /* the only pointer that the kernel can write through: it must, or do nothing */
     enum sureness sureness;
 };

@@ -113,6 +113,27 @@ static bool is_shift(const struct layout *layout, const uint32_t whole[2])
     return false;
 }
 
+static bool is_even(const struct layout *layout, int side, uint32_t pieces)
+{
+    const struct piece *piece = layout->piece[side];
+    for (uint32_t i = 1; i < pieces; i++)
+        if (piece[i].signature.count != piece[0].signature.count)
+            return false;
+    return true;
+}
+
+/* Pieces of one size on either side: a rank that gives half the count in each of its calls looks
+ * the same as one that makes two of each. They differ in how many calls there are in the end. */
+static enum layout_answer judge_even(const struct layout *layout, const uint32_t whole[2],
+                                     bool is_all)
+{
+    uint64_t first = (uint64_t)layout->pieces[0] * whole[1];
+    uint64_t second = (uint64_t)layout->pieces[1] * whole[0];
+    if (!is_all)
+        return LAYOUT_OPEN;
+    return first == second ? LAYOUT_OTHER_PIECES : LAYOUT_NEVER;
+}
+
 enum layout_answer layout_judge(struct layout *layout, bool is_all)
 {
     uint32_t whole[2];
@@ -132,6 +153,10 @@ enum layout_answer layout_judge(struct layout *layout, bool is_all)
             return LAYOUT_NEVER;
         if (sequel == NOT_YET && !is_all)
             return LAYOUT_OPEN;
+        if (sequel != IN_STEP && is_even(layout, 0, whole[0]) && is_even(layout, 1, whole[1]))
+            answer = judge_even(layout, whole, is_all);
+        if (answer == LAYOUT_OPEN || answer == LAYOUT_NEVER)
+            return answer;
     }
     layout->whole[0] = whole[0];
     layout->whole[1] = whole[1];

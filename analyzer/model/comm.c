@@ -300,7 +300,7 @@ void comm_goes_on(struct thread *thread, const struct record *record)
         }
         member->in_background = setup->comm->initialising = true;
         member->background = *setup;
-        member->background_ns = thread->enter_site.time_ns;
+        member->background_site = thread->enter_site;
     }
 }
 

@@ -80,6 +80,7 @@ struct thread {
     uint32_t ranges;
     struct loop loop;
     bool uses_nccl;
+    bool has_ended;        /* notice_thread_end, and nothing since */
     uint64_t last_ns;      /* of its last record */
     uint32_t blocked_node; /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
     struct thread *blocked_next, *blocked_prev; /* list of threads in a call */
@@ -274,6 +275,7 @@ struct process {
     struct record end;
     enum end_class end_class;
     uint64_t end_ns, last_ns; /* of its own last record */
+    bool stopped;             /* notice_stopped */
     bool has_exception;       /* notice_exception */
     enum exception_how exception_how;
     uint64_t exception;         /* string id of its type, 0 not known */
@@ -329,7 +331,7 @@ struct member {
      * shrink, a window, the end. */
     bool in_background;
     struct setup background;
-    uint64_t background_ns;
+    struct site background_site;
     uint32_t arrivals;   /* ncclCommInit* calls with its rank; more than one is DC109 */
     struct site arrival; /* of the first */
     bool leaving, aborted,

@@ -384,6 +384,16 @@ static bool host_goes_on(const struct process *process, const struct record *rec
     }
 }
 
+/* Of a copy from pageable memory "a stream sync is performed before the copy is initiated", and
+ * none after it. */
+static int wait_for_earlier(struct process *process, struct stream_state *stream,
+                            struct clock *clock)
+{
+    if (timeline_join_legacy(process, stream) || clock_merge(clock, &stream->ahead))
+        return -1;
+    return clock_raise(clock, (struct place){stream->timeline, stream->position});
+}
+
 static int wait_for_copy(struct thread *thread, const struct record *record)
 {
     struct record on_default = *record;
@@ -394,9 +404,12 @@ static int wait_for_copy(struct thread *thread, const struct record *record)
         return -1;
     if (!work->stream)
         return 0;
+    bool is_staged = record->flags & RECORD_FLAG_PAGEABLE;
+    if (is_staged && wait_for_earlier(thread->process, work->stream, &thread->waits_for))
+        return -1;
     if (order_put(thread->process, work->stream, &work->place))
         return -1;
-    return host_goes_on(thread->process, record)
+    return is_staged || host_goes_on(thread->process, record)
                ? 0
                : timeline_into(thread->process, work->stream, &thread->waits_for);
 }

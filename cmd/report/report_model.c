@@ -30,8 +30,7 @@ static void note_event(struct report *report, int process, const struct record *
         if (time_ns > report->end_ns)
             report->end_ns = time_ns;
     }
-    enum api_class class = api_class_of(record->api);
-    if (record->phase == RECORD_ENTER && (class == CLASS_COLLECTIVE || class == CLASS_P2P))
+    if (record->phase == RECORD_ENTER)
         standings_note_call(&report->standings, process, record);
     if (record->api == API_notice_thread_stack)
         standings_note(&report->standings, process, record, time_ns);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/report/report_model.h"
+#include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
 enum { CALLERS = 1024 };
@@ -16,17 +17,37 @@ static struct caller *caller_of(const struct standings *standings, int process, 
                               (CALLERS - 1)];
 }
 
+/* The rank that a call is made for; false: for none, or several. */
+static bool find_caller(int process, const struct record *record, struct caller *caller)
+{
+    switch (api_class_of(record->api)) {
+    case CLASS_COLLECTIVE:
+    case CLASS_P2P:
+        *caller = (struct caller){process, record->thread, record->op.comm, record->op.rank, false};
+        return true;
+    case CLASS_COMM:
+        *caller =
+            (struct caller){process, record->thread, record->comm.comm, record->comm.rank, false};
+        return record->comm.comm && record->comm.rank >= 0;
+    default:
+        return false;
+    }
+}
+
 void standings_note_call(struct standings *standings, int process, const struct record *record)
 {
+    struct caller now;
+    if (!find_caller(process, record, &now))
+        return;
     if (!standings->caller && !(standings->caller = calloc(CALLERS, sizeof *standings->caller))) {
         standings->failed = true;
         return;
     }
     struct caller *caller = caller_of(standings, process, record->thread);
     bool same = caller->process == process && caller->thread == record->thread;
-    bool other_rank = same && caller->comm == record->op.comm && caller->rank != record->op.rank;
-    *caller = (struct caller){process, record->thread, record->op.comm, record->op.rank,
-                              other_rank || (same && caller->several)};
+    bool other_rank = same && caller->comm == now.comm && caller->rank != now.rank;
+    now.several = other_rank || (same && caller->several);
+    *caller = now;
 }
 
 static void forget_older(struct standings *standings, int process, uint64_t capture)

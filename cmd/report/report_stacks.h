@@ -48,7 +48,7 @@ struct stack_group {
     bool known_ranks; /* every process has a rank */
 };
 
-/* Takes the ENTER of an operation. */
+/* Takes an ENTER: whose calls the thread makes. */
 void standings_note_call(struct standings *standings, int process, const struct record *record);
 /* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
 void standings_note(struct standings *standings, int process, const struct record *record,

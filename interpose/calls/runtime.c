@@ -8,6 +8,18 @@
 #include "interpose/memory/selection.h"
 #include "interpose/record/streams.h"
 
+/* "The function will return once the pageable buffer has been copied to the staging memory for DMA
+ * transfer to device memory, but the DMA to final destination may not have completed": CUDA runtime
+ * API, "API synchronization behavior", synchronous memcpy. */
+static bool is_staged(struct shim_thread *thread, const struct wait_arguments *arguments)
+{
+    bool may_be =
+        arguments->kind == cudaMemcpyHostToDevice ||
+        (arguments->kind == cudaMemcpyDefault && buffers_record_if_known(thread, arguments->dst));
+    return may_be && arguments->src && arguments->bytes &&
+           !buffers_record_if_known(thread, arguments->src);
+}
+
 void wait_enter(struct recorded_call *call, cudaStream_t stream,
                 const struct wait_arguments *arguments)
 {
@@ -19,6 +31,8 @@ void wait_enter(struct recorded_call *call, cudaStream_t stream,
                                      .dst_pitch = arguments->dst_pitch,
                                      .src_pitch = arguments->src_pitch,
                                      .height = arguments->height}};
+    if (is_staged(call->thread, arguments))
+        record.flags = RECORD_FLAG_PAGEABLE;
     emit_enter(call, &record, stream);
 }
 

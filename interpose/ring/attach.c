@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
 
 /* Survives a fork, as the key does. */
@@ -24,6 +25,8 @@ static void detach_thread(void *value)
     thread->inside = 1;
     thread->attached = false;
     if (thread->segment) {
+        struct record record = {0};
+        emit_notice_on(thread, &record, API_notice_thread_end, RECORD_NO_DEVICE);
         files_end_segment(thread->segment);
         thread->segment = NULL;
     }

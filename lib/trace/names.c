@@ -148,21 +148,23 @@ static const char *const driver_names[API_COUNT] = {
 };
 
 /* What is no function of its own. */
-static const char *loop_name(const struct record *record)
+static const char *other_name(const struct record *record)
 {
     bool driver = record->flags & RECORD_FLAG_DRIVER;
     if (record->api == API_cudaStreamQuery_loop)
         return driver ? "a loop over cuStreamQuery" : "a loop over cudaStreamQuery";
     if (record->api == API_cudaEventQuery_loop)
         return driver ? "a loop over cuEventQuery" : "a loop over cudaEventQuery";
+    if (record->api == API_cudaMemcpyAsync_to_pageable && !driver)
+        return "cudaMemcpyAsync";
     return NULL;
 }
 
 const char *record_call(const struct record *record)
 {
-    const char *loop = loop_name(record);
-    if (loop)
-        return loop;
+    const char *other = other_name(record);
+    if (other)
+        return other;
     const char *driver = record->flags & RECORD_FLAG_DRIVER && record->api < API_COUNT
                              ? driver_names[record->api]
                              : NULL;

@@ -364,6 +364,8 @@ enum {
     RECORD_FLAG_REPLAY =
         16, /* NCCL calls: issued again by the launch of a graph that they were captured in */
     RECORD_FLAG_WATCHDOG = 256, /* queries: PyTorch's watchdog made it, which nobody waits for */
+    RECORD_FLAG_PAGEABLE = 512, /* copies that block: from pageable memory; when the call returns
+                                   its last part may still be on its way to the device */
     RECORD_FLAG_OVER = 128,     /* ENTER: the call is over as well, there is no LEAVE (importers) */
     RECORD_FLAG_LATE =
         32 /* COPY, LAUNCH: reported only now; it was issued at the serial in word[RECORD_ISSUED] */

@@ -149,6 +149,14 @@ def wrong_cause(case, findings):
     return "should name the cause '%s', not %s" % (case.cause, causes)
 
 
+def wrong_words(case, findings):
+    """What is wrong with the sentence of the expected finding; None if it has the header's words."""
+    sentences = [finding["what"] for finding in findings if finding["code"] in case.expect.codes]
+    if all(case.says in sentence for sentence in sentences):
+        return None
+    return "should say '%s': %s" % (case.says, sentences)
+
+
 def run(case, program, expect, build, keep=False):
     """(verdict, what went wrong with the run itself or None, the job's output)."""
     job = Job(case, program, build)
@@ -170,6 +178,8 @@ def run(case, program, expect, build, keep=False):
             trouble = "should end with an error, " + ("but hangs" if job.status is None else "not status 0")
         if expect and case.cause and not trouble:
             trouble = wrong_cause(case, job.raw)
+        if expect and case.says and not trouble:
+            trouble = wrong_words(case, job.raw)
         return job.verdict(), trouble, "\n".join(job.output)
     except (OSError, RuntimeError, ValueError, IndexError, sqlite3.Error, subprocess.TimeoutExpired) as error:
         return {"program": program, "status": None, "findings": []}, "%s: %s" % (type(error).__name__, error), "\n".join(job.output)

@@ -5,18 +5,30 @@
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
+/* "The actual allocated size might be larger than requested due to granularity requirement":
+ * nccl.h, ncclMemAlloc. */
+enum { GRANULE = 2 << 20 };
+
+static bool is_in_granule(const struct used_buffer *use)
+{
+    const struct allocation *allocation = use->allocation;
+    uint64_t end = (allocation->base + allocation->bytes + GRANULE - 1) / GRANULE * GRANULE;
+    return use->bytes <= end - use->pointer;
+}
+
 static void check_buffer_end(struct analyzer *analyzer, const struct operation *operation,
                              const struct used_buffer *use)
 {
     const struct allocation *allocation = use->allocation;
     uint64_t room = allocation->base + allocation->bytes - use->pointer;
-    /* Memory mapped beside it may belong to it. */
+    bool is_mapped = allocation->type == MEMORY_DEVICE_MAPPED;
+    /* Memory that cuMemMap put beside it may belong to it; not where one call allocated all. */
     if (use->bytes <= room || memory_is_pageable(allocation) ||
-        allocation->type == MEMORY_DEVICE_MAPPED)
+        (is_mapped && !allocation->birth.position))
         return;
-    struct draft draft = draft_new(&check_buffer_overrun,
-                                   operation->process->lost_bulk ? POSSIBLE : CERTAIN,
-                                   operation->member->comm);
+    bool is_doubtful = operation->process->lost_bulk || (is_mapped && is_in_granule(use));
+    struct draft draft =
+        draft_new(&check_buffer_overrun, is_doubtful ? POSSIBLE : CERTAIN, operation->member->comm);
     struct text what = {0};
     char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
     text_add(
@@ -46,14 +58,17 @@ const struct check check_buffer_overrun = {
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
-    .explains = CODES(CODES_HANGS, DC304, DC305),
+    .explains = CODES(CODES_HANGS, DC304, DC305, DC404),
     .title = "an operation accesses memory past the end of its buffer",
-    .text = "The count times the size of the datatype (times the number of ranks for AllGather's "
-            "receive buffer, ReduceScatter's send buffer, AlltoAll and the roots of Gather and "
-            "Scatter) is more than the rest of the allocation.\n\n"
-            "It shows as an illegal address, or as overwritten data.\n\n"
-            "The end is that of the whole allocation: if a program or framework takes many buffers "
-            "from one allocation, an overrun within it is not detected.",
+    .text =
+        "The count times the size of the datatype (times the number of ranks for AllGather's "
+        "receive buffer, ReduceScatter's send buffer, AlltoAll and the roots of Gather and "
+        "Scatter) is more than the rest of the allocation.\n\n"
+        "It shows as an illegal address, or as overwritten data.\n\n"
+        "The end is that of the whole allocation: if a program or framework takes many buffers "
+        "from one allocation, an overrun within it is not detected. It is possible where memory of "
+        "ncclMemAlloc or cudaMallocAsync is passed by less than the 2 MiB that these may round "
+        "up to; memory of cuMemMap is not checked, as what is mapped beside it may belong to it.",
     .causes = CAUSES(
         {"A receive buffer without the factor of the number of ranks.",
          "What is missing is a multiple of the send size."},

@@ -55,6 +55,15 @@ static const char group_on_all[] =
     "Create the group on every rank that is in it; in PyTorch call new_group on all ranks, also on "
     "those that are not in the group, with the same lists in the same order.";
 
+static const char stopped_process[] =
+    "Let the process go on (kill -CONT, fg, or continue in the debugger), and find out what "
+    "stopped it.";
+
+/* Of DC201, where the missing ranks' threads have ended. */
+static const char ended_thread[] =
+    "See why that thread returned: an error or exception that ended only the thread, or a shorter "
+    "loop. Where a rank gives up, end the whole process (or abort the communicator on all ranks).";
+
 static const char before_first_call[] =
     "See what that process does before its first NCCL call: the others wait for it. If it is to do "
     "so alone, raise the timeout, or let it do that after the communicator exists.";
@@ -152,9 +161,30 @@ static bool all_left_before_done(const struct wait_node *wait)
     return wait->missing_count > 0;
 }
 
+static bool all_are_stopped(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].process || !wait->missing[i].process->stopped ||
+            process_is_gone(wait->missing[i].process))
+            return false;
+    return wait->missing_count > 0;
+}
+
+static bool all_threads_ended(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].member || !member_has_no_thread(wait->missing[i].member))
+            return false;
+    return wait->missing_count > 0;
+}
+
 static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
                              const struct wait_node *wait)
 {
+    if (kind != HANG_ENDED && kind != HANG_LEFT && all_are_stopped(wait))
+        return stopped_process;
+    if (kind == HANG_MISSING && all_threads_ended(wait))
+        return ended_thread;
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
         return all_in_one_group;
     if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))

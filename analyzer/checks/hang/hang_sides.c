@@ -41,6 +41,8 @@ struct act hang_call(const struct wait_node *wait)
 
 const struct site *hang_issued_at(const struct wait_node *wait)
 {
+    if (wait->kind == WAIT_PEER)
+        return channel_site(wait->channel, wait->receives, wait->number);
     struct slot *slot = wait->kind == WAIT_COLLECTIVE ? window_slot(wait->comm, wait->number)
                                                       : NULL;
     return slot ? &slot_variant(slot, 0)->site : NULL;
@@ -78,6 +80,9 @@ bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
     if (!is_waiting(graph, member, wait, blocked))
         *blocked = NULL;
     if (wait_node_missing(wait, member->rank) || hang_is_behind(wait, member))
+        return false;
+    /* Those that are left out are neither missing nor here. */
+    if (wait->kind == WAIT_SHRINK && !*blocked && !member->in_background)
         return false;
     return wait->kind != WAIT_PEER ||
            member->rank == (wait->receives ? wait->receiver : wait->sender);
@@ -118,6 +123,14 @@ static bool calls_it(const struct wait_graph *graph, const struct wait_node *wai
     return hang_is_behind(wait, member);
 }
 
+/* Where a member that is in no call issued what goes on in the background; NULL: none does. */
+static const struct site *background_site(const struct member *member)
+{
+    if (member->in_background)
+        return &member->background_site;
+    return member->initialising ? &member->arrival : NULL;
+}
+
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
@@ -132,15 +145,18 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
             if (!calls_it(graph, wait, member, queued, &blocked))
                 continue;
             draft_rank(draft, side, member);
+            if (!issued && !blocked && background_site(member)) {
+                issued = background_site(member);
+                draft_side_at(draft, side, issued);
+            }
             if (blocked && (!example || (issued && member->process == issued->process)))
                 example = blocked;
         }
-    const struct site *message =
-        wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
+    bool is_setup = wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER;
+    if (example && is_setup && !issued) /* the call that they wait in is the one that it is about */
+        draft_side_at(draft, side, &example->thread->enter_site);
     if (example)
         place_waiting(draft, side, example);
-    else if (side && message)
-        draft_side_at(draft, side, message);
     side->since_ns = wait->begin_ns;
 }
 
@@ -206,10 +222,14 @@ static bool ended_as(const struct missing *missing, enum end_class end_class)
 void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
-    bool has_cause = false;
+    bool has_cause = false, never_came = false;
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        never_came |= ended_as(&wait->missing[i], END_CLASS_CAUSE) && !wait->missing[i].issued;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         draft_cover(draft, wait->missing[i].process);
-        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE))
+        /* Those that made the call waited for those that did not, until they ended. */
+        if (!ended_as(&wait->missing[i], END_CLASS_CAUSE) ||
+            (never_came && wait->missing[i].issued))
             continue;
         add_missing_side(draft, graph, wait, &wait->missing[i]);
         has_cause = true;

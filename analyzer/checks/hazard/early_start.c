@@ -15,6 +15,8 @@ static bool fill_applies(const struct conflict *conflict)
  * can only be so, or where reading is as wrong. One that is const need not be read through. */
 static enum certainty fill_certainty(const struct conflict *conflict)
 {
+    if (conflict->before.staged)
+        return POSSIBLE;
     if (conflict->before.sureness != ASSUMED)
         return conflict->before.sureness == SURE ? CERTAIN : POSSIBLE;
     if (!conflict->before.writes)
@@ -24,14 +26,16 @@ static enum certainty fill_certainty(const struct conflict *conflict)
 
 static void fill_describe(const struct conflict *conflict, struct text *what)
 {
+    const struct access *before = &conflict->before;
+    bool is_sure = before->staged || fill_certainty(conflict) == CERTAIN;
     flight_text(conflict->process, conflict->later, what);
     text_add(what, " %s the buffer that ", conflict->after.writes ? "writes" : "reads");
     flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, " %s%s, and nothing orders it after that, which may not be done",
-             fill_certainty(conflict) == CERTAIN ? "" : "may ",
-             conflict->before.writes ? fill_certainty(conflict) == CERTAIN ? "writes" : "write"
-             : fill_certainty(conflict) == CERTAIN ? "reads"
-                                                   : "read");
+    text_add(what, " %s%s%s, and nothing orders it after that, which may not be done",
+             is_sure ? "" : "may ", before->writes ? "write" : "read", is_sure ? "s" : "");
+    if (conflict->before.staged)
+        text_add(what, ": a copy from pageable memory returns when its last part has left the "
+                       "host's memory, not when it has reached the device");
 }
 
 const struct hazard_rule hazard_fill = {
@@ -64,9 +68,10 @@ const struct check check_early_start = {
         "as well (in place), and for one with a single pointer that is not const. It is possible "
         "for a kernel with several of these, which may write only through the others. It is "
         "possible, too, for one whose pointer is const and that may be reading what the operation "
-        "overwrites, and for "
-        "pointers found inside of structures passed by value. ddpcheck sees only the addresses "
-        "passed to a kernel, not how far it goes from there.\n\n"
+        "overwrites, and for pointers found inside of structures passed by value. So it is for a "
+        "cudaMemcpy from pageable memory, which may return before its last part has reached the "
+        "device. ddpcheck sees only the addresses passed to a kernel, not how far it goes from "
+        "there.\n\n"
         "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
         "the host (of any of its threads). That the work happened to be done is not an order. It "
         "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "

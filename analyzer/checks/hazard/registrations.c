@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/findings.h"
+#include "analyzer/hazard/hazards.h"
 #include "analyzer/model/array.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
@@ -48,14 +49,20 @@ static void registration_add(struct analyzer *analyzer, struct registrations *kn
     };
 }
 
-static void registration_remove(struct registrations *known, const struct record *entered)
+/* What ncclCommDeregister or ncclCommWindowDeregister names; NULL: nothing that is known. */
+static struct registered_memory *registration_find(const struct registrations *known,
+                                                   const struct record *entered)
 {
     for (uint32_t i = 0; i < known->count; i++)
         if (known->list[i].handle == entered->comm.pointer &&
-            known->list[i].comm == entered->comm.comm) {
-            known->list[i] = known->list[--known->count];
-            return;
-        }
+            known->list[i].comm == entered->comm.comm)
+            return &known->list[i];
+    return NULL;
+}
+
+static bool removes_registration(unsigned api)
+{
+    return api == API_ncclCommDeregister || api == API_ncclCommWindowDeregister;
 }
 
 void registrations_on_leave(struct analyzer *analyzer, const struct event *event)
@@ -64,8 +71,7 @@ void registrations_on_leave(struct analyzer *analyzer, const struct event *event
     const struct record *record = event->record;
     bool registers = record->api == API_ncclCommRegister ||
                      record->api == API_ncclCommWindowRegister;
-    bool removes = record->api == API_ncclCommDeregister ||
-                   record->api == API_ncclCommWindowDeregister;
+    bool removes = removes_registration(record->api);
     if ((!registers && !removes) || record->result != 0 || !thread->in_call ||
         thread->enter.api != record->api)
         return;
@@ -73,8 +79,56 @@ void registrations_on_leave(struct analyzer *analyzer, const struct event *event
         state_get(analyzer, &check_use_after_free, OWNER_PROCESS, &thread->process->states);
     if (known && registers)
         registration_add(analyzer, known, thread, record->leave.handle);
-    else if (known)
-        registration_remove(known, &thread->enter);
+    struct registered_memory *removed = known && removes ? registration_find(known, &thread->enter)
+                                                         : NULL;
+    if (removed)
+        *removed = known->list[--known->count];
+}
+
+/* NCCL may read and write this memory by way of the registration until the operation is done;
+ * whether it does depends on its algorithm. */
+static void report_in_flight(struct analyzer *analyzer, struct thread *thread,
+                             const struct record *record, const struct flight *flight,
+                             bool is_window)
+{
+    struct site site = thread_site(thread, record);
+    const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
+    struct draft draft = draft_new(&check_use_after_free, POSSIBLE, flight->member->comm);
+    struct text what = {0};
+    draft.merges_sides = true;
+    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
+    struct finding_side *side = draft_side_record(&draft, record, &site);
+    draft_side_act(&draft, side, &act);
+    draft_rank(&draft, side, flight->member);
+    draft_rank(&draft, draft_side_record(&draft, &flight->record, &flight->site), flight->member);
+    hazard_number(&draft, flight);
+    text_add(&what, "rank %d: %s removes the %s of memory that ", member_shown_rank(flight->member),
+             api_name(record->api), is_window ? "window" : "registration");
+    flight_text(thread->process, flight, &what);
+    text_add(&what, " uses, and the host has not waited for that operation, which may still run");
+    draft_say(&draft, &what,
+              "Let the host wait for the operation's stream before the call (or wait for an event "
+              "behind the operation).");
+    findings_report(analyzer, &draft, NULL);
+}
+
+void registrations_on_nccl(struct analyzer *analyzer, const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    struct process *process = thread->process;
+    if (!removes_registration(record->api) || record->flags & RECORD_FLAG_GONE ||
+        hazards_are_off(process->hazards) || analyzer->options.no_inferred)
+        return;
+    const struct registrations *known =
+        state_find(analyzer, &check_use_after_free, OWNER_PROCESS, process->states);
+    const struct registered_memory *registration = known ? registration_find(known, record) : NULL;
+    const struct flight *flight =
+        registration ? hazards_in_flight(process, registration->begin, registration->end, NULL)
+                     : NULL;
+    if (flight && flight->member->key.comm == registration->comm)
+        report_in_flight(analyzer, thread, record, flight,
+                         registration->api == API_ncclCommWindowRegister);
 }
 
 static void registration_report(struct analyzer *analyzer, struct thread *thread,

@@ -18,6 +18,8 @@ struct registrations {
 
 /* Of struct check: keeps the state up to date, and frees what it holds. */
 event_handler registrations_on_leave;
+/* A registration or a window is removed while an operation on its memory may still run. */
+event_handler registrations_on_nccl;
 void registrations_end(void *state);
 /* `record` frees [begin, end): reports it if any of it is registered. */
 void registrations_check_free(struct analyzer *analyzer, struct thread *thread,

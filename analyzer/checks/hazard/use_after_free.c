@@ -278,14 +278,18 @@ const struct check check_use_after_free = {
         "(which does not wait), while the host has not waited. Used too late: memory or a stream "
         "that was freed, or a graph whose communicator was destroyed or whose memory was freed. "
         "Used too early: memory of cudaMallocAsync on another stream that does not wait for the "
-        "allocation. Also reported: memory that is freed while it is registered with a "
-        "communicator, or is a window of one (registrations made in an ncclGroup are not "
-        "followed).\n\n"
+        "allocation. Memory that is registered with a communicator, or is a window of one, is "
+        "reported when it is freed before that ends. So is a registration or window that is "
+        "removed while an operation on its memory may still run. Registrations made in an "
+        "ncclGroup are not followed.\n\n"
         "It shows as values of another tensor in the result, as an illegal address, or not at all "
         "until the allocator reuses the memory at the wrong moment.\n\n"
         "These are not reported: cudaFree of memory of cudaMalloc waits for the device, "
         "cudaStreamDestroy and cudaEventDestroy let pending work finish, ncclCommFinalize and "
-        "ncclCommDestroy complete what was issued. It is certain, except for cudaHostUnregister. "
+        "ncclCommDestroy complete what was issued. It is certain, except for cudaHostUnregister, "
+        "and "
+        "for a registration that is removed too early: whether NCCL uses it depends on its "
+        "algorithm. "
         "It can be wrong if memory was allocated again by calls that ddpcheck does not see.\n\n"
         "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
         "the host (of any of its threads). That the work happened to be done is not an order. It "
@@ -311,6 +315,7 @@ const struct check check_use_after_free = {
     .fix_torch = "bucket.record_stream(communication)       # before the last reference goes\n",
     .on = {[EVENT_OPERATION] = freed_on_operation,
            [EVENT_CALL] = freed_on_call,
+           [EVENT_NCCL] = registrations_on_nccl,
            [EVENT_LEAVE] = registrations_on_leave},
     .state_bytes = {[OWNER_PROCESS] = sizeof(struct registrations)},
     .state_end = {[OWNER_PROCESS] = registrations_end},
