@@ -125,6 +125,24 @@ static const struct wait_node *skipped_barrier(const struct cycle *cycle)
     return barrier;
 }
 
+/* A message whose other end went on to a collective that waits for the one who waits for the
+ * message. There were such messages before, so it was skipped, rather than waited for once too
+ * often. NULL: none, or several. */
+static const struct wait_node *skipped_message(const struct cycle *cycle)
+{
+    const struct wait_node *skipped = NULL;
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct cycle_step *step = &cycle->step[i];
+        const struct wait_node *next = cycle->step[(i + 1) % cycle->steps].wait;
+        if (step->wait->kind != WAIT_PEER || !step->missing || next->kind != WAIT_COLLECTIVE)
+            continue;
+        if (skipped || !step->wait->number)
+            return NULL;
+        skipped = step->wait;
+    }
+    return skipped;
+}
+
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
 {
     bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
@@ -146,6 +164,8 @@ const struct check *cycle_check(const struct cycle *cycle, const struct wait_nod
         return &check_message_cycle;
     if (all_issued)
         return &check_wait_cycle;
+    if (skipped_message(cycle))
+        *culprit = skipped_message(cycle);
     if (!*culprit && !one_comm)
         *culprit = skipped_barrier(cycle);
     return *culprit || one_comm ? NULL : &check_wait_cycle;
