@@ -150,11 +150,12 @@ def wrong_cause(case, findings):
 
 
 def wrong_words(case, findings):
-    """What is wrong with the sentence of the expected finding; None if it has the header's words."""
-    sentences = [finding["what"] for finding in findings if finding["code"] in case.expect.codes]
-    if all(case.says in sentence for sentence in sentences):
+    """What is wrong with the words of the expected finding's sides; None if they are the header's."""
+    said = ["; ".join(words for side in finding["sides"] for words in (side["call"], side["where"]) if words)
+            for finding in findings if finding["code"] in case.expect.codes]
+    if all(case.says in words for words in said):
         return None
-    return "should say '%s': %s" % (case.says, sentences)
+    return "should say '%s': %s" % (case.says, said)
 
 
 def run(case, program, expect, build, keep=False):
