@@ -244,7 +244,7 @@ int command_collect(int argc, char **argv)
         .summary = "Stores what watched programs recorded in trace directory DIR, until the last "
                    "of them has exited.",
         .details = "'ddpcheck run' and libddpcheck.so start it by themselves. Start it yourself to "
-                   "store what a collector\n"
+                   "store what a collector "
                    "that was killed left in shared memory. There is one per directory and host.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),

@@ -217,7 +217,7 @@ int command_stacks(int argc, char **argv)
                    "processes, or of a watched job, captured when it hung.",
         .details =
             "Reading a running process needs the right to ptrace it (the same user, or "
-            "CAP_SYS_PTRACE). For native frames\n"
+            "CAP_SYS_PTRACE). For native frames "
             "each of its threads is stopped for some milliseconds, as a debugger does.\n\n"
             "Exit status: 0 shown; 2 usage error, or a process or trace that can't be read; 3 "
             "the trace holds no stacks.\n",

@@ -6,11 +6,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "cmd/commands.h"
 #include "cmd/options/option_table.h"
 
-enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32, HELP_WIDTH = 100 };
+enum { NAME_MAX_LENGTH = 40, HELP_COLUMN = 32, HELP_LEAST = 60, HELP_WIDTH = 100 };
 
 static int minimum(int a, int b)
 {
@@ -73,21 +74,42 @@ int command_fail(const struct error *err)
     return STATUS_USAGE;
 }
 
-/* Words from HELP_COLUMN to HELP_WIDTH, in as many lines as they need. */
-static void print_option_help(const char *text, FILE *out)
+/* That of the terminal, as far as it is one and lines stay readable. */
+static int help_width(FILE *out)
 {
-    const size_t room = HELP_WIDTH - HELP_COLUMN;
-    while (strlen(text) > room) {
+    struct winsize size;
+    if (fileno(out) < 0 || ioctl(fileno(out), TIOCGWINSZ, &size) < 0 || size.ws_col == 0 ||
+        size.ws_col > HELP_WIDTH)
+        return HELP_WIDTH;
+    return size.ws_col < HELP_LEAST ? HELP_LEAST : size.ws_col;
+}
+
+/* A line from `column` to the width, in as many lines as its words need. */
+static void print_words(const char *text, size_t length, int column, FILE *out)
+{
+    const size_t room = (size_t)(help_width(out) - column);
+    while (length > room) {
         size_t bytes = room;
         while (bytes > 0 && text[bytes] != ' ')
             bytes--;
-        bytes = bytes ? bytes : strcspn(text, " "); /* a long word */
-        if (!text[bytes])
+        bytes = bytes ? bytes : strcspn(text, " \n"); /* a long word */
+        if (bytes >= length)
             break;
-        fprintf(out, "%.*s\n%*s", (int)bytes, text, HELP_COLUMN, "");
+        fprintf(out, "%.*s\n%*s", (int)bytes, text, column, "");
         text += bytes + 1;
+        length -= bytes + 1;
     }
-    fprintf(out, "%s\n", text);
+    fprintf(out, "%.*s\n", (int)length, text);
+}
+
+/* Lines as they are, but for those that are too long. */
+static void print_lines(const char *text, FILE *out)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        print_words(text, length, 0, out);
+        text += length + (text[length] == '\n');
+    }
 }
 
 static void print_entry(const struct option_entry *entry, FILE *out)
@@ -102,21 +124,25 @@ static void print_entry(const struct option_entry *entry, FILE *out)
         fprintf(out, "%-*s", HELP_COLUMN, left);
     else
         fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
-    print_option_help(entry->help, out);
+    print_words(entry->help, strlen(entry->help), HELP_COLUMN, out);
 }
 
 void options_print_help(const struct command_options *options, FILE *out)
 {
-    fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n%s\n\nOptions:\n", options->command,
+    fprintf(out, "Usage: ddpcheck %s%s%s%s\n\n", options->command,
             options->count ? " [options]" : "", options->arguments[0] ? " " : "",
-            options->arguments, options->summary);
+            options->arguments);
+    print_lines(options->summary, out);
+    fputs("\nOptions:\n", out);
     for (int i = 0; i < options->count; i++)
         if (options->entries[i].help)
             print_entry(&options->entries[i], out);
     print_entry(&(struct option_entry){"help", 'h', OPTION_FLAG, NULL, "show this help", NULL},
                 out);
-    if (options->details)
-        fprintf(out, "\n%s", options->details);
+    if (options->details) {
+        fputc('\n', out);
+        print_lines(options->details, out);
+    }
 }
 
 static int unknown_option(const struct command_options *options, const char *given, size_t length)

@@ -423,6 +423,17 @@ class Screens(unittest.TestCase):
             terminal.wait("late by")
         other.close()
 
+    def test_help_fits_the_terminal(self):
+        """Options are wrapped at blanks, not by the terminal; in a file the width is that of a page."""
+        with Terminal(self.folder, "%s run --help; sleep 100" % TOOL, 72, 100) as terminal:
+            text = terminal.wait("show this help")
+        options = text.split("Options:")[1].split("Exit status")[0]
+        page = subprocess.run([TOOL, "run", "--help"], capture_output=True, text=True, timeout=60).stdout
+        self.assertGreater(max(map(len, page.split("Options:")[1].split("Exit status")[0].split("\n"))), 90)
+        words = " ".join(page.split("Options:")[1].split("Exit status")[0].split())
+        self.assertEqual(" ".join(options.split()), words)
+        self.assertIn(" ".join(page.split("Exit status")[1].split()), " ".join(text.split("Exit status")[1].split()))
+
     def test_bad_input(self):
         with open(os.path.join(self.folder, "letter.db"), "w") as file:
             file.write("this is no database, it is a letter to a friend\n" * 50)
