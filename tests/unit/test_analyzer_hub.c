@@ -347,6 +347,26 @@ static void ranks_of_two_hosts_wait_in_a_cycle(void **state)
     job_free(job);
 }
 
+/* One rank skipped a barrier, and waits elsewhere for those in it, while some have not come to it
+ * yet: until they have, nothing says which ranks went astray. */
+static void some_are_late_for_a_barrier_that_one_skips(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    job_init(job, SECOND, 0, HUB_RANKS - 1);
+    ALL_REDUCE(job, 7, SECOND, 7, .stream = HUB_STREAM);
+    wait_enter(job, 7, API_cudaStreamSynchronize, HUB_STREAM);
+    for (int rank = 0; rank < 7; rank++) {
+        ALL_REDUCE(job, rank, COMM, 1, .stream = HUB_STREAM);
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+        if (rank == 1)
+            ticks(job, 900);
+    }
+    ticks(job, 1500);
+    expect_same(job, "DC201");
+    job_free(job);
+}
+
 static void send_stack(struct job *job)
 {
     struct record record = {.api = API_notice_stack, .device = RECORD_NO_DEVICE};
@@ -679,6 +699,7 @@ int main(void)
         cmocka_unit_test(a_correct_job_has_no_finding),
         cmocka_unit_test(one_rank_is_missing),
         cmocka_unit_test(ranks_of_two_hosts_wait_in_a_cycle),
+        cmocka_unit_test(some_are_late_for_a_barrier_that_one_skips),
         cmocka_unit_test(a_stack_comes_again),
         cmocka_unit_test(counts_differ_in_a_hang),
         cmocka_unit_test(counts_differ_and_the_job_goes_on),

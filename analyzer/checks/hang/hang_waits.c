@@ -72,6 +72,8 @@ static void report_root(struct analyzer *analyzer, const struct wait_graph *grap
         const struct wait_node *culprit;
         cycle_find(graph, root, &cycle);
         const struct check *check = cycle_check(&cycle, &culprit);
+        if (check == &check_wait_cycle && cycle_is_unsettled(graph, &cycle))
+            return;
         if (check) {
             cycle_report(analyzer, graph, &cycle, check, certainty);
             return;

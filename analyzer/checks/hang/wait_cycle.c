@@ -143,6 +143,21 @@ static const struct wait_node *skipped_message(const struct cycle *cycle)
     return skipped;
 }
 
+bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycle)
+{
+    uint64_t begin_ns = 0;
+    bool any_comes = false;
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct wait_node *wait = cycle->step[i].wait;
+        if (wait->begin_ns > begin_ns)
+            begin_ns = wait->begin_ns;
+        for (uint32_t k = 0; cycle->step[i].missing && k < wait->missing_count; k++)
+            any_comes |= wait->missing[k].can_come;
+    }
+    return any_comes && graph->moment == MOMENT_TICK &&
+           graph->now_ns < begin_ns + graph->analyzer->options.hang_after_ns;
+}
+
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
 {
     bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;

@@ -25,6 +25,9 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
 /* The check that such a cycle has, NULL if it is better reported as a missing rank: of *culprit
  * then, NULL if any will do. */
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit);
+/* Whether ranks that still run may yet join a wait of the cycle, and so say which ranks went
+ * astray; not if they have had the time after which a rank counts as missing. */
+bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycle);
 void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
                   const struct cycle *cycle, const struct check *check, enum certainty certainty);
 
