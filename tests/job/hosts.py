@@ -8,9 +8,11 @@ A program that imports this is called as PROGRAM BUILD [TEST...]."""
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from hub import Hub, await_true, children, free_port, read_file
@@ -91,6 +93,14 @@ class Job(unittest.TestCase):
             said = ["n%d, collector %s:\n%s" % (each.rank, each.collector(), each.said()) for each in self.hosts]
             raise AssertionError("%s; the hosts said:\n%s" % (error, "\n".join(said))) from error
         return pattern.search(self.hosts[host].said())
+
+    def seconds_since_fault(self, hub):
+        """Since the last call that any rank has made: from then on nobody gets on. By the hub's database and this clock."""
+        now = time.time()
+        with sqlite3.connect("file:%s/job.db?mode=ro" % hub.folder, uri=True) as database:
+            (last,), = database.execute("SELECT max(e.time_ns + p.realtime_ns - p.monotonic_ns) FROM event e "
+                                        "JOIN process p ON p.id = e.process WHERE e.phase = 1")     # a call is entered
+        return now - last / 1e9
 
     def start_recording(self, hub):
         """The job hangs in an instant; its hosts have collectors."""

@@ -11,8 +11,8 @@ import sqlite3
 import subprocess
 import time
 
-from hosts import DDPCHECK, HOSTS, Job, main
-from hub import BEAT, Stranger, await_true, free_port, message
+from hosts import BUILD, DDPCHECK, HOSTS, Job, main
+from hub import BEAT, Hub, Stranger, await_true, free_port, message
 
 
 class Jobs(Job):
@@ -42,6 +42,21 @@ class Jobs(Job):
                          [(finding["code"], self.sides(finding)) for finding in merged])
         self.assertEqual([finding["code"] for finding in job], ["DC201"])
 
+    def test_from_a_fault_to_its_line(self):
+        """All ranks wait, so that nothing has to be waited for: it is found long before the silence that counts as a hang."""
+        self.hang_after = "600"
+        top = self.folder
+        for code, *trainer in (("DC201", "--model", "cnn", "--fault", "partial-barrier"),
+                               ("DC202", "--fault", "uneven-updates", "--image", "16", "--width", "8"),
+                               ("DC101", "--fault", "buffers-mismatch", "--image", "16", "--width", "8")):
+            self.folder = os.path.join(top, code)       # a hub is for one job
+            os.mkdir(self.folder)
+            hub = self.start_hub()
+            self.start_hosts(hub.url, *trainer, "--iterations", "20")
+            self.await_news(code)
+            print("%s: %.2f s from the fault to its line" % (code, self.seconds_since_fault(hub)), flush=True)
+            self.end_hosts()
+
     def test_the_first_host_starts_the_hub(self):
         """--hub auto: the hosts share a token; the hub ends with the job."""
         port = free_port()
@@ -62,6 +77,28 @@ class Jobs(Job):
             self.assertEqual(host.process.wait(120), 0, host.said())
             self.assertEqual(host.said().count("is the token right?"), 1, host.said())
         self.assertEqual(hub.end()[2], "")
+
+    def test_certificates(self):
+        """Hosts and readers need one of the hub's authority."""
+        certificate, key = (os.path.join(self.folder, name) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        options = ("--tls-cert", certificate, "--tls-key", key, "--tls-ca", certificate)
+        hub = Hub(BUILD, os.path.join(self.folder, "hub"), "--hang-after", self.hang_after, *options)
+        self.addCleanup(hub.__exit__)
+        self.assertTrue(hub.url.startswith("tls://"))
+        variables = {"DDPCHECK_HUB_CA": certificate, "DDPCHECK_HUB_CERT": certificate, "DDPCHECK_HUB_KEY": key}
+        self.start_hosts(hub.url, "--fault", "partial-barrier", "--iterations", "20", env=variables)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.end_hosts()
+        refused = subprocess.run([DDPCHECK, "report", hub.url], capture_output=True, text=True, check=False,
+                                 env={**os.environ, "DDPCHECK_HUB_CA": certificate})     # no certificate of its own
+        self.assertEqual(refused.returncode, 2, refused)
+        self.assertNotIn(hub.token, refused.stderr)
+        report = subprocess.run([DDPCHECK, "report", hub.url], capture_output=True, text=True, check=False,
+                                env={**os.environ, **variables})
+        self.assertIn("DC201", report.stdout, report)
 
     def test_a_killed_hub(self):
         """Hub and server are killed while the hosts connect; a new hub on the folder goes on with the job."""

@@ -5,11 +5,13 @@ test_slurm.py BUILD"""
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
 
 from findings import findings
+from hub import await_true, read_file
 from sandbox import SKIPPED, enter, share_trace
 from slurm import Slurm, missing
 
@@ -17,9 +19,38 @@ BUILD = os.path.abspath(sys.argv[1])
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
 DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
 HOSTS = ["n0", "n1", "n2", "n3"]
+CNN = ["--model", "cnn"]
 FINDING = re.compile(r"^(\d): ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning) (DC\d{3}): ", re.M)
+SILENCE = r"^0: ddpcheck: possible error DC212: host n2 with rank 2 has been silent since"
 TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
 JOB_S = 240     # far more than a job takes on a busy machine
+
+
+def read_environment(process):
+    with open("/proc/%s/environ" % process, "rb") as file:
+        return file.read()
+
+
+def processes_with(variable):
+    """Those of the job: nobody else in the sandbox has variables of Slurm's tasks."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            environment = read_environment(entry) if entry.isdigit() else b""
+        except OSError:
+            continue        # it has ended meanwhile
+        if any(each.startswith(variable) for each in environment.split(b"\0")):
+            found.append(int(entry))
+    return found
+
+
+def kill_all(processes):
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            try:
+                os.kill(process, number)
+            except ProcessLookupError:
+                pass        # it has ended meanwhile
 
 
 class Jobs(unittest.TestCase):
@@ -35,10 +66,12 @@ class Jobs(unittest.TestCase):
     def path(self, name):
         return os.path.join(FOLDER, name)
 
+    def command(self, command, *fault, timeout=TIMEOUT):
+        return [*command, "--hub", "auto", "--emulate", "1", "--timeout", timeout, "--", DDPTRAIN, "--iterations", "20", *fault]
+
     def run_job(self, command, *fault, **env):
         """`command` is `ddpcheck run` up to its options. The output has a line for each of a rank: "3: ddpcheck: ..."."""
-        command = [*command, "--hub", "auto", "--emulate", "1", "--timeout", TIMEOUT, "--", DDPTRAIN, "--iterations", "20",
-                   "--model", "cnn", *fault]
+        command = self.command(command, *fault)
         done = subprocess.run(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env={**self.slurm.env, **env},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=JOB_S, check=False)
         self.status, self.output = done.returncode, done.stdout
@@ -46,7 +79,7 @@ class Jobs(unittest.TestCase):
     def one_host(self, *fault):
         trace = self.path("one" + self.id())
         subprocess.run([DDPCHECK, "run", "--emulate", str(len(HOSTS)), "--timeout", TIMEOUT, "-o", trace, "--", DDPTRAIN,
-                        "--iterations", "20", "--model", "cnn", "--ranks", str(len(HOSTS)), *fault],
+                        "--iterations", "20", "--ranks", str(len(HOSTS)), *fault],
                        capture_output=True, timeout=JOB_S, check=False)
         return findings(DDPCHECK, trace)
 
@@ -69,25 +102,46 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sorted(summaries), [first, *others], self.output)
 
     def test_a_correct_job(self):
-        self.expect_same([])
+        self.expect_same([], *CNN)
         self.assertEqual(self.status, 0, self.output)
 
     def test_a_rank_is_missing_in_the_setup(self):
         # Rank 3 never calls NCCL, so that its host has nothing to record, and only another rank of it could report where it is.
-        self.expect_same(["DC209"], "--fault", "init-missing", hosts=HOSTS[:3],
+        self.expect_same(["DC209"], *CNN, "--fault", "init-missing", hosts=HOSTS[:3],
                          alike=lambda found: [(*finding[:3], [(side[0], side[1], side[3]) for side in finding[3]])
                                               for finding in found])
 
     def test_a_mismatch(self):
-        self.expect_same(["DC109"], "--fault", "init-world",
+        self.expect_same(["DC109"], *CNN, "--fault", "init-world",
                          # the order of the sides is that in which the ranks arrived
                          alike=lambda found: [(*finding[:3], sorted(finding[3])) for finding in found])
+
+    def test_a_barrier_that_a_rank_leaves_out(self):
+        self.expect_same(["DC201"], *CNN, "--fault", "partial-barrier")
+
+    def test_a_wait_cycle(self):
+        self.expect_same(["DC202"], "--fault", "uneven-updates", "--image", "16", "--width", "8")
+
+    def test_a_killed_host(self):
+        """All of node n2 at once: a collector that saw its rank die would send how it ended."""
+        trace, before = share_trace(FOLDER, self.id())
+        command = self.command([*before, DDPCHECK, "run", "-o", trace], *CNN, "--fault", "partial-barrier", timeout="120")
+        with open(self.path("killed"), "w+", encoding="utf-8") as output:
+            job = subprocess.Popen(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env=self.slurm.env,
+                                   stdout=output, stderr=subprocess.STDOUT)
+            try:
+                await_true("the first finding", lambda: ("0", "DC201") in FINDING.findall(read_file(output.name)), JOB_S)
+                kill_all(processes_with(b"SLURM_PROCID=2"))
+                await_true("the silence of n2", lambda: re.search(SILENCE, read_file(output.name), re.M), JOB_S)
+            finally:
+                kill_all(processes_with(b"SLURM_JOB_ID="))
+                job.wait(JOB_S)
 
     def test_hosts_without_a_common_directory(self):
         """They share a token; the hub's host is the first of SLURM_STEP_NODELIST."""
         trace = self.path("token")
         script = 'folder=$1-$SLURM_PROCID && shift && exec "$0" run -o "$folder" "$@"'
-        self.run_job(["sh", "-c", script, DDPCHECK, trace], "--fault", "partial-barrier",
+        self.run_job(["sh", "-c", script, DDPCHECK, trace], *CNN, "--fault", "partial-barrier",
                      DDPCHECK_HUB_TOKEN="token-of-this-test")
         self.assertEqual(FINDING.findall(self.output), [("0", "DC201")], self.output)
         self.assertEqual([finding[0] for finding in findings(DDPCHECK, trace + "-0/hub/job.db")], ["DC201"])
