@@ -252,6 +252,10 @@ static bool is_over(const struct analyzer *analyzer, const struct reported *repo
 
 void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
 {
+    /* The job was ended because nothing happened. What happens after that shows nothing: launchers
+     * let a stopped rank go on so that it ends. */
+    if (analyzer->ending_ns && analyzer->ending_silence_ns)
+        return;
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
         const struct check *check = analyzer->reported[i].check;
