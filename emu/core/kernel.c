@@ -148,21 +148,38 @@ static void look_up_image(struct emu_kernel *kernel)
     emu_image_kernels(kernel->image, take_layout_if_named, kernel);
 }
 
+/* Offsets and sizes are the device code's where it shows them: a twin may read the first parameters
+ * only, and its letters say little of structs. */
+static void take_twin_layout(struct emu_kernel *kernel, const struct emu_parameter *said,
+                             size_t count)
+{
+    if (kernel->parameter_count < count) {
+        memcpy(kernel->parameters, said, count * sizeof(*said));
+        kernel->parameter_count = count;
+    }
+    for (size_t i = 0; i < count; i++)
+        kernel->parameters[i].pointer = said[i].pointer;
+}
+
 static void look_up_twin(struct emu_kernel *kernel)
 {
+    size_t bytes = kernel->parameter_count ? kernel->parameters[0].bytes : 0;
+    struct emu_parameter said[EMU_MAX_PARAMETERS];
     int count;
 
     kernel->twin = emu_twin_find(kernel->name);
     if (!kernel->twin)
+        kernel->twin = emu_pytorch_find(kernel->mangled, bytes);
+    if (!kernel->twin)
         return;
-    count = emu_kernel_lay_out(kernel->twin->params, kernel->parameters);
+    count = emu_kernel_lay_out(kernel->twin->params, said);
     if (count < 0) {
         emu_unsupported(kernel->name,
                         "its twin's parameter letters can't be read; the kernel does nothing");
         kernel->twin = NULL;
         return;
     }
-    kernel->parameter_count = (size_t)count;
+    take_twin_layout(kernel, said, (size_t)count);
 }
 
 struct emu_kernel *emu_kernel_find(const void *function)

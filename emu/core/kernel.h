@@ -68,6 +68,9 @@ char *emu_kernel_base_name(const char *mangled);
 int emu_kernel_lay_out(const char *letters, struct emu_parameter *parameters);
 /* counts.c: what writes the count of this kernel of CUB, or NULL if it is none. */
 const struct twin *emu_count_find(const char *name);
+/* pytorch.c: the twin of this kernel of PyTorch, by its mangled name and the bytes of its first
+ * parameter (0 if the device code doesn't show them), or NULL. */
+const struct twin *emu_pytorch_find(const char *mangled, size_t bytes);
 /* The twin named `name`, or NULL. */
 const struct twin *emu_twin_find(const char *name);
 /* Runs it on the calling (stream's) thread; does nothing once the process is in exit(). */

@@ -5,9 +5,34 @@
  * header of these libraries is needed. By the x86-64 calling convention the integer and pointer
  * arguments of a call, however many there are, can be read as a row of words. */
 #include <stddef.h>
+#include <stdint.h>
 
 #include "emu/core.h"
+#include "emu/core/copy.h"
+#include "emu/core/stream.h"
 #include "emu/math/words.h"
+
+/* The stream that the calling thread set last, for any handle: handles are no objects here. */
+static _Thread_local void *last_stream;
+
+/* Programs read it, and what is left over in device memory would be an error. As work of the
+ * stream: a copy to there may be on its way. */
+static inline void report_success(void *info, int count)
+{
+    struct emu_stream *stream = emu_stream_find(last_stream);
+    struct emu_fill fill = {.to = info,
+                            .width = (size_t)count * sizeof(int),
+                            .height = 1,
+                            .pitch = (size_t)count * sizeof(int),
+                            .element_bytes = 1};
+    struct emu_memory memory;
+
+    if (!stream) /* it was destroyed */
+        stream = emu_stream_find(NULL);
+    if (stream && count > 0 && emu_memory_find(info, &memory) &&
+        fill.width <= memory.base + memory.bytes - (uintptr_t)info)
+        emu_fill(stream, &fill, true, "the result of a factorization");
+}
 
 /* Launches work whose results are not computed. */
 #define COMPUTE(name)            \
@@ -17,12 +42,46 @@
         emu_not_computed(#name); \
         return 0;                \
     }
+/* The same; argument `info` is where in device memory it reports its success, for each of as many
+ * problems as argument `batch` says, or once. */
+#define ONE (-1)
+#define COMPUTE_INFO(name, info, batch)                                                      \
+    int name(WORD_PARAMETERS);                                                               \
+    int name(WORD_PARAMETERS)                                                                \
+    {                                                                                        \
+        void *const words[] = {WORDS};                                                       \
+        int count = (batch) == ONE ? 1 : (int)(intptr_t)words[(batch) == ONE ? 0 : (batch)]; \
+                                                                                             \
+        emu_not_computed(#name);                                                             \
+        report_success(words[info], count);                                                  \
+        return 0;                                                                            \
+    }
+/* The same, once and in host memory. */
+#define COMPUTE_HOST_INFO(name, info)  \
+    int name(WORD_PARAMETERS);         \
+    int name(WORD_PARAMETERS)          \
+    {                                  \
+        void *const words[] = {WORDS}; \
+                                       \
+        emu_not_computed(#name);       \
+        words_set_int(words[info], 0); \
+        return 0;                      \
+    }
 /* Changes only a descriptor or a handle. */
 #define SETTING(name) \
     int name(void);   \
     int name(void)    \
     {                 \
         return 0;     \
+    }
+#define STREAM_SETTING(name)           \
+    int name(WORD_PARAMETERS);         \
+    int name(WORD_PARAMETERS)          \
+    {                                  \
+        void *const words[] = {WORDS}; \
+                                       \
+        last_stream = words[1];        \
+        return 0;                      \
     }
 /* Writes results that the caller reads: numbers are 0, handles are not NULL, plans are 1. */
 #define QUERY(name, results)           \

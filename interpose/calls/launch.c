@@ -41,7 +41,8 @@ static void add_pointer(struct launch_pointers *pointers, struct shim_thread *th
     pointers->found[pointers->count++].inferred = inferred;
 }
 
-/* Each parameter by its kind; a class is searched for pointers at aligned offsets. */
+/* Each parameter by its kind; a class is searched for pointers at aligned offsets, or where it is
+ * known to have them. */
 static void find_pointers(struct launch_pointers *pointers, struct shim_thread *thread,
                           const struct kernel *kernel, const struct launch_arguments *arguments)
 {
@@ -51,11 +52,16 @@ static void find_pointers(struct launch_pointers *pointers, struct shim_thread *
         uint32_t bytes = kernel->parameter[i].bytes;
         uint64_t word;
         enum mangled_kind kind = kernel->parameter[i].kind;
+        const struct by_value *known = &kernel->parameter[i].addresses;
         if (!value || bytes < sizeof word || kind == MANGLED_NUMBER)
             continue;
-        for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
+        if (known->count)
+            bytes = known->offset + known->count * (uint32_t)sizeof word;
+        for (uint32_t at = known->offset; at + sizeof word <= bytes; at += sizeof word) {
+            bool written = known->count ? known->written >> (at - known->offset) / sizeof word & 1
+                                        : kind != MANGLED_READS;
             memcpy(&word, value + at, sizeof word);
-            add_pointer(pointers, thread, word, kind != MANGLED_READS, kind == MANGLED_CLASS);
+            add_pointer(pointers, thread, word, written, kind == MANGLED_CLASS);
         }
     }
 }

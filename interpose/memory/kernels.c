@@ -89,6 +89,8 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         kernel->parameter[count].offset = (uint32_t)offset;
         kernel->parameter[count].bytes = (uint32_t)bytes;
         kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_CLASS;
+        if (name)
+            kernel->parameter[count].addresses = by_value_addresses(name, (uint32_t)bytes);
         count++;
     }
     struct mangled_parameter said[KERNEL_PARAMETERS];

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "interpose/memory/mangled.h"
+#include "interpose/memory/by_value.h"
 
 struct shim_thread;
 
@@ -27,8 +28,9 @@ struct kernel {
     bool whole;    /* these are all, and of each it is known where pointers may lie */
     uint64_t name; /* string id, 0 not known */
     struct {
-        uint32_t offset, bytes; /* offset: in an argument block */
-        uint8_t kind;           /* enum mangled_kind */
+        uint32_t offset, bytes;    /* offset: in an argument block */
+        uint8_t kind;              /* enum mangled_kind */
+        struct by_value addresses; /* of a class, if that is known */
     } parameter[KERNEL_PARAMETERS];
 };
 

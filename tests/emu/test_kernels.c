@@ -18,7 +18,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
                                size_t shared, cudaStream_t stream);
 
 /* Stubs: only their addresses matter. */
-static char add_scaled, describe, unknown, variable;
+static char add_scaled, describe, unknown, variable, fill, compare, concatenate, sum;
 static void **module;
 
 static const dim3 ONE = {1, 1, 1};
@@ -31,11 +31,20 @@ static int register_kernels(void **state)
         {&add_scaled, "_Z10add_scaledfPKfPfi"},
         {&describe, "_ZN5tests8describeE3fooPll"},
         {&unknown, "_Z7unknownPi"},
+        {&fill, "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIlEESt5arrayI"
+                "PcLm1EEEEviT0_T1_"},
+        {&compare, "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_1A14CompareFunctorIlEESt5"
+                   "arrayIPcLm3EEEEviT0_T1_"},
+        {&concatenate, "_ZN2at6native1A26CatArrayBatchedCopy_contigINS1_10OpaqueTypeILj2EEEjLi2ELi"
+                       "128ELi1EEEvPT_NS1_25CatArrInputTensorMetadataIS5_T0_XT2_EXT3_EEENS1_16"
+                       "TensorSizeStrideIS8_Lj4EEEiS8_"},
+        {&sum, "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_"
+               "11sum_functorIlllEclERNS_14TensorIteratorEEUlllE_EEjlLi4ELi4EEEEEvT1_"},
     };
 
     (void)state;
     module = __cudaRegisterFatBinary(NULL);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
         __cudaRegisterFunction(module, kernels[i].host, NULL, kernels[i].mangled, -1, NULL, NULL,
                                NULL, NULL, NULL);
     __cudaRegisterVar(module, &variable, NULL, "variable", 0, 16, 0, 0);
@@ -119,6 +128,72 @@ static void parameters_are_laid_out_as_in_c(void **state)
     EXPECT(cudaFuncGetParamInfo(&describe, 3, &offset, &bytes), cudaErrorInvalidValue);
     OK(cudaFuncGetName(&name, &describe));
     assert_string_equal(name, "_ZN5tests8describeE3fooPll");
+}
+
+/* Programs decide by these: sizes of objects, and "I have no more batches". */
+static void pytorch_fills_and_compares(void **state)
+{
+    int64_t *data, host[3], value = 5;
+    char *results, yes[3];
+    int count = 3, greater = 1, too_many = 1 << 30;
+    int64_t *pair[3];
+    void *fill_args[] = {&count, &value, &data}, *too_many_args[] = {&too_many, &value, &data};
+    void *compare_args[] = {&count, &greater, pair};
+
+    (void)state;
+    OK(cudaMalloc((void **)&data, 2 * sizeof(host)));
+    OK(cudaMalloc((void **)&results, sizeof(yes)));
+    OK(cudaLaunchKernel(&fill, ONE, ONE, fill_args, 0, 0));
+    OK(cudaMemcpy(host, data, sizeof(host), cudaMemcpyDeviceToHost));
+    assert_true(host[0] == 5 && host[1] == 5 && host[2] == 5);
+    OK(cudaMemcpy(data + 3, (int64_t[]){4, 5, -6}, sizeof(host), cudaMemcpyHostToDevice));
+    pair[0] = (int64_t *)results, pair[1] = data, pair[2] = data + 3;
+    OK(cudaLaunchKernel(&compare, ONE, ONE, compare_args, 0, 0));
+    OK(cudaMemcpy(yes, results, sizeof(yes), cudaMemcpyDeviceToHost));
+    assert_true(yes[0] == 1 && yes[1] == 0 && yes[2] == 1);
+    /* What does not fit into the allocation is another layout: nothing is written. */
+    value = 8;
+    OK(cudaLaunchKernel(&fill, ONE, ONE, too_many_args, 0, 0));
+    OK(cudaMemcpy(host, data, sizeof(host), cudaMemcpyDeviceToHost));
+    assert_true(host[0] == 5);
+}
+
+/* Of [[1], [2]] and [[3, 4], [5, 6]], side by side. */
+static void pytorch_concatenates(void **state)
+{
+    struct {
+        const int16_t *data[128];
+        uint32_t offset[128], size[128], count[128];
+        bool contiguous[128];
+        uint32_t strides[8];
+    } tensors = {.offset = {0, 1}, .size = {1, 2}, .count = {2, 4}, .contiguous = {true, true}};
+    uint32_t sizes[8] = {2, 3, 0, 0, 3, 1}, step = 1;
+    int along = 1;
+    int16_t *data, *out, host[6];
+    void *args[] = {&out, &tensors, sizes, &along, &step};
+
+    (void)state;
+    OK(cudaMalloc((void **)&data, sizeof(host)));
+    OK(cudaMalloc((void **)&out, sizeof(host)));
+    OK(cudaMemcpy(data, (int16_t[]){1, 2, 3, 4, 5, 6}, sizeof(host), cudaMemcpyHostToDevice));
+    tensors.data[0] = data, tensors.data[1] = data + 2;
+    OK(cudaLaunchKernel(&concatenate, (dim3){4, 2, 1}, ONE, args, 0, 0));
+    OK(cudaMemcpy(host, out, sizeof(host), cudaMemcpyDeviceToHost));
+    assert_memory_equal(host, ((int16_t[]){1, 3, 4, 2, 5, 6}), sizeof(host));
+}
+
+/* Its parameter's size is not known here, so that its layout is not either. */
+static void unknown_layout_computes_nothing(void **state)
+{
+    int64_t *data, host = 3;
+    void *args[] = {&data};
+
+    (void)state;
+    OK(cudaMalloc((void **)&data, sizeof(host)));
+    OK(cudaMemcpy(data, &host, sizeof(host), cudaMemcpyHostToDevice));
+    OK(cudaLaunchKernel(&sum, ONE, ONE, args, 0, 0));
+    OK(cudaMemcpy(&host, data, sizeof(host), cudaMemcpyDeviceToHost));
+    assert_int_equal(host, 3);
 }
 
 static void expect_illegal(float *x, float *y)
@@ -228,9 +303,12 @@ int main(void)
         cmocka_unit_test_setup(twin_does_the_work, reset_devices),
         cmocka_unit_test_setup(launch_passes_grid_and_structs, reset_devices),
         cmocka_unit_test_setup(parameters_are_laid_out_as_in_c, reset_devices),
+        cmocka_unit_test_setup(pytorch_fills_and_compares, reset_devices),
+        cmocka_unit_test_setup(pytorch_concatenates, reset_devices),
         cmocka_unit_test_setup(kernel_may_touch_only_its_device, reset_devices),
         cmocka_unit_test_setup(bad_launches_are_refused, reset_devices),
         cmocka_unit_test_setup(unknown_kernel_is_reported_once, reset_devices),
+        cmocka_unit_test_setup(unknown_layout_computes_nothing, reset_devices),
         cmocka_unit_test_setup(variables_have_memory, reset_devices),
     };
 

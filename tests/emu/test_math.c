@@ -32,11 +32,11 @@ static void *find_function(const char *library, const char *name)
 static void libraries_have_their_functions(void **state)
 {
     static const char *const functions[][2] = {
-        {"libcublas.so.12", "cublasSgemm_v2"},     {"libcublas.so.13", "cublasSgemm_v2"},
-        {"libcublasLt.so.12", "cublasLtMatmul"},   {"libcublasLt.so.13", "cublasLtMatmul"},
-        {"libcudnn.so.9", "cudnnRNNForward"},      {"libcufft.so.11", "cufftExecC2C"},
-        {"libcufft.so.12", "cufftExecC2C"},        {"libcurand.so.10", "curandGenerate"},
-        {"libcusolver.so.11", "cusolverDnSgetrf"}, {"libcusolver.so.12", "cusolverDnSgetrf"},
+        {"libcublas.so.12", "cublasSgemm_v2"},        {"libcublas.so.13", "cublasSgemm_v2"},
+        {"libcublasLt.so.12", "cublasLtMatmul"},      {"libcublasLt.so.13", "cublasLtMatmul"},
+        {"libcudnn.so.9", "cudnnRNNForward"},         {"libcufft.so.11", "cufftExecC2C"},
+        {"libcufft.so.12", "cufftExecC2C"},           {"libcurand.so.10", "curandGenerate"},
+        {"libcusolver.so.11", "cusolverDnSetStream"}, {"libcusolver.so.12", "cusolverDnSetStream"},
         {"libcusparse.so.12", "cusparseSpMM"},
     };
 
@@ -67,6 +67,31 @@ static void results_are_written(void **state)
     assert_int_equal(number, 1);
     assert_int_equal(buffer(handle, 4, 4, NULL, 4, &number), 0);
     assert_int_equal(number, 0);
+}
+
+/* What earlier work left in device memory is no error of a later factorization. */
+static void success_is_reported(void **state)
+{
+    int (*potrf)(void *, int, int, void *, int, void *, int, int *) =
+        find_function("libcusolver.so.11", "cusolverDnSpotrf");
+    int (*getrf)(void *, int, void *, int, int *, int *, int) =
+        find_function("libcublas.so.12", "cublasSgetrfBatched");
+    int (*getrs)(void *, int, int, int, void *, int, int *, void *, int, int *, int) =
+        find_function("libcublas.so.12", "cublasSgetrsBatched");
+    int *info, host[3] = {7, 8, 9}, left[3];
+
+    (void)state;
+    OK(cudaMalloc((void **)&info, sizeof(host)));
+    OK(cudaMemcpy(info, host, sizeof(host), cudaMemcpyHostToDevice));
+    assert_int_equal(potrf(NULL, 0, 4, NULL, 4, NULL, 0, info), 0);
+    OK(cudaMemcpy(left, info, sizeof(left), cudaMemcpyDeviceToHost));
+    assert_memory_equal(left, ((int[]){0, 8, 9}), sizeof(left));
+    assert_int_equal(getrf(NULL, 4, NULL, 4, NULL, info, 2), 0);
+    OK(cudaMemcpy(left, info, sizeof(left), cudaMemcpyDeviceToHost));
+    assert_memory_equal(left, ((int[]){0, 0, 9}), sizeof(left));
+    assert_int_equal(getrs(NULL, 0, 4, 1, NULL, 4, NULL, NULL, 4, host, 2), 0);
+    assert_int_equal(host[0], 0);
+    OK(cudaFree(info));
 }
 
 /* JAX uses no library that is older than the one that it was built with. */
@@ -210,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(libraries_have_their_functions),
         cmocka_unit_test(results_are_written),
+        cmocka_unit_test(success_is_reported),
         cmocka_unit_test(versions_are_new),
         cmocka_unit_test(one_algorithm_is_found),
         cmocka_unit_test(recurrent_weights_fill_their_space),

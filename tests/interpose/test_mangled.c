@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "interpose/memory/mangled.h"
+#include "interpose/memory/by_value.h"
 
 /* r: pointer that reads, w: that may write, v: number, c: class, 2: array of 2 pointers; NULL: not
  * known. */
@@ -88,9 +89,38 @@ static void damaged_names_do_no_harm(void **state)
     }
 }
 
+/* What precedes the addresses of a strided kernel of PyTorch may be left over from an earlier
+ * launch. */
+static void addresses_in_structs(void **state)
+{
+    (void)state;
+    static const char copy[] = "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_"
+                               "nocastINS0_11FillFunctorIfEEEEvRNS_18TensorIteratorBaseERKT_EUliE_"
+                               "EEviT1_";
+    static const char sum[] =
+        "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_11sum_"
+        "functorIlllEclERNS_14TensorIteratorEEUlllE_EEjlLi4ELi4EEEEEvT1_";
+    static const struct {
+        const char *name;
+        uint32_t bytes, offset, count;
+    } cases[] = {
+        {copy, 416, 408, 1}, {copy, 424, 408, 1},
+        {copy, 528, 504, 2}, {copy, 632, 608, 3},
+        {copy, 680, 608, 3}, {copy, 320, 0, 0},
+        {copy, 8, 0, 0},     {"_ZN2at6native12index_kernelEv", 528, 0, 0},
+        {sum, 1056, 992, 6}, {sum, 64, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct by_value found = by_value_addresses(cases[i].name, cases[i].bytes);
+        if (found.offset != cases[i].offset || found.count != cases[i].count)
+            fail_msg("%u bytes: %u addresses at %u", cases[i].bytes, found.count, found.offset);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_read),
+                                       cmocka_unit_test(addresses_in_structs),
                                        cmocka_unit_test(damaged_names_do_no_harm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

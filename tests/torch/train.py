@@ -22,6 +22,8 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInp
                                                parallelize_module)
 from torch.nn.parallel import DistributedDataParallel as DDP
 
+from examples import EXAMPLES
+
 WIDTH, STEPS, BATCH = 32, 3, 4
 PROGRAMS = {}
 
@@ -224,11 +226,11 @@ def checkpoint():
 def main():
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
-    # gloo for what PyTorch exchanges as Python objects (checkpoints): an emulated GPU would not carry their sizes.
-    dist.init_process_group("cuda:nccl,cpu:gloo", device_id=torch.device("cuda", rank))
-    for name in sys.argv[1:] or PROGRAMS:
+    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    programs = {**PROGRAMS, **EXAMPLES}
+    for name in sys.argv[1:] or programs:
         torch.manual_seed(0)
-        PROGRAMS[name]()
+        programs[name]()
         torch.cuda.synchronize()
         if rank == 0:
             print("done:", name, flush=True)
