@@ -1,5 +1,6 @@
 """Every relative link of the documents exists, its anchor included, and so does every path of the repository that documents
-and sources (but tests, whose samples name other programs' files) contain."""
+and sources (but tests, whose samples name other programs' files) contain. A reader who follows links from README.md gets to
+every page, and docs/README.md lists each page beside it once."""
 
 import glob
 import os
@@ -43,12 +44,16 @@ def anchors(path):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def broken_links(page):
+def links(page):
+    """(target as written, path from the root, anchor) of each link to a file of this repository."""
     for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, anchor = target.partition("#")
-        path = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+        if not re.match(r"[a-z]+:", target):
+            path, _, anchor = target.partition("#")
+            yield target, os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page, anchor
+
+
+def broken_links(page):
+    for target, path, anchor in links(page):
         if not os.path.exists(os.path.join(ROOT, path)):
             yield "%s: the link %s leads nowhere" % (page, target)
         elif anchor and anchor not in anchors(path):
@@ -63,9 +68,31 @@ def broken_paths(path):
             yield "%s: there is no %s" % (path, name)
 
 
+def unreached(listed, start="README.md"):
+    """Pages to which no path of links leads. A link to a folder leads to its README.md, as where the documents are browsed."""
+    found, new = {start}, [start]
+    while new:
+        for _, path, _ in links(new.pop()):
+            path = os.path.join(path, "README.md") if os.path.isdir(os.path.join(ROOT, path)) else path
+            if path.endswith(".md") and path not in found and os.path.exists(os.path.join(ROOT, path)):
+                found.add(path)
+                new.append(path)
+    for page in sorted(set(listed) - found):
+        yield "no link leads from %s to %s" % (start, page)
+
+
+def not_once_in_index():
+    targets = [os.path.relpath(path, "docs") for _, path, _ in links("docs/README.md")]
+    for name in sorted(os.listdir(os.path.join(ROOT, "docs"))):
+        # usage.md is also where a new reader is sent to.
+        if name.endswith(".md") and name not in ("README.md", "usage.md") and targets.count(name) != 1:
+            yield "docs/README.md lists %s %d times" % (name, targets.count(name))
+
+
 def main():
     listed = list(pages())
     broken = [text for page in listed for text in broken_links(page)]
+    broken += [*unreached(listed), *not_once_in_index()]
     named = sorted(set(listed) | set(sources()))
     broken += [text for path in named for text in broken_paths(path)]
     print("\n".join(broken) or "%d pages, %d files" % (len(listed), len(named)))
