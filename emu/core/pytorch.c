@@ -15,16 +15,16 @@
 #include "emu/core.h"
 #include "emu/core/kernel.h"
 
-#define SIZE_OF_REDUCTION "1056"
-
 size_t emu_room_behind(const void *pointer)
 {
     struct emu_memory memory;
 
-    return emu_memory_find(pointer, &memory)
-               ? memory.bytes - ((uintptr_t)pointer - memory.base)
-               : 0;
+    return emu_memory_find(pointer, &memory) ? memory.bytes - ((uintptr_t)pointer - memory.base)
+                                             : 0;
 }
+
+/* c10::ScalarType; integers are 0 to 4. */
+enum { TYPE_BOOL = 11 };
 
 /* Parameters of elementwise kernels: the number of elements, the functor, the addresses. */
 static void fill_elements(void *const *args, size_t bytes)
@@ -61,18 +61,16 @@ static void compare_int64(const struct twin_grid *grid, void *const *args)
     memcpy(&count, args[0], sizeof(count));
     memcpy(&operation, args[1], sizeof(operation));
     memcpy(data, args[2], sizeof(data));
-    if (count < 0 || (size_t)count > emu_room_behind(data[0]) ||
-        (size_t)count * 8 > emu_room_behind(data[1]) || (size_t)count * 8 > emu_room_behind(data[2]))
+    if (operation < 0 || operation > 3 || count < 0 || (size_t)count > emu_room_behind(data[0]) ||
+        (size_t)count * 8 > emu_room_behind(data[1]) ||
+        (size_t)count * 8 > emu_room_behind(data[2]))
         return;
     for (int32_t i = 0; i < count; i++) {
         int64_t a, b;
 
         memcpy(&a, data[1] + (size_t)i * 8, sizeof(a));
         memcpy(&b, data[2] + (size_t)i * 8, sizeof(b));
-        data[0][i] = (char)(operation == 0   ? a >= b
-                            : operation == 1 ? a > b
-                            : operation == 2 ? a <= b
-                                             : a < b);
+        data[0][i] = (bool[]){a >= b, a > b, a <= b, a < b}[operation];
     }
 }
 
@@ -101,66 +99,122 @@ static void add_int64(const struct twin_grid *grid, void *const *args)
 static void add_number(const struct twin_grid *grid, void *const *args)
 {
     int32_t count;
-    int64_t operand[2], a; /* the number, and its scale */
+    int64_t number[2], a; /* the number, and its scale */
     char *data[2];
 
     (void)grid;
     memcpy(&count, args[0], sizeof(count));
-    memcpy(operand, args[1], sizeof(operand));
+    memcpy(number, args[1], sizeof(number));
     memcpy(data, args[2], sizeof(data));
     for (int i = 0; i < 2; i++)
         if (count < 0 || (size_t)count * 8 > emu_room_behind(data[i]))
             return;
     for (int32_t i = 0; i < count; i++) {
         memcpy(&a, data[1] + (size_t)i * 8, sizeof(a));
-        a = (int64_t)((uint64_t)a + (uint64_t)operand[0] * (uint64_t)operand[1]);
+        a = (int64_t)((uint64_t)a + (uint64_t)number[0] * (uint64_t)number[1]);
         memcpy(data[0] + (size_t)i * 8, &a, sizeof(a));
     }
 }
 
-/* The parameter of the reductions of int64, as the host lays it out. */
-struct reduction {
-    char function;
-    int64_t identity;
-    int32_t element_bytes, inputs, outputs, steps[3], input_steps[3], output_steps[2], block[3];
-    bool vectors;
-    int32_t output_vector;
-    struct {
-        int32_t dims;
-        uint32_t divider[25][3], stride[25][1]; /* in bytes */
-    } input;
-    struct {
-        int32_t dims;
-        uint32_t divider[25][3], stride[25][2];
-    } output;
-    const char *from;
-    char *to[2];
-    void *buffers[3];
-    int64_t base;
-    bool accumulate, final;
-    int32_t results;
+/* The parameter of a reduction: the functor and an identity, as wide as what is reduced; the
+ * numbers of bytes of an element, inputs and outputs, and others; strides of up to 25 dimensions of
+ * the input and of the output; the input's address, the output's, and 48 bytes of buffers and
+ * flags. */
+enum {
+    NUMBERS_BYTES = 64,
+    STRIDES = NUMBERS_BYTES + 4 + 25 * 12, /* of the input */
+    OUTPUT_STRIDES_BYTES = 4 + 25 * (12 + 8),
+    ADDRESSES_BYTES = 64
 };
 
-/* Of one row to one number. */
+static size_t reduction_addresses(size_t element_bytes)
+{
+    return (2 * element_bytes + STRIDES + 25 * 4 + OUTPUT_STRIDES_BYTES + 7) / 8 * 8;
+}
+
+struct reduced_row {
+    const char *from;
+    char *to;
+    size_t count, stride;
+};
+
+/* False where it is no reduction of one row to one number, or the row is in no allocation. */
+static bool read_row(const char *all, size_t element_bytes, size_t result_bytes,
+                     struct reduced_row *row)
+{
+    const char *numbers = all + 2 * element_bytes,
+               *addresses = all + reduction_addresses(element_bytes);
+    int32_t bytes, inputs, outputs, dims;
+    uint32_t stride;
+
+    memcpy(&bytes, numbers, sizeof(bytes));
+    memcpy(&inputs, numbers + 4, sizeof(inputs));
+    memcpy(&outputs, numbers + 8, sizeof(outputs));
+    memcpy(&dims, numbers + NUMBERS_BYTES, sizeof(dims));
+    memcpy(&stride, numbers + STRIDES, sizeof(stride));
+    memcpy(&row->from, addresses, sizeof(row->from));
+    memcpy(&row->to, addresses + 8, sizeof(row->to));
+    row->count = (size_t)inputs;
+    row->stride = dims == 1 ? stride : element_bytes;
+    return !addresses[56] && /* it would add to an earlier part */
+           bytes == (int32_t)element_bytes && outputs == 1 && inputs > 0 && dims >= 0 &&
+           dims <= 1 && emu_room_behind(row->to) >= result_bytes &&
+           (row->count - 1) * row->stride + element_bytes <= emu_room_behind(row->from);
+}
+
 static void sum_int64(const struct twin_grid *grid, void *const *args)
 {
-    struct reduction all;
     uint64_t sum = 0, value;
-    size_t stride;
+    struct reduced_row row;
 
     (void)grid;
-    memcpy(&all, args[0], sizeof(all));
-    if (all.element_bytes != 8 || all.outputs != 1 || all.inputs <= 0 || all.input.dims > 1 ||
-        all.accumulate || emu_room_behind(all.to[0]) < sizeof(sum))
+    if (!read_row(args[0], sizeof(value), sizeof(sum), &row))
         return;
-    stride = all.input.dims == 1 ? all.input.stride[0][0] : sizeof(value);
-    if (((size_t)all.inputs - 1) * stride + sizeof(value) > emu_room_behind(all.from))
-        return;
-    for (int32_t i = 0; i < all.inputs; i++) {
-        memcpy(&value, all.from + (size_t)i * stride, sizeof(value));
+    for (size_t i = 0; i < row.count; i++) {
+        memcpy(&value, row.from + i * row.stride, sizeof(value));
         sum += value;
     }
-    memcpy(all.to[0], &sum, sizeof(sum));
+    memcpy(row.to, &sum, sizeof(sum));
+}
+
+/* Whether one of the numbers is not 0: of the results of factorizations, an error. */
+static void any_int32(const struct twin_grid *grid, void *const *args)
+{
+    int32_t value, any = 0;
+    struct reduced_row row;
+
+    (void)grid;
+    if (!read_row(args[0], sizeof(value), 1, &row))
+        return;
+    for (size_t i = 0; i < row.count; i++) {
+        memcpy(&value, row.from + i * row.stride, sizeof(value));
+        any |= value;
+    }
+    *row.to = any != 0;
+}
+
+/* Integers, or bool, to bool: torch.any of one number. Parameters 5 and 6 are a type and its bytes.
+ */
+static void cast_to_bool(const struct twin_grid *grid, void *const *args)
+{
+    struct {
+        int8_t type;
+        uint32_t bytes;
+    } from, to;
+    int32_t count;
+    char *data[2];
+
+    (void)grid;
+    memcpy(&count, args[0], sizeof(count));
+    memcpy(data, args[2], sizeof(data));
+    memcpy(&from, args[5], sizeof(from));
+    memcpy(&to, args[6], sizeof(to));
+    if (count < 0 || to.bytes != 1 || from.bytes > 8 || (from.type > 4 && from.type != TYPE_BOOL) ||
+        (size_t)count > emu_room_behind(data[0]) ||
+        (size_t)count * from.bytes > emu_room_behind(data[1]))
+        return;
+    for (int32_t i = 0; i < count; i++)
+        data[0][i] = memcmp(data[1] + (size_t)i * from.bytes, &(int64_t){0}, from.bytes) != 0;
 }
 
 static const struct {
@@ -179,15 +233,22 @@ static const struct {
 } numbers[] = {
     {"14CompareFunctorIlEE", "IPcLm3EE", {"comparison of PyTorch", "i[4][24]", compare_int64}},
     {"NS0_15CUDAFunctor_addIlEE", "IPcLm3EE", {"addition of PyTorch", "il[24]", add_int64}},
-    {"NS0_21CUDAFunctorOnSelf_addIlEE", "IPcLm2EE", {"addition of PyTorch", "i[16][16]", add_number}},
+    {"NS0_21CUDAFunctorOnSelf_addIlEE",
+     "IPcLm2EE",
+     {"addition of PyTorch", "i[16][16]", add_number}},
 };
 
 /* at::native::vectorized_elementwise_kernel<N, FUNCTOR, array of addresses> and the same unrolled,
  * without conversions. */
 static const struct twin *find_elementwise(const char *mangled)
 {
+    static const struct twin to_bool = {"cast to bool", "i[1][16][1][1][8][8]", cast_to_bool};
     const char *functor;
 
+    if (strstr(mangled, "27unrolled_elementwise_kernelI") && strstr(mangled, "IPcLm2EE") &&
+        strstr(mangled, "direct_copy_kernel_cuda") && strstr(mangled, "UlbE") &&
+        strstr(mangled, "LoadWithCast"))
+        return &to_bool;
     if (!strstr(mangled, "29vectorized_elementwise_kernelILi") &&
         !(strstr(mangled, "27unrolled_elementwise_kernelI") && strstr(mangled, "LoadWithoutCast")))
         return NULL;
@@ -206,16 +267,26 @@ static const struct twin *find_elementwise(const char *mangled)
     return NULL;
 }
 
-/* at::native::reduce_kernel<THREADS, 1, ReduceOp<int64, a functor's operator, ...>> */
-static const struct twin *find_sum(const char *mangled, size_t bytes)
-{
-    static const struct twin sum = {"sum of PyTorch", "[" SIZE_OF_REDUCTION "]", sum_int64};
+static const struct {
+    const char *type, *functor;
+    size_t element_bytes, bytes;
+    struct twin twin;
+} reductions[] = {
+    {"ELi1ENS0_8ReduceOpIl", "sum_functorIlll", 8, 1056, {"sum of PyTorch", "[1056]", sum_int64}},
+    {"ELi1ENS0_8ReduceOpIi", "14or_kernel_cuda", 4, 1048, {"any of PyTorch", "[1048]", any_int32}},
+};
 
-    _Static_assert(sizeof(struct reduction) == 1056, "SIZE_OF_REDUCTION");
-    return bytes == sizeof(struct reduction) && strstr(mangled, "13reduce_kernelILi") &&
-                   strstr(mangled, "ELi1ENS0_8ReduceOpIl") && strstr(mangled, "sum_functorIlll")
-               ? &sum
-               : NULL;
+/* at::native::reduce_kernel<THREADS, 1, ReduceOp<TYPE, a functor's operator, ...>> */
+static const struct twin *find_reduction(const char *mangled, size_t bytes)
+{
+    if (!strstr(mangled, "13reduce_kernelILi"))
+        return NULL;
+    for (size_t i = 0; i < sizeof(reductions) / sizeof(reductions[0]); i++)
+        if (bytes == reductions[i].bytes && strstr(mangled, reductions[i].type) &&
+            strstr(mangled, reductions[i].functor) &&
+            reduction_addresses(reductions[i].element_bytes) + ADDRESSES_BYTES == bytes)
+            return &reductions[i].twin;
+    return NULL;
 }
 
 const struct twin *emu_pytorch_find(const char *mangled, size_t bytes)
@@ -227,5 +298,5 @@ const struct twin *emu_pytorch_find(const char *mangled, size_t bytes)
     found = find_elementwise(mangled);
     if (!found)
         found = emu_pytorch_find_cat(mangled);
-    return found ? found : find_sum(mangled, bytes);
+    return found ? found : find_reduction(mangled, bytes);
 }

@@ -109,44 +109,45 @@ static void concatenate(const struct twin_grid *grid, void *const *args,
 #define CONTIGUOUS "P[2720][32]ii" /* 128 tensors: 8 + 3 * 4 + 1 bytes each, and 32 */
 #define STRIDED    "P[3392][32]ii" /* 64 tensors: 8 + 3 * 4 + 1 + 32 bytes each */
 
-#define CAT(form, bytes, dims, slots, strides, vectors)                                      \
-    static void cat_##form##_##bytes##_##dims(const struct twin_grid *grid,                  \
-                                              void *const *args)                             \
-    {                                                                                        \
-        static const struct cat_shape shape = {bytes, dims, slots, strides, vectors};        \
-                                                                                             \
-        concatenate(grid, args, &shape);                                                     \
+#define CAT(form, bytes, dims, slots, strides, vectors)                                        \
+    static void cat_##form##_##bytes##_##dims(const struct twin_grid *grid, void *const *args) \
+    {                                                                                          \
+        static const struct cat_shape shape = {bytes, dims, slots, strides, vectors};          \
+                                                                                               \
+        concatenate(grid, args, &shape);                                                       \
     }
-#define CAT_FORMS(bytes, dims)            \
-    CAT(plain, bytes, dims, 128, 1, false)  \
-    CAT(vector, bytes, dims, 128, 1, true)  \
+#define CAT_FORMS(bytes, dims)             \
+    CAT(plain, bytes, dims, 128, 1, false) \
+    CAT(vector, bytes, dims, 128, 1, true) \
     CAT(strided, bytes, dims, 64, 64, false)
-#define CAT_ALL(EACH)                                                  \
-    EACH(1, 1) EACH(1, 2) EACH(1, 3) EACH(1, 4) EACH(2, 1) EACH(2, 2)  \
-    EACH(2, 3) EACH(2, 4) EACH(4, 1) EACH(4, 2) EACH(4, 3) EACH(4, 4)  \
-    EACH(8, 1) EACH(8, 2) EACH(8, 3) EACH(8, 4)
+#define CAT_ALL(EACH)                                                                       \
+    EACH(1, 1)                                                                              \
+    EACH(1, 2)                                                                              \
+    EACH(1, 3) EACH(1, 4) EACH(2, 1) EACH(2, 2) EACH(2, 3) EACH(2, 4) EACH(4, 1) EACH(4, 2) \
+        EACH(4, 3) EACH(4, 4) EACH(8, 1) EACH(8, 2) EACH(8, 3) EACH(8, 4)
 CAT_ALL(CAT_FORMS)
 
-#define CAT_ROW(bytes, dims)                                                   \
-    {bytes,                                                                    \
-     dims,                                                                     \
-     {"concatenation of PyTorch", CONTIGUOUS, cat_plain_##bytes##_##dims},     \
-     {"concatenation of PyTorch", CONTIGUOUS, cat_vector_##bytes##_##dims},    \
+#define CAT_ROW(bytes, dims)                                                \
+    {bytes,                                                                 \
+     dims,                                                                  \
+     {"concatenation of PyTorch", CONTIGUOUS, cat_plain_##bytes##_##dims},  \
+     {"concatenation of PyTorch", CONTIGUOUS, cat_vector_##bytes##_##dims}, \
      {"concatenation of PyTorch", STRIDED, cat_strided_##bytes##_##dims}},
 static const struct {
     unsigned bytes, dims;
     struct twin plain, vector, strided;
 } cats[] = {CAT_ALL(CAT_ROW)};
 
-/* at::native::(anonymous)::CatArrayBatchedCopy*<OpaqueType<BYTES>, unsigned, DIMS, SLOTS, STRIDES> */
+/* at::native::(anonymous)::CatArrayBatchedCopy*<OpaqueType<BYTES>, unsigned, DIMS, SLOTS, STRIDES>
+ */
 const struct twin *emu_pytorch_find_cat(const char *mangled)
 {
     const char *kernel = strstr(mangled, "CatArrayBatchedCopy");
     const char *type = kernel ? strstr(kernel, "OpaqueTypeILj") : NULL;
     unsigned bytes, dims, slots, strides;
 
-    if (!type || sscanf(type, "OpaqueTypeILj%uEEEjLi%uELi%uELi%uE", &bytes, &dims, &slots,
-                        &strides) != 4)
+    if (!type ||
+        sscanf(type, "OpaqueTypeILj%uEEEjLi%uELi%uELi%uE", &bytes, &dims, &slots, &strides) != 4)
         return NULL;
     for (size_t i = 0; i < sizeof(cats) / sizeof(cats[0]); i++) {
         if (cats[i].bytes != bytes || cats[i].dims != dims)

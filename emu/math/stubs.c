@@ -42,19 +42,27 @@ static inline void report_success(void *info, int count)
         emu_not_computed(#name); \
         return 0;                \
     }
-/* The same; argument `info` is where in device memory it reports its success, for each of as many
- * problems as argument `batch` says, or once. */
-#define ONE (-1)
-#define COMPUTE_INFO(name, info, batch)                                                      \
-    int name(WORD_PARAMETERS);                                                               \
-    int name(WORD_PARAMETERS)                                                                \
-    {                                                                                        \
-        void *const words[] = {WORDS};                                                       \
-        int count = (batch) == ONE ? 1 : (int)(intptr_t)words[(batch) == ONE ? 0 : (batch)]; \
-                                                                                             \
-        emu_not_computed(#name);                                                             \
-        report_success(words[info], count);                                                  \
-        return 0;                                                                            \
+/* The same; argument `info` is where in device memory it reports its success, of each of as many
+ * problems as argument `batch` says, or of one. */
+#define COMPUTE_INFOS(name, info, batch)                          \
+    int name(WORD_PARAMETERS);                                    \
+    int name(WORD_PARAMETERS)                                     \
+    {                                                             \
+        void *const words[] = {WORDS};                            \
+                                                                  \
+        emu_not_computed(#name);                                  \
+        report_success(words[info], (int)(intptr_t)words[batch]); \
+        return 0;                                                 \
+    }
+#define COMPUTE_INFO(name, info)        \
+    int name(WORD_PARAMETERS);          \
+    int name(WORD_PARAMETERS)           \
+    {                                   \
+        void *const words[] = {WORDS};  \
+                                        \
+        emu_not_computed(#name);        \
+        report_success(words[info], 1); \
+        return 0;                       \
     }
 /* The same, once and in host memory. */
 #define COMPUTE_HOST_INFO(name, info)  \

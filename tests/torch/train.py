@@ -1,6 +1,7 @@
 """Small training programs, as people write them with PyTorch's ways to train on several GPUs: all are correct.
 
-torchrun --nproc_per_node N train.py [NAME...]: the programs named, or all of them, one after the other in one job. N is even.
+torchrun --nproc_per_node N train.py [ways|examples|NAME...]: the programs named, of this file or of examples.py, or all of
+them, one after the other in one job. N is even.
 On emulated GPUs the numbers mean nothing, so nothing here depends on a computed value."""
 
 import contextlib
@@ -227,10 +228,11 @@ def main():
     rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    programs = {**PROGRAMS, **EXAMPLES}
-    for name in sys.argv[1:] or programs:
+    groups = {"ways": PROGRAMS, "examples": EXAMPLES}
+    chosen = sys.argv[1:] or groups
+    for name in [one for group in chosen for one in groups.get(group, [group])]:
         torch.manual_seed(0)
-        programs[name]()
+        {**PROGRAMS, **EXAMPLES}[name]()
         torch.cuda.synchronize()
         if rank == 0:
             print("done:", name, flush=True)
