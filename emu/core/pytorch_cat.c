@@ -120,11 +120,8 @@ static void concatenate(const struct twin_grid *grid, void *const *args,
     CAT(plain, bytes, dims, 128, 1, false) \
     CAT(vector, bytes, dims, 128, 1, true) \
     CAT(strided, bytes, dims, 64, 64, false)
-#define CAT_ALL(EACH)                                                                       \
-    EACH(1, 1)                                                                              \
-    EACH(1, 2)                                                                              \
-    EACH(1, 3) EACH(1, 4) EACH(2, 1) EACH(2, 2) EACH(2, 3) EACH(2, 4) EACH(4, 1) EACH(4, 2) \
-        EACH(4, 3) EACH(4, 4) EACH(8, 1) EACH(8, 2) EACH(8, 3) EACH(8, 4)
+#define CAT_SIZE(EACH, bytes) EACH(bytes, 1) EACH(bytes, 2) EACH(bytes, 3) EACH(bytes, 4)
+#define CAT_ALL(EACH)         CAT_SIZE(EACH, 1) CAT_SIZE(EACH, 2) CAT_SIZE(EACH, 4) CAT_SIZE(EACH, 8)
 CAT_ALL(CAT_FORMS)
 
 #define CAT_ROW(bytes, dims)                                                \
