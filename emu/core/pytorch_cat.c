@@ -120,8 +120,8 @@ static void concatenate(const struct twin_grid *grid, void *const *args,
     CAT(plain, bytes, dims, 128, 1, false) \
     CAT(vector, bytes, dims, 128, 1, true) \
     CAT(strided, bytes, dims, 64, 64, false)
-#define CAT_SIZE(EACH, bytes) EACH(bytes, 1) EACH(bytes, 2) EACH(bytes, 3) EACH(bytes, 4)
-#define CAT_ALL(EACH)         CAT_SIZE(EACH, 1) CAT_SIZE(EACH, 2) CAT_SIZE(EACH, 4) CAT_SIZE(EACH, 8)
+#define CAT_OF(EACH, bytes) EACH(bytes, 1) EACH(bytes, 2) EACH(bytes, 3) EACH(bytes, 4)
+#define CAT_ALL(EACH)       CAT_OF(EACH, 1) CAT_OF(EACH, 2) CAT_OF(EACH, 4) CAT_OF(EACH, 8)
 CAT_ALL(CAT_FORMS)
 
 #define CAT_ROW(bytes, dims)                                                \
