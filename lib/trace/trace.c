@@ -16,7 +16,11 @@
 #include "lib/trace/trace_missing.h"
 #include "lib/trace/trace_internal.h"
 
-enum { FILES_OF_DATABASE = 3 /* with its log and the index of that */ };
+enum {
+    FILES_OF_DATABASE = 3, /* with its log and the index of that */
+    LOOK_EVERY = 16,       /* databases, whether descriptors run out */
+    FILES_LEFT = 64        /* at least: for those, and for what else is opened meanwhile */
+};
 
 static int add_process(void *context, const struct process_info *info)
 {
@@ -35,8 +39,22 @@ static int add_process(void *context, const struct process_info *info)
     return trace->process_count++;
 }
 
+/* Where there are many, those that nobody writes any more don't need their logs. */
+static int be_frugal(struct trace *trace, struct error *err)
+{
+    if (trace->is_frugal || trace->source_count % LOOK_EVERY || !descriptors_are_few(FILES_LEFT))
+        return 0;
+    trace->is_frugal = true;
+    for (int i = 0; i < trace->source_count; i++)
+        if (source_settle(&trace->sources[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 static int add_source(struct trace *trace, const char *path, struct error *err)
 {
+    if (be_frugal(trace, err) < 0)
+        return -1;
     struct trace_source *more =
         realloc(trace->sources, ((size_t)trace->source_count + 1) * sizeof *more);
     if (!more)
@@ -52,7 +70,7 @@ static int add_source(struct trace *trace, const char *path, struct error *err)
                          path, trace->source_count)
                    : -1;
     trace->source_count++;
-    return 0;
+    return trace->is_frugal ? source_settle(&more[trace->source_count - 1], err) : 0;
 }
 
 static int is_database(const struct dirent *entry)

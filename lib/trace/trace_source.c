@@ -422,6 +422,16 @@ bool source_complete(struct trace_source *source)
            query_integer(source->db, "SELECT count(*) FROM meta WHERE key = 'ended'", &code) == 1;
 }
 
+int source_settle(struct trace_source *source, struct error *err)
+{
+    if (source->cut_at || has_log(source->path) || !source_complete(source))
+        return 0;
+    if (open_with(source, "?mode=ro&immutable=1") != SQLITE_OK)
+        return source_failed(source, "read", err);
+    sqlite3_db_config(source->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    return check_tables(source, err);
+}
+
 uint64_t source_hang_after_ns(struct trace_source *source)
 {
     int code;

@@ -11,6 +11,7 @@ import unittest
 from tool import Tool, main
 
 DATABASES, FEW = 300, 64
+ENOUGH = DATABASES + 70      # one for each database that is complete, and some for all else
 RANKS = 4352       # more than 4,096
 
 
@@ -41,6 +42,12 @@ class Many(unittest.TestCase):
     def test_soft_limit_is_raised(self):
         hard = self.hard_limit()
         status, out, err = self.report(FEW, hard)
+        self.assertIn(status, (0, 1, 3), err)
+        self.assertEqual(len(set(re.findall(r"node-\d{3}\.db", out))), DATABASES, err)
+
+    def test_complete_databases_need_one_descriptor_each(self):
+        self.hard_limit()
+        status, out, err = self.report(ENOUGH, ENOUGH)
         self.assertIn(status, (0, 1, 3), err)
         self.assertEqual(len(set(re.findall(r"node-\d{3}\.db", out))), DATABASES, err)
 
