@@ -26,7 +26,8 @@ struct analyzer {
     struct rank_process *rank_processes; /* table */
     uint64_t round;                      /* of the hosts' ticks: ticks.h */
     uint32_t hosts_ticked;
-    struct comm *comms;                  /* table */
+    uint64_t round_ns, round_pause_ns; /* when it was judged last; not again before this is over */
+    struct comm *comms;                /* table */
     struct comm *first_comm, *last_comm; /* in order of creation */
     uint32_t comm_count;
     struct member *members;    /* table by (communicator, rank) */

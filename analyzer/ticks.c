@@ -4,6 +4,9 @@
 #include "analyzer/hang/ends.h"
 #include "analyzer/speed/speed.h"
 
+enum { PROCESSES_MANY = 1024 };
+static const uint64_t pause_least_ns = 100000000, pause_most_ns = 1000000000;
+
 void ticks_judge(struct analyzer *analyzer, enum moment moment)
 {
     bool quiet = analyzer->changes == analyzer->changes_seen && analyzer->wait_graph_empty &&
@@ -32,6 +35,21 @@ static bool completes_round(struct analyzer *analyzer, struct host *host)
     return had_ticked || analyzer->hosts_ticked == HASH_COUNT(analyzer->hosts);
 }
 
+/* Of a large job that stands still each round costs as much, and shows less and less that is new.
+ */
+static bool is_early(struct analyzer *analyzer, uint64_t now_ns)
+{
+    bool stands = analyzer->changes == analyzer->changes_seen &&
+                  analyzer->processes >= PROCESSES_MANY;
+    if (stands && now_ns - analyzer->round_ns < analyzer->round_pause_ns)
+        return true;
+    analyzer->round_pause_ns = stands ? 2 * analyzer->round_pause_ns : pause_least_ns;
+    if (analyzer->round_pause_ns > pause_most_ns)
+        analyzer->round_pause_ns = pause_most_ns;
+    analyzer->round_ns = now_ns;
+    return false;
+}
+
 void ticks_feed(struct analyzer *analyzer, struct host *host, enum api api, uint64_t until_ns)
 {
     if (host->tick_ns < until_ns)
@@ -42,6 +60,8 @@ void ticks_feed(struct analyzer *analyzer, struct host *host, enum api api, uint
         return;
     analyzer->round++;
     analyzer->hosts_ticked = 0;
+    if (is_early(analyzer, until_ns))
+        return;
     ticks_judge(analyzer, MOMENT_TICK);
     speed_judge(analyzer, false);
 }

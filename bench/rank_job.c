@@ -8,7 +8,7 @@
 
 enum {
     HOST_RANKS = RANK_JOB_HOST_RANKS,
-    STEPS = 3,
+    STEPS = RANK_JOB_STEPS,
     WAIT_TICKS = 48,
     TERMINATED = 15,
     MIX = 1000003 /* a prime above RANK_JOB_RANKS_MAX / 2: ranks don't come in order */
@@ -86,6 +86,18 @@ static void trace_return(struct rank_job *job, int rank, uint16_t api, uint64_t 
     trace_call(job, rank, record);
 }
 
+/* As a collector says it in place of the calls before. */
+static void trace_reached(struct rank_job *job, int rank, const struct rank_job_member *member)
+{
+    struct record record = {.api = API_notice_reached};
+    record.reached.comm = member->comm;
+    record.reached.rank = member->rank;
+    record.reached.issued = job->before;
+    record.reached.done = UINT64_MAX;
+    if (job->before)
+        trace_record(job, rank, record);
+}
+
 static void trace_members(struct rank_job *job, int rank)
 {
     for (int comm = 0; comm < job->comms; comm++) {
@@ -98,6 +110,8 @@ static void trace_members(struct rank_job *job, int rank)
         record.comm.device = rank % HOST_RANKS;
         record.comm.gpu = 1 + (uint64_t)rank;
         trace_call(job, rank, record);
+        trace_reached(job, rank, &member);
+        job->rank[rank].operations[comm] = job->before;
     }
 }
 
@@ -122,8 +136,8 @@ static void trace_progress(struct rank_job *job, int rank, int comm, uint64_t st
 {
     struct record record = {.api = API_notice_progress};
     record.progress.slot = (uint32_t)comm;
-    record.progress.started = started;
-    record.progress.done = done;
+    record.progress.started = job->before + started;
+    record.progress.done = job->before + done;
     trace_record(job, rank, record);
 }
 
@@ -152,10 +166,11 @@ static void trace_all_progress(struct rank_job *job, int rank)
 {
     bool in_cycle = job_ends(job, "cycle") && rank / HOST_RANKS == job->odd / HOST_RANKS;
     bool queues_own = in_cycle && is_odd_rank(job, rank), queues_all = in_cycle && !queues_own;
-    const uint64_t *issued = job->rank[rank].operations;
-    trace_progress(job, rank, COMM_ALL, issued[COMM_ALL] - queues_all,
+    uint64_t all = job->rank[rank].operations[COMM_ALL] - job->before;
+    uint64_t own = job->rank[rank].operations[COMM_HOST] - job->before;
+    trace_progress(job, rank, COMM_ALL, all - queues_all,
                    job_ends(job, "clean") ? STEPS : STEPS - 1);
-    trace_progress(job, rank, COMM_HOST, issued[COMM_HOST] - queues_own, STEPS - in_cycle);
+    trace_progress(job, rank, COMM_HOST, own - queues_own, STEPS - in_cycle);
     for (int comm = COMM_PIPELINE; comm < job->comms; comm++)
         trace_progress(job, rank, comm, STEPS, STEPS);
 }
@@ -166,7 +181,7 @@ static void trace_wait(struct rank_job *job, int rank)
     struct record wait = {
         .api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .stream = stream};
     const uint64_t *issued = job->rank[rank].operations;
-    bool waits = issued[COMM_ALL] == STEPS || issued[COMM_HOST] > STEPS;
+    bool waits = issued[COMM_ALL] == job->before + STEPS || issued[COMM_HOST] > job->before + STEPS;
     uint64_t enter = waits ? trace_call(job, rank, wait) : 0;
     trace_all_progress(job, rank);
     if (job_ends(job, "clean"))
@@ -205,7 +220,7 @@ bool rank_job_moment(struct rank_job *job, int rank, int moment)
         trace_members(job, rank);
     else if (moment <= STEPS)
         trace_step(job, rank, moment - 1);
-    else if (moment == STEPS + 1)
+    else if (moment == RANK_JOB_WAITS)
         trace_wait(job, rank);
     else if (moment < STEPS + 2 + ticks)
         trace_tick(job, rank);

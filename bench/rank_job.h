@@ -25,6 +25,8 @@ enum {
     RANK_JOB_STAGES = 4, /* of the pipeline, where the ranks can be divided so */
     RANK_JOB_COMMS = 2,  /* of all ranks; of the host's, which are a tensor parallel group */
     RANK_JOB_GRID_COMMS = 6,
+    RANK_JOB_STEPS = 3, /* of an operation on each communicator */
+    RANK_JOB_WAITS = RANK_JOB_STEPS + 1,
     RANK_JOB_RANKS_MAX = 1 << 20
 };
 
@@ -35,6 +37,7 @@ struct rank_state {
 struct rank_job {
     const char *end;
     int ranks, comms, odd; /* odd: the rank at fault */
+    uint64_t before;       /* operations of each member that are done when its records begin */
     uint64_t now_ns;
     struct rank_state *rank;
     void (*record)(void *context, int rank, const struct record *record);
@@ -54,7 +57,7 @@ int rank_job_begin(struct rank_job *job, const char *end, int ranks, bool grid);
 /* What the process of a rank says of itself. */
 struct process_info rank_job_process(const struct rank_job *job, int rank);
 /* Hands out what a rank records in a moment of the job, a quarter of a second each. Returns false
- * after the last. */
+ * after the last. Behind RANK_JOB_WAITS it does nothing but wait, but for a clean end. */
 bool rank_job_moment(struct rank_job *job, int rank, int moment);
 
 #endif

@@ -10,7 +10,7 @@
 #include "lib/base/hash.h"
 #include "lib/trace/names.h"
 
-static const uint64_t digest_every_ns = 500000000, beat_every_ns = 1000000000;
+static const uint64_t beat_every_ns = 1000000000;
 static const uint64_t symbols_every_ns = 50000000;
 static const uint64_t linger_ns = 500000000;     /* after the hub's last request */
 static const uint64_t news_skew_ns = 2000000000; /* of the hosts' clocks */
@@ -284,10 +284,17 @@ static uint32_t count_living(const struct join *join)
     return living;
 }
 
-static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t now_ns)
+static void add_beat(struct join *join, uint64_t now_ns)
 {
-    if (now_ns - join->digest_ns < digest_every_ns)
-        return;
+    const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
+                                   .processes = count_living(join),
+                                   .flags = join->is_last ? BEAT_LAST : 0};
+    join->beat_ns = now_ns;
+    add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_BEAT, &beat);
+}
+
+static void add_digests(struct join *join, struct analyzer *analyzer, uint64_t now_ns)
+{
     join->digest_ns = now_ns;
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, now_ns);
@@ -297,13 +304,16 @@ static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t 
     for (int i = 0; i < join->processes; i++)
         if (join->process[i])
             add_state(join, i, now_ns);
-    if (now_ns - join->beat_ns >= beat_every_ns) {
-        const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
-                                       .processes = count_living(join),
-                                       .flags = join->is_last ? BEAT_LAST : 0};
-        join->beat_ns = now_ns;
-        add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_BEAT, &beat);
-    }
+}
+
+/* A sign of life comes each second, at whatever pace the hub takes digests. */
+static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t now_ns)
+{
+    uint64_t every_ns = join->digest_every_ns ? join->digest_every_ns : PACE_USUAL_NS;
+    if (now_ns - join->digest_ns >= every_ns)
+        add_digests(join, analyzer, now_ns);
+    if (now_ns - join->beat_ns >= beat_every_ns)
+        add_beat(join, now_ns);
     join_flush(join, &join->writer, CHANNEL_DIGESTS);
 }
 
@@ -336,6 +346,8 @@ static void take_news(struct join *join, const struct transport_message *message
         if (item.kind == ITEM_NEWS && join->options.on_news &&
             item.news.realtime_ns + news_skew_ns >= join->began_ns)
             join->options.on_news(join->options.context, &item.news);
+        if (item.kind == ITEM_PACE)
+            join->digest_every_ns = item.pace.digest_every_ns;
         join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;
     }
     if (result < 0)

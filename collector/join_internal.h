@@ -5,7 +5,7 @@
 #include "analyzer/model/table.h"
 #include "collector/join.h"
 
-enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512 };
+enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512, TAIL_FEW = 32 };
 
 /* An interned string or a stack: the notices of its pieces. */
 struct join_text {
@@ -85,6 +85,7 @@ struct join {
     bool symbols_wait;           /* some are not sent */
     struct message_writer writer, facts;
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
+    uint64_t digest_every_ns;                          /* as the hub said; 0: it did not */
     uint64_t began_ns;                                 /* realtime */
     uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
     bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */

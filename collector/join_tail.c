@@ -255,11 +255,11 @@ static void forget_sent(struct join_process *process)
 
 /* Where the records begin that say what is not done: the first call of an operation that is not,
  * with the group that it is of. */
-static uint64_t find_start(struct join *join, const struct join_process *process)
+static uint64_t find_start(struct join *join, const struct join_process *process, uint64_t most)
 {
     uint64_t near = process->first;
-    if (process->end - process->first > TAIL_NEAR)
-        near = process->end - TAIL_NEAR;
+    if (process->end - process->first > most)
+        near = process->end - most;
     for (uint64_t at = process->first; at < near; at++) {
         const struct record *record = join_tail_record(process, at);
         if (record->phase != RECORD_ENTER || api_class_of(record->api) != CLASS_COLLECTIVE)
@@ -340,8 +340,9 @@ void join_tail_write(struct join *join, const struct item_want *want)
         return;
     if (again || from < process->answered)
         forget_sent(process);
-    if (from < process->first || (!(want->flags & WANT_ALL) && process->end - from > TAIL_NEAR)) {
-        uint64_t start = want->flags & WANT_ALL ? process->first : find_start(join, process);
+    uint64_t most = want->flags & WANT_FEW ? TAIL_FEW : TAIL_NEAR;
+    if (from < process->first || (!(want->flags & WANT_ALL) && process->end - from > most)) {
+        uint64_t start = want->flags & WANT_ALL ? process->first : find_start(join, process, most);
         at = start > from ? start : from;
     }
     if (at > from)

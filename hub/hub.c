@@ -173,20 +173,17 @@ static void take_message(struct hub *hub, const struct transport_message *messag
 }
 
 /* What the host's ranks had reached, as far as it was not asked for their records. */
-static void feed_reached(struct hub *hub, const struct hub_host *host)
+static void feed_reached(struct hub *hub, const struct hub_process *process, uint64_t known_ns)
 {
     struct record record = {
-        .time_ns = host->known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
-    for (const struct hub_member *member = hub->members; member; member = member->hh.next) {
-        const struct item_digest *digest = &member->digest;
-        if (member->host != host || digest->process >= host->processes ||
-            !host->process[digest->process].known)
-            continue;
-        record.reached.comm = digest->comm;
-        record.reached.rank = digest->rank;
-        record.reached.issued = digest->issued;
-        record.reached.done = digest->done;
-        hub_feed(hub, host->process[digest->process].number, &record);
+        .time_ns = known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
+    for (const struct hub_member *member = process->members; member;
+         member = member->process_next) {
+        record.reached.comm = member->digest.comm;
+        record.reached.rank = member->digest.rank;
+        record.reached.issued = member->digest.issued;
+        record.reached.done = member->digest.done;
+        hub_feed(hub, process->number, &record);
     }
 }
 
@@ -196,8 +193,9 @@ static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t 
     struct record record = {
         .time_ns = host->known_ns, .api = API_notice_silent, .device = RECORD_NO_DEVICE};
     record.silent.realtime_ns = since_ns;
-    if (since_ns)
-        feed_reached(hub, host);
+    for (uint32_t i = 0; since_ns && i < host->processes; i++)
+        if (host->process[i].known)
+            feed_reached(hub, &host->process[i], host->known_ns);
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known) {
             hub_feed(hub, host->process[i].number, &record);
@@ -330,6 +328,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
     hub_store_members(hub, now_ns);
+    hub_pace_keep(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)
         return -1;
     store_members(hub, false);

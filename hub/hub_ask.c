@@ -4,8 +4,13 @@
 
 #include "hub/hub_internal.h"
 
+enum {
+    ASKED_MOST = 256,     /* hosts at a time: their answers wait in memory */
+    PROCESSES_MANY = 1024 /* of so many, all records of each are too much to judge in a second */
+};
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
+static const uint64_t look_every_ns = 20000000; /* whom to ask: that goes through all members */
 static const uint64_t answer_within_ns = 2000000000;
 /* How long the records of a round wait for the last answer. Within it a host whose collector was
  * killed is asked again, and one that stays away is silent. */
@@ -16,6 +21,8 @@ static const uint64_t members_within_ns = 1500000000;
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
 {
+    if (comm->waited_for)
+        return;
     comm->waited_for = true;
     for (struct hub_member *member = comm->members; member; member = member->comm_next)
         member->host->wanted = true;
@@ -35,12 +42,14 @@ static bool want_all_hosts(struct hub *hub)
     return true;
 }
 
-static bool has_member_of(const struct hub *hub, const struct hub_host *host, uint32_t process)
+/* Those of whom a process that waits may be waiting. Returns whether that is all hosts. */
+static bool want_for_process(struct hub *hub, struct hub_host *host,
+                             const struct hub_process *process)
 {
-    for (const struct hub_member *member = hub->members; member; member = member->hh.next)
-        if (member->host == host && member->digest.process == process)
-            return true;
-    return false;
+    host->wanted = true;
+    for (const struct hub_member *member = process->members; member; member = member->process_next)
+        want_comm(member->comm);
+    return !process->members && want_all_hosts(hub);
 }
 
 static void want_for_waits(struct hub *hub)
@@ -50,16 +59,7 @@ static void want_for_waits(struct hub *hub)
         comm->waited_for = false;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         for (uint32_t i = 0; i < host->processes && !all; i++)
-            if (is_stalled(&host->process[i])) {
-                host->wanted = true;
-                if (!has_member_of(hub, host, i))
-                    all = want_all_hosts(hub);
-            }
-    for (struct hub_member *member = hub->members; member && !all; member = member->hh.next) {
-        const struct hub_process *process = hub_process_find(member->host, member->digest.process);
-        if (process && is_stalled(process))
-            want_comm(member->comm);
-    }
+            all = is_stalled(&host->process[i]) && want_for_process(hub, host, &host->process[i]);
 }
 
 /* What the members called is asked for once: the analyzer finds the first call that differs. */
@@ -83,6 +83,13 @@ static bool has_unfed_end(const struct hub_host *host)
     return false;
 }
 
+/* The answers of its hosts take longer than the time after which others are asked again: in a large
+ * job a host is asked once in a round, and others' answers are waited for while some come. */
+static bool is_large(const struct hub *hub)
+{
+    return hub->counts.processes > PROCESSES_MANY;
+}
+
 static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns)
 {
     message_clear(&hub->writer);
@@ -95,6 +102,8 @@ static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns
             want.flags |= WANT_AGAIN;
         if (host->wants_all)
             want.flags |= WANT_ALL;
+        else if (is_large(hub))
+            want.flags |= WANT_FEW;
         message_add(&hub->writer, ITEM_WANT, &want);
     }
     if (message_is_empty(&hub->writer))
@@ -107,19 +116,44 @@ static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns
                       hub->writer.bytes, NULL);
 }
 
+/* One that answers no more is asked again. Returns how many are to answer. */
+static int count_asked(struct hub *hub, uint64_t now_ns)
+{
+    int asked = 0;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        if (host->request && now_ns - host->asked_ns >= answer_within_ns &&
+            (!is_large(hub) || now_ns - hub->answer_ns >= answer_within_ns))
+            host->request = 0;
+        asked += host->request != 0;
+    }
+    return asked;
+}
+
+static void ask_wanted(struct hub *hub, uint64_t now_ns)
+{
+    int asked = count_asked(hub, now_ns);
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        bool due = host->wants_more || (!host->answered && now_ns - host->asked_ns >= ask_every_ns);
+        bool is_next = (host->wanted || host->wants_more) && due && !host->request;
+        host->in_line = is_next && asked >= ASKED_MOST;
+        if (!is_next || host->in_line)
+            continue;
+        send_request(hub, host, now_ns);
+        asked += host->request != 0;
+    }
+}
+
 void hub_ask(struct hub *hub, uint64_t now_ns)
 {
+    hub->has_looked = !is_large(hub) || now_ns - hub->looked_ns >= look_every_ns;
+    if (!hub->has_looked)
+        return;
+    hub->looked_ns = now_ns;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         host->wanted = has_unfed_end(host);
     want_for_waits(hub);
     want_for_differences(hub);
-    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        if (host->request && now_ns - host->asked_ns >= answer_within_ns)
-            host->request = 0;
-        bool due = host->wants_more || now_ns - host->asked_ns >= ask_every_ns;
-        if ((host->wanted || host->wants_more) && due && !host->request)
-            send_request(hub, host, now_ns);
-    }
+    ask_wanted(hub, now_ns);
 }
 
 static bool keep_answer(struct hub *hub, const struct item_record *record)
@@ -184,7 +218,7 @@ static bool awaits_members(const struct hub *hub)
 static bool awaits_answers(const struct hub *hub)
 {
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (host->lives && !host->silent && (host->request || host->wants_more))
+        if (host->lives && !host->silent && (host->request || host->wants_more || host->in_line))
             return true;
     return false;
 }
@@ -192,13 +226,18 @@ static bool awaits_answers(const struct hub *hub)
 void hub_feed_round(struct hub *hub, uint64_t now_ns)
 {
     uint64_t waited_ns = now_ns - hub->round_ns;
-    if (!hub->rounds || (waited_ns < members_within_ns && awaits_members(hub)) ||
-        (waited_ns < round_within_ns && awaits_answers(hub)))
+    bool is_behind_answer = is_large(hub) && hub->answer_ns > hub->round_ns;
+    uint64_t since_ns = is_behind_answer ? hub->answer_ns : hub->round_ns;
+    if (!hub->rounds || (!hub->has_looked && now_ns != UINT64_MAX) ||
+        (waited_ns < members_within_ns && awaits_members(hub)) ||
+        (now_ns - since_ns < round_within_ns && awaits_answers(hub)))
         return;
     qsort(hub->round, hub->rounds, sizeof *hub->round, compare_times);
     for (size_t i = 0; i < hub->rounds; i++)
         hub_feed(hub, hub->round[i].process, &hub->round[i].record);
     hub->rounds = 0;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        host->answered = false;
 }
 
 /* The records since the last tail are this process's, and are what was wanted. */
@@ -257,9 +296,13 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     }
     if (result < 0)
         hub_refuse(hub, host, err.text);
+    if (host->wants_more)
+        hub->answer_ns = hub->now_ns;
     if (result == 0 && known_ns && !host->wants_more) {
+        hub->answer_ns = hub->now_ns;
         host->known_ns = known_ns;
         feed_tick(hub, host, known_ns);
+        host->answered = true;
         host->wants_all = false;
     }
 }

@@ -129,6 +129,26 @@ static struct hub_member *find_member_of_job(struct hub *hub, struct hub_host *h
     return member;
 }
 
+/* The member is of this process now, which may be of another host than before. False when memory is
+ * short. */
+static bool place_member(struct hub_host *host, uint32_t process, struct hub_member *member)
+{
+    struct hub_process *to = reserve_process(host, process), *from;
+    if (!to)
+        return false;
+    if (member->is_placed) {
+        from = &member->host->process[member->digest.process];
+        struct hub_member **link = &from->members;
+        while (*link != member)
+            link = &(*link)->process_next;
+        *link = member->process_next;
+    }
+    member->is_placed = true;
+    member->process_next = to->members;
+    to->members = member;
+    return true;
+}
+
 /* Members that are at one number must have one hash there. */
 static void compare_hash(struct hub_comm *comm, int level, uint64_t number, uint64_t hash)
 {
@@ -150,6 +170,12 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     }
     if (member->host != host && !member->host->is_last && !member->host->silent) {
         hub_refuse(hub, host, "it has a rank that is on another host");
+        return;
+    }
+    bool is_there = member->is_placed && member->host == host &&
+                    member->digest.process == digest->process;
+    if (!is_there && !place_member(host, digest->process, member)) {
+        hub->memory_short = true;
         return;
     }
     member->host = host;

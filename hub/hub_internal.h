@@ -13,6 +13,7 @@ struct image;
 struct trace;
 
 struct hub_comm;
+struct hub_member;
 
 /* A process of a host. */
 struct hub_process {
@@ -24,6 +25,7 @@ struct hub_process {
     uint64_t position;           /* up to where */
     struct item_state state;
     bool end_fed;
+    struct hub_member *members; /* that it has */
 };
 
 struct hub_host {
@@ -39,6 +41,8 @@ struct hub_host {
     bool silent;
     bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
     bool wants_more; /* its last answer was not complete */
+    bool answered;   /* in this round, all that it was asked for */
+    bool in_line;    /* it is to be asked when others have answered */
     bool wants_all;  /* its members differ from others */
     bool is_refused; /* a message of it was, which is said once */
     UT_hash_handle hh;
@@ -51,9 +55,10 @@ struct hub_member {
     } key;
     struct hub_host *host;
     struct item_digest digest;
-    bool changed; /* since the table member_state was written */
+    bool changed;   /* since the table member_state was written */
+    bool is_placed; /* it is among the members of its process */
     struct hub_comm *comm;
-    struct hub_member *comm_next;
+    struct hub_member *comm_next, *process_next;
     UT_hash_handle hh;
 };
 
@@ -99,6 +104,12 @@ struct hub_news {
     struct hub_news *next;
 };
 
+/* How often hosts send digests, by what these cost. */
+struct hub_pace {
+    uint64_t every_ns;         /* that they were told; 0: nothing yet */
+    uint64_t since_ns, cpu_ns; /* when this is measured from; this thread's processor time then */
+};
+
 struct hub {
     struct hub_options options;
     char *database;
@@ -118,7 +129,7 @@ struct hub {
     uint32_t answers, answer_capacity;
     struct hub_record *round; /* records of this round's answers */
     size_t rounds, round_capacity;
-    uint64_t round_ns; /* when the first of them came */
+    uint64_t round_ns, answer_ns; /* when the first of them came, and the last answer */
     struct message_writer writer;
     struct hub_counts counts;
     uint64_t now_ns;         /* of this step */
@@ -127,6 +138,9 @@ struct hub {
     int refused_hosts;       /* that were said to be */
     uint64_t over_ns;        /* when the last host said that it ends; 0 not yet */
     struct error failure;    /* of the store, while a message was taken */
+    uint64_t looked_ns;      /* when it was last looked whom to ask */
+    bool has_looked;         /* in the last step: all who are to be asked were */
+    struct hub_pace pace;
     bool memory_short, finished;
     bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
 };
@@ -158,6 +172,10 @@ void hub_store_members(struct hub *hub, uint64_t now_ns);
 
 /* hub_view.c: answers a reader with what changed in the database. */
 void hub_take_view(struct hub *hub, const struct transport_message *message);
+
+/* hub_pace.c: tells the hosts of a large job to send digests less often, or more often again, by
+ * the part of the hub's time that they take. */
+void hub_pace_keep(struct hub *hub, uint64_t now_ns);
 
 /* hub.c: gives a record to the analyzer, and stores it with the others of this step. */
 void hub_feed(struct hub *hub, int process, const struct record *record);

@@ -28,6 +28,7 @@
 #define DDPCHECK_WAITS_H
 
 #include "analyzer/engine.h"
+#include "lib/finding/act.h"
 
 #define SETTLE_NS     UINT64_C(100000000)
 #define HANG_AFTER_NS UINT64_C(10000000000)
@@ -77,6 +78,13 @@ struct missing {
         *held; /* the call, in an ncclGroup that its thread has not ended; else NULL */
 };
 
+/* What a wait is called, made when it is asked for: each rank that waits is described by it. */
+enum { MISSING_TEXT_BYTES = 128 };
+struct wait_words {
+    char title[COMM_TITLE_BYTES];     /* of the communicator; "": not made yet */
+    char missing[MISSING_TEXT_BYTES]; /* likewise missing_text */
+};
+
 struct wait_node {
     enum wait_kind kind;
     struct comm *comm;
@@ -97,6 +105,7 @@ struct wait_node {
         *waiter;   /* where nobody is in a call that waits for it: one that does; else NULL */
     int component; /* as of struct blocked; -1 if it can be satisfied */
     bool shown;    /* view_waits.c */
+    struct wait_words *words;
     struct wait_node *next;
     struct wait_node *bucket_next;
 };

@@ -242,6 +242,12 @@ static bool same_wait(const struct wait_node *a, const struct wait_node *b)
            a->sender == b->sender && a->receiver == b->receiver && a->receives == b->receives;
 }
 
+/* A wait with its words; the node is first. */
+struct named_wait {
+    struct wait_node node;
+    struct wait_words words;
+};
+
 static void wait_free(struct wait_node *node)
 {
     free(node->missing);
@@ -262,10 +268,12 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
                 node->begin_ns = key->begin_ns;
             return node;
         }
-    struct wait_node *node = malloc(sizeof *node);
-    if (!node)
+    struct named_wait *named = calloc(1, sizeof *named);
+    if (!named)
         return NULL;
+    struct wait_node *node = &named->node;
     *node = *key;
+    node->words = &named->words;
     node->component = -1;
     if (find_whom(graph, node)) {
         wait_free(node);

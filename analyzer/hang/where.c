@@ -2,6 +2,7 @@
 #include "analyzer/hang/where.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "analyzer/hang/ends.h"
 #include "analyzer/model/comm.h"
@@ -45,7 +46,9 @@ struct awaited wait_awaited(const struct wait_node *wait)
         .kind = kinds[wait->kind], .comm = wait->comm->id, .number = wait->number};
     if (awaited.kind == AWAITED_OPERATION)
         awaited.call = signature_call(&wait->signature);
-    comm_title(wait->comm, awaited.title);
+    if (!*wait->words->title)
+        comm_title(wait->comm, wait->words->title);
+    memcpy(awaited.title, wait->words->title, sizeof awaited.title);
     return awaited;
 }
 
@@ -87,7 +90,9 @@ static void add_reason(const struct wait_node *wait, const struct member *self, 
     bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ||
                  wait->kind == WAIT_SHRINK || wait->kind == WAIT_WINDOW;
     act->did = calls ? DID_WAITS_UNCALLED : DID_WAITS_UNREACHED;
-    act->name = missing_text(wait, where->ranks, sizeof where->ranks);
+    if (!*wait->words->missing)
+        missing_text(wait, wait->words->missing, sizeof wait->words->missing);
+    act->name = memcpy(where->ranks, wait->words->missing, sizeof where->ranks);
     act->number = wait->missing_count;
 }
 

@@ -9,8 +9,8 @@
  * ranks 0-2 have not called". */
 struct where {
     struct act act;
-    struct site site; /* where the call was made, its time 0 if there is none */
-    char ranks[128];  /* holds act.name */
+    struct site site;               /* where the call was made, its time 0 if there is none */
+    char ranks[MISSING_TEXT_BYTES]; /* holds act.name */
 };
 
 /* member may be NULL; graph may be NULL (no reasons then). *where must stay where it is as long as

@@ -188,6 +188,9 @@ static bool is_good_item(const struct message_item *item)
                item->image.next <= item->image.pages;
     case ITEM_PAGE:
         return item->page.page >= 1 && item->page.page <= ITEM_PAGES_MAX;
+    case ITEM_PACE:
+        return item->pace.digest_every_ns >= PACE_USUAL_NS &&
+               item->pace.digest_every_ns <= PACE_MOST_NS;
     default:
         return true;
     }

@@ -86,7 +86,8 @@ struct item_state {
  * may be left out: what they left behind is then sent in their place. */
 enum {
     WANT_AGAIN = 1, /* the hub has nothing of this process */
-    WANT_ALL = 2    /* nothing is left out that is still there */
+    WANT_ALL = 2,   /* nothing is left out that is still there */
+    WANT_FEW = 4    /* the job has many: only the last, and those that say what is not done */
 };
 struct item_want {
     uint32_t process;
@@ -137,6 +138,13 @@ struct item_page {
     unsigned char data[ITEM_PAGE_BYTES];
 };
 
+/* What the hub can take. Signs of life come each second all the same. */
+#define PACE_USUAL_NS UINT64_C(500000000)
+#define PACE_MOST_NS  UINT64_C(8000000000)
+struct item_pace {
+    uint64_t digest_every_ns; /* PACE_USUAL_NS ... PACE_MOST_NS */
+};
+
 /* A message that is being written. Zero-initialised is empty; free what `data` holds. */
 struct message_writer {
     unsigned char *data;
@@ -173,6 +181,7 @@ struct message_item {
         struct item_view view;
         struct item_image image;
         struct item_page page;
+        struct item_pace pace;
     };
 };
 

@@ -14,7 +14,7 @@
 #include "analyzer/analyzer.h"
 #include "bench/rank_job.h"
 
-enum { FEW_RANKS = 512, MANY_RANKS = 2048 };
+enum { FEW_RANKS = 1024, MANY_RANKS = 4096, SHOWN_AT = RANK_JOB_WAITS + 2 };
 static const double most_growth = 1.1;
 
 static uint64_t steps;
@@ -28,8 +28,14 @@ void __sanitizer_cov_trace_pc(void)
 struct growth_job {
     struct rank_job job;
     struct analyzer *analyzer;
-    int findings;
+    int findings, members;
 };
+
+static void count_shown(void *context, const struct member_state *member)
+{
+    struct growth_job *growth = context;
+    growth->members += *member->where != 0;
+}
 
 static void note_growth_finding(void *context, const struct finding *finding)
 {
@@ -60,10 +66,14 @@ static uint64_t steps_of(const char *end, int ranks, int *findings)
         const struct process_info info = rank_job_process(&growth.job, rank);
         assert_return_code(analyzer_add_process(growth.analyzer, rank, &info), 0);
     }
-    for (int moment = 0; more; moment++)
+    for (int moment = 0; more; moment++) {
         for (int i = 0; i < ranks; i++)
             more = rank_job_moment(&growth.job, (int)((int64_t)i * prime % ranks), moment);
+        if (moment == SHOWN_AT) /* while they wait, as the states of a live job are stored */
+            analyzer_visit_members(growth.analyzer, count_shown, &growth);
+    }
     assert_return_code(analyzer_finish(growth.analyzer), 0);
+    assert_int_equal(growth.members, RANK_JOB_GRID_COMMS * ranks);
     uint64_t counted = steps;
     analyzer_free(growth.analyzer);
     free(growth.job.rank);
