@@ -23,7 +23,7 @@ static void begin_measuring(struct hub *hub, uint64_t now_ns)
     hub->pace.cpu_ns = thread_cpu_ns();
 }
 
-static void tell_pace(struct hub *hub, uint64_t every_ns)
+static void send_pace(struct hub *hub, uint64_t every_ns)
 {
     const struct item_pace item = {.digest_every_ns = every_ns};
     hub->pace.every_ns = every_ns;
@@ -46,8 +46,8 @@ void hub_pace_keep(struct hub *hub, uint64_t now_ns)
         return;
     uint64_t used_percent = (thread_cpu_ns() - hub->pace.cpu_ns) * 100 / lasted_ns;
     if (used_percent > BUSY_PERCENT && every_ns < PACE_MOST_NS)
-        tell_pace(hub, 2 * every_ns);
+        send_pace(hub, 2 * every_ns);
     else if (used_percent < IDLE_PERCENT && every_ns > PACE_USUAL_NS)
-        tell_pace(hub, every_ns / 2);
+        send_pace(hub, every_ns / 2);
     begin_measuring(hub, now_ns);
 }
