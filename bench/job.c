@@ -128,7 +128,7 @@ static bool member_spans_hosts(const struct rank_job_member *member, int comm)
     return comm != 1 && member->nranks > 1;
 }
 
-static void add_digests(struct job_play *play, int rank)
+static void add_rank_digests(struct job_play *play, int rank)
 {
     for (int comm = 0; comm < play->job.comms; comm++) {
         const struct rank_job_member member = rank_job_member(&play->job, rank, comm);
@@ -163,7 +163,7 @@ static void send_digest(struct job_play *play, int host, uint64_t now_ns)
             state->position[i] = play->records;
         }
         if (!state->has_settled)
-            add_digests(play, rank);
+            add_rank_digests(play, rank);
         const struct item_state wait = {.process = (uint32_t)i,
                                         .waits_ns = now_ns - play->fault_ns,
                                         .position = state->position[i]};
