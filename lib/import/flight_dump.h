@@ -11,11 +11,12 @@ enum { FLIGHT_NAME_BYTES = 1024 };
 struct flight_group {
     const char *name; /* texts of the dump, not NUL-terminated */
     uint32_t name_bytes;
-    const int *rank; /* global ranks by rank in the group; NULL not known */
-    int nranks;      /* -1: not known */
-    int member;      /* the sink's; -1: not a member */
-    int own;         /* the rank's place in it */
-    int64_t id;      /* pg_id; -1 not known */
+    const char *title; /* what the program calls it, NUL-terminated; NULL: not known */
+    const int *rank;   /* global ranks by rank in the group; NULL not known */
+    int nranks;        /* -1: not known */
+    int member;        /* the sink's; -1: not a member */
+    int own;           /* the rank's place in it */
+    int64_t id;        /* pg_id; -1 not known */
     bool has_p2p;
     uint64_t calls; /* collectives so far */
     int64_t seq;    /* of the last collective, and how many it was so far */

@@ -199,15 +199,33 @@ uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor
     return side_datatype(entry->field[of_out ? FIELD_output_dtypes : FIELD_input_dtypes], factor);
 }
 
-bool flight_entry_is_unlike(const struct flight_entry *entry)
+/* How many times as many elements the input and the output of the call have as one rank's part;
+ * false where that is not known. */
+static bool parts_of_sides(enum api api, int nranks, uint64_t *in, uint64_t *out)
+{
+    *in = *out = 1;
+    if (api == API_ncclAllReduce)
+        return true;
+    if (api == API_ncclAllGather)
+        *out = (uint64_t)nranks;
+    else if (api == API_ncclReduceScatter)
+        *in = (uint64_t)nranks;
+    else
+        return false;
+    return nranks > 0;
+}
+
+bool flight_entry_is_unlike(const struct flight_entry *entry, int nranks)
 {
     unsigned factor;
-    if (entry->api != API_ncclAllReduce || elements_counted(entry) != KIND_OF_IN)
+    uint64_t in_parts, out_parts;
+    if (elements_counted(entry) == KIND_OF_UNSAID ||
+        !parts_of_sides(entry->api, nranks, &in_parts, &out_parts))
         return false;
     uint64_t in = all_elements(entry->field[FIELD_input_sizes]),
              out = all_elements(entry->field[FIELD_output_sizes]);
     uint8_t in_type = side_datatype(entry->field[FIELD_input_dtypes], &factor),
             out_type = side_datatype(entry->field[FIELD_output_dtypes], &factor);
-    return (in != IMPORT_UNKNOWN && out != IMPORT_UNKNOWN && in != out) ||
+    return (in != IMPORT_UNKNOWN && out != IMPORT_UNKNOWN && in * out_parts != out * in_parts) ||
            (in_type != TYPE_NONE && out_type != TYPE_NONE && in_type != out_type);
 }

@@ -39,7 +39,7 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry);
 uint64_t flight_entry_count(const struct flight_entry *entry);
 /* enum datatype, TYPE_NONE; *factor: elements that one of PyTorch's is (2 for complex numbers). */
 uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor);
-/* An AllReduce whose input and output differ in elements or type. */
-bool flight_entry_is_unlike(const struct flight_entry *entry);
+/* Its input and output do not fit each other, in elements or type, as those of its kind must. */
+bool flight_entry_is_unlike(const struct flight_entry *entry, int nranks);
 
 #endif

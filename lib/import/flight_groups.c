@@ -79,6 +79,27 @@ static int read_ranks(struct flight_dump *dump, const struct value *value,
     return 0;
 }
 
+/* The description that the program gave the group: "default_pg", "mesh_tp". PyTorch writes
+ * "undefined" where there is none, and torchcomms the backend. Returns 0, or -1 with the dump's
+ * error. */
+static int read_title(struct flight_dump *dump, const struct value *desc,
+                      struct flight_group *group)
+{
+    static const char *const none[] = {"undefined", "nccl", "gloo", "xccl", "ucc", "mpi"};
+    if (!desc || desc->kind != VALUE_TEXT || !desc->text->count)
+        return 0;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (value_is(desc, none[i]))
+            return 0;
+    char *title = arena_take(&dump->arena, (size_t)desc->text->count + 1);
+    if (!title)
+        return flight_failed(dump, "memory is short");
+    memcpy(title, desc->text->bytes, desc->text->count);
+    title[desc->text->count] = '\0';
+    group->title = title;
+    return 0;
+}
+
 static uint64_t hash_ranks(const struct flight_group *group)
 {
     uint64_t hash = 14695981039346656037u;
@@ -102,6 +123,7 @@ int flight_join(struct flight_dump *dump, struct flight_group *group)
              group->name, ranks_hash);
     struct import_member member = import_member_new();
     member.comm = name;
+    member.title = group->title;
     member.rank = group->own;
     member.nranks = group->nranks;
     group->member = import_member(dump->import, dump->process, &member);
@@ -141,7 +163,8 @@ int flight_read_groups(struct flight_dump *dump)
         struct flight_group *group = group_add(dump, name->text->bytes, name->text->count);
         if (!group)
             return flight_failed(dump, "memory is short, or it has too many process groups");
-        if (read_ranks(dump, field[FIELD_ranks], group))
+        if (read_ranks(dump, field[FIELD_ranks], group) ||
+            read_title(dump, field[FIELD_desc], group))
             return -1;
     }
     return 0;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "lib/import/flight_dump.h"
+#include "lib/trace/kind_names.h"
 
 enum { FILE_MAX_BYTES = 1 << 30, FILE_FIRST_BYTES = 1 << 20, FRAMES_MAX = 128, MAJOR_MAX = 2 };
 
@@ -215,16 +216,24 @@ static int refuse_entry(struct flight_dump *dump, uint32_t index, const struct f
 }
 
 /* No call that PyTorch takes: in dumps that were changed or made by hand. Said once a file. */
-static int say_unlike_sides(struct flight_dump *dump, const struct flight_entry *entry)
+static int say_unlike_sides(struct flight_dump *dump, const struct flight_group *group,
+                            const struct flight_entry *entry)
 {
     char text[200];
-    if (dump->said_unlike || !flight_entry_is_unlike(entry))
+    if (dump->said_unlike || !flight_entry_is_unlike(entry, group->nranks))
         return 0;
     dump->said_unlike = true;
-    snprintf(text, sizeof text,
-             "the input and the output of all_reduce #%lld differ in size or type: they must be "
-             "the same",
-             (long long)entry->seq);
+    const char *name = kind_name_of(KIND_FLIGHT, entry->api);
+    if (entry->api == API_ncclAllReduce)
+        snprintf(text, sizeof text,
+                 "the input and the output of %s #%lld differ in size or type: they must be the "
+                 "same",
+                 name, (long long)entry->seq);
+    else
+        snprintf(text, sizeof text,
+                 "the input and the output of %s #%lld do not fit: one must be %d times as large "
+                 "as the other, and of the same type",
+                 name, (long long)entry->seq, group->nranks);
     return import_said(dump->import, dump->process, SAID_TIMEOUT, "Flight Recorder", text,
                        entry->created_ns);
 }
@@ -242,7 +251,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
     call.state = fate->group ? fate->state : entry->state;
     call.group = fate->group;
     call.stack = add_entry_stack(dump, entry->field[FIELD_frames]);
-    if (say_unlike_sides(dump, entry))
+    if (say_unlike_sides(dump, group, entry))
         return -1;
     if (entry->api == API_ncclSend || entry->api == API_ncclRecv) {
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;

@@ -109,6 +109,7 @@ struct import_member {
                            to no other one */
     uint64_t comm_id;   /* or its 64-bit id, if `comm` is NULL */
     const char *parent; /* NULL: none, or not known */
+    const char *title;  /* what the program calls it: "default_pg"; NULL: not known */
     int rank;           /* in the communicator; must be known */
     int nranks;         /* -1: not known */
     int device;         /* -1: not known */

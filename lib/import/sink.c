@@ -225,6 +225,20 @@ static int emit_member_notice(struct import *import, struct sink_member *member,
     return sink_record(import, import->process[member->process], reported->time_ns, &record, 0);
 }
 
+static int emit_title(struct import *import, const struct sink_member *member,
+                      const struct import_member *reported)
+{
+    struct record record = {.api = API_notice_comm_name, .device = RECORD_NO_DEVICE};
+    if (!reported->title || !*reported->title)
+        return 0;
+    record.range.text =
+        import_text(import, member->process, reported->title, strlen(reported->title));
+    record.range.id = member->comm->id;
+    return record.range.text ? sink_record(import, import->process[member->process],
+                                           reported->time_ns, &record, 0)
+                             : -1;
+}
+
 int import_member(struct import *import, int process, const struct import_member *reported)
 {
     struct lane_key key = {reported->comm ? string_id(reported->comm, strlen(reported->comm))
@@ -246,7 +260,9 @@ int import_member(struct import *import, int process, const struct import_member
     member->comm = comm;
     member->rank = reported->rank;
     member->device = reported->device;
-    return emit_member_notice(import, member, reported) ? -1 : member->index;
+    return emit_member_notice(import, member, reported) || emit_title(import, member, reported)
+               ? -1
+               : member->index;
 }
 
 int import_member_end(struct import *import, int index, bool aborted, uint64_t time_ns)

@@ -119,6 +119,17 @@ class Verdicts(Dumps):
                 self.assertIn("the input and the output of all_reduce #5 differ", result.what("DC904"))
         self.expect({"DC102": ["0,2-3", "1"]}, lambda jobs: change(jobs, sizes=[[1000]], out_sizes=[[1024]]))
 
+    def test_output_that_does_not_fit_the_number_of_ranks(self):
+        def change(jobs, odd):
+            for rank, entries in jobs.items():
+                gathered = {"sizes": [[256]], "out_sizes": [[1024]], **(odd if rank == 1 else {})}
+                entries[4] = flight.entry(4, "_all_gather_base", **gathered)
+        self.expect({}, lambda jobs: change(jobs, {}))
+        for odd in ({"out_sizes": [[2048]]}, {"out_types": ["Half"]}):
+            with self.subTest(**odd):
+                result = self.expect({"DC904": ["1"]}, lambda jobs: change(jobs, odd))
+                self.assertIn("the input and the output of all_gather #5 do not fit: one must be 4 times as large", result.what("DC904"))
+
     def test_datatype_that_nccl_does_not_have_is_not_compared(self):
         def change(jobs):
             jobs[0][4] = flight.entry(4, "all_reduce", types=["QInt8"])
@@ -129,6 +140,38 @@ class Verdicts(Dumps):
             jobs[0][-1] = flight.entry(OPERATIONS - 1, "all_reduce", state="started")
         result = self.expect({"DC210": ["0", "1-3"]}, change)
         self.assertIn("rank 0 has not finished ncclAllReduce(count=1024, float32) #8", result.what("DC210"))
+
+    @staticmethod
+    def stuck(jobs, state="started", more=0):
+        for entries in jobs.values():
+            entries[-1] = flight.entry(OPERATIONS - 1, "all_reduce", line=99, state=state)
+            entries += [flight.entry(OPERATIONS + i, "all_reduce", line=40, state="scheduled") for i in range(more)]
+
+    def test_all_ranks_are_stuck_in_one_operation(self):
+        for how in ({}, {"state": "scheduled"}, {"more": 3}):
+            with self.subTest(**how):
+                result = self.expect({"DC211": ["0-3"]}, lambda jobs: self.stuck(jobs, **how))
+                self.assertIn("ncclAllReduce(count=1024, float32) #8 of comm default_pg (4 ranks), which every rank has called, "
+                              "is finished on none", result.what("DC211"))
+                self.assertEqual(result.findings[0]["sides"][0]["frames"][0]["line"], 99)
+
+    def test_a_job_that_was_dumped_while_it_got_on_is_not_stuck(self):
+        folder = pathlib.Path(self.job(self.stuck))
+        just_then = flight.EPOCH_NS + (OPERATIONS - 1) * 1_000_000 + 5_000_000
+        for path in folder.iterdir():
+            os.utime(path, ns=(just_then, just_then))
+        self.assertEqual(self.importing(str(folder)).codes(), {})
+
+    def test_a_mismatch_explains_why_all_are_stuck(self):
+        def change(jobs):
+            self.stuck(jobs)
+            jobs[3][4] = flight.entry(4, "all_reduce", sizes=[[1000]])
+        self.expect({"DC102": ["0-2", "3"]}, change)
+
+    def test_a_barrier_against_a_buffer(self):
+        def change(jobs):
+            jobs[3][4] = flight.entry(4, "all_reduce_barrier", sizes=[[1]], line=77)
+        self.expect({"DC101": ["0-2", "3"]}, change)
 
     def test_no_dump_of_a_rank(self):
         result = self.expect({"DC902": ["2"]}, lambda jobs: jobs.pop(2))
@@ -210,7 +253,7 @@ class Sequences(Dumps):
                 entries += [flight.entry(25 + i, name, seq=10, p2p_seq_id=1, sizes=[[64 if i else size]], state="scheduled")
                             for i, name in enumerate(("send %d->%d" % (rank, to), "recv %d<-%d" % (rank, of)))]
                 entries.append(flight.entry(27, "coalesced", seq=10, p2p_seq_id=1, sizes=[], types=[]))
-        self.expect({}, change)
+        self.expect({"DC211": ["0-3"]}, change)
         self.assertIn("rank 2 sends 65", self.expect({"DC107": ["2", "3"]}, lambda jobs: change(jobs, message=65)).what("DC107"))
         def waits(jobs):
             change(jobs)
@@ -256,8 +299,20 @@ class Sequences(Dumps):
             for rank, name in ((0, first), (1, "send 1->0")):
                 jobs[rank].append(flight.entry(OPERATIONS, name, seq=OPERATIONS, p2p_seq_id=1, sizes=[[64]],
                                                state="started" if first == "send 0->1" else "completed"))
-        self.expect({"DC203": ["1", "0"]}, change)
+        self.expect({"DC203": ["0", "1"]}, change)
         self.expect({}, lambda jobs: change(jobs, "recv 0<-1"))
+
+    def test_a_cycle_through_process_groups(self):
+        """0 waits for 2, 2 for 3, 3 for 1 and 1 for 0, each in another group."""
+        stands = {0: ("1", 70), 2: ("4", 71), 3: ("2", 72), 1: ("3", 73)}
+        def change(jobs, state="started"):
+            for rank, (group, line) in stands.items():
+                jobs[rank].append(flight.entry(OPERATIONS, "all_reduce", seq=1, pg_id=int(group), process_group=(group, "undefined"),
+                                               state=state, line=line))
+        groups = {"1": [0, 2], "2": [1, 3], "3": [0, 1], "4": [2, 3]}
+        result = self.expect({"DC202": ["0", "2", "3", "1"]}, change, groups=groups)
+        self.assertEqual(result.findings[0]["certainty"], "possible")
+        self.assertEqual([side["frames"][0]["line"] for side in result.findings[0]["sides"]], [70, 71, 72, 73])
 
     def test_messages_of_a_ring_are_not_matched(self):
         """Which of many equal messages is the first that is left can't be told."""
@@ -299,7 +354,7 @@ class Forms(Dumps):
         def change(jobs):
             for rank in jobs:
                 jobs[rank] = [flight.entry(i, "all_reduce", frames=list(shared)) for i in range(4)]
-            jobs[3][3] = flight.entry(3, "all_reduce", frames=list(shared), sizes=[[1]])
+            jobs[3][3] = flight.entry(3, "all_reduce", frames=list(shared), sizes=[[2]])
         result = self.expect({"DC102": ["0-2", "3"]}, change, to_bytes=lambda content: flight.pickle(content, shared))
         self.assertEqual([frame["line"] for frame in result.findings[0]["sides"][1]["frames"]], [40, 12])
 
@@ -539,7 +594,8 @@ class Torchcomms(Dumps):
                 if (rank, step) != (skip, 5):
                     rows.append(("world", step, "all_reduce"))
             entries = [flight.entry(number, name, seq=number, process_group=[group, "nccl"], pg_id=int(group == "half"), op_id=number,
-                                    state="completed" if step < 5 else "scheduled", is_p2p=False)
+                                    state="completed" if step < 5 or skip is None else "scheduled", is_p2p=False,
+                                    out_sizes=[[512 if group == "half" else 1024]])
                        for number, (group, step, name) in enumerate(rows)][first:]
             dump = flight.dump(entries, ranks=RANKS)
             dump["pg_config"] = {name: {"name": name, "desc": "nccl", "ranks": ranks}

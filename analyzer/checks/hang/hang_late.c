@@ -103,44 +103,72 @@ static void report_working(struct analyzer *analyzer, const struct wait_graph *g
     hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
 }
 
-static bool is_for_message(const struct wait_node *wait)
+/* Some rank has not issued it. */
+static bool is_for_call(const struct wait_node *wait)
 {
-    return wait->kind == WAIT_PEER && wait->satisfiable && wait->missing_count;
+    return (wait->kind == WAIT_PEER || wait->kind == WAIT_COLLECTIVE) && wait->satisfiable &&
+           wait->missing_count;
 }
 
-/* Of a source that does not say where hosts wait (a dump): the message in which the rank that this
- * one is for stands itself; NULL if there is none. */
-static const struct wait_node *message_of_missing(const struct wait_graph *graph,
-                                                  const struct wait_node *wait)
+/* Of a source that does not say where hosts wait (a dump): the operation in which the rank that
+ * this one is for stands itself, the earliest of them; NULL if there is none. */
+static const struct wait_node *wait_of_missing(const struct wait_graph *graph,
+                                               const struct wait_node *wait,
+                                               const struct missing *missing)
 {
-    const struct missing *missing = &wait->missing[0];
+    const struct wait_node *found = NULL;
     const struct blocked *blocked;
-    if (!missing->process || !missing->member || !(missing->process->info.lacks & LACKS_CUDA))
+    if (!missing->process || !missing->member || missing->process->several_ranks ||
+        !(missing->process->info.lacks & LACKS_CUDA))
         return NULL;
-    for (const struct wait_node *next = graph->waits; next; next = next->next)
-        if (next != wait && is_for_message(next) && next->comm == wait->comm &&
-            hang_waits_in(graph, next, missing->member, &blocked))
-            return next;
-    return NULL;
+    for (const struct member *member = missing->process->members; member;
+         member = member->process_next)
+        for (const struct wait_node *next = graph->waits; next; next = next->next)
+            if (next != wait && next->comm == member->comm && is_for_call(next) &&
+                (next->kind == WAIT_PEER || next->comm != wait->comm) &&
+                (!found || next->begin_ns < found->begin_ns) &&
+                hang_waits_in(graph, next, member, &blocked))
+                found = next;
+    return found;
 }
 
-/* Whether what holds the missing rank of a message is another message. Fills in the cycle that it
- * stands in; no steps: none. */
-static bool follows_from_message(const struct wait_graph *graph, const struct wait_node *wait,
-                                 struct cycle *cycle)
+/* Whether what holds the missing ranks of a wait are other waits, of all of them. Fills in the
+ * cycle that they lead to; no steps: none. */
+static bool follows_from_wait(const struct wait_graph *graph, const struct wait_node *wait,
+                              struct cycle *cycle)
 {
     const struct wait_node *next = wait;
     cycle->steps = 0;
-    while (next && is_for_message(next) && cycle->steps < CYCLE_STEPS_MAX) {
-        cycle->step[cycle->steps++] =
-            (struct cycle_step){.wait = next, .missing = &next->missing[0]};
-        next = message_of_missing(graph, next);
-        if (next == wait)
-            return true;
+    while (next && cycle->steps < CYCLE_STEPS_MAX) {
+        for (int i = 0; i < cycle->steps; i++)
+            if (cycle->step[i].wait == next) {
+                cycle_begin_at(cycle, i);
+                return true;
+            }
+        struct cycle_step *step = &cycle->step[cycle->steps++];
+        *step = (struct cycle_step){.wait = next, .missing = &next->missing[0]};
+        const struct wait_node *first = wait_of_missing(graph, next, step->missing);
+        for (uint32_t i = 1; first && i < next->missing_count; i++)
+            if (!wait_of_missing(graph, next, &next->missing[i]))
+                first = NULL;
+        next = first;
     }
     bool follows = cycle->steps > 1;
     cycle->steps = 0;
     return follows;
+}
+
+/* Reports the cycle, or the rank that is missing in it. */
+static void report_late_cycle(struct analyzer *analyzer, const struct wait_graph *graph,
+                              const struct cycle *cycle)
+{
+    const struct wait_node *culprit;
+    const struct check *check = cycle_check(cycle, &culprit);
+    if (check)
+        cycle_report(analyzer, graph, cycle, check, POSSIBLE);
+    else
+        hang_report(analyzer, graph, culprit ? culprit : cycle->step[0].wait, HANG_MISSING,
+                    POSSIBLE, -1);
 }
 
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
@@ -155,9 +183,9 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
             graph->now_ns < wait->begin_ns + graph->patience_ns)
             continue;
         struct cycle cycle;
-        if (follows_from_message(graph, wait, &cycle)) {
+        if (is_for_call(wait) && follows_from_wait(graph, wait, &cycle)) {
             if (cycle.steps)
-                cycle_report(analyzer, graph, &cycle, &check_message_cycle, POSSIBLE);
+                report_late_cycle(analyzer, graph, &cycle);
             continue;
         }
         bool working = false, elsewhere = false;

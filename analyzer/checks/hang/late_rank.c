@@ -7,34 +7,13 @@
  * watchdog, which notices late what is done (PyTorch calls it COLLECTIVE_STATE_MISMATCH). */
 #include <string.h>
 
+#include "analyzer/checks/hang/unfinished.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
-
-static bool reports_progress(const struct member *member)
-{
-    return member->process->info.lacks && !(member->process->info.lacks & LACKS_STATE) &&
-           member->has_progress && member->next;
-}
-
-/* The first number that somebody has done and somebody else has only issued; UINT64_MAX: none. */
-static uint64_t first_unfinished(const struct comm *comm)
-{
-    uint64_t least = UINT64_MAX, most = 0;
-    for (uint32_t i = 0; i < comm->members; i++) {
-        const struct member *member = comm->member[i];
-        if (!reports_progress(member))
-            continue;
-        if (member->done > most)
-            most = member->done;
-        if (member->done < member->next && member->done < least)
-            least = member->done;
-    }
-    return least < most ? least : UINT64_MAX;
-}
 
 /* A mismatch or a missing rank says why. */
 static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
@@ -55,7 +34,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
     char call[CALL_BYTES] = "its operation", name[COMM_TITLE_BYTES], ranks[128];
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
-        if (!reports_progress(member) || member->next <= number)
+        if (!unfinished_is_known(member) || member->next <= number)
             continue;
         bool is_late = member->done <= number;
         if (is_late && member->next == number + 1 && member->has_last)
@@ -91,9 +70,9 @@ static void unfinished_on_finish(struct analyzer *analyzer, const struct event *
 {
     (void)event;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
-        uint64_t number = first_unfinished(comm);
-        if (number != UINT64_MAX && !is_known(analyzer, comm))
-            unfinished_report(analyzer, comm, number);
+        struct unfinished found;
+        if (unfinished_find(comm, &found) && found.some_done && !is_known(analyzer, comm))
+            unfinished_report(analyzer, comm, found.number);
     }
 }
 

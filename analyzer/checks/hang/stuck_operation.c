@@ -1,9 +1,15 @@
 /* stuck_operation.c: DC211: the job stands still, and no rank is known to be missing.
  *
- * A source that knows it (PyTorch's watchdog, on every rank of the group) says so; live,
- * hang_stalled.c finds it. */
+ * A source that knows it (PyTorch's watchdog, on every rank of the group) says so; of dumps it is
+ * found here; live, hang_stalled.c finds it. */
+#include "analyzer/checks/hang/unfinished.h"
 #include "analyzer/checks/trace/tool_message.h"
+#include "analyzer/findings.h"
+#include "analyzer/hang/waits.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/record.h"
+
+enum { CALL_BYTES = 256 };
 
 static void stuck_on_said(struct analyzer *analyzer, const struct event *event)
 {
@@ -11,10 +17,89 @@ static void stuck_on_said(struct analyzer *analyzer, const struct event *event)
         message_keep(analyzer, &check_stuck_operation, event);
 }
 
+/* A mismatch or a hang says why; a rank without a dump may be the one that all wait for. */
+static bool is_explained_otherwise(const struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (reported->finding.state == FINDING_OPEN && !reported->suppressed &&
+            reported->check->family <= FAMILY_HANG)
+            return true;
+    }
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
+        if (comm_has_untraced(comm))
+            return true;
+    return false;
+}
+
+/* Nothing is known of any of its processes for so long before the dumps were made: a job that got
+ * on would not have been dumped just then on every rank. */
+static bool were_silent(const struct analyzer *analyzer, const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct process *process = comm->member[i]->process;
+        uint64_t last_ns = process->last_ns > process->gpu_ns ? process->last_ns : process->gpu_ns;
+        if (process_known_until(process) < last_ns + analyzer->options.hang_after_ns)
+            return false;
+    }
+    return true;
+}
+
+/* All have issued it, nobody has done it. */
+static void report_unfinished(struct analyzer *analyzer, const struct comm *comm, uint64_t number)
+{
+    struct draft draft = draft_new(&check_stuck_operation, POSSIBLE, comm);
+    const struct act act = {.did = DID_NOT_FINISHED};
+    const struct pending *first = unfinished_call(comm->member[0], number);
+    char call[CALL_BYTES] = "the operation", name[COMM_TITLE_BYTES];
+    struct finding_side *side = draft_side(&draft, &act, first ? &first->site : NULL);
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct process *process = comm->member[i]->process;
+        draft_rank(&draft, side, comm->member[i]);
+        if (draft.finding.last_ns < process->last_ns)
+            draft.finding.last_ns = process->last_ns;
+    }
+    draft.finding.number = number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = first ? first->site.time_ns : draft.finding.last_ns;
+    struct text what = {0};
+    text_add(&what, "%s #%llu of %s, which every rank has called, is finished on none",
+             first ? signature_text(&first->signature, call, sizeof call) : call,
+             (unsigned long long)number, comm_title(comm, name));
+    draft_say(&draft, &what,
+              "Nothing in the calls says why. Look at the network, at the GPUs (dmesg, nvidia-smi) "
+              "and at what the ranks' streams had to do before it; a run under ddpcheck compares "
+              "what dumps lack: roots, operators, streams and memory.");
+    findings_report(analyzer, &draft, NULL);
+}
+
+/* One for all communicators: the operation that was issued first. */
+static void find_stuck(struct analyzer *analyzer)
+{
+    const struct comm *first = NULL;
+    uint64_t number = 0, first_ns = UINT64_MAX;
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+        struct unfinished found;
+        if (!unfinished_find(comm, &found) || found.some_done || !found.all_issued ||
+            !were_silent(analyzer, comm))
+            continue;
+        const struct pending *call = unfinished_call(comm->member[0], found.number);
+        uint64_t issued_ns = call ? call->site.time_ns : UINT64_MAX - 1;
+        if (issued_ns < first_ns) {
+            first = comm;
+            number = found.number;
+            first_ns = issued_ns;
+        }
+    }
+    if (first && !is_explained_otherwise(analyzer))
+        report_unfinished(analyzer, first, number);
+}
+
 static void stuck_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
     message_report_kept(analyzer, &check_stuck_operation);
+    find_stuck(analyzer);
 }
 
 const struct check check_stuck_operation = {
@@ -33,6 +118,9 @@ const struct check check_stuck_operation = {
         "in time, and its messages show that every rank of the process group had called that "
         "operation. So no rank is missing: the operation is stuck inside NCCL, on the network "
         "or on a GPU. Findings that say more (DC101 to DC107, DC201) take its place.\n\n"
+        "In imported dumps: every rank has issued the operation, none has done it, and nothing "
+        "happened for a long time before the dumps were made. Of several such operations it names "
+        "the one that was issued first.\n\n"
         "It shows as a job that hangs with all GPUs at 100 % and little power, until the "
         "timeout of the process group.",
     .causes = CAUSES(

@@ -72,6 +72,13 @@ static void rotate(struct cycle *cycle)
     *cycle = turned;
 }
 
+void cycle_begin_at(struct cycle *cycle, int first)
+{
+    cycle->steps -= first;
+    memmove(cycle->step, cycle->step + first, (size_t)cycle->steps * sizeof *cycle->step);
+    rotate(cycle);
+}
+
 void cycle_find(const struct wait_graph *graph, const struct wait_node *start, struct cycle *cycle)
 {
     const struct wait_node *wait = start;
@@ -79,9 +86,7 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
     while (wait && cycle->steps < CYCLE_STEPS_MAX) {
         for (int i = 0; i < cycle->steps; i++)
             if (cycle->step[i].wait == wait) {
-                cycle->steps -= i;
-                memmove(cycle->step, cycle->step + i, (size_t)cycle->steps * sizeof *cycle->step);
-                rotate(cycle);
+                cycle_begin_at(cycle, i);
                 return;
             }
         struct cycle_step *step = &cycle->step[cycle->steps++];
@@ -351,7 +356,7 @@ const struct check check_wait_cycle = {
     .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
-    .needs = LACKS_CUDA | LACKS_UNFINISHED,
+    .needs = LACKS_UNFINISHED,
     .explains = CODES(CODES_HANGS),
     .title = "ranks wait for each other in a cycle",
     .text =
@@ -361,6 +366,9 @@ const struct check check_wait_cycle = {
         "It shows as a hang. It is certain: what precedes an operation was ordered before it by "
         "its stream, by events, by the default stream, or because a communicator's operations run "
         "one after the other on any stream. Only aborting the communicators ends the hang.\n\n"
+        "Imported dumps do not show streams or where hosts wait: there it is possible, and a rank "
+        "that did nothing for a long time is taken to wait in the first operation that it has not "
+        "finished.\n\n"
         "NCCL's user guide, \"Using multiple NCCL communicators concurrently\", requires one order "
         "on all ranks; streams of their own do not lift that rule.\n\n"
         "Kernels of two communicators on independent streams of one GPU can also block each other, "

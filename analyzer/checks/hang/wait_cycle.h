@@ -22,6 +22,8 @@ struct cycle {
 
 /* Follows the waits from `start` until they come back to one that was there before. */
 void cycle_find(const struct wait_graph *graph, const struct wait_node *start, struct cycle *cycle);
+/* Leaves out the steps before `first`, which only lead to the cycle. */
+void cycle_begin_at(struct cycle *cycle, int first);
 /* The check that such a cycle has, NULL if it is better reported as a missing rank: of *culprit
  * then, NULL if any will do. */
 const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit);

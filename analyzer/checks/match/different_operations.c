@@ -160,7 +160,8 @@ static void match_describe(struct draft *draft, const struct comm *comm, unsigne
 
 static bool is_all_reduce(const struct variant *variant)
 {
-    return variant->signature.api == API_ncclAllReduce && !variant->signature.unknown;
+    return variant->signature.api == API_ncclAllReduce &&
+           !(variant->signature.unknown & FIELD_COUNT);
 }
 
 /* An AllReduce of one element, as PyTorch's barrier, meets one of a buffer: the ranks are at
