@@ -52,6 +52,19 @@ void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
     }
 }
 
+int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act)
+{
+    const struct dormant_rank *dormant = &analyzer->dormant[index];
+    for (int i = 0; i < analyzer->processes; i++)
+        if (analyzer->process[i] && analyzer->process[i]->last_ns &&
+            analyzer->process[i]->info.rank == (int)dormant->rank)
+            return -1;
+    *act = (struct act){.did = DID_NO_CALL_YET,
+                        .number = dormant->pid,
+                        .name = process_string(dormant->reporter, dormant->place)};
+    return (int)dormant->rank;
+}
+
 void dormant_free(struct analyzer *analyzer)
 {
     free(analyzer->dormant);

@@ -12,5 +12,8 @@ void dormant_note(struct analyzer *analyzer, const struct process *process,
 void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
                   const struct missing *missing, struct where *where);
 void dormant_free(struct analyzer *analyzer);
+/* What the index-th of them (below analyzer->dormants) does. Returns its rank, -1 if it has called
+ * NCCL since. */
+int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act);
 
 #endif

@@ -120,11 +120,13 @@ uint32_t uses_of_kernel(const struct record *record, struct use use[USES_MAX])
         if (!pointer || pointer == UINT64_MAX)
             continue;
         bool writes = written >> i & 1;
+        bool inferred = record->launch.inferred >> i & 1;
+        uint64_t extent = inferred && record->launch.extent ? record->launch.extent : 1;
         use[count++] = (struct use){
-            {pointer, pointer + 1, 1, 0},
+            {pointer, pointer + extent, extent, 0},
             {.writes = writes,
              .sole = writes && all_reported && !(written & (written - 1)),
-             .sureness = record->launch.inferred >> i & 1 ? GUESSED : ASSUMED},
+             .sureness = inferred ? GUESSED : ASSUMED},
         };
     }
     return count;

@@ -66,6 +66,30 @@ static void find_pointers(struct launch_pointers *pointers, struct shim_thread *
     }
 }
 
+/* Of a kernel whose structs are known: which of the pointers there it writes. */
+static void order_pointers(struct launch_pointers *pointers, enum pointer_order order)
+{
+    bool is_first = true;
+    for (int i = 0; i < pointers->count && order != POINTERS_UNKNOWN; i++) {
+        if (!pointers->found[i].inferred)
+            continue;
+        pointers->found[i].written = is_first == (order == POINTERS_WRITES_FIRST);
+        is_first = false;
+    }
+}
+
+/* Bytes that the kernel touches from each pointer in a struct on, 0 not known. */
+static uint32_t find_extent(const struct kernel *kernel, const struct launch_arguments *arguments)
+{
+    int32_t elements = 0;
+    const char *first = arguments->each ? arguments->each[0] : arguments->block;
+    if (!kernel->known.element || !first || kernel->parameter[0].kind != MANGLED_NUMBER)
+        return 0;
+    memcpy(&elements, first, sizeof elements);
+    uint64_t bytes = elements > 0 ? (uint64_t)elements * kernel->known.element : 0;
+    return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
 static uint32_t saturate(uint64_t value)
 {
     return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
@@ -86,8 +110,12 @@ static void prepare_launch(struct recorded_call *call, const void *function, enu
     const struct kernel *kernel = function ? kernels_find(call->thread, function, kind) : NULL;
     call->token = (void *)kernel;
     bool has_arguments = arguments->each || arguments->block;
-    if (kernel && has_arguments)
+    pointers->extent = 0;
+    if (kernel && has_arguments) {
         find_pointers(pointers, call->thread, kernel, arguments);
+        order_pointers(pointers, kernel->known.order);
+        pointers->extent = kernel->count ? find_extent(kernel, arguments) : 0;
+    }
     pointers->cut |= !kernel || !kernel->whole || (!has_arguments && kernel->count);
 }
 
@@ -101,10 +129,12 @@ static int fill_record(struct record *record, const struct launch_pointers *poin
         uint64_t address = record->launch.pointer[i] = pointers->found[done].address;
         record->launch.written |= (uint8_t)(pointers->found[done].written << i);
         record->launch.inferred |= (uint8_t)(pointers->found[done].inferred << i);
-        touch[i] = (struct touch){address, address + 1, pointers->found[done].base,
+        uint64_t extent = pointers->found[done].inferred && pointers->extent ? pointers->extent : 1;
+        touch[i] = (struct touch){address, address + extent, pointers->found[done].base,
                                   pointers->found[done].written};
     }
     record->launch.count = (uint8_t)i;
+    record->launch.extent = pointers->extent;
     return done;
 }
 

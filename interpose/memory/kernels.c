@@ -114,6 +114,7 @@ static void build_kernel(struct shim_thread *thread, struct kernel *kernel, cons
     uint32_t epoch = atomic_load_explicit(&kernels.epoch, memory_order_acquire);
     const char *name = kernel_name(function, kind);
     read_parameters(kernel, function, kind, name);
+    kernel->known = name ? known_kernel_find(name) : (struct known_kernel){0};
     kernel->name = name ? emit_string(thread, name, strlen(name)) : 0;
     kernel->epoch = epoch;
     atomic_store_explicit(&kernel->ready, 1, memory_order_release);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "interpose/memory/known_kernels.h"
 #include "interpose/memory/mangled.h"
 #include "interpose/memory/by_value.h"
 
@@ -27,6 +28,7 @@ struct kernel {
     uint32_t count;                 /* parameters below */
     bool whole;    /* these are all, and of each it is known where pointers may lie */
     uint64_t name; /* string id, 0 not known */
+    struct known_kernel known;
     struct {
         uint32_t offset, bytes;    /* offset: in an argument block */
         uint8_t kind;              /* enum mangled_kind */

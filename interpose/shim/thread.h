@@ -51,8 +51,9 @@ struct launch_pointers {
         bool written, inferred;
     } found[POINTERS_MAX];
     int count, guesses;
-    bool cut;       /* there were more */
-    bool elsewhere; /* some of it is another device's */
+    uint32_t extent; /* bytes touched from each inferred one on; 0 not known */
+    bool cut;        /* there were more */
+    bool elsewhere;  /* some of it is another device's */
 };
 
 /* What is to be hashed of one operation (hashing.h). */

@@ -209,7 +209,7 @@ struct record {
             uint8_t inferred;     /* bit i: pointer[i] is a guess (found inside a struct) */
             uint8_t written;      /* bit i: the kernel may write through pointer[i] */
             uint8_t known;        /* LAUNCH_* below */
-            uint8_t reserved[4];
+            uint32_t extent;      /* bytes touched from each guessed pointer on; 0 not known */
             uint64_t pointer[6];
         } launch;
         struct { /* GRAPH */

@@ -14,6 +14,9 @@ CASES = {
     "unused-params": ("DC205", "2", "hang"),
     "oom-skip": ("DC201", "2", "hang"),
     "divided-too-early": ("DC301", "0-2", "ends"),
+    "read-too-early": ("DC302", "0-2", "ends"),
+    "cleared-too-early": ("DC301", "0-2", "ends"),
+    "ring": ("DC209", "0", "hang"),
     "inplace-activation": (None, None, "fails"),
 }
 
@@ -21,6 +24,8 @@ CASES = {
 # the line of backward(), kernels and copies at that of the operation.
 LINES = {
     "divided-too-early": ["total.div_(", "dist.all_reduce(total, async_op=True)"],
+    "read-too-early": ["scaled = total * 2"],
+    "cleared-too-early": ["buffer.zero_()"],
     "shared-comm": ["loss.backward()"],
     "comm-order": ["loss.backward()"],
     "sharded-layers": ["loss.backward()"],

@@ -154,6 +154,60 @@ def divided_too_early_twin():
     divide(True)
 
 
+def use(read):
+    """Works on the tensors of running collectives: the input of an all_gather may be read, a result may not."""
+    total, gathered = torch.ones(1 << 16, device=DEVICE), torch.empty(dist.get_world_size() << 16, device=DEVICE)
+    work = dist.all_reduce(total, async_op=True) if read else dist.all_gather_into_tensor(gathered, total, async_op=True)
+    scaled = total * 2
+    work.wait()
+    return scaled.sum(), gathered.sum()
+
+
+@case
+def read_too_early():
+    use(True)
+
+
+@case
+def read_too_early_twin():
+    use(False)
+
+
+def clear(wait):
+    """A part of a buffer is reduced while all of it is set to zero."""
+    buffer = torch.ones(1 << 16, device=DEVICE)
+    work = dist.all_reduce(buffer[1000:2000], async_op=True)
+    if wait:
+        work.wait()
+    buffer.zero_()
+    work.wait()
+
+
+@case
+def cleared_too_early():
+    clear(False)
+
+
+@case
+def cleared_too_early_twin():
+    clear(True)
+
+
+def pass_on(first):
+    """Each rank sends to the next. A first message creates the communicator of its two ranks, in which both have to come."""
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    if rank == 0 and not first:
+        dist.recv(torch.empty(1000, device=DEVICE), ranks - 1)
+    dist.send(torch.ones(1000, device=DEVICE), (rank + 1) % ranks)
+    if rank or first:
+        dist.recv(torch.empty(1000, device=DEVICE), (rank - 1) % ranks)
+
+
+@case
+def ring():
+    pass_on(True)
+
+
 @case
 def shape():
     train(wrap(Halves()))

@@ -437,6 +437,30 @@ static void rank_that_never_comes(void **state)
     }
 }
 
+/* Of a part of the job nobody knows which rank has not come: it is not named. Several such set-ups
+ * are one finding. */
+static void setups_that_lack_each_other(void **state)
+{
+    (void)state;
+    for (int count = 1; count <= 3; count++) {
+        struct job *job = job_new(4);
+        for (int rank = 0; rank < count; rank++)
+            init_enter(job, rank, WORLD + (uint64_t)rank, 2, 0, 1 + (uint64_t)rank);
+        ticks(job, 12000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, "DC209");
+        assert_int_equal(verdict.count, 1);
+        assert_int_equal(found->sides, count);
+        assert_int_equal(found->certainty, POSSIBLE);
+        assert_string_equal(found->ranks[count - 1], count == 1 ? "0" : count == 2 ? "1" : "2");
+        assert_has(found->what, count == 1 ? "1 of its 2 ranks has not arrived"
+                                           : "each of which lacks others of them: rank 0 in that "
+                                             "of ");
+        assert_has(found->todo, "new_group on every rank");
+        job_free(job);
+    }
+}
+
 /* The calls return at once, and set-up goes on in the background: nobody is in a call that waits.
  */
 static void nonblocking_rank_never_comes(void **state)
@@ -609,6 +633,7 @@ int main(void)
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),
         cmocka_unit_test(rank_that_never_comes),
+        cmocka_unit_test(setups_that_lack_each_other),
         cmocka_unit_test(nonblocking_rank_never_comes),
         cmocka_unit_test(destroy_waits_for_operations),
         cmocka_unit_test(split_that_leaves_someone_waiting),

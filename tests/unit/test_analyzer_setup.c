@@ -55,18 +55,41 @@ static void rank_that_is_taken(void **state)
     }
 }
 
-/* Of the first communicator the job's size differs; of one that comes later the group does. */
+/* Two ranks of the job take one rank of a group: new_group was called by its members only. A set-up
+ * that lacks ranks meanwhile is a consequence. */
+static void group_rank_that_is_taken(void **state)
+{
+    (void)state;
+    struct job *job = world();
+    for (int rank = 0; rank < 2; rank++)
+        init_enter(job, rank, WORLD + 1, 2, rank, 100 + (uint64_t)rank);
+    for (int rank = 0; rank < 2; rank++)
+        init_leave(job, rank, WORLD + 1, 2, rank, 0);
+    init_enter(job, 3, WORLD + 1, 2, 1, 102);
+    init_enter(job, 2, WORLD + 2, 2, 0, 103);
+    ticks(job, 12000);
+    const struct found *found = expect(job, "DC109");
+    contains(found, "rank 1 of comm 1111 is given to two callers: ranks 1 and 3 of the job");
+    assert_string_equal(found->ranks[0], "1");
+    assert_string_equal(found->ranks[1], "3");
+    assert_non_null(strstr(found->todo, "new_group"));
+    job_free(job);
+}
+
+/* Of the first communicator the job's size differs; of one that comes later, or that all take for
+ * smaller than the job, the group does. */
 static void sizes_differ(void **state)
 {
     (void)state;
-    for (int group = 0; group < 2; group++) {
-        struct job *job = group ? world() : job_new(RANKS);
-        init_enter(job, 0, WORLD + 1, 2, 0, 100);
-        init_enter(job, 1, WORLD + 1, 3, 1, 101);
+    enum { OF_JOB, LATER, OF_PART };
+    for (int of = OF_JOB; of <= OF_PART; of++) {
+        struct job *job = of == LATER ? world() : job_new(RANKS);
+        init_enter(job, 0, WORLD + 1, of == OF_JOB ? RANKS : 2, 0, 100);
+        init_enter(job, 1, WORLD + 1, of == OF_JOB ? RANKS + 1 : 3, 1, 101);
         const struct found *found = expect(job, "DC109");
         contains(found, "the number of ranks must be the same");
-        assert_int_equal(group, strstr(found->todo, "new_group") != NULL);
-        assert_int_equal(!group, strstr(found->todo, "WORLD_SIZE") != NULL);
+        assert_int_equal(of != OF_JOB, strstr(found->todo, "new_group") != NULL);
+        assert_int_equal(of == OF_JOB, strstr(found->todo, "WORLD_SIZE") != NULL);
         job_free(job);
     }
 }
@@ -266,6 +289,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unique_id_used_again),
         cmocka_unit_test(sizes_differ),
+        cmocka_unit_test(group_rank_that_is_taken),
         cmocka_unit_test(rank_that_is_taken),
         cmocka_unit_test(lists_of_unique_ids),
         cmocka_unit_test(lists_of_excluded_ranks),

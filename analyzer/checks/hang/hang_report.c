@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/checks/hang/crossed_setup.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/model/comm.h"
@@ -84,11 +85,11 @@ static bool left_cleanly(const struct missing *missing)
            (missing->member && missing->member->leaving && !missing->member->aborted);
 }
 
-/* It is ending, or gave the communicator up while it handled an exception. */
+/* It is ending, or gave the communicator up or left it while it handled an exception. */
 static bool fails(const struct missing *missing)
 {
-    bool gave_up = missing->member && missing->member->aborted && !missing->process->ended &&
-                   end_exception(missing->process);
+    bool gave_up = missing->member && (missing->member->aborted || missing->member->leaving) &&
+                   !missing->process->ended && end_exception(missing->process);
     return gave_up || process_is_ending(missing->process);
 }
 
@@ -191,6 +192,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return skipped_or_reordered;
     if (kind == HANG_ENDED && wait->kind == WAIT_COLLECTIVE && all_left_before_done(wait))
         return left_before_done;
+    if (kind == HANG_SETUP && setup_lacks_unknown(wait))
+        return crossed_setup_todo;
     if (kind == HANG_SETUP && wait->kind == WAIT_INIT && comm_is_of_group(wait->comm))
         return group_on_all;
     if (kind == HANG_SETUP && wait->kind == WAIT_INIT && is_set_up_elsewhere(graph, wait))
@@ -235,7 +238,10 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         text_add(&what, "%s %s %s in ", one_waits ? "rank" : "ranks", waiting,
                  one_waits ? "waits" : "wait");
     wait_text(wait, &what);
-    if (kind == HANG_SETUP)
+    if (kind == HANG_SETUP && setup_lacks_unknown(wait))
+        text_add(&what, "; %u of its %d ranks %s not arrived", wait->missing_count,
+                 wait->comm->nranks, one_missing ? "has" : "have");
+    else if (kind == HANG_SETUP)
         text_add(&what, "; %s %s %s not arrived", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "has" : "have");
     else if (kind == HANG_LATE)
@@ -286,23 +292,37 @@ static bool some_await_status(const struct wait_graph *graph, const struct wait_
     return false;
 }
 
-/* The finding about this wait that said that a rank is ending, or gave the communicator up, and
- * now that it has ended is another; 0 if there is none. */
+static bool is_about_ending(const struct finding *finding)
+{
+    enum did did = finding->sides > 1 ? finding->side[1].act.did : DID_OTHER;
+    return did == DID_ENDING || did == DID_ABORTED || did == DID_LEFT;
+}
+
+/* The finding about this wait that said that a rank gave the communicator up or is ending, where
+ * more is known now: that it is ending, or how it ended. 0 if there is none. */
 static uint32_t find_revised(const struct analyzer *analyzer, enum hang_kind kind,
                              const struct wait_node *wait)
 {
     bool ended = false;
     for (uint32_t i = 0; i < wait->missing_count && kind == HANG_ENDED; i++)
         ended |= wait->missing[i].process && wait->missing[i].process->end_class == END_CLASS_CAUSE;
-    static const enum code codes[] = {DC205, DC201};
-    for (int i = 0; ended && i < 2; i++) {
+    static const enum code codes[] = {DC205, DC206, DC201};
+    for (int i = ended ? 0 : 1; kind == HANG_ENDED && i < 3; i++) {
         uint32_t id = findings_find(analyzer, codes[i], wait->comm->id, wait->number);
-        const struct finding *finding = id ? &analyzer->reported[id - 1].finding : NULL;
-        if (finding && finding->sides > 1 &&
-            (finding->side[1].act.did == DID_ENDING || finding->side[1].act.did == DID_ABORTED))
+        if (id && is_about_ending(&analyzer->reported[id - 1].finding))
             return id;
     }
     return 0;
+}
+
+/* A rank that is ending, or has left, is missing; that it gave the communicator up says less. */
+static bool is_known_better(const struct analyzer *analyzer, enum hang_kind kind,
+                            const struct wait_node *wait)
+{
+    uint32_t id =
+        kind == HANG_MISSING ? findings_find(analyzer, DC205, wait->comm->id, wait->number) : 0;
+    return id && analyzer->reported[id - 1].finding.state == FINDING_OPEN &&
+           is_about_ending(&analyzer->reported[id - 1].finding);
 }
 
 void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
@@ -317,7 +337,10 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     if (revised)
         known = revised;
     better |= revised != 0;
-    if (some_await_status(graph, wait) || (known && !better && kind != HANG_LATE) ||
+    if (kind == HANG_SETUP && crossed_setup_report(analyzer, graph, wait, certainty))
+        return;
+    if (some_await_status(graph, wait) || is_known_better(analyzer, kind, wait) ||
+        (known && !better && kind != HANG_LATE) ||
         (kind == HANG_MISSING && is_settling(graph, wait)))
         return;
     struct draft draft =

@@ -1,5 +1,6 @@
 /* hang_sides.c: fills in who waits and who is missing as the sides of a finding. */
 #include "analyzer/checks/hang/hang_sides.h"
+#include "analyzer/checks/hang/crossed_setup.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,11 +135,13 @@ static const struct site *background_site(const struct member *member)
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
-    const struct site *issued = hang_issued_at(wait);
+    const struct site *message =
+        wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
+    const struct site *issued = message ? message : hang_issued_at(wait);
     const struct act call = hang_call(wait);
     struct finding_side *side = draft_side(draft, &call, issued);
     const struct blocked *example = NULL;
-    for (int queued = 0; queued < 2 && rankset_count(&draft->finding.side[0].ranks) == 0; queued++)
+    for (int queued = 0; side && queued < 2 && rankset_count(&side->ranks) == 0; queued++)
         for (uint32_t i = 0; i < wait->comm->members; i++) {
             const struct member *member = wait->comm->member[i];
             const struct blocked *blocked;
@@ -152,11 +155,15 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
             if (blocked && (!example || (issued && member->process == issued->process)))
                 example = blocked;
         }
+    if (!side)
+        return;
     bool is_setup = wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER;
     if (example && is_setup && !issued) /* the call that they wait in is the one that it is about */
         draft_side_at(draft, side, &example->thread->enter_site);
     if (example)
         place_waiting(draft, side, example);
+    else if (message)
+        draft_side_at(draft, side, message);
     side->since_ns = wait->begin_ns;
 }
 
@@ -175,7 +182,7 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
     if (missing->member && missing->member->aborted && wait->kind != WAIT_LEAVE)
         return (struct act){.did = DID_ABORTED, .name = end_exception(missing->member->process)};
     if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
-        return (struct act){.did = DID_LEFT};
+        return (struct act){.did = DID_LEFT, .name = end_exception(missing->process)};
     if (wait->kind == WAIT_INIT)
         return (struct act){.did = DID_NOT_COME};
     bool counts_returns = missing->process && missing->process->info.lacks & LACKS_UNRETURNED;
@@ -214,6 +221,18 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
         draft->failed = true;
 }
 
+/* Which of the job's ranks are missing is not known: those that have not called NCCL yet may be. */
+static void add_dormant(struct draft *draft, const struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->dormants; i++) {
+        struct act act;
+        int rank = dormant_act(analyzer, i, &act);
+        struct finding_side *side = rank < 0 ? NULL : draft_side(draft, &act, NULL);
+        if (side && rankset_add(&side->ranks, rank))
+            draft->failed = true;
+    }
+}
+
 static bool ended_as(const struct missing *missing, enum end_class end_class)
 {
     return missing->process && missing->process->end_class == end_class;
@@ -225,6 +244,10 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
     bool has_cause = false, never_came = false;
     for (uint32_t i = 0; i < wait->missing_count; i++)
         never_came |= ended_as(&wait->missing[i], END_CLASS_CAUSE) && !wait->missing[i].issued;
+    if (setup_lacks_unknown(wait)) {
+        add_dormant(draft, graph->analyzer);
+        return;
+    }
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         draft_cover(draft, wait->missing[i].process);
         /* Those that made the call waited for those that did not, until they ended. */

@@ -5,8 +5,8 @@
 #include "analyzer/findings.h"
 #include "analyzer/hang/waits.h"
 
-/* Side 0: who issued the operation. The first to issue it says where it waits, if it does, else
- * another. */
+/* A side, the first of most findings: who issued the operation. The first to issue it says where it
+ * waits, if it does, else another. */
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait);
 /* A side for each group of missing ranks that are in the same place; first those that ended and are

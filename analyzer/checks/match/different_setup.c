@@ -82,11 +82,30 @@ static int add_claim(struct setup_claims *given, const struct member *member, in
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
-static const char *claims_todo(const struct comm *comm)
+static const char taken_rank_todo[] =
+    "Give each process a rank of its own (check RANK and the launcher's arguments).";
+
+static const char group_todo[] =
+    "Create every group with one list of ranks, in the same order on all ranks: "
+    "torch.distributed.new_group is called by those as well that are not in it.";
+
+/* All gave less ranks than the job has: it is about a group of ranks, whatever else is wrong. */
+static bool is_of_part(const struct comm *comm, const struct setup_claims *given)
 {
-    if (comm_is_of_group(comm))
-        return "Create every group with one list of ranks, in the same order on all ranks: "
-               "torch.distributed.new_group is called by those as well that are not in it.";
+    int most = comm->nranks;
+    for (uint32_t i = 0; given->claims && i < given->claims->variants; i++)
+        if (most < (int)slot_variant(given->claims, i)->signature.count)
+            most = (int)slot_variant(given->claims, i)->signature.count;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (comm->member[i]->process->info.world_size <= most)
+            return comm_is_of_group(comm);
+    return comm->members > 0;
+}
+
+static const char *claims_todo(const struct comm *comm, const struct setup_claims *given)
+{
+    if (is_of_part(comm, given))
+        return group_todo;
     return "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).";
 }
 
@@ -98,18 +117,18 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
     char ranks[RANKS_BYTES], name[16];
     for (uint32_t i = 0; i < given->claims->variants; i++) {
         const struct variant *variant = slot_variant(given->claims, i);
-        text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "",
-                 rankset_count(&variant->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&variant->ranks, ranks, sizeof ranks),
-                 rankset_count(&variant->ranks) == 1 ? "makes" : "make", comm_name(comm->id, name),
-                 (unsigned long long)variant->signature.count);
-        const struct act act = {.did = comm_is_of_group(comm) ? DID_INIT_GROUP : DID_INIT_SIZE,
+        const struct act act = {.did = is_of_part(comm, given) ? DID_INIT_GROUP : DID_INIT_SIZE,
                                 .call = call_of_api(API_ncclCommInitRank),
                                 .number = variant->signature.count};
         struct finding_side *side = draft_side(&draft, &act, &variant->site);
         for (uint32_t k = 0; side && k < comm->members; k++)
             if (rankset_has(&variant->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
+        const struct rankset *shown = side ? &side->ranks : &variant->ranks;
+        bool one = rankset_count(shown) == 1;
+        text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "", one ? "rank" : "ranks",
+                 rankset_text(shown, ranks, sizeof ranks), one ? "makes" : "make",
+                 comm_name(comm->id, name), (unsigned long long)variant->signature.count);
         if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = variant->site.time_ns;
         if (variant->site.time_ns > draft.finding.last_ns)
@@ -117,12 +136,19 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
     }
     text_add(&what, ": the number of ranks must be the same");
     draft_cover_comm(&draft, comm);
-    draft_say(&draft, &what, claims_todo(comm));
+    draft_say(&draft, &what, claims_todo(comm, given));
     if (given->finding) {
         findings_replace(analyzer, given->finding, &draft);
     } else {
         findings_report(analyzer, &draft, &given->finding);
     }
+}
+
+/* The rank that people know of a process that came as this member. */
+static int caller_rank(const struct member *member, const struct process *process)
+{
+    bool is_known = process->info.rank >= 0 && !process->several_ranks;
+    return is_known ? process->info.rank : member->rank;
 }
 
 static void report_one(struct analyzer *analyzer, const struct member *member, enum did did,
@@ -131,14 +157,13 @@ static void report_one(struct analyzer *analyzer, const struct member *member, e
     const struct act act = {.did = did, .call = call_of_api(API_ncclCommInitRank)};
     struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
     struct finding_side *side = draft_side(&draft, &act, &member->arrival);
-    draft_rank(&draft, side, member);
+    if (rankset_add(&side->ranks, caller_rank(member, member->arrival.process)))
+        draft.failed = true;
     draft_cover_comm(&draft, member->comm);
     draft.finding.first_ns = draft.finding.last_ns = second->time_ns;
-    if (second->process != member->process || second->stack != member->arrival.stack) {
+    if (second->process != member->arrival.process || second->stack != member->arrival.stack) {
         struct finding_side *other = draft_side(&draft, &act, second);
-        int shown = second->process->info.rank;
-        if (rankset_add(&other->ranks,
-                        shown >= 0 && !second->process->several_ranks ? shown : member->rank))
+        if (rankset_add(&other->ranks, caller_rank(member, second->process)))
             draft.failed = true;
         draft_cover(&draft, second->process);
     }
@@ -271,6 +296,31 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
                "stays the same list.");
 }
 
+/* Two callers gave one rank; is_mixed_up: two ranks of the job, of a group of which only one is
+ * that rank. */
+static void report_taken(struct analyzer *analyzer, const struct member *member,
+                         const struct site *second, bool is_mixed_up)
+{
+    const struct process *first = member->arrival.process, *process = second->process;
+    struct text what = {0};
+    char name[16];
+    text_add(&what, "rank %d of %s is given to two callers: ", member->rank,
+             comm_name(member->comm->id, name));
+    if (is_mixed_up) {
+        text_add(&what, "ranks %d and %d of the job", caller_rank(member, first),
+                 caller_rank(member, process));
+        report_one(analyzer, member, DID_INIT_GROUP_RANK, second, &what, group_todo);
+        return;
+    }
+    if (first == process)
+        text_add(&what, "process %d on %s made both calls", (int)process->info.pid,
+                 process->info.host);
+    else
+        text_add(&what, "process %d and process %d on %s", (int)first->info.pid,
+                 (int)process->info.pid, process->info.host);
+    report_one(analyzer, member, DID_INIT_TAKEN_RANK, second, &what, taken_rank_todo);
+}
+
 static void check_init(struct analyzer *analyzer, struct process *process,
                        const struct record *record, struct member *member)
 {
@@ -308,24 +358,13 @@ static void check_init(struct analyzer *analyzer, struct process *process,
     }
     if (record->api == API_ncclCommInitRankScalable)
         check_unique_ids(analyzer, process, record, member, &site);
-    if (member->arrivals > 1 && (member->exists || member->destroyed)) {
+    bool is_mixed_up = member->arrival.process != process && is_of_part(comm, given);
+    if (member->arrivals > 1 && (member->exists || member->destroyed) && !is_mixed_up) {
         report_reuse(analyzer, member, record, &site);
         return;
     }
-    if (member->arrivals > 1) {
-        text_add(&what, "rank %d of %s is given to two callers: ", member->rank, name);
-        if (member->arrival.process == process)
-            text_add(&what, "process %d on %s made both calls", (int)process->info.pid,
-                     process->info.host);
-        else
-            text_add(&what, "process %d and process %d on %s",
-                     (int)member->arrival.process->info.pid, (int)process->info.pid,
-                     process->info.host);
-        report_one(
-            analyzer, member, DID_INIT_TAKEN_RANK, &site, &what,
-            "Give each process a rank of its own (check RANK and the launcher's arguments).");
-        return;
-    }
+    if (member->arrivals > 1)
+        report_taken(analyzer, member, &site, is_mixed_up);
 }
 
 static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
@@ -364,7 +403,9 @@ const struct check check_different_setup = {
          "ranks: every rank must call it, with the same lists in the same order.",
          "A rank that is not a member waits elsewhere; or two sides create groups of different "
          "ranks.",
-         {.did = SIGN_DID(DID_INIT_GROUP), .absent = SIGN_NEW_GROUP, .waiting = SIGN_NEW_GROUP}},
+         {.did = SIGN_DID(DID_INIT_GROUP, DID_INIT_GROUP_RANK),
+          .absent = SIGN_NEW_GROUP,
+          .waiting = SIGN_NEW_GROUP}},
         {"WORLD_SIZE, RANK or MASTER_ADDR not set for each process, or left over from another job.",
          "The sides differ in the number of ranks, or two processes have the same rank; 'ddpcheck "
          "doctor' shows the variables.",
