@@ -316,8 +316,8 @@ static uint32_t find_revised(const struct analyzer *analyzer, enum hang_kind kin
 }
 
 /* A rank that is ending, or has left, is missing; that it gave the communicator up says less. */
-static bool is_known_better(const struct analyzer *analyzer, enum hang_kind kind,
-                            const struct wait_node *wait)
+static bool ending_is_reported(const struct analyzer *analyzer, enum hang_kind kind,
+                               const struct wait_node *wait)
 {
     uint32_t id =
         kind == HANG_MISSING ? findings_find(analyzer, DC205, wait->comm->id, wait->number) : 0;
@@ -339,7 +339,7 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
     better |= revised != 0;
     if (kind == HANG_SETUP && crossed_setup_report(analyzer, graph, wait, certainty))
         return;
-    if (some_await_status(graph, wait) || is_known_better(analyzer, kind, wait) ||
+    if (some_await_status(graph, wait) || ending_is_reported(analyzer, kind, wait) ||
         (known && !better && kind != HANG_LATE) ||
         (kind == HANG_MISSING && is_settling(graph, wait)))
         return;
