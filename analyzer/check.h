@@ -52,6 +52,8 @@ enum event_kind {
     EVENT_LOST,       /* more records were lost [process] */
     EVENT_WAITS,      /* on ticks and at the end [graph] */
     EVENT_SLOWDOWN,   /* something slows the job down, or goes on to (speed.h) [slowdown] */
+    EVENT_JUDGED,     /* all that slows it down has been handled so, of its iterations from
+                         slowdown->first on [slowdown] */
     EVENT_FINISH,     /* the trace ends here */
     EVENT_KINDS
 };

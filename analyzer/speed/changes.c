@@ -8,7 +8,7 @@
 enum {
     SCORE_LEAST = 4,       /* standard errors between before and after */
     WORK_STEP_PERCENT = 5, /* of an iteration, by which the median rank's own work is longer */
-    SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
+    SURE_PERCENT = 80,     /* of pairs of a later and an earlier iteration, the later is longer */
     PAUSES_LEAST = 4,
     PAUSE_PERCENT = 15,     /* of the median iteration, or six times the usual deviation */
     REGULAR_PERCENT = 80,   /* of the times at which one is due have one */
@@ -48,6 +48,11 @@ static double *medians_of(const struct judged *judged, uint64_t first,
     }
     free(value);
     return median;
+}
+
+double *speed_median_lengths(const struct judged *judged)
+{
+    return medians_of(judged, judged->first, length_of);
 }
 
 struct sums {
@@ -119,8 +124,7 @@ static double median_copy(const double *value, size_t count)
     return median;
 }
 
-/* The place of each value among all: single long iterations (pauses) weigh no more than others. */
-static double *places_of(const double *value, size_t count)
+double *speed_places(const double *value, size_t count)
 {
     double *place = calloc(count + 1, sizeof *place);
     for (size_t i = 0; place && i < count; i++)
@@ -132,7 +136,7 @@ static double *places_of(const double *value, size_t count)
 static bool step_in(const double *value, size_t count, struct slowdown *step,
                     struct slowdowns *found)
 {
-    double *place = value ? places_of(value, count) : NULL, score = 0;
+    double *place = value ? speed_places(value, count) : NULL, score = 0;
     if (!place) {
         found->failed = true;
         return false;
@@ -151,13 +155,14 @@ static bool step_in(const double *value, size_t count, struct slowdown *step,
 static void place_step(const struct judged *judged, uint64_t first, struct slowdown *step)
 {
     step->since += first;
+    step->until = judged->until;
     step->first = step->since;
     step->last = judged->end - 1;
 }
 
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found)
 {
-    double *length = medians_of(judged, judged->first, length_of);
+    double *length = speed_median_lengths(judged);
     bool is_step = step_in(length, judged->end - judged->first, step, found) &&
                    100 * step->lost >= SHARE_PERCENT * step->length;
     place_step(judged, judged->first, step);
@@ -353,7 +358,7 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
     size_t count = judged->end - judged->first;
     uint32_t before = found->count;
     struct pause_list *pauses = calloc(1, sizeof *pauses);
-    double *length = medians_of(judged, judged->first, length_of);
+    double *length = speed_median_lengths(judged);
     judge_rank_pauses(judged, found);
     if (!pauses || !length) {
         found->failed = true;

@@ -11,10 +11,13 @@
 enum {
     OPEN_ITERATIONS = 64, /* a rank that is further ahead of its peers is closed without them */
     LOOK_AROUND = 8,      /* operations that may begin while one runs */
+    LOOK_BACK = 256,      /* likewise, while one waits */
     AT_ONCE_NS = 20000,   /* behind the one before on its stream: it was queued */
     ROUNDED_NS = 2000,    /* times of some sources are whole microseconds */
     HIDDEN_PERCENT = 50,
-    CHAINED_PERCENT = 90
+    CHAINED_PERCENT = 90,
+    MESSAGES_LEAST = 8,
+    LEFT_BEHIND_PERCENT = 50
 };
 
 /* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
@@ -48,6 +51,7 @@ struct iteration_edges {
     size_t edges;
     uint64_t end_ns, begin_ns;
     struct speed_iteration *to;
+    const struct speed_comm *over; /* the rank has only its operations left */
     bool failed;
 };
 
@@ -99,11 +103,26 @@ static bool is_followed(struct speed_rank *rank, uint64_t serial)
     return false;
 }
 
+static void add_variance(struct speed_variance *variance, double value)
+{
+    double distance = value - variance->mean;
+    variance->mean += distance / (double)++variance->count;
+    variance->squares += distance * (value - variance->mean);
+}
+
 /* Whether nobody waits for the communicator's operations while more of them are to come: gradients'
  * buckets, reduced beside the backward pass. Kernels would show it. */
-static bool is_beside_work(const struct speed_comm *comm)
+static bool is_beside_work(const struct speed_followed *followed)
 {
-    return 100 * comm->hidden > HIDDEN_PERCENT * comm->passed;
+    return 100 * followed->hidden > HIDDEN_PERCENT * followed->passed;
+}
+
+/* Whether the rank goes on while its messages wait for the other: then what it does next comes at
+ * equal times from their start, not from their end. */
+static bool is_left_behind(const struct speed_followed *followed)
+{
+    return followed->from_start.count >= MESSAGES_LEAST &&
+           100 * followed->from_start.squares < LEFT_BEHIND_PERCENT * followed->from_end.squares;
 }
 
 /* The next of its communicator in the iteration; NULL: it is the last. */
@@ -118,9 +137,44 @@ static const struct speed_operation *next_of_comm(struct speed_rank *rank, uint6
 
 /* Whether whoever comes late to the communicator's operations is late by that much in the end: even
  * where he is the last to come, the next operations follow at once. */
-static bool is_chained(const struct speed_comm *comm)
+static bool is_chained(const struct speed_followed *followed)
 {
-    return 100 * comm->chained > CHAINED_PERCENT * comm->latest;
+    return 100 * followed->chained > CHAINED_PERCENT * followed->latest;
+}
+
+static struct speed_followed *followed_of(const struct speed_operation *operation)
+{
+    enum speed_role role = SPEED_MEETS;
+    if (operation->peer >= 0 && operation->sends)
+        role = operation->goes_up ? SPEED_SENDS_UP : SPEED_SENDS_DOWN;
+    else if (operation->peer >= 0)
+        role = operation->goes_up ? SPEED_RECEIVES_UP : SPEED_RECEIVES_DOWN;
+    return &operation->comm->followed[role];
+}
+
+/* The next that the rank began in the iteration; they come in the order of their ends. */
+static const struct speed_operation *next_of_rank(struct speed_rank *rank, uint64_t serial)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial), *found = NULL;
+    uint64_t first = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
+    for (uint64_t other = first; other <= serial + LOOK_AROUND; other++) {
+        const struct speed_operation *next = speed_operation_find(rank, other);
+        if (next && next->started_ns > operation->started_ns &&
+            (!found || next->started_ns < found->started_ns))
+            found = next;
+    }
+    return found && found->iteration == operation->iteration ? found : NULL;
+}
+
+static void count_message(struct speed_rank *rank, uint64_t serial, struct speed_followed *followed)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial);
+    const struct speed_operation *next = next_of_rank(rank, serial);
+    if (!next)
+        return;
+    double start = (double)operation->started_ns, end = (double)operation->done_ns;
+    add_variance(&followed->from_start, ((double)next->started_ns - start) / 1e9);
+    add_variance(&followed->from_end, ((double)next->started_ns - end) / 1e9);
 }
 
 /* Before any of the iteration is judged by it: what follows what repeats itself. */
@@ -128,26 +182,87 @@ static void count_followed(struct speed_rank *rank, uint64_t serial)
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
     const struct speed_operation *next = next_of_comm(rank, serial);
-    operation->comm->passed++;
-    operation->comm->hidden += is_followed(rank, serial);
+    struct speed_followed *followed = followed_of(operation);
+    followed->passed += next != NULL;
+    followed->hidden += next && is_followed(rank, serial);
+    if (operation->peer >= 0)
+        count_message(rank, serial, followed);
     if (!next || operation->waited_ns > operation->started_ns + ROUNDED_NS)
         return;
-    operation->comm->latest++;
-    operation->comm->chained += next->started_ns < operation->done_ns + AT_ONCE_NS;
+    followed->latest++;
+    followed->chained += next->started_ns < operation->done_ns + AT_ONCE_NS;
+}
+
+static bool is_waited_for(const struct speed_operation *operation, bool has_next)
+{
+    const struct speed_followed *followed = followed_of(operation);
+    if (operation->sends && is_left_behind(followed))
+        return false;
+    return !has_next || !is_beside_work(followed) || is_chained(followed);
+}
+
+/* While it waited the rank went on, at least until the last operation of another communicator that
+ * began then had ended. *is_last: that was the last of others in the iteration, so what the rank
+ * does from there on is wait. */
+static uint64_t busy_until(struct speed_rank *rank, uint64_t serial, bool *is_last)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial), *other;
+    uint64_t busy_ns = operation->started_ns;
+    *is_last = false;
+    for (uint64_t at = serial + LOOK_AROUND; at > 0 && serial - at + LOOK_AROUND < LOOK_BACK;
+         at--) {
+        if (!(other = speed_operation_find(rank, at)))
+            continue;
+        if (at < serial && other->done_ns < operation->started_ns)
+            break; /* they come in the order of their ends */
+        if (other->comm == operation->comm || other->iteration != operation->iteration)
+            continue;
+        if (other->started_ns > operation->waited_ns)
+            return operation->started_ns; /* it went on later still, and may have computed */
+        if (other->started_ns > operation->started_ns + ROUNDED_NS &&
+            !was_queued(rank, other, at) && other->done_ns > busy_ns) {
+            busy_ns = other->done_ns;
+            *is_last = true;
+        }
+    }
+    return busy_ns < operation->waited_ns ? busy_ns : operation->waited_ns;
+}
+
+/* What a rank without kernels does while its operation waits: own work, then nothing. From there on
+ * it has nothing left to do in the iteration but this communicator's operations, which a late rank
+ * delayed: so those before the last are waiting, too. */
+static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_next,
+                          struct iteration_edges *gathering)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial);
+    uint64_t busy_ns = operation->started_ns;
+    bool is_over = gathering->over == operation->comm, waits = is_waited_for(operation, has_next);
+    if (!is_over && operation->waited_ns > operation->started_ns + ROUNDED_NS)
+        busy_ns = busy_until(rank, serial, &is_over);
+    if (is_over)
+        gathering->over = operation->comm;
+    add_edges(gathering, operation->issued_ns, busy_ns, SHARE_QUEUED);
+    if (is_over && has_next && !waits) {
+        add_edges(gathering, busy_ns, operation->done_ns, SHARE_WAIT);
+        return;
+    }
+    waits |= is_over;
+    add_edges(gathering, busy_ns, operation->waited_ns, waits ? SHARE_WAIT : SHARE_QUEUED);
+    if (waits)
+        add_edges(gathering, operation->waited_ns, operation->done_ns, SHARE_TRANSFER);
 }
 
 static void gather_operation(struct speed_rank *rank, uint64_t serial,
                              struct iteration_edges *gathering)
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
-    const struct speed_operation *next = next_of_comm(rank, serial);
-    bool waits = rank->spans || !next || !is_beside_work(operation->comm) ||
-                 is_chained(operation->comm);
-    add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
-    add_edges(gathering, operation->started_ns, operation->waited_ns,
-              waits ? SHARE_WAIT : SHARE_QUEUED);
-    if (waits)
+    if (!rank->spans) {
+        gather_unseen(rank, serial, next_of_comm(rank, serial) != NULL, gathering);
+    } else {
+        add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
+        add_edges(gathering, operation->started_ns, operation->waited_ns, SHARE_WAIT);
         add_edges(gathering, operation->waited_ns, operation->done_ns, SHARE_TRANSFER);
+    }
     if (operation->stands_for &&
         speed_comm_add_transfer(operation->comm, operation->iteration,
                                 (double)(operation->done_ns - operation->waited_ns) / 1e9))

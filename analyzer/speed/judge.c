@@ -1,8 +1,8 @@
 /* judge.c: says now and then what slows the job down, for the checks to report. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/array.h"
 #include "analyzer/model/exact.h"
 #include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
@@ -16,63 +16,8 @@ enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
 static const double recorded_least_s = 0.005;
 /* In so many iterations another program's work is not taken for the job's. */
 enum { RECORDED_NEEDED = 2 * ITERATIONS_NEEDED };
-
-void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
-{
-    struct slowdown *grown =
-        array_room(slowdowns->slowdown, sizeof *grown, slowdowns->count, &slowdowns->capacity, 4);
-    const struct speed_rank **rank = malloc((slowdown->ranks + 1) * sizeof *rank);
-    if (grown)
-        slowdowns->slowdown = grown;
-    if (!grown || !rank) {
-        slowdowns->failed = true;
-        free(rank);
-        return;
-    }
-    if (slowdown->ranks)
-        memcpy(rank, slowdown->rank, slowdown->ranks * sizeof *rank);
-    grown[slowdowns->count] = *slowdown;
-    grown[slowdowns->count++].rank = rank;
-}
-
-void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
-                       struct slowdown *slowdown)
-{
-    const struct speed_rank **rank = malloc((speed->count + 1) * sizeof *rank);
-    if (!rank) {
-        slowdowns->failed = true;
-        return;
-    }
-    for (uint32_t i = 0; i < speed->count; i++)
-        rank[i] = speed->rank[i];
-    slowdown->rank = rank;
-    slowdown->ranks = speed->count;
-    slowdown->is_all = true;
-    slowdowns_add(slowdowns, slowdown);
-    free(rank);
-}
-
-void slowdowns_free(struct slowdowns *slowdowns)
-{
-    for (uint32_t i = 0; slowdowns && i < slowdowns->count; i++)
-        free(slowdowns->slowdown[i].rank);
-    if (slowdowns)
-        free(slowdowns->slowdown);
-    free(slowdowns);
-}
-
-const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdown *slowdown,
-                            int index)
-{
-    for (int p = 0; slowdown->kernel[index] && p < analyzer->processes; p++) {
-        const char *text = analyzer->process[p]
-                               ? process_string(analyzer->process[p], slowdown->kernel[index])
-                               : NULL;
-        if (text && *text)
-            return text;
-    }
-    return NULL;
-}
+/* Nor is what is so many times the noise, by which recorded iterations differ. */
+enum { NOISE_PERCENT = 25, QUIET_TIMES = 2, NOISY_TIMES = 4, KERNELS_PERCENT = 125 };
 
 static double mean_length(const struct judged *judged)
 {
@@ -152,20 +97,24 @@ static int judge_only(struct judged *judged, uint64_t first, uint64_t end)
     return judge_peers(judged);
 }
 
-static bool has_rank(const struct slowdowns *found, const struct slowdown *slowdown)
+static bool has_same(const struct slowdowns *found, const struct slowdown *slowdown)
 {
-    for (uint32_t i = 0; i < found->count; i++)
-        if (found->slowdown[i].kind != SLOW_LINK && found->slowdown[i].kind != SLOW_PAUSE &&
-            found->slowdown[i].rank[0] == slowdown->rank[0])
+    bool is_rank = slowdown->kind < SLOW_LINK;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct slowdown *other = &found->slowdown[i];
+        bool is_alike = is_rank ? other->kind != SLOW_LINK && other->kind != SLOW_PAUSE
+                                : other->kind == slowdown->kind;
+        if (is_alike && other->rank[0] == slowdown->rank[0])
             return true;
+    }
     return false;
 }
 
-/* What slowed ranks down before iterations became longer, and is hidden since. */
+/* What slowed ranks down before iterations became longer, or shorter. */
 static void add_earlier(const struct slowdowns *earlier, struct slowdowns *found)
 {
     for (uint32_t i = 0; i < earlier->count; i++)
-        if (!has_rank(found, &earlier->slowdown[i]))
+        if (!has_same(found, &earlier->slowdown[i]))
             slowdowns_add(found, &earlier->slowdown[i]);
 }
 
@@ -185,7 +134,7 @@ static int judge_sides(struct judged *judged, const struct slowdown *step, struc
     if (!has_pauses)
         judge_pauses(judged, found);
     has_pauses = found->count > 0;
-    judged->until = 0;
+    judged->until = judged->ends;
     if (judge_only(judged, step->since, end)) {
         free(before);
         return -1;
@@ -199,7 +148,7 @@ static int judge_sides(struct judged *judged, const struct slowdown *step, struc
     return 0;
 }
 
-static void find_slowdowns(struct judged *judged, struct slowdowns *found)
+static void find_part(struct judged *judged, struct slowdowns *found)
 {
     struct slowdowns *earlier = calloc(1, sizeof *earlier);
     struct slowdown step;
@@ -219,6 +168,8 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         found->failed = true;
     if (!found->failed)
         judge_ranks(judged, found);
+    if (!found->failed && !judged->recorded) /* a busy host makes ranks late now and then */
+        judge_spells(judged, found);
     if (!found->failed && !judged->coarse) {
         judge_links(judged, found);
         bool is_open = has_step && !step_is_explained(found, &step) &&
@@ -231,6 +182,33 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
     slowdowns_free(earlier);
 }
 
+/* Where iterations were longer for a while, that is judged, and then what comes after it. */
+static void find_slowdowns(struct judged *judged, struct slowdowns *found)
+{
+    uint64_t end = judged->end;
+    struct slowdowns *earlier = calloc(1, sizeof *earlier);
+    if (!earlier) {
+        found->failed = true;
+        return;
+    }
+    if (!judged->recorded) /* others use the host for a while, too */
+        judged->ends = judge_phase_end(judged, found);
+    if (judged->ends) {
+        judged->until = judged->end = judged->ends;
+        judged->length = mean_length(judged);
+        find_part(judged, earlier);
+        judged_free(judged);
+        judged->first = judged->ends;
+        judged->end = end;
+        judged->since = judged->begin = judged->until = judged->ends = 0;
+        judged->length = mean_length(judged);
+    }
+    find_part(judged, found);
+    add_earlier(earlier, found);
+    found->failed |= earlier->failed;
+    slowdowns_free(earlier);
+}
+
 /* On a host that other programs use as well, what a GPU does is still the job's own; late hosts,
  * longer transfers and pauses may be theirs. */
 static bool may_be_others(const struct judged *judged, const struct slowdown *slowdown)
@@ -238,13 +216,39 @@ static bool may_be_others(const struct judged *judged, const struct slowdown *sl
     return judged->recorded && slowdown->kind != SLOW_DEVICE && slowdown->kind != SLOW_WORK;
 }
 
-/* Of so many iterations that were judged. */
-static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
+/* By how much iterations differ in which nothing changed: the middle half of the median rank's. */
+static double noise_of(const struct judged *judged)
+{
+    double *length = speed_median_lengths(judged), noise = 0;
+    size_t count = judged->end - judged->first;
+    if (length && count) {
+        speed_median(length, count);
+        noise = length[3 * count / 4] - length[count / 4];
+    }
+    free(length);
+    return noise;
+}
+
+/* Where iterations differ much, other programs may cause whatever is not far beyond that; and
+ * changes, pauses and slow transfers are theirs. */
+static bool exceeds_noise(const struct judged *judged, double noise,
+                          const struct slowdown *slowdown)
+{
+    bool is_quiet = 100 * noise <= NOISE_PERCENT * judged->length;
+    if (100 * slowdown->ratio >= KERNELS_PERCENT && slowdown->kind < SLOW_LINK)
+        return slowdown->lost >= noise; /* all of its kernels show it */
+    if (is_quiet || slowdown->kind >= SLOW_LINK)
+        return is_quiet && slowdown->lost >= QUIET_TIMES * noise;
+    return slowdown->lost >= NOISY_TIMES * noise;
+}
+
+/* Of so many iterations that were judged, with such noise. */
+static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
 {
     if (!judged->recorded || judged->coarse)
         return true;
-    return slowdown->lost >= recorded_least_s &&
+    return slowdown->lost >= recorded_least_s && exceeds_noise(judged, noise, slowdown) &&
            (iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown));
 }
 
@@ -269,11 +273,14 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     begin_judging(&judged);
     judged.length = mean_length(&judged);
     uint64_t iterations = judged.end - judged.first;
-    if (judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED)
+    const struct slowdown all = {.first = judged.first, .last = judged.end - 1};
+    bool is_enough = judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED;
+    if (is_enough)
         find_slowdowns(&judged, found);
+    double noise = is_enough ? noise_of(&judged) : 0;
     for (uint32_t i = 0; i < found->count; i++)
         found->slowdown[i].is_reported =
-            is_worth_reporting(&judged, iterations, &found->slowdown[i]);
+            is_worth_reporting(&judged, iterations, noise, &found->slowdown[i]);
     if (judged.excess)
         found->failed |= speed_keep_standings(speed, &judged, found) != 0;
     judged_free(&judged);
@@ -287,4 +294,6 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
         event_handle(analyzer, &event);
     }
+    const struct event over = {.kind = EVENT_JUDGED, .slowdown = &all};
+    event_handle(analyzer, &over);
 }

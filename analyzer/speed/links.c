@@ -180,7 +180,7 @@ static uint32_t shared_ranks(const struct links *links, const struct speed_rank 
 static void add_link(const struct links *links, const struct slow_comm *slow,
                      const struct speed_rank **rank, uint32_t ranks, struct slowdowns *found)
 {
-    const struct slowdown slowdown = {
+    struct slowdown slowdown = {
         .kind = SLOW_LINK,
         .rank = rank,
         .ranks = ranks,
@@ -188,10 +188,13 @@ static void add_link(const struct links *links, const struct slow_comm *slow,
         .lost = slow->lost,
         .length = links->judged->length,
         .ratio = slow->ratio,
-        .since = slow->became ? links->judged->since : 0,
         .first = links->judged->first,
         .last = links->judged->end - 1,
     };
+    if (slow->became) {
+        slowdown.since = links->judged->since;
+        slowdown.until = links->judged->until;
+    }
     slowdowns_add(found, &slowdown);
 }
 

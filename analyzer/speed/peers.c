@@ -10,20 +10,6 @@
 
 enum { IDLE_LEAST_PERCENT = 5 }; /* of an iteration */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-double speed_median(double *value, size_t count)
-{
-    if (!count)
-        return 0;
-    qsort(value, count, sizeof *value, compare_doubles);
-    return value[(count - 1) / 2];
-}
-
 /* The ranks of a communicator's members; UINT32_MAX where one was never seen. */
 static uint32_t *member_ranks(const struct judged *judged, const struct comm *comm)
 {

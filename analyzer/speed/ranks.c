@@ -124,6 +124,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         .number = passed->number,
         .peer = passed->peer,
         .sends = passed->api == API_ncclSend,
+        .goes_up = (passed->api == API_ncclSend) == (passed->peer > passed->member->rank),
         .issued_ns = passed->issued_ns,
         .started_ns = passed->started_ns,
         .waited_ns = passed->started_ns,
@@ -176,8 +177,9 @@ void speed_activity(struct analyzer *analyzer, const struct process *process,
         (struct speed_span){iteration, begin_ns, begin_ns + lasted_ns,
                             record->activity.count ? record->activity.count : 1,
                             record->activity.kind == ACTIVITY_COMMUNICATION};
+    const struct speed_kernel_sum more = {.seconds = (double)lasted_ns / 1e9, .count = 1};
     if (record->activity.name)
-        speed_kernel_add(analyzer, rank, record->activity.name, 1, lasted_ns, 0);
+        speed_kernel_add(analyzer, rank, record->activity.name, iteration, &more);
 }
 
 const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank, uint64_t number)

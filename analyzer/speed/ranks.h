@@ -13,9 +13,9 @@ struct speed_operation {
     uint64_t number; /* of its communicator, or of messages between the two */
     int32_t peer;    /* of a message, else -1 */
     float bytes;
-    bool sends;
-    bool stands_for; /* of the members' operations the one that counts the transfer */
-    bool resolved;   /* its durations on all members are known, or will never be */
+    bool sends, goes_up; /* of a message: from this rank; to the larger of the two */
+    bool stands_for;     /* of the members' operations the one that counts the transfer */
+    bool resolved;       /* its durations on all members are known, or will never be */
 };
 
 /* Compute, from activities. */
@@ -48,9 +48,14 @@ int speed_comm_add_transfer(struct speed_comm *comm, uint64_t iteration, double 
 struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t serial);
 /* Closes iterations whose operations are all resolved; with `all` also others. */
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all);
-/* Adds to the sum of a kernel's name (a string id). Notes want of memory in the analyzer. */
+/* Adds to the sums of a kernel's name (a string id), in the iteration if that is known. Notes want
+ * of memory in the analyzer. */
 void speed_kernel_add(struct analyzer *analyzer, struct speed_rank *rank, uint64_t name,
-                      uint64_t count, uint64_t total_ns, uint64_t amount);
+                      uint64_t iteration, const struct speed_kernel_sum *more);
+/* What ran in the iterations [first, end), as far as that is known, else in all. */
+struct speed_kernel_sum speed_kernel_between(const struct speed_rank *rank,
+                                             const struct speed_kernel *kernel, uint64_t first,
+                                             uint64_t end);
 void speed_kernels_free(struct speed_rank *rank);
 void speed_rank_free(struct speed_rank *rank);
 

@@ -8,7 +8,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/states.h"
 
-enum { KERNEL_NAME_BYTES = 128 };
+enum { KERNEL_NAME_BYTES = 128, EVIDENCE_ENOUGH = 128 }; /* iterations */
 
 void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
 {
@@ -18,6 +18,8 @@ void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
         text_add(text, " since iteration %" PRIu64, slowdown->since);
     if (slowdown->until)
         text_add(text, " until iteration %" PRIu64, slowdown->until);
+    if (slowdown->often > 0 && !slowdown->since && !slowdown->until)
+        text_add(text, ", all of it in %.0f%% of them", 100 * slowdown->often);
 }
 
 static const char *common_host(const struct slowdown *slowdown)
@@ -76,6 +78,14 @@ static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, 
     draft->finding.first_ns = draft->finding.last_ns = site.time_ns;
 }
 
+static void note_seen(const struct analyzer *analyzer, struct slow_reported *reported,
+                      uint32_t place, const struct slowdown *slowdown)
+{
+    reported->is[place].judged = analyzer->speed->judged;
+    reported->is[place].first = slowdown->first;
+    reported->is[place].last = slowdown->last;
+}
+
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
                      const struct slowdown *slowdown, enum did did, struct text *what,
                      const char *todo)
@@ -91,6 +101,7 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     draft_say(&draft, what, todo);
     for (uint32_t i = 0; reported && i < reported->count; i++)
         if (reported->is[i].comm == comm && reported->is[i].rank == rank) {
+            note_seen(analyzer, reported, i, slowdown);
             findings_replace(analyzer, reported->is[i].finding, &draft);
             return;
         }
@@ -104,5 +115,24 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
         return;
     reported->is[reported->count].comm = comm;
     reported->is[reported->count].rank = rank;
-    reported->is[reported->count++].finding = id;
+    reported->is[reported->count].finding = id;
+    note_seen(analyzer, reported, reported->count++, slowdown);
+}
+
+void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
+                       const struct slowdown *judged)
+{
+    struct slow_reported *reported = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; reported && i < reported->count; i++) {
+        uint64_t evidence = reported->is[i].last + 1 - reported->is[i].first;
+        bool is_seen = reported->is[i].judged == analyzer->speed->judged;
+        if (is_seen || evidence >= EVIDENCE_ENOUGH || reported->is[i].first < judged->first) {
+            reported->is[kept++] = reported->is[i];
+            continue;
+        }
+        findings_resolve(analyzer, reported->is[i].finding, "more iterations do not show it");
+    }
+    if (reported)
+        reported->count = kept;
 }

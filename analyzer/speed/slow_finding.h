@@ -12,6 +12,8 @@ struct slow_reported {
     struct {
         uint64_t comm;
         uint32_t rank, finding;
+        uint64_t judged;      /* when it was seen last, as speed->judged */
+        uint64_t first, last; /* iterations that it was seen in then */
     } is[SLOW_REPORTED_MAX];
     uint32_t count;
 };
@@ -28,5 +30,8 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
                      const struct slowdown *slowdown, enum did did, struct text *what,
                      const char *todo);
+/* Withdraws what was reported after few iterations, where more of them do not show it. */
+void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
+                       const struct slowdown *judged);
 
 #endif

@@ -27,9 +27,10 @@ struct slowdown {
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
     double before;           /* what it lost before `since` */
+    double often;            /* the share of iterations in which it loses anything; 0: nearly all */
     double ratio;            /* DEVICE, LINK: how many times as long; else 0 */
     uint64_t since;          /* iteration from which on; 0 not known */
-    uint64_t until;          /* iteration from which on something else hides it; 0: none */
+    uint64_t until;          /* iteration from which on it is over or hidden; 0: none */
     uint64_t period;         /* PAUSE: iterations from one to the next */
     uint64_t first, last;    /* iterations that it was seen in */
     double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
@@ -59,6 +60,7 @@ struct judged {
     uint64_t since; /* iterations became longer with this one: only what follows is judged; 0: no */
     uint64_t begin; /* the first of those before */
     uint64_t until; /* only what precedes this one is judged; 0: no */
+    uint64_t ends;  /* iterations become shorter again with this one, where `until` ends; 0: no */
     uint64_t step;  /* iterations became longer with this one, and both sides are judged; 0: no */
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
@@ -87,6 +89,12 @@ static inline bool judged_iteration(const struct speed_rank *rank, uint64_t numb
 }
 /* The median of values, which are reordered; of an even number the lower. 0 of none. */
 double speed_median(double *value, size_t count);
+/* Of each judged iteration its length, on the median rank; what is not known is the one before.
+ * NULL when memory is short; the caller frees. */
+double *speed_median_lengths(const struct judged *judged);
+/* The place of each value among all: single long iterations (pauses) weigh no more than others.
+ * Likewise. */
+double *speed_places(const double *value, size_t count);
 
 /* Fills in excess, waited, behind and among. 0 or -1 (ENOMEM). */
 int judge_peers(struct judged *judged);
@@ -95,10 +103,15 @@ void judged_free(struct judged *judged); /* what judge_peers filled in */
 void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
 void judge_links(struct judged *judged, struct slowdowns *found);
+/* Those ranks that are slow in some iterations only, and not found yet. */
+void judge_spells(struct judged *judged, struct slowdowns *found);
 /* Of which ranks the own work takes longer since the step, by most of what iterations are longer,
  * where that of others does not. Returns whether there are any. */
 bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
                      struct slowdowns *found);
+/* Where a part of the job ends in which iterations are longer than before it and after it; 0: there
+ * is none. */
+uint64_t judge_phase_end(const struct judged *judged, struct slowdowns *found);
 /* The iteration from which on iterations are longer, if there is one: false if not. */
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
 /* Likewise from which on, of those from `first` on, the median rank's own work takes longer:

@@ -43,12 +43,18 @@ float speed_idle(const struct speed_iteration *iteration);
 /* All of the iteration but exposed waiting for others. */
 float speed_own(const struct speed_iteration *iteration);
 
-/* A kernel, or whatever the source names, on one rank. */
-struct speed_kernel {
-    uint64_t name; /* string id */
-    uint64_t count;
+/* Kernels of one name. */
+struct speed_kernel_sum {
     double seconds;
     double amount; /* threads of kernels, bytes of copies; 0 not known */
+    uint64_t count;
+};
+enum { KERNEL_BLOCKS = 32 };
+
+/* A kernel, or whatever the source names, on one rank: in all, and by blocks of iterations. */
+struct speed_kernel {
+    uint64_t name; /* string id */
+    struct speed_kernel_sum all, block[KERNEL_BLOCKS];
     UT_hash_handle hh;
 };
 
@@ -83,6 +89,7 @@ struct speed_rank {
     bool round_sends;
     bool knows_issue; /* an operation was seen waiting in its queue */
     struct speed_kernel *kernels;
+    uint64_t block_iterations; /* of a block of these, from `begun` on; 0: none yet */
     UT_hash_handle hh;
 };
 
@@ -104,18 +111,42 @@ struct speed_class {
  * nobody to wait for in any sense. */
 double speed_class_quartile(const struct speed_class *class);
 
+/* What a rank does in an operation. Messages to and fro differ: with activations going one way
+ * and gradients the other, one may be waited for and the other not. */
+enum speed_role {
+    SPEED_MEETS,
+    SPEED_SENDS_UP, /* to a rank with a larger number */
+    SPEED_SENDS_DOWN,
+    SPEED_RECEIVES_UP,
+    SPEED_RECEIVES_DOWN,
+    SPEED_ROLES
+};
+
+struct speed_variance {
+    uint64_t count;
+    double mean, squares; /* of the distances from the mean */
+};
+
+/* What comes behind the operations of a communicator, on all of its members. */
+struct speed_followed {
+    /* These, and those during which, or right behind which, the rank went on to another: nobody
+     * waited for these to end. */
+    uint64_t passed, hidden;
+    /* Those at which the rank arrived last while more were to come in the iteration, and those of
+     * these right behind which the next began there: nothing but transfers held that up. */
+    uint64_t latest, chained;
+    /* Of messages: seconds until the rank's next operation begins, from when this began and from
+     * when it ended. What varies less is what the next was waiting for. */
+    struct speed_variance from_start, from_end;
+};
+
 struct speed_comm {
     uint64_t id;
     const struct comm *comm;
     struct speed_meeting *meetings; /* those that are not complete: table by number and direction */
     struct speed_class *classes;
     uint64_t collectives, messages;
-    /* Its operations on all members, and those during which, or right behind which, the rank went
-     * on to another: nobody waited for these to end. */
-    uint64_t passed, hidden;
-    /* Those at which the rank arrived last while more were to come in the iteration, and those of
-     * these right behind which the next began there: nothing but transfers held that up. */
-    uint64_t latest, chained;
+    struct speed_followed followed[SPEED_ROLES];
     float *transfer; /* seconds of an iteration, ring by its number */
     uint32_t transfers;
     uint64_t newest; /* of these iterations */

@@ -4,20 +4,18 @@
 #include <string.h>
 
 #include "analyzer/model/process.h"
-#include "analyzer/speed/slowdown.h"
+#include "analyzer/speed/reason.h"
 
 enum {
-    WAITED_PERCENT = 25,     /* of what it exceeds them by: else they do not wait, it is hidden */
-    BEHIND_PERCENT = 40,     /* of that, another member may exceed them more */
-    WORK_PERCENT = 2,        /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40,       /* of what is lost: nothing is queued for so long, the host is late */
-    GROUPS = 24,             /* of iterations, where the program names none */
+    WAITED_PERCENT = 25, /* of what it exceeds them by: else they do not wait, it is hidden */
+    BEHIND_PERCENT =
+        40,      /* of that, another member may exceed them more, unless its kernels show it */
+    GROUPS = 24, /* of iterations, where the program names none */
     SAME_FAULT_PERCENT = 50, /* ranks of one host that lose that much alike are one finding */
     SAME_HOST_PERCENT = 30,  /* likewise, of what such a rank loses, where they hide each other */
     UNSEEN_PERCENT = 5,      /* what counts of an iteration where no kernels are recorded */
     SPREAD_TIMES = 4,        /* the median distance of peers from their median: chance */
-    SPREAD_PEERS = 4,        /* of which there have to be so many for it */
-    RISE_PERCENT = 50        /* of the largest rise, or of the job's: a rank's own work rose, too */
+    SPREAD_PEERS = 4         /* of which there have to be so many for it */
 };
 
 /* What it takes to be reported: with exact times, and with coarse ones. */
@@ -26,106 +24,6 @@ static const struct demand {
     uint32_t share_percent, iterations;
     double seconds; /* lost in an iteration */
 } demands[] = {{70, SHARE_PERCENT, ITERATIONS_NEEDED, 0}, {90, 10, 32, 0.002}};
-
-/* Means over the iterations of a rank. */
-struct means {
-    double idle, queued, compute, transfer, kernels, operations, bytes;
-};
-
-static struct means means_of(const struct judged *judged, const struct speed_rank *rank)
-{
-    struct means means = {0};
-    uint32_t count = 0;
-    for (uint64_t n = judged->first; n < judged->end; n++) {
-        struct speed_iteration iteration;
-        if (!judged_iteration(rank, n, &iteration))
-            continue;
-        means.idle += speed_idle(&iteration);
-        means.queued += iteration.share[SHARE_QUEUED];
-        means.compute += iteration.share[SHARE_COMPUTE];
-        means.transfer += iteration.share[SHARE_TRANSFER];
-        means.kernels += iteration.kernels;
-        means.operations += iteration.operations;
-        means.bytes += iteration.bytes;
-        count++;
-    }
-    double *field = (double *)&means;
-    for (size_t i = 0; count && i < sizeof means / sizeof *field; i++)
-        field[i] /= count;
-    return means;
-}
-
-/* The peers of a rank, without itself; the caller frees. */
-static const struct speed_rank **peers_of(const struct judged *judged, uint32_t rank,
-                                          uint32_t *count)
-{
-    const struct comm *comm = judged->among[rank];
-    const struct speed_rank **peer = malloc((comm->members + 1) * sizeof *peer);
-    *count = 0;
-    for (uint32_t i = 0; peer && i < comm->members; i++) {
-        const struct speed_rank *other = speed_rank_of(judged->speed, comm->member[i]);
-        if (other && other->index != rank)
-            peer[(*count)++] = other;
-    }
-    return peer;
-}
-
-/* The median of the peers, field by field. */
-static int peer_means(const struct judged *judged, const struct speed_rank *const *peer,
-                      uint32_t count, struct means *medians)
-{
-    enum { FIELDS_OF_MEANS = sizeof(struct means) / sizeof(double) };
-    double *value = malloc((size_t)(count + 1) * FIELDS_OF_MEANS * sizeof *value);
-    if (!value)
-        return -1;
-    for (uint32_t i = 0; i < count; i++) {
-        struct means means = means_of(judged, peer[i]);
-        for (size_t field = 0; field < FIELDS_OF_MEANS; field++)
-            value[field * count + i] = ((const double *)&means)[field];
-    }
-    for (size_t field = 0; field < FIELDS_OF_MEANS; field++)
-        ((double *)medians)[field] = speed_median(value + field * count, count);
-    free(value);
-    return 0;
-}
-
-static bool is_more(double value, double peers)
-{
-    return value > peers * (1 + WORK_PERCENT / 100.0);
-}
-
-/* What of its own time is longer than the peers'. SLOW_KINDS: a transfer, which all members of the
- * slow communicator share. */
-static enum slowdown_kind find_why(const struct judged *judged, uint32_t index,
-                                   struct slowdown *slowdown)
-{
-    const struct speed_rank *rank = judged->speed->rank[index];
-    struct means own = means_of(judged, rank), peers = {0};
-    uint32_t count;
-    const struct speed_rank **peer = peers_of(judged, index, &count);
-    enum slowdown_kind kind = SLOW_HOST;
-    if (!peer || peer_means(judged, peer, count, &peers)) {
-        free(peer);
-        return SLOW_KINDS;
-    }
-    bool more = is_more(own.bytes, peers.bytes) || is_more(own.operations, peers.operations) ||
-                is_more(own.kernels, peers.kernels);
-    double idle = own.idle - peers.idle, busy = own.compute - peers.compute,
-           queued = own.queued - peers.queued, transfer = own.transfer - peers.transfer;
-    bool is_seen = own.kernels > 0 || rank->knows_issue;
-    double on_device = own.kernels > 0 ? busy + queued : queued;
-    if (transfer > idle && transfer > on_device)
-        kind = SLOW_KINDS;
-    else if ((on_device > idle && !(is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost)) ||
-             (!is_seen && more))
-        kind = more ? SLOW_WORK : SLOW_DEVICE;
-    slowdown->kind_is_guess = !is_seen && !more;
-    if (kind == SLOW_DEVICE && own.kernels > 0 &&
-        !slowdown_compare_kernels(judged, index, peer, count, slowdown))
-        kind = SLOW_WORK;
-    free(peer);
-    return kind;
-}
 
 /* Where the program names no iterations, what was taken for one is a part of one: several of them
  * are compared at once. */
@@ -199,8 +97,9 @@ static bool is_behind(const struct judged *judged, uint32_t rank, const struct r
     return judged->among[rank] && losses->often[rank] &&
            judged->end - judged->first >= demand->iterations && lost >= demand->seconds &&
            100 * lost >= demand->share_percent * judged->length && lost >= losses->chance[rank] &&
-           100 * judged->behind[rank] <= BEHIND_PERCENT * lost &&
-           100 * judged->waited[rank] >= WAITED_PERCENT * lost;
+           100 * judged->waited[rank] >= WAITED_PERCENT * lost &&
+           (100 * judged->behind[rank] <= BEHIND_PERCENT * lost ||
+            slowdown_computes_longer(judged, rank, lost));
 }
 
 /* 0 or -1 (ENOMEM). */
@@ -284,30 +183,41 @@ static void add_to_same(struct slowdowns *found, struct slowdown *same,
         same->lost = slowdown->lost;
 }
 
+void slowdowns_add_rank(struct slowdowns *found, uint32_t from, const struct slowdown *slowdown)
+{
+    struct slowdown *same = find_same(found, from, slowdown);
+    if (same)
+        add_to_same(found, same, slowdown);
+    else
+        slowdowns_add(found, slowdown);
+}
+
+struct slowdown slowdown_of_rank(const struct judged *judged, uint32_t index,
+                                 const struct speed_rank *const *rank, double lost)
+{
+    return (struct slowdown){.rank = (const struct speed_rank **)rank,
+                             .ranks = 1,
+                             .lost = lost,
+                             .length = judged->length,
+                             .comm = judged->among[index],
+                             .until = judged->until,
+                             .first = judged->first,
+                             .last = judged->end - 1,
+                             .is_coarse = judged->coarse};
+}
+
 static void judge_one(struct judged *judged, uint32_t r, const struct rank_losses *losses,
                       uint32_t from, struct slowdowns *found)
 {
     const struct speed_rank *rank = judged->speed->rank[r];
-    struct slowdown slowdown = {.rank = &rank,
-                                .ranks = 1,
-                                .lost = losses->lost[r],
-                                .length = judged->length,
-                                .comm = judged->among[r],
-                                .until = judged->until,
-                                .first = judged->first,
-                                .last = judged->end - 1};
-    slowdown.is_coarse = judged->coarse;
-    slowdown.kind = judged->idles[r] ? SLOW_HOST : find_why(judged, r, &slowdown);
+    struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
+    slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
     slowdown.before = judged->before ? judged->before[r] : 0;
     if (2 * slowdown.before < slowdown.lost)
         slowdown.since = judged->since;
     if (slowdown.kind == SLOW_KINDS || (!losses->is_behind[r] && slowdown.kind != SLOW_HOST))
         return;
-    struct slowdown *same = find_same(found, from, &slowdown);
-    if (same)
-        add_to_same(found, same, &slowdown);
-    else
-        slowdowns_add(found, &slowdown);
+    slowdowns_add_rank(found, from, &slowdown);
 }
 
 void judge_ranks(struct judged *judged, struct slowdowns *found)
@@ -321,66 +231,4 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
             if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
                 judge_one(judged, r, &losses, from, found);
     losses_free(&losses);
-}
-
-/* How much longer a rank's own work takes since a step, and what of it is longest. */
-struct own_rise {
-    double all, idle;
-    double times;  /* as long as before, less one */
-    bool has_more; /* kernels, operations or bytes */
-};
-
-static struct own_rise own_rise_of(const struct judged *judged, const struct speed_rank *rank)
-{
-    struct judged past = *judged;
-    past.first = judged->begin;
-    past.end = judged->since;
-    struct means now = means_of(judged, rank), then = means_of(&past, rank);
-    double idle = now.idle - then.idle, before = then.idle + then.queued + then.compute;
-    double all = now.idle + now.queued + now.compute - before;
-    return (struct own_rise){all, idle, before > 0 ? all / before : 0,
-                             is_more(now.kernels, then.kernels) ||
-                                 is_more(now.operations, then.operations) ||
-                                 is_more(now.bytes, then.bytes)};
-}
-
-/* Where a rank has no peers to be compared with, as in a pipeline of single ranks, its own past is.
- */
-bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
-                     struct slowdowns *found)
-{
-    uint32_t count = judged->speed->count, from = found->count;
-    struct own_rise *rise = calloc(count + 1, sizeof *rise);
-    double most = 0, times = 0;
-    uint32_t risen = 0;
-    for (uint32_t r = 0; rise && r < count; r++) {
-        rise[r] = own_rise_of(judged, judged->speed->rank[r]);
-        times = rise[r].all > most ? rise[r].times : times;
-        most = fmax(most, rise[r].all);
-    }
-    for (uint32_t r = 0; rise && r < count; r++)
-        risen += 100 * rise[r].all >= RISE_PERCENT * most ||
-                 100 * rise[r].times >= RISE_PERCENT * times;
-    bool is_single = rise && 2 * risen <= count && 100 * most >= RISE_PERCENT * step->lost;
-    for (uint32_t r = 0; is_single && r < count; r++) {
-        const struct speed_rank *rank = judged->speed->rank[r];
-        bool is_host = 2 * rise[r].idle > rise[r].all;
-        struct slowdown slowdown = *step;
-        if (100 * rise[r].all < RISE_PERCENT * most)
-            continue;
-        slowdown.rank = &rank;
-        slowdown.ranks = 1;
-        slowdown.lost = fmin(rise[r].all, step->lost);
-        slowdown.kind = rise[r].has_more ? SLOW_WORK : SLOW_DEVICE;
-        if (is_host)
-            slowdown.kind = SLOW_HOST;
-        struct slowdown *same = find_same(found, from, &slowdown);
-        if (same)
-            add_to_same(found, same, &slowdown);
-        else
-            slowdowns_add(found, &slowdown);
-    }
-    found->failed |= !rise;
-    free(rise);
-    return is_single;
 }

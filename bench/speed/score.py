@@ -47,11 +47,12 @@ def share_of(what):
 def findings_of(lines, world):
     """The findings of section 6 in what `ddpcheck report --json` printed: code, ranks, share.
 
-    The ranks are the first side's: those that cause it. A finding without ranks is about all of the job."""
+    The ranks are the first side's: those that cause it. A finding without ranks is about all of the job. Withdrawn ones do not count."""
     found = []
     for line in lines:
         record = json.loads(line)
-        if record["schema"].startswith("ddpcheck.finding/") and record["code"] in RANK_CODES + NOTE_CODES:
+        if record["schema"].startswith("ddpcheck.finding/") and record["code"] in RANK_CODES + NOTE_CODES \
+                and record.get("state") != "resolved":
             sides = record["sides"]
             ranks = rank_set(sides[0]["ranks"] if sides else record["ranks"]) or range(world)
             found.append({"code": record["code"], "ranks": sorted(ranks),

@@ -105,6 +105,48 @@ class SlowTimelines(Importer):
         self.expect(Pipeline(slower=lambda rank, i: 1.5 if i >= 40 else 1), {"DC607": ["0-3"]})
         self.expect(Pipeline(), {})
 
+    def test_how_much_longer_since_a_change(self):
+        """Kernels are compared since then, not over the whole run."""
+        slower = lambda rank, i: 1.5 if rank == 3 and i >= 40 else 1
+        self.expect(Timeline(iterations=80, slower=slower), {"DC604": ["3"]}, ("1.50 times as long", "since iteration 40"))
+
+    def test_two_ranks_that_are_not_equally_slow(self):
+        """The faster of them waits for the slower one, but its kernels show that it is slow as well."""
+        slower = lambda rank, i: {2: 1.5, 5: 1.25}.get(rank, 1)
+        result, found = self.slow(Timeline(ranks=8, slower=slower))
+        self.assertEqual([each["sides"][0]["ranks"] for each in result.findings if each["code"] == "DC604"], ["2", "5"])
+
+    def test_longer_sequences(self):
+        """The optimizer takes as long as on the peers: it is not the device."""
+        for attention in (1.3, 1.7):
+            kernel = lambda rank, i, name: {"attention": attention, "gemm": 1.3}.get(name, 1) if rank == 3 else 1
+            self.expect(Timeline(kernel=kernel), {"DC605": ["3"]})
+
+    def test_late_in_some_iterations(self):
+        """One rank again and again is a cause; now this one, now that one is chance."""
+        chance = random.Random(2)
+        stalls = {i for i in range(120) if chance.random() < 0.3}
+        late = lambda rank, i: 0.012 if rank == 2 and i in stalls else 0
+        self.expect(Timeline(iterations=120, late=late), {"DC601": ["2"]}, ("of them: the GPU has nothing to do",))
+        turns = [chance.randrange(4) for _ in range(120)]
+        self.expect(Timeline(iterations=120, late=lambda rank, i: 0.012 if i in stalls and rank == turns[i] else 0), {})
+
+    def test_slow_for_a_while(self):
+        slower = lambda rank, i: 1.5 if rank == 2 and i < 50 else 1
+        self.expect(Timeline(iterations=100, slower=slower), {"DC604": ["2"]}, ("until iteration 50", "1.50 times as long"))
+        slow = Timeline(iterations=110, transfer=lambda group, i: 6 if 40 <= i < 80 else 1)
+        self.expect(slow, {"DC606": ["0-3"]}, ("since iteration 40 until iteration 80", "6.0 times as long"))
+        self.expect(Timeline(iterations=110, slower=lambda rank, i: 1.4 if 40 <= i < 80 else 1), {"DC607": ["0-3"]},
+                    ("since iteration 40 iterations take", "since iteration 80 they do not any more"))
+        self.expect(Timeline(iterations=110, slower=lambda rank, i: 1.4 if i < 40 else 1), {})
+
+    def test_few_iterations_that_mislead(self):
+        """What 40 iterations showed, and 200 do not, is withdrawn."""
+        chance = random.Random(4)
+        late = lambda rank, i: 0.004 if rank == 2 and i < 31 else chance.choice((0, 0.006))
+        result, found = self.slow(Timeline(iterations=200, late=late))
+        self.assertEqual({each["code"] for each in result.findings if each["code"] in SPEED and each["state"] == "open"}, set())
+
     def test_little_evidence(self):
         self.expect(Timeline(iterations=15, late=lambda rank, i: 0.004 if rank == 2 else 0), {})
         self.expect(Timeline(late=lambda rank, i: 0.0003 if rank == 2 else 0), {})

@@ -22,6 +22,11 @@ static void more_work_on_slowdown(struct analyzer *analyzer, const struct event 
         "equal cost in the stages of a pipeline.");
 }
 
+static void more_work_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_more_work, event->slowdown);
+}
+
 const struct check check_more_work = {
     .code = DC605,
     .name = "more-work",
@@ -58,6 +63,6 @@ const struct check check_more_work = {
     .fix_torch =
         "# Batches by number of tokens, not of samples: lengths are similar on all ranks.\n"
         "sampler = LengthGroupedSampler(dataset, tokens_per_batch=8192)\n",
-    .on = {[EVENT_SLOWDOWN] = more_work_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = more_work_on_slowdown, [EVENT_JUDGED] = more_work_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

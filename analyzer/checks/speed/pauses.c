@@ -22,6 +22,11 @@ static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *ev
         "ranks).");
 }
 
+static void pauses_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_pauses, event->slowdown);
+}
+
 const struct check check_pauses = {
     .code = DC608,
     .name = "pauses",
@@ -52,6 +57,6 @@ const struct check check_pauses = {
     .fix_torch = "gc.disable()                 # at the start, on all ranks\n"
                  "if step % 1000 == 0:\n"
                  "    gc.collect()             # and then on all ranks at once\n",
-    .on = {[EVENT_SLOWDOWN] = pauses_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = pauses_on_slowdown, [EVENT_JUDGED] = pauses_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

@@ -22,6 +22,11 @@ static void slow_device_on_slowdown(struct analyzer *analyzer, const struct even
         "are low; nvidia-smi shows other programs on it.");
 }
 
+static void slow_device_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_slow_device, event->slowdown);
+}
+
 const struct check check_slow_device = {
     .code = DC604,
     .name = "slow-device",
@@ -55,6 +60,6 @@ const struct check check_slow_device = {
              "host. */\n",
     .fix_torch = "# Leave the host out until its GPU runs at full speed again:\n"
                  "#     torchrun --nnodes=7 ...\n",
-    .on = {[EVENT_SLOWDOWN] = slow_device_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = slow_device_on_slowdown, [EVENT_JUDGED] = slow_device_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

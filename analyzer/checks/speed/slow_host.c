@@ -21,6 +21,11 @@ static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event 
         "checkpoints, host waits, its host's other load.");
 }
 
+static void slow_host_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_slow_host, event->slowdown);
+}
+
 const struct check check_slow_host = {
     .code = DC601,
     .name = "slow-host",
@@ -59,6 +64,6 @@ const struct check check_slow_host = {
              "ncclSum, comm, stream);\n",
     .fix_torch =
         "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
-    .on = {[EVENT_SLOWDOWN] = slow_host_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = slow_host_on_slowdown, [EVENT_JUDGED] = slow_host_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

@@ -21,6 +21,11 @@ static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event 
         "card's speed and errors, and what NCCL_DEBUG=INFO says it uses.");
 }
 
+static void slow_link_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_slow_link, event->slowdown);
+}
+
 const struct check check_slow_link = {
     .code = DC606,
     .name = "slow-link",
@@ -50,6 +55,6 @@ const struct check check_slow_link = {
     .fix_torch =
         "# With NCCL_NET=IB in the environment, init fails where InfiniBand does not work,\n"
         "# instead of using sockets.\n",
-    .on = {[EVENT_SLOWDOWN] = slow_link_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = slow_link_on_slowdown, [EVENT_JUDGED] = slow_link_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

@@ -20,11 +20,18 @@ static void slower_since_on_slowdown(struct analyzer *analyzer, const struct eve
                  "of the later ones are longer than an earlier one",
                  slowdown->since, 1e3 * slowdown->length, 1e3 * (slowdown->length - slowdown->lost),
                  100 * slowdown->confidence);
+        if (slowdown->until)
+            text_add(&what, "; since iteration %" PRIu64 " they do not any more", slowdown->until);
     }
     slowdown_report(
         analyzer, &check_slower_since, slowdown, DID_OTHER, &what,
         "See what changed then, on all ranks: input sizes, recompilation, logging, clocks, "
         "other jobs. Findings DC601 to DC606 say whether single ranks did.");
+}
+
+static void slower_since_on_judged(struct analyzer *analyzer, const struct event *event)
+{
+    slowdown_withdraw(analyzer, &check_slower_since, event->slowdown);
 }
 
 const struct check check_slower_since = {
@@ -61,6 +68,6 @@ const struct check check_slower_since = {
              "    ncclAllReduce(g, g, n, ncclFloat, ncclAvg, comm, stream);\n"
              "}\n",
     .fix_torch = "losses.append(loss.item())   # not: losses.append(loss), which keeps its graph\n",
-    .on = {[EVENT_SLOWDOWN] = slower_since_on_slowdown},
+    .on = {[EVENT_SLOWDOWN] = slower_since_on_slowdown, [EVENT_JUDGED] = slower_since_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
 };

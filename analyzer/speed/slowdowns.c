@@ -1,0 +1,78 @@
+/* slowdowns.c: a list of what slows the job down, and what all who add to it need. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/array.h"
+#include "analyzer/model/process.h"
+#include "analyzer/speed/slowdown.h"
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+double speed_median(double *value, size_t count)
+{
+    if (!count)
+        return 0;
+    qsort(value, count, sizeof *value, compare_doubles);
+    return value[(count - 1) / 2];
+}
+
+void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
+{
+    struct slowdown *grown =
+        array_room(slowdowns->slowdown, sizeof *grown, slowdowns->count, &slowdowns->capacity, 4);
+    const struct speed_rank **rank = malloc((slowdown->ranks + 1) * sizeof *rank);
+    if (grown)
+        slowdowns->slowdown = grown;
+    if (!grown || !rank) {
+        slowdowns->failed = true;
+        free(rank);
+        return;
+    }
+    if (slowdown->ranks)
+        memcpy(rank, slowdown->rank, slowdown->ranks * sizeof *rank);
+    grown[slowdowns->count] = *slowdown;
+    grown[slowdowns->count++].rank = rank;
+}
+
+void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
+                       struct slowdown *slowdown)
+{
+    const struct speed_rank **rank = malloc((speed->count + 1) * sizeof *rank);
+    if (!rank) {
+        slowdowns->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < speed->count; i++)
+        rank[i] = speed->rank[i];
+    slowdown->rank = rank;
+    slowdown->ranks = speed->count;
+    slowdown->is_all = true;
+    slowdowns_add(slowdowns, slowdown);
+    free(rank);
+}
+
+void slowdowns_free(struct slowdowns *slowdowns)
+{
+    for (uint32_t i = 0; slowdowns && i < slowdowns->count; i++)
+        free(slowdowns->slowdown[i].rank);
+    if (slowdowns)
+        free(slowdowns->slowdown);
+    free(slowdowns);
+}
+
+const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdown *slowdown,
+                            int index)
+{
+    for (int p = 0; slowdown->kernel[index] && p < analyzer->processes; p++) {
+        const char *text = analyzer->process[p]
+                               ? process_string(analyzer->process[p], slowdown->kernel[index])
+                               : NULL;
+        if (text && *text)
+            return text;
+    }
+    return NULL;
+}
