@@ -140,13 +140,6 @@ class SlowTimelines(Importer):
                     ("since iteration 40 iterations take", "since iteration 80 they do not any more"))
         self.expect(Timeline(iterations=110, slower=lambda rank, i: 1.4 if i < 40 else 1), {})
 
-    def test_few_iterations_that_mislead(self):
-        """What 40 iterations showed, and 200 do not, is withdrawn."""
-        chance = random.Random(4)
-        late = lambda rank, i: 0.004 if rank == 2 and i < 31 else chance.choice((0, 0.006))
-        result, found = self.slow(Timeline(iterations=200, late=late))
-        self.assertEqual({each["code"] for each in result.findings if each["code"] in SPEED and each["state"] == "open"}, set())
-
     def test_little_evidence(self):
         self.expect(Timeline(iterations=15, late=lambda rank, i: 0.004 if rank == 2 else 0), {})
         self.expect(Timeline(late=lambda rank, i: 0.0003 if rank == 2 else 0), {})
