@@ -8,7 +8,9 @@
 enum {
     SCORE_LEAST = 4,       /* standard errors between before and after */
     WORK_STEP_PERCENT = 5, /* of an iteration, by which the median rank's own work is longer */
-    SURE_PERCENT = 80,     /* of pairs of a later and an earlier iteration, the later is longer */
+    SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
+    SURER_PERCENT = 85,    /* likewise, where they are longer by little */
+    LITTLE_PERCENT = 5,    /* of an iteration */
     PAUSES_LEAST = 4,
     PAUSE_PERCENT = 15,     /* of the median iteration, or six times the usual deviation */
     REGULAR_PERCENT = 80,   /* of the times at which one is due have one */
@@ -165,6 +167,8 @@ bool judge_step(const struct judged *judged, struct slowdown *step, struct slowd
     double *length = speed_median_lengths(judged);
     bool is_step = step_in(length, judged->end - judged->first, step, found) &&
                    100 * step->lost >= SHARE_PERCENT * step->length;
+    if (100 * step->lost < LITTLE_PERCENT * step->length)
+        is_step = is_step && 100 * step->confidence >= SURER_PERCENT;
     place_step(judged, judged->first, step);
     free(length);
     return is_step;
