@@ -193,7 +193,7 @@ static void count_followed(struct speed_rank *rank, uint64_t serial)
     followed->chained += next->started_ns < operation->done_ns + AT_ONCE_NS;
 }
 
-static bool is_waited_for(const struct speed_operation *operation, bool has_next)
+static bool can_be_waited_for(const struct speed_operation *operation, bool has_next)
 {
     const struct speed_followed *followed = followed_of(operation);
     if (operation->sends && is_left_behind(followed))
@@ -236,7 +236,8 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
     uint64_t busy_ns = operation->started_ns;
-    bool is_over = gathering->over == operation->comm, waits = is_waited_for(operation, has_next);
+    bool is_over = gathering->over == operation->comm,
+         waits = can_be_waited_for(operation, has_next);
     if (!is_over && operation->waited_ns > operation->started_ns + ROUNDED_NS)
         busy_ns = busy_until(rank, serial, &is_over);
     if (is_over)

@@ -5,10 +5,10 @@
 #include "analyzer/speed/reason.h"
 
 enum {
-    WORK_PERCENT = 2, /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40, /* of what is lost: nothing is queued for so long, the host is late */
+    WORK_PERCENT = 2,     /* more kernels, operations or bytes than its peers: more work */
+    IDLE_PERCENT = 40,    /* of what is lost: nothing is queued for so long, the host is late */
     COMPUTE_PERCENT = 80, /* likewise: kernels take that much longer */
-    SEEN_PERCENT = 50 /* likewise, on a host that may be busy */
+    SEEN_PERCENT = 50     /* likewise, on a host that may be busy */
 };
 
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank)

@@ -153,8 +153,8 @@ static bool is_behind_with_host(const struct judged *judged, uint32_t rank,
 }
 
 /* Ranks of one host that lose alike for the same reason are one slowdown. */
-static struct slowdown *find_same(const struct slowdowns *found, uint32_t from,
-                                  const struct slowdown *slowdown)
+static struct slowdown *find_same_cause(const struct slowdowns *found, uint32_t from,
+                                        const struct slowdown *slowdown)
 {
     const char *host = slowdown->rank[0]->key.process->info.host;
     for (uint32_t i = from; *host && i < found->count; i++) {
@@ -185,7 +185,7 @@ static void add_to_same(struct slowdowns *found, struct slowdown *same,
 
 void slowdowns_add_rank(struct slowdowns *found, uint32_t from, const struct slowdown *slowdown)
 {
-    struct slowdown *same = find_same(found, from, slowdown);
+    struct slowdown *same = find_same_cause(found, from, slowdown);
     if (same)
         add_to_same(found, same, slowdown);
     else
