@@ -25,7 +25,7 @@ struct trace_text {
 struct trace {
     struct trace_source *sources;
     int source_count;
-    bool is_frugal; /* descriptors are few: databases that are complete keep one each */
+    bool is_frugal;     /* descriptors are few: databases that are complete keep one each */
     struct merge heads; /* the next record of each source that has one */
     int asked;          /* sources from here on may have more: all at first, and after a refresh */
     int emptied;        /* likewise the one whose record was handed out last; -1 none */

@@ -124,7 +124,7 @@ class Html(unittest.TestCase):
         self.assertEqual([found["title"].split()[1] for found in of_all], [str(rank) for rank in range(1024)])
         self.assertEqual([rank for rank, found in enumerate(of_all) if found["class"] == "behind"], [517])
         self.assertIn("Ranks <span class=range>0-516,</span><wbr><span class=range>518-1023</span>", text)
-        self.assertRegex(page.words(), r"of comm \w{4} \(1024 ranks\); rank 517 never called it")
+        self.assertRegex(page.words(), r"of comm default_pg \(1024 ranks\); rank 517 never called it")
         self.assertNotIn("process 0 on", page.words())
         self.assertIn("imported fromflight-recorder", page.words())
         ranks = text.split("<section id=ranks>")[1]

@@ -59,7 +59,7 @@ class Samples(Importer):
 
     def test_other_counts(self):
         result = self.importing(self.data("nccl_log/count.log"))
-        self.assertEqual(result.codes(), {"DC110": ["0-1,3", "2"]})
+        self.assertEqual(result.codes(), {"DC102": ["0-1,3", "2"]})
 
     def test_watchdog_of_a_missing_rank(self):
         result = self.expect("watchdog/missing.log", {"DC201": ["0-2", "3"]})
