@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Ports that the system gives to no connection (net.ipv4.ip_local_port_range). */
+enum { FIXED_PORTS = 20000, FIXED_PORTS_COUNT = 10000 };
+
 struct launcher {
     const char *name, *rank, *size, *local_rank, *job;
 };
@@ -49,7 +52,7 @@ static int port_of_job(const char *job)
     unsigned hash = 5381;
     for (const char *c = job ? job : ""; *c; c++)
         hash = hash * 33 + (unsigned char)*c;
-    return 20000 + (int)(hash % 10000);
+    return FIXED_PORTS + (int)(hash % FIXED_PORTS_COUNT);
 }
 
 static int read_address(struct environment *environment, const struct launcher *launcher,
@@ -60,11 +63,11 @@ static int read_address(struct environment *environment, const struct launcher *
     environment->store_socket = -1;
     if (getenv("MASTER_PORT") && read_variable("MASTER_PORT", 1, &environment->port, err) != 0)
         return -1;
-    /* torchrun's agent listens on MASTER_PORT itself and lets its workers connect: ours is the next
-     * one. */
+    /* torchrun's agent listens on MASTER_PORT itself and lets its workers connect. The next port
+     * may be one that the system has given to somebody's connection. */
     if (getenv("TORCHELASTIC_USE_AGENT_STORE") &&
         strcmp(getenv("TORCHELASTIC_USE_AGENT_STORE"), "True") == 0)
-        environment->port++;
+        environment->port = FIXED_PORTS + (environment->port + 1) % FIXED_PORTS_COUNT;
     if (environment->port > 65535)
         return error_set(err, "port %d does not exist; set MASTER_PORT", environment->port);
     if (getenv(ENVIRONMENT_STORE_SOCKET) && environment->rank == 0)

@@ -26,7 +26,9 @@ JOB_S = 240     # far more than a job takes on a busy machine
 
 
 def find_torchrun():
-    """That of build/venv (tools/setup-torch)."""
+    """That of tools/setup-torch, unless the build has a sanitizer."""
+    if "DDPCHECK_TEST_NO_TORCH" in os.environ:
+        return None
     found = subprocess.run([os.path.join(SOURCE, "tools", "setup-torch"), "--find"], capture_output=True, text=True, check=False)
     path = os.path.join(found.stdout.strip(), "bin", "torchrun")
     return path if found.returncode == 0 and os.path.exists(path) else None
