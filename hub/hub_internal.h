@@ -106,7 +106,7 @@ struct hub_news {
 
 /* How often hosts send digests, by what these cost. */
 struct hub_pace {
-    uint64_t every_ns;         /* that they were told; 0: nothing yet */
+    uint64_t every_ns;         /* what they were asked for; 0: nothing yet */
     uint64_t since_ns, cpu_ns; /* when this is measured from; this thread's processor time then */
 };
 
@@ -173,7 +173,7 @@ void hub_store_members(struct hub *hub, uint64_t now_ns);
 /* hub_view.c: answers a reader with what changed in the database. */
 void hub_take_view(struct hub *hub, const struct transport_message *message);
 
-/* hub_pace.c: tells the hosts of a large job to send digests less often, or more often again, by
+/* hub_pace.c: asks the hosts of a large job to send digests less often, or more often again, by
  * the part of the hub's time that they take. */
 void hub_pace_keep(struct hub *hub, uint64_t now_ns);
 

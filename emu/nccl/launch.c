@@ -115,7 +115,7 @@ static void record_task_launch(const struct task_launch *launch, uint64_t begin_
     emu_activity_end(&activity, begin_ns);
 }
 
-/* NCCL tells its plugin of a graph's operations in a host function of the graph (enqueue.cc,
+/* NCCL notifies its plugin of a graph's operations in a host function of the graph (enqueue.cc,
  * hostStreamPlanCallback), where the plugin may not call CUDA. */
 static void report_replay(struct task_launch *launch)
 {
