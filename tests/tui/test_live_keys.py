@@ -37,7 +37,7 @@ HANG_SHOWS = {
 }
 RUN_SHOWS = {
     "Now": r"progress|iteration|no finding(?s:.*)comm",
-    "Findings": r"No finding\.|DC\d+",
+    "Findings": r"No finding so far|DC\d+",
     "Sequence": r"number +ranks +call(?s:.*)#\d+ +[=·]{2}",
     "Ranks": r"rank +host:pid +gpu +state(?s:.*)^ +0 .* ?alive",
     "Waits": r"No rank waits|who waits for whom",
