@@ -127,7 +127,7 @@ static void the_launcher_says_the_rank(void **state)
     assert_int_equal(environment.port, 1234);
     setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1); /* torchrun listens on 1234 itself */
     assert_int_equal(environment_read(&environment, false, &err), 0);
-    assert_int_equal(environment.port, 1235);
+    assert_int_equal(environment.port, 21235);
 
     setenv("RANK", "4", 1);
     assert_int_equal(environment_read(&environment, false, &err), -1);
