@@ -87,7 +87,8 @@ struct speed_rank {
     uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
     int32_t round_peer; /* where it has no collectives: those messages, by peer and direction */
     bool round_sends;
-    bool knows_issue; /* an operation was seen waiting in its queue */
+    bool
+        knows_issue; /* the source says when calls are made: an operation was seen to begin later */
     struct speed_kernel *kernels;
     uint64_t block_iterations; /* of a block of these, from `begun` on; 0: none yet */
     UT_hash_handle hh;

@@ -23,7 +23,9 @@ static const struct demand {
     uint32_t often_percent; /* of the iterations, in which the rank is behind its peers */
     uint32_t share_percent, iterations;
     double seconds; /* lost in an iteration */
-} demands[] = {{70, SHARE_PERCENT, ITERATIONS_NEEDED, 0}, {90, 10, 32, 0.002}};
+    /* Of iterations in all: a busy host's scheduler makes the same rank late for tenths of it. */
+    double evidence_seconds;
+} demands[] = {{70, SHARE_PERCENT, ITERATIONS_NEEDED, 0, 0}, {90, 10, 32, 0.002, 0.5}};
 
 /* Where the program names no iterations, what was taken for one is a part of one: several of them
  * are compared at once. */
@@ -48,6 +50,7 @@ static uint64_t group_excess(const struct judged *judged, uint32_t rank, double 
 struct rank_losses {
     double *lost;    /* by rank: the median excess of an iteration */
     double *chance;  /* by rank: less is within the spread of its peers */
+    double *usual;   /* by rank: what its peers lose as well, each in its turn */
     bool *often;     /* by rank: it is behind in nearly all iterations */
     bool *is_behind; /* by rank */
 };
@@ -56,6 +59,7 @@ static void losses_free(struct rank_losses *losses)
 {
     free(losses->lost);
     free(losses->chance);
+    free(losses->usual);
     free(losses->often);
     free(losses->is_behind);
 }
@@ -72,9 +76,9 @@ static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_l
     free(grouped);
 }
 
-/* The distance of most members from their median, several times. */
+/* The distance of most members from their median, which is *usual, several times. */
 static double spread_of(const struct judged *judged, const struct comm *comm,
-                        const struct rank_losses *losses, double *value)
+                        const struct rank_losses *losses, double *value, double *usual)
 {
     size_t count = 0;
     for (uint32_t i = 0; i < comm->members; i++) {
@@ -83,6 +87,7 @@ static double spread_of(const struct judged *judged, const struct comm *comm,
             value[count++] = losses->lost[rank->index];
     }
     double median = speed_median(value, count);
+    *usual = fmax(median, 0);
     for (size_t i = 0; i < count; i++)
         value[i] = fabs(value[i] - median);
     return count >= SPREAD_PEERS ? SPREAD_TIMES * speed_median(value, count) : 0;
@@ -91,12 +96,13 @@ static double spread_of(const struct judged *judged, const struct comm *comm,
 static bool is_behind(const struct judged *judged, uint32_t rank, const struct rank_losses *losses)
 {
     const struct demand *demand = &demands[judged->coarse];
-    double lost = losses->lost[rank];
-    if (!judged->speed->rank[rank]->kernels && 100 * lost < UNSEEN_PERCENT * judged->length)
+    double lost = losses->lost[rank], own = lost - losses->usual[rank];
+    double iterations = (double)(judged->end - judged->first);
+    if (!judged->speed->rank[rank]->kernels && 100 * own < UNSEEN_PERCENT * judged->length)
         return false;
-    return judged->among[rank] && losses->often[rank] &&
-           judged->end - judged->first >= demand->iterations && lost >= demand->seconds &&
-           100 * lost >= demand->share_percent * judged->length && lost >= losses->chance[rank] &&
+    return judged->among[rank] && losses->often[rank] && iterations >= demand->iterations &&
+           iterations * judged->length >= demand->evidence_seconds && own >= demand->seconds &&
+           100 * own >= demand->share_percent * judged->length && lost >= losses->chance[rank] &&
            100 * judged->waited[rank] >= WAITED_PERCENT * lost &&
            (100 * judged->behind[rank] <= BEHIND_PERCENT * lost ||
             slowdown_computes_longer(judged, rank, lost));
@@ -108,18 +114,21 @@ static int find_losses(const struct judged *judged, struct rank_losses *losses)
     uint32_t count = judged->speed->count;
     double *value = malloc((count + 1) * sizeof *value);
     const struct comm *last = NULL;
-    double spread = 0;
+    double spread = 0, usual = 0;
     *losses =
         (struct rank_losses){calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
-                             calloc(count + 1, sizeof(bool)), calloc(count + 1, sizeof(bool))};
-    bool has_room = value && losses->lost && losses->chance && losses->often && losses->is_behind;
+                             calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(bool)),
+                             calloc(count + 1, sizeof(bool))};
+    bool has_room = value && losses->lost && losses->chance && losses->usual && losses->often &&
+                    losses->is_behind;
     for (uint32_t r = 0; has_room && r < count; r++)
         weigh_rank(judged, r, losses);
     for (uint32_t r = 0; has_room && r < count; r++) {
         const struct comm *comm = judged->idles[r] ? NULL : judged->among[r];
         if (comm && comm != last && comm->members <= count)
-            spread = spread_of(judged, comm, losses, value);
+            spread = spread_of(judged, comm, losses, value, &usual);
         losses->chance[r] = comm ? spread : 0;
+        losses->usual[r] = comm ? usual : 0;
         last = comm ? comm : last;
         losses->is_behind[r] = is_behind(judged, r, losses);
     }

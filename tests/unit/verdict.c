@@ -97,7 +97,8 @@ static void feed_by_rank(struct job *job, struct analyzer *analyzer, struct coll
 static void list(char *text, size_t bytes, const struct found *found, int side)
 {
     size_t length = strlen(text);
-    snprintf(text + length, bytes - length, "%s:%s ", found->code,
+    snprintf(text + length, bytes - length, "%s%s:%s ", found->code,
+             found->certainty == POSSIBLE && found->severity == SEVERITY_NOTE ? "?" : "",
              side < 0 ? "" : found->ranks[side]);
 }
 

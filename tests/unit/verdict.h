@@ -27,7 +27,8 @@ struct verdict {
     int count; /* that are open and no notes */
     char
         resolved[256]; /* likewise those that the job got over, with the ranks of their last side */
-    char notes[256];   /* open notes with the ranks of their first side: "DC601:2 DC602:0-3 " */
+    char notes[256];   /* open notes with the ranks of their first side, '?' for possible ones:
+                          "DC601:2 DC602?:0-3 " */
     uint64_t skipped;
 };
 
