@@ -45,8 +45,7 @@ struct tui_ras {
     struct error trouble; /* under the lock */
 };
 
-/* --- the snapshots
- * ---------------------------------------------------------------------------------------- */
+/* --- the snapshots --- */
 
 static int hash_counts(const char *text, size_t bytes, uint64_t *counts, struct error *err)
 {
@@ -117,8 +116,7 @@ static int write_snapshots(const struct tui_ras *ras, const char *path, struct e
     return good ? 0 : error_set(err, "can't write %s: %m", path);
 }
 
-/* --- the database
- * ----------------------------------------------------------------------------------------- */
+/* --- the database --- */
 
 static void hush(void *context, const char *message)
 {
@@ -207,9 +205,7 @@ static int make_database(struct tui_ras *ras, struct error *err)
     return failed;
 }
 
-/* --- asking
- * -----------------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 static int ask_once(struct tui_ras *ras, struct error *err)
 {

@@ -100,8 +100,7 @@ const struct view view_findings = {
             {"e", "what it means and how to fix it"}},
 };
 
-/* --- one finding
- * ----------------------------------------------------------------------------------------- */
+/* --- one finding --- */
 
 /* A side as a column of lines. */
 struct side_text {
@@ -265,8 +264,7 @@ const struct view view_finding = {
     .key = {{"e", "what it means and how to fix it"}, {"Esc", "back"}},
 };
 
-/* --- what a finding means
- * -------------------------------------------------------------------------------- */
+/* --- what a finding means --- */
 
 static void add_text(struct rows *rows, enum tone tone, int width, const char *text)
 {

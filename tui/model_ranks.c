@@ -23,8 +23,7 @@ struct process_view {
     int late_count;
 };
 
-/* --- how late ranks come
- * --------------------------------------------------------------------------------- */
+/* --- how late ranks come --- */
 
 /* Who called an operation when. Numbers of one communicator share a place of the table when they
  * are LATE_NUMBERS apart. */
@@ -81,8 +80,7 @@ static int measure_lateness(struct source *source, struct process_view *process,
     return result;
 }
 
-/* --- the list
- * -------------------------------------------------------------------------------------------- */
+/* --- the list --- */
 
 static int read_states(struct source *source, struct process_view *process, struct error *err)
 {

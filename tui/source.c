@@ -22,8 +22,7 @@ static uint64_t realtime_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* --- which files
- * ------------------------------------------------------------------------------------------ */
+/* --- which files --- */
 
 /* A file that was written anew is another one by its inode; in any order of files the sum is the
  * same. */

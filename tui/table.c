@@ -18,8 +18,7 @@ void table_free(struct table *table)
     *table = (struct table){0};
 }
 
-/* --- which rows, in which order
- * --------------------------------------------------------------------------- */
+/* --- which rows, in which order --- */
 
 /* In a tree what is above and below a row that matches stays, too. */
 static void mark_matches(const struct table *table, const struct rows *rows, bool *keep)
@@ -179,8 +178,7 @@ const struct row *table_selected(const struct table *table, const struct rows *r
     return there ? &rows->row[table->order[table->selected]] : NULL;
 }
 
-/* --- drawing
- * --------------------------------------------------------------------------------------------- */
+/* --- drawing --- */
 
 static void draw_cell(const struct rows *rows, int column, const char *text, int indent, int shift,
                       int line, int at, int width, enum tone tone, enum look look)

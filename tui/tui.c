@@ -20,8 +20,7 @@ enum { WAIT_SHOWN_MS = 300 }; /* how often a view that is not there yet says how
 static volatile sig_atomic_t was_interrupted;
 static const struct timespec retry = {.tv_nsec = 200000000};
 
-/* --- what app.h promises
- * --------------------------------------------------------------------------------- */
+/* --- what app.h promises --- */
 
 void app_ask(struct app *app)
 {
@@ -116,8 +115,7 @@ void app_take(struct app *app)
         table_select(&place->table, &app->picture.rows, (uint64_t)picture.query.number + 1);
 }
 
-/* --- the loop
- * -------------------------------------------------------------------------------------------- */
+/* --- the loop --- */
 
 static void drain(int fd)
 {
@@ -199,7 +197,7 @@ int tui_run(const struct tui_options *options, struct error *err)
     struct source source;
     enum view_id view = VIEW_NOW;
     int wake[2];
-    setlocale(LC_ALL, "");
+    setlocale(LC_CTYPE, ""); /* how wide characters are; numbers stay as in the report */
     if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
         return -1;
     if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -246,7 +244,7 @@ int tui_print(const struct tui_options *options, int width, struct error *err)
     struct source source;
     struct picture picture = {0};
     enum view_id view = VIEW_NOW;
-    setlocale(LC_ALL, "");
+    setlocale(LC_CTYPE, ""); /* how wide characters are; numbers stay as in the report */
     if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
         return -1;
     const struct query query = {.view = view,

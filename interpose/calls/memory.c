@@ -38,6 +38,13 @@ void memory_allocated(struct recorded_call *call, cudaError_t result, void *cons
     emit_point(call, &record, result, stream);
 }
 
+void memory_pitched(struct recorded_call *call, cudaError_t result, void *const *pointer,
+                    const size_t *pitch, size_t rows)
+{
+    size_t bytes = result == cudaSuccess ? *pitch * rows : 0;
+    memory_allocated(call, result, pointer, bytes, MEMORY_DEVICE, 0);
+}
+
 void memory_registered(struct recorded_call *call, cudaError_t result, const void *pointer,
                        size_t bytes)
 {

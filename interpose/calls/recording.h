@@ -102,6 +102,9 @@ void memory_made_leave(struct recorded_call *call, ncclResult_t result, void *co
 void memory_free_leave(struct recorded_call *call, ncclResult_t result);
 void memory_allocated(struct recorded_call *call, cudaError_t result, void *const *pointer,
                       size_t bytes, enum memory_type type, cudaStream_t stream);
+/* Device memory of ROWS rows; *PITCH bytes each once the call has succeeded. */
+void memory_pitched(struct recorded_call *call, cudaError_t result, void *const *pointer,
+                    const size_t *pitch, size_t rows);
 void memory_registered(struct recorded_call *call, cudaError_t result, const void *pointer,
                        size_t bytes);
 void memory_released(struct recorded_call *call, cudaError_t result, const void *pointer,

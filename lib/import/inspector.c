@@ -117,8 +117,7 @@ static int parse_inspected_line(struct inspector_reader *reader, const char *tex
     return result < 0 ? -1 : 0;
 }
 
-/* --- records that were laid out over several lines, or put into a list
- * ------------------------------------------------------------------ */
+/* --- records that were laid out over several lines, or put into a list --- */
 
 struct inspector_record {
     char *text;

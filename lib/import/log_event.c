@@ -32,9 +32,7 @@ static uint16_t init_api(const char *name, size_t bytes)
     return API_NONE;
 }
 
-/* --- words
- * ------------------------------------------------------------------------------------------------
- */
+/* --- words --- */
 
 struct word {
     const char *text;
@@ -84,9 +82,7 @@ static bool to_int(const struct word *word, int *value)
     return true;
 }
 
-/* --- INFO
- * -------------------------------------------------------------------------------------------------
- */
+/* --- INFO --- */
 
 enum field_kind { FIELD_HEX, FIELD_DECIMAL, FIELD_INT };
 static const struct field {
@@ -251,9 +247,7 @@ void log_event_of_message(const char *text, size_t bytes, struct log_event *even
     }
 }
 
-/* --- CALL
- * -------------------------------------------------------------------------------------------------
- */
+/* --- CALL --- */
 
 /* What each argument of a call is: one letter each. s sendbuff, r recvbuff, n count, t datatype, o
  * redop, R root, c comm, S stream, N nranks, i commId, k rank, d device, p parent, C color, K key,

@@ -31,8 +31,7 @@ struct watched_group {
     bool is_ambiguous; /* two processes say that they are one rank of it: it is several groups */
 };
 
-/* --- size
- * --------------------------------------------------------------------------------------------- */
+/* --- size --- */
 
 /* How many ranks a gather or scatter shows by its two sizes; -1 of other operations. */
 static int64_t ranks_of_sizes(const struct watchdog_line *line)
@@ -65,8 +64,7 @@ static int find_group_size(const struct watched_group *group)
     return size > highest && size < 1 << 20 ? (int)size : -1;
 }
 
-/* --- members and calls
- * -------------------------------------------------------------------------------- */
+/* --- members and calls --- */
 
 static int world_rank(const struct watched_group *group, const struct log_watched *watched)
 {
@@ -180,8 +178,7 @@ static int emit_members(const struct watched_group *group, const int *processes,
     return 0;
 }
 
-/* --- the verdict
- * -------------------------------------------------------------------------------------- */
+/* --- the verdict --- */
 
 /* The timed-out work that most ranks wait in, and the ranks. */
 struct timeout {
@@ -331,8 +328,7 @@ static int emit_verdict(const struct watched_group *group, const int *processes)
     return result;
 }
 
-/* --- the group
- * ---------------------------------------------------------------------------------------- */
+/* --- the group --- */
 
 static bool find_ambiguity(const struct watched_group *group)
 {

@@ -64,8 +64,7 @@ struct log_process *log_job_process_of_rank(struct log_job *job, int rank)
     return found;
 }
 
-/* --- processes
- * -------------------------------------------------------------------------------------------- */
+/* --- processes --- */
 
 /* A line that ran into the one before has that one's last letters before its host's name. */
 static struct log_process *known_by_end(struct log_job *job, const struct log_line *line)
@@ -203,8 +202,7 @@ static void learn_rank(struct log_job *job, struct log_process *process,
     import_process_rank(job->import, process->index, several ? -1 : comm->rank);
 }
 
-/* --- communicators
- * ---------------------------------------------------------------------------------------- */
+/* --- communicators --- */
 
 struct log_comm *log_comm_find(struct log_job *job, const struct log_process *process,
                                uint64_t pointer)
@@ -365,8 +363,7 @@ int log_job_event(struct log_job *job, struct log_process *process, const struct
     }
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* A communicator that was begun and never made. */
 static int say_unfinished(struct log_job *job, const struct log_comm *comm)

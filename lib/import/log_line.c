@@ -23,8 +23,7 @@ static bool is_host_char(char c)
     return isalnum((unsigned char)c) || c == '.' || c == '-' || c == '_';
 }
 
-/* --- times and prefixes
- * ----------------------------------------------------------------------------------- */
+/* --- times and prefixes --- */
 
 /* The number in `digits` characters; -1 if they are something else. */
 static int fixed_number(const char *text, int digits)
@@ -124,8 +123,7 @@ static uint64_t time_in(const char *text, size_t bytes)
     return 0;
 }
 
-/* --- the header
- * ------------------------------------------------------------------------------------------- */
+/* --- the header --- */
 
 /* "host:pid:tid" that ends at text[end]; not before text[least]. */
 static bool identity_before(const char *text, size_t least, size_t end, struct log_line *line,

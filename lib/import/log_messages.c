@@ -212,8 +212,7 @@ int log_messages_line(struct log_job *job, const char *text, size_t bytes)
     return result;
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 static int speaker_process(struct log_job *job, const struct log_message *message)
 {

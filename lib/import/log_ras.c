@@ -54,8 +54,7 @@ static const char todo_silent[] =
     "Its process does not answer RAS: it was stopped, is stuck in the driver, or its node lost the "
     "network. Look at its stacks; ask RAS again after a minute.";
 
-/* --- what the lines say
- * ---------------------------------------------------------------------- */
+/* --- what the lines say --- */
 
 static struct ras_block *find_ras_block(struct log_ras *ras, uint16_t api)
 {
@@ -201,8 +200,7 @@ static int error_line(struct log_job *job, const char *text)
                             "Look for NCCL WARN lines of these ranks.");
 }
 
-/* --- the parts of a report
- * ------------------------------------------------------------------- */
+/* --- the parts of a report --- */
 
 static void begin_report(struct log_ras *ras)
 {
@@ -297,8 +295,7 @@ int log_ras_line(struct log_job *job, const char *text, size_t bytes)
     return section_line(job, text);
 }
 
-/* --- the end
- * -------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* Where all groups but one are named, the others are of that one. */
 static void name_the_rest(struct ras_block *block)

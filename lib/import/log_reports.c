@@ -24,8 +24,7 @@ static int add_report(struct log_job *job, const struct watchdog_line *line)
     return log_job_reported(job, line) ? -1 : 1;
 }
 
-/* --- TORCH_DISTRIBUTED_DEBUG=DETAIL
- * ------------------------------------------------------------------- */
+/* --- TORCH_DISTRIBUTED_DEBUG=DETAIL --- */
 
 /* "[359, 1, 1435, 16]": how many elements; -1 if it is something else. */
 static int64_t elements_of_shape(const char *text)
@@ -98,8 +97,7 @@ static int fingerprint_line(struct log_job *job, const char *text)
     return result;
 }
 
-/* --- the desync report
- * ------------------------------------------------------------------------------- */
+/* --- the desync report --- */
 
 /* The ranks in "[0, 2-3] joined ..." before `behind`. */
 static bool ranks_before(const char *text, const char *behind, struct rankset *ranks)
@@ -167,8 +165,7 @@ static int desync_line(struct log_job *job, const char *text)
     return result;
 }
 
-/* --- the monitored barrier
- * --------------------------------------------------------------------------- */
+/* --- the monitored barrier --- */
 
 static int barrier_line(struct log_job *job, const char *text)
 {

@@ -32,8 +32,7 @@ static struct log_stalls *stalls_of(struct log_job *job)
     return job->stalls;
 }
 
-/* --- Horovod
- * ---------------------------------------------------------------------------------- */
+/* --- Horovod --- */
 
 /* "1, 7, 5" up to its bracket. */
 static bool parse_ranks(const char *text, struct rankset *ranks)
@@ -154,8 +153,7 @@ static int horovod_line(struct log_job *job, const char *text)
     return result;
 }
 
-/* --- XLA
- * ------------------------------------------------------------------------------------------ */
+/* --- XLA --- */
 
 /* "This thread has been waiting for `...` for 20 seconds and may be stuck. Expected 8 threads ...".
  * It counts unless XLA takes it back. */

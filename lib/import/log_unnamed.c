@@ -46,8 +46,7 @@ int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_
     return 0;
 }
 
-/* --- which of them can be named
- * ---------------------------------------------------------------- */
+/* --- which of them can be named --- */
 
 /* The rank of each in its communicator, as far as NCCL, the launcher or the file's name says it. */
 static void find_ranks(struct log_job *job)
@@ -134,8 +133,7 @@ static int take_devices_for_ranks(struct log_job *job)
                                    0);
 }
 
-/* --- the end
- * -------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* The sink's number of each that can be named, -1 of the others. */
 static int import_unnamed_members(struct log_job *job, int *members)

@@ -13,8 +13,7 @@ enum { ESCAPE = 0x1b, BELL = 0x07 };
 enum { NUMBERED_LEAST = 3, NO_RANK_LEAST = 256 }; /* lines that count; a number in few lines */
 enum unwrapped { AS_IT_IS, WAITS, WHOLE };
 
-/* --- colours
- * ---------------------------------------------------------------------------------- */
+/* --- colours --- */
 
 /* Behind the escape sequence that begins at `at`: "ESC [ 3 6 m", or "ESC ] ... BEL". */
 static const char *escape_end(const char *at, const char *end)
@@ -50,8 +49,7 @@ static size_t remove_escapes(char *text, size_t bytes)
     return (size_t)(to - text);
 }
 
-/* --- the line that is put together
- * ------------------------------------------------------------------ */
+/* --- the line that is put together --- */
 
 static char *append_unwrapped(struct log_unwrap *unwrap, const char *text, size_t bytes)
 {
@@ -82,8 +80,7 @@ static char *take_whole(struct log_unwrap *unwrap, size_t *bytes)
     return unwrap->text;
 }
 
-/* --- CRI: "2026-11-23T06:24:44.1Z stderr F text"; P: the line goes on in the next one
- * ------------------------------------------------------------------ */
+/* --- CRI: "2026-11-23T06:24:44.1Z stderr F text"; P: the line goes on in the next one --- */
 
 /* How long "stderr F " is, if the text continues so behind its time; 0. */
 static size_t cri_header(const char *text, bool *partial)
@@ -107,8 +104,7 @@ static enum unwrapped unwrap_cri(struct log_unwrap *unwrap, const char *text, si
     return unwrap->open ? WAITS : WHOLE;
 }
 
-/* --- JSON: one object a line, with the text in one of its strings
- * ------------------------------------------------------------------ */
+/* --- JSON: one object a line, with the text in one of its strings --- */
 
 static const struct json_key {
     const char *name;
@@ -197,8 +193,7 @@ static enum unwrapped unwrap_json(struct log_unwrap *unwrap, const char *text, s
     return unwrap->open ? WAITS : WHOLE;
 }
 
-/* --- the whole
- * -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 char *log_unwrap(struct log_unwrap *unwrap, char *text, size_t *bytes)
 {
@@ -233,8 +228,7 @@ void log_unwrap_free(struct log_unwrap *unwrap)
     *unwrap = (struct log_unwrap){0};
 }
 
-/* --- numbered lines
- * ---------------------------------------------------------------------------- */
+/* --- numbered lines --- */
 
 size_t log_number_bytes(const char *text)
 {

@@ -111,8 +111,7 @@ int log_job_reported(struct log_job *job, const struct watchdog_line *line)
     return 0;
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------------------- */
+/* --- the end --- */
 
 /* The number that a line without one is about: what the rank has not come to. */
 static int64_t seq_of(const struct log_watched *watched)

@@ -36,8 +36,7 @@ struct ras_reader {
     uint64_t ranks;
 };
 
-/* --- one rank
- * --------------------------------------------------------------------------------------------- */
+/* --- one rank --- */
 
 static int version_number(const char *text)
 {
@@ -136,8 +135,7 @@ static int emit_rank_state(struct ras_reader *reader, int process, const struct 
                          : 0;
 }
 
-/* --- a communicator
- * --------------------------------------------------------------------------------------- */
+/* --- a communicator --- */
 
 /* The kind of the collectives that `ahead` has launched and `behind` has not, if it is one kind;
  * -1. *fits: what behind has is part of what ahead has, as it must be where all ranks launch the
@@ -274,8 +272,7 @@ static int import_ras_comm(struct ras_reader *reader, const struct ras_status *s
     return 0;
 }
 
-/* --- the file
- * --------------------------------------------------------------------------------------------- */
+/* --- the file --- */
 
 static int import_ras_snapshot(struct ras_reader *reader, const json_t *document, struct error *err)
 {

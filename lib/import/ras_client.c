@@ -72,8 +72,7 @@ static int wait_socket(struct talk *talk, short what, int limit_ms, const char *
                      limit_ms / 1000, doing);
 }
 
-/* --- connecting
- * ------------------------------------------------------------------------------------------- */
+/* --- connecting --- */
 
 static int try_address(struct talk *talk, const struct addrinfo *to)
 {
@@ -122,8 +121,7 @@ static int connect_to(struct talk *talk)
     return result;
 }
 
-/* --- talking
- * ---------------------------------------------------------------------------------------------- */
+/* --- talking --- */
 
 static int send_line(struct talk *talk, const char *line)
 {

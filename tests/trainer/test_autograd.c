@@ -269,8 +269,7 @@ static void a_hook_is_called_once_after_the_last_use(void **state)
     free_leaf(w);
 }
 
-/* --- versions
- * -------------------------------------------------------------------------------------------- */
+/* --- versions --- */
 
 /* Tanh saves its output, which is then overwritten. */
 static struct tensor *overwritten(struct tensor *leaf)

@@ -9,8 +9,7 @@
 #include "trainer/data/sampler.h"
 #include "trainer/data/shapes.h"
 
-/* --- sampler
- * --------------------------------------------------------------------------------------------- */
+/* --- sampler --- */
 
 enum { IMAGES = 10, RANKS = 4 };
 
@@ -66,8 +65,7 @@ static void epochs_have_different_orders(void **state)
     sampler_close(&sampler);
 }
 
-/* --- shapes
- * ---------------------------------------------------------------------------------------------- */
+/* --- shapes --- */
 
 enum { SIZE = 32 };
 
@@ -101,9 +99,7 @@ static void shapes_are_drawn_alike_and_all_classes_come(void **state)
     later.close(&later);
 }
 
-/* --- IDX
- * -------------------------------------------------------------------------------------------------
- */
+/* --- IDX --- */
 
 static char images_path[] = "/tmp/ddptrain-images-XXXXXX",
             labels_path[] = "/tmp/ddptrain-labels-XXXXXX";

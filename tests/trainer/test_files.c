@@ -72,9 +72,7 @@ static void a_png_that_cannot_be_written_is_an_error(void **state)
     assert_non_null(strstr(err.text, "/nonexistent/samples.png"));
 }
 
-/* --- plots
- * -----------------------------------------------------------------------------------------------
- */
+/* --- plots --- */
 
 enum { PLOT_WIDTH = 800, PLOT_HEIGHT = 480 };
 
@@ -143,8 +141,7 @@ static void a_plot_of_nothing_is_a_frame(void **state)
     history_close(&history);
 }
 
-/* --- checkpoints
- * ----------------------------------------------------------------------------------------- */
+/* --- checkpoints --- */
 
 struct model {
     struct module module;

@@ -8,6 +8,10 @@
 #define WORLD UINT64_C(0x5ae7000000000001)
 
 enum { RANKS = 4, BUCKETS = 3, ITERATIONS = 8 };
+/* The rank and the iteration that differ from the others. */
+enum { ODD = 3, STRIKES = 5 };
+
+#define ALL_RANKS(rank) for (int rank = 0; rank < RANKS; rank++)
 
 struct job *loop_job_new(void);
 /* Opens "iteration N"; N < 0: "train_step", without a number. */

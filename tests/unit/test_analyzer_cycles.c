@@ -15,12 +15,6 @@
 
 enum { RANKS = 4, ONE = 0x10, TWO = 0x20, EVENT = 0xe0 };
 
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is not in \"%s\"", part, text);
-}
-
 static struct job *two_comms(int ranks)
 {
     struct job *job = job_new(ranks);

@@ -10,7 +10,7 @@
 
 #include "loop_stream.h"
 
-enum { ODD = 2, PIECES_MAX = 8, ROUNDS = 4 };
+enum { ODD_RANK = 2, PIECES_MAX = 8, ROUNDS = 4 };
 
 struct plan {
     const char *code, *call[2];
@@ -94,7 +94,7 @@ static void wholes_and_pieces(void **state)
         struct job *job = loop_job_new();
         for (int i = 0; i < plan->good_rounds + plan->bad_rounds + ROUNDS; i++)
             for (int rank = 0; rank < RANKS; rank++) {
-                bool odd = rank == ODD && i >= plan->good_rounds &&
+                bool odd = rank == ODD_RANK && i >= plan->good_rounds &&
                            i < plan->good_rounds + plan->bad_rounds;
                 round_of(job, rank, odd ? plan->odd : plan->usual, i, plan->ranges);
             }

@@ -11,8 +11,6 @@
 
 enum { LATE = 2, MANY = 100, LARGE = 1 << 20 };
 
-#define ALL_RANKS(rank) for (int rank = 0; rank < RANKS; rank++)
-
 static void expect_notes(struct job *job, const char *notes)
 {
     for (uint64_t seed = 0; seed < 4; seed++) {

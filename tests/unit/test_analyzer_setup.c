@@ -20,12 +20,6 @@ static struct job *world(void)
     return job;
 }
 
-static void contains(const struct found *found, const char *text)
-{
-    if (!strstr(found->what, text))
-        fail_msg("expected '%s' in: %s", text, found->what);
-}
-
 static void unique_id_used_again(void **state)
 {
     (void)state;
@@ -35,7 +29,7 @@ static void unique_id_used_again(void **state)
     ticks(job, 500);
     const struct found *found = expect(job, "DC109");
     assert_string_equal(found->ranks[0], "0-3");
-    contains(found, "an id is good for one communicator");
+    assert_has(found->what, "an id is good for one communicator");
     job_free(job);
 }
 
@@ -49,7 +43,7 @@ static void rank_that_is_taken(void **state)
         job_thread(job, 0, 900);
         init_enter(job, same ? 0 : 1, WORLD, 2, 0, 101);
         const struct found *found = expect(job, "DC109");
-        contains(found, "rank 0 of comm 1111 is given to two callers: process ");
+        assert_has(found->what, "rank 0 of comm 1111 is given to two callers: process ");
         assert_int_equal(same, strstr(found->what, "made both calls") != NULL);
         job_free(job);
     }
@@ -69,7 +63,8 @@ static void group_rank_that_is_taken(void **state)
     init_enter(job, 2, WORLD + 2, 2, 0, 103);
     ticks(job, 12000);
     const struct found *found = expect(job, "DC109");
-    contains(found, "rank 1 of comm 1111 is given to two callers: ranks 1 and 3 of the job");
+    assert_has(found->what,
+               "rank 1 of comm 1111 is given to two callers: ranks 1 and 3 of the job");
     assert_string_equal(found->ranks[0], "1");
     assert_string_equal(found->ranks[1], "3");
     assert_non_null(strstr(found->todo, "new_group"));
@@ -87,7 +82,7 @@ static void sizes_differ(void **state)
         init_enter(job, 0, WORLD + 1, of == OF_JOB ? RANKS : 2, 0, 100);
         init_enter(job, 1, WORLD + 1, of == OF_JOB ? RANKS + 1 : 3, 1, 101);
         const struct found *found = expect(job, "DC109");
-        contains(found, "the number of ranks must be the same");
+        assert_has(found->what, "the number of ranks must be the same");
         assert_int_equal(of != OF_JOB, strstr(found->todo, "new_group") != NULL);
         assert_int_equal(of == OF_JOB, strstr(found->todo, "WORLD_SIZE") != NULL);
         job_free(job);
@@ -114,7 +109,7 @@ static void lists_of_unique_ids(void **state)
         init_scalable(job, 1, ids);
         const struct found *found = expect(job, ids == 2 ? NULL : "DC109");
         if (ids == 1)
-            contains(found, "rank 0 makes comm 1111 from 2 unique ids, rank 1 from 1");
+            assert_has(found->what, "rank 0 makes comm 1111 from 2 unique ids, rank 1 from 1");
         job_free(job);
     }
 }
@@ -176,7 +171,7 @@ static void gpu_listed_twice(void **state)
     record.comm.device = 2;
     record.comm.flags = RECORD_COMM_DUPLICATE;
     job_record(job, 0, record);
-    contains(expect(job, "DC405"), "lists device 2 twice");
+    assert_has(expect(job, "DC405")->what, "lists device 2 twice");
     job_free(job);
 }
 
@@ -276,10 +271,10 @@ static void sides_are_ahead_and_behind(void **state)
         job_analyze(job, seed, &verdict);
         assert_int_equal(verdict.count, 1);
         assert_string_equal(verdict.found[0].ranks[0], "0-4,7");
-        contains(&verdict.found[0],
-                 "rank 5 is one operation ahead: its #3 is what the others call #4");
-        contains(&verdict.found[0],
-                 "rank 6 is one operation behind: its #4 is what the others call #3");
+        assert_has(verdict.found[0].what,
+                   "rank 5 is one operation ahead: its #3 is what the others call #4");
+        assert_has(verdict.found[0].what,
+                   "rank 6 is one operation behind: its #4 is what the others call #3");
     }
     job_free(job);
 }

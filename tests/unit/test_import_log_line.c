@@ -135,9 +135,7 @@ static void times(void **state)
     assert_int_equal(line->time_ns, 1795269802000000000);
 }
 
-/* --- events
- * -----------------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static struct log_event message(const char *text)
 {

@@ -168,3 +168,9 @@ const struct found *expect_in(struct job *job, struct verdict *verdict, const ch
     assert_int_equal(verdict->skipped, 0);
     return &verdict->found[0];
 }
+
+void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in \"%s\"", part, text);
+}

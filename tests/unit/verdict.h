@@ -44,5 +44,7 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict);
  */
 const struct found *expect_in(struct job *job, struct verdict *verdict, const char *code);
 #define expect(job, code) expect_in(job, &(struct verdict){0}, code)
+/* Fails the test unless PART is in TEXT. */
+void assert_has(const char *text, const char *part);
 
 #endif

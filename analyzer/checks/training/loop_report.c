@@ -36,11 +36,9 @@ static bool is_in_reduction(const struct arrival *arrival)
            (arrival->loop.in_backward || arrival->loop.phase == RANGE_REDUCE);
 }
 
-/* --- DC504: another iteration
- * ------------------------------------------------------------------------------------- */
+/* --- DC504: another iteration --- */
 
-/* --- DC504 where no range marks iterations
- * ------------------------------------------------------------------------- */
+/* --- DC504 where no range marks iterations --- */
 
 static void keep_round(struct loop_divergence *loop_divergence, const struct comm *comm)
 {
@@ -51,11 +49,9 @@ static void keep_round(struct loop_divergence *loop_divergence, const struct com
     loop_divergence->round_first = round->hash[0];
 }
 
-/* --- DC505: another micro-step
- * ------------------------------------------------------------------------------------- */
+/* --- DC505: another micro-step --- */
 
-/* --- DC507: another model
- * ------------------------------------------------------------------------------------------ */
+/* --- DC507: another model --- */
 
 static const struct loop_divergence_rule *const rules[] = {
     [LOOP_DIVERGENCE_ITERATION] = &incomplete_iteration_rule,

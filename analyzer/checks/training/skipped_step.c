@@ -13,8 +13,7 @@
 
 enum { RANKS_BYTES = 128 };
 
-/* --- while the iteration goes on
- * ---------------------------------------------------------------------------------- */
+/* --- while the iteration goes on --- */
 
 static void vote_rounds_end(void *state)
 {
@@ -113,8 +112,7 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
     }
 }
 
-/* --- DC505, DC603: what one rank does in every iteration
- * ------------------------------------------------------------- */
+/* --- DC505, DC603: what one rank does in every iteration --- */
 
 static void steps_on_iteration(struct analyzer *analyzer, const struct event *event)
 {

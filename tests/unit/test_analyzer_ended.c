@@ -1,0 +1,251 @@
+/* Ranks that ended while others wait: DC205 and DC206; each faulty job has a correct twin. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict.h"
+
+#define WORLD   UINT64_C(0x5ae7000000000001)
+#define CONTROL UINT64_C(0xc0de000000000002)
+
+enum { RANKS = 4 };
+
+static struct job *crash(enum end_how how, int value, bool oom)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int step = 0; step < 3; step++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+    end(job, 2, how, value, oom);
+    for (int rank = 0; rank < RANKS; rank++)
+        if (rank != 2) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+        }
+    return job;
+}
+
+static void ended_rank_is_named_once(void **state)
+{
+    (void)state;
+    static const struct {
+        enum end_how how;
+        int value;
+        bool oom;
+        const char *said;
+    } cases[] = {
+        {END_EXIT, 1, false, "exited with status 1"},
+        {END_SIGNAL, SIGSEGV, false, "was killed by SIGSEGV"},
+        {END_SIGNAL, SIGKILL, true, "ran out of memory"},
+        {END_SIGNAL, SIGKILL, false, "was killed by SIGKILL"},
+        {END_UNKNOWN, 0, false, "how it ended is not known"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = crash(cases[i].how, cases[i].value, cases[i].oom);
+        ticks(job, 2000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, "DC205");
+        assert_int_equal(found->number, 3);
+        assert_string_equal(found->ranks[0], "0-1,3");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->call[1], cases[i].said);
+        for (int rank = 0; rank < RANKS; rank++) /* the launcher ends the gang */
+            if (rank != 2)
+                end(job, rank, END_SIGNAL, SIGTERM, false);
+        ticks(job, 2000);
+        expect(job, "DC205");
+        job_free(job);
+    }
+}
+
+/* The launcher was quicker than the first judgement. */
+static void gang_ended_at_once_is_one_finding(void **state)
+{
+    (void)state;
+    struct job *job = crash(END_SIGNAL, SIGSEGV, false);
+    for (int rank = 0; rank < RANKS; rank++)
+        if (rank != 2)
+            end(job, rank, END_SIGNAL, SIGTERM, false);
+    struct verdict verdict;
+    assert_string_equal(expect_in(job, &verdict, "DC205")->ranks[1], "2");
+    job_free(job);
+}
+
+/* mpirun ends the others as soon as one has left, with whatever status: they are no cause, although
+ * they were in the operation when they ended. */
+static void terminated_after_another_left_is_no_cause(void **state)
+{
+    (void)state;
+    for (int status = 0; status < 2; status++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2) {
+                ALL_REDUCE(job, rank, WORLD, 16);
+                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+            }
+        end(job, 2, END_EXIT, status, false);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, END_SIGNAL, SIGTERM, false);
+        ticks(job, 2000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, status ? "DC205" : "DC206");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->call[1], status ? "exited with status 1" : "exited with status 0");
+        job_free(job);
+    }
+}
+
+/* Nobody waits for the rank that failed: the launcher terminates those who compute, which is what
+ * the job's output ends with. */
+static void failed_before_anybody_waited(void **state)
+{
+    (void)state;
+    static const struct {
+        int status, signal_of_others;
+        const char *code;
+    } cases[] = {{1, SIGTERM, "DC205"}, {1, 0, NULL}, {0, SIGTERM, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        end(job, 2, END_EXIT, cases[i].status, false);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, cases[i].signal_of_others ? END_SIGNAL : END_EXIT,
+                    cases[i].signal_of_others, false);
+        ticks(job, 2000);
+        if (!cases[i].code) {
+            expect(job, NULL);
+        } else {
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, cases[i].code);
+            assert_string_equal(found->ranks[0], "2");
+            assert_has(found->call[0], "exited with status 1");
+            assert_has(found->what, "the launcher terminated the other ranks");
+        }
+        job_free(job);
+    }
+}
+
+static void job_killed_as_a_whole_is_none(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGKILL};
+    for (int k = 0; k < 3; k++) {
+        struct job *job = job_new(RANKS);
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        ALL_REDUCE(job, 0, WORLD, 16); /* rank 0 was a little ahead */
+        wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+        for (int rank = 0; rank < RANKS; rank++) {
+            end(job, rank, END_SIGNAL, signals[k], false);
+            job_sleep_ms(job, 50);
+        }
+        ticks(job, 3000);
+        expect(job, NULL);
+        job_free(job);
+    }
+}
+
+static void uneven_inputs(void **state)
+{
+    (void)state;
+    for (int by_exit = 0; by_exit < 2; by_exit++)
+        for (int faulty = 0; faulty < 2; faulty++) {
+            struct job *job = job_new(RANKS);
+            job_init(job, WORLD, 0, RANKS - 1);
+            for (int rank = 0; rank < RANKS; rank++) {
+                for (int step = 0; step < 10 + (faulty && rank == 3); step++) {
+                    ALL_REDUCE(job, rank, WORLD, 16);
+                    if (step < 10)
+                        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+                    else
+                        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+                }
+                if (faulty && rank == 3)
+                    continue;
+                comm_call_enter(job, rank, API_ncclCommDestroy, WORLD);
+                if (by_exit) {
+                    call_leave(job, rank);
+                    end(job, rank, END_EXIT, 0, false);
+                }
+            }
+            if (!faulty && !by_exit)
+                for (int rank = 0; rank < RANKS; rank++)
+                    call_leave(job, rank);
+            ticks(job, 12000);
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, faulty ? "DC206" : NULL);
+            if (faulty) {
+                assert_int_equal(found->number, 10);
+                assert_string_equal(found->ranks[0], "3");
+                assert_string_equal(found->ranks[1], "0-2");
+                assert_has(found->what, "ranks 0-2 left after 10 operations");
+            }
+            job_free(job);
+        }
+}
+
+/* Rank 0's reductions of two communicators are one behind the other on its stream; its peer has
+ * left the second: rank 0 is the one that called it. */
+static void queue_of_a_rank_whose_peer_left(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    job_init(job, WORLD, 0, 1);
+    job_init(job, CONTROL, 0, 1);
+    for (int rank = 0; rank < 2; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 16);
+        ALL_REDUCE(job, rank, CONTROL, 16);
+        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    comm_call_enter(job, 1, API_ncclCommDestroy, CONTROL);
+    ALL_REDUCE(job, 0, WORLD, 16);
+    ALL_REDUCE(job, 0, CONTROL, 16);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 12000);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC206");
+    assert_string_equal(found->ranks[0], "0");
+    assert_string_equal(found->where[0], "in cudaStreamSynchronize");
+    assert_has(found->what, "rank 1 left after 1 operation; rank 0 goes on and waits in ");
+    job_free(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ended_rank_is_named_once),
+        cmocka_unit_test(gang_ended_at_once_is_one_finding),
+        cmocka_unit_test(terminated_after_another_left_is_no_cause),
+        cmocka_unit_test(failed_before_anybody_waited),
+        cmocka_unit_test(job_killed_as_a_whole_is_none),
+        cmocka_unit_test(uneven_inputs),
+        cmocka_unit_test(queue_of_a_rank_whose_peer_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
