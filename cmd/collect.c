@@ -22,6 +22,7 @@
 #include "lib/nats/transport_nats.h"
 #include "lib/trace/collector_lock.h"
 #include "lib/trace/trace.h"
+#include "lib/trace/trace_missing.h"
 
 struct collect_request {
     bool daemon, foreground, quiet, fresh;
@@ -262,6 +263,9 @@ int command_collect(int argc, char **argv)
     struct error err;
     descriptors_raise();
     if (descriptors_need("the collector", COLLECTOR_DESCRIPTORS, &err) < 0)
+        return command_fail(&err);
+    bool is_named_by_user = request.notify_fd < 0; /* else 'ddpcheck run' has made it */
+    if (is_named_by_user && trace_check_directory(argv[0], &err) < 0)
         return command_fail(&err);
     umask(0777 & ~directory_mode());
     request.has_database = trace_find_database(argv[0], &request.no_database) == 0;

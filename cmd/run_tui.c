@@ -26,6 +26,20 @@ static void forward_signal(int signal_number)
         kill((pid_t)job_pid, signal_number);
 }
 
+/* As `ddpcheck run` without the TUI does: what would end this process ends the job. What nohup
+ * ignores stays ignored. */
+static void forward_signals(void)
+{
+    static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction pass = {.sa_handler = forward_signal};
+    for (size_t i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++) {
+        struct sigaction before;
+        sigaction(forwarded[i], NULL, &before);
+        if (before.sa_handler != SIG_IGN)
+            sigaction(forwarded[i], &pass, NULL);
+    }
+}
+
 /* At its end, whatever the TUI does then: what is not waited for stays in the list of processes. */
 static void reap_job(int signal_number)
 {
@@ -102,17 +116,15 @@ static bool has_job_ended(void *unused)
     return job_ended;
 }
 
-static void wait_for_end(const char *log)
+static void wait_for_end(const char *log, bool is_signalled)
 {
-    const struct sigaction pass = {.sa_handler = forward_signal};
     sigset_t child, before;
     if (job_ended)
         return;
-    fprintf(stderr,
-            "ddpcheck: the job is still running, its output is in %s; Ctrl-C terminates it\n", log);
-    sigaction(SIGINT, &pass, NULL);
-    sigaction(SIGTERM, &pass, NULL);
-    sigaction(SIGHUP, &pass, NULL);
+    if (!is_signalled)
+        fprintf(stderr,
+                "ddpcheck: the job is still running, its output is in %s; Ctrl-C terminates it\n",
+                log);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, &before);
@@ -131,18 +143,24 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     snprintf(log, sizeof log, "%s/output.log", directory);
     if (start_job(job, context, log, &ready, err) < 0)
         return -1;
+    forward_signals();
     wait_closed(ready);
+    int ended_by = 0;
     const struct tui_options options = {
         .paths = &directory,
         .count = 1,
         .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO),
         .wait_s = INT_MAX,
         .give_up = has_job_ended,
+        .ended_by = &ended_by,
         .waiting_for = "the job's first NCCL call",
     };
     struct error why = {""};
     int shown = tui_run(&options, &why);
-    wait_for_end(log);
+    bool ends_job = ended_by && ended_by != SIGINT; /* Ctrl-C leaves the TUI only */
+    if (ends_job)
+        forward_signal(ended_by);
+    wait_for_end(log, ends_job);
     if (shown < 0)
         fprintf(stderr, "ddpcheck: %s\n", why.text);
     fprintf(stderr,

@@ -1,5 +1,4 @@
 /* ddpcheck tui: the terminal UI. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +89,7 @@ int command_tui(int argc, char **argv)
     int color = COLOR_AUTO;
     const char *view = NULL;
     double wait_s = 0;
-    bool interrupted = false;
+    int ended_by = 0;
     const char *ras = NULL;
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
@@ -133,7 +132,7 @@ int command_tui(int argc, char **argv)
         .ascii = ascii,
         .color = terminal_colored((enum color_when)color, STDOUT_FILENO),
         .wait_s = wait_s,
-        .interrupted = &interrupted,
+        .ended_by = &ended_by,
     };
     int result;
     if (ras)
@@ -141,6 +140,6 @@ int command_tui(int argc, char **argv)
     else
         result = is_hub ? show_hub(&tui, argv[0], once, &err) : show_tui(&tui, once, &err);
     if (result == 0)
-        return interrupted ? 128 + SIGINT : STATUS_CLEAN;
+        return ended_by ? 128 + ended_by : STATUS_CLEAN;
     return command_fail(&err);
 }

@@ -17,7 +17,10 @@
 
 enum { WAIT_SHOWN_MS = 300 }; /* how often a view that is not there yet says how long it takes */
 
-static volatile sig_atomic_t was_interrupted;
+/* The signal that ends the TUI, and the pipe that wakes its loop: it may come to the reader's
+ * thread. */
+static volatile sig_atomic_t ended_by;
+static int signal_fd;
 static const struct timespec retry = {.tv_nsec = 200000000};
 
 /* --- what app.h promises --- */
@@ -124,24 +127,57 @@ static void drain(int fd)
         ;
 }
 
-static void note_interrupt(int signal_number)
+static void note_signal(int signal_number)
 {
-    (void)signal_number;
-    was_interrupted = 1;
+    int before = errno;
+    ended_by = signal_number;
+    if (write(signal_fd, "", 1) < 0)
+        errno = before; /* the pipe is full: the loop wakes all the same */
+}
+
+static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING_COUNT = sizeof ending / sizeof ending[0] };
+
+/* ncurses' own handlers would end the process where it stands. What nohup ignores stays ignored. */
+static void catch_signals(int wake_fd, struct sigaction before[ENDING_COUNT])
+{
+    const struct sigaction leave = {.sa_handler = note_signal};
+    ended_by = 0;
+    signal_fd = wake_fd;
+    for (int i = 0; i < ENDING_COUNT; i++) {
+        sigaction(ending[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN)
+            sigaction(ending[i], &leave, NULL);
+    }
+}
+
+static void restore_signals(const struct sigaction before[ENDING_COUNT])
+{
+    for (int i = 0; i < ENDING_COUNT; i++)
+        sigaction(ending[i], &before[i], NULL);
+}
+
+/* A terminal that vanishes sends SIGHUP to its foreground; whoever is not there only sees it go. */
+static void note_terminal_gone(void)
+{
+    struct sigaction hangup;
+    if (!ended_by && sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        ended_by = SIGHUP;
 }
 
 static void run_loop(struct app *app, int wake_fd)
 {
     app_draw(app);
-    while (!app->leaving && !was_interrupted) {
+    while (!app->leaving && !ended_by) {
         struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
                                {.fd = wake_fd, .events = POLLIN}};
         int ready = poll(fds, 2, app->shown ? -1 : WAIT_SHOWN_MS);
         if (ready < 0 && errno != EINTR)
             return;
-        if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL) &&
-            !(fds[0].revents & POLLIN))
-            return; /* the terminal is gone */
+        if (ready > 0 && fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) {
+            note_terminal_gone();
+            return;
+        }
         for (int key; !app->leaving && (key = screen_key()) != 0;)
             app_key(app, key);
         if (ready > 0 && fds[1].revents)
@@ -215,15 +251,13 @@ int tui_run(const struct tui_options *options, struct error *err)
         result = app.reader ? 0 : -1;
     }
     if (result == 0) {
-        const struct sigaction leave = {.sa_handler = note_interrupt};
-        struct sigaction before;
-        was_interrupted = 0;
-        sigaction(SIGINT, &leave, &before); /* ncurses' own would end the process here */
+        struct sigaction before[ENDING_COUNT];
+        catch_signals(wake[1], before);
         app_switch(&app, view);
         run_loop(&app, wake[0]);
-        sigaction(SIGINT, &before, NULL);
-        if (options->interrupted)
-            *options->interrupted = was_interrupted;
+        restore_signals(before);
+        if (options->ended_by)
+            *options->ended_by = ended_by;
         reader_stop(app.reader);
     } else {
         source_close_all(&source);

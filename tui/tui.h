@@ -19,7 +19,8 @@ struct tui_options {
     /* Asked now and then: what is wrong with what writes the database, for the status line (empty:
      * nothing); NULL never. */
     void (*trouble)(void *context, struct error *trouble);
-    bool *interrupted;       /* set where Ctrl-C ended it; NULL: nobody asks */
+    int *ended_by; /* set to the signal that ended it: SIGINT (Ctrl-C), SIGTERM, SIGHUP (also: the
+                      terminal is gone), 0 the user; NULL: nobody asks */
     const char *waiting_for; /* said on stderr when it takes longer; NULL nothing */
 };
 

@@ -2,6 +2,7 @@
 #include "lib/trace/trace_missing.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -65,4 +66,27 @@ int trace_missing(const char *directory, struct error *err)
     return error_set(
         err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
         directory, directory);
+}
+
+static int is_of_trace(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return is_rings(entry) || (length > 3 && strcmp(entry->d_name + length - 3, ".db") == 0);
+}
+
+int trace_check_directory(const char *directory, struct error *err)
+{
+    struct dirent **entries;
+    int count = scandir(directory, &entries, is_of_trace, NULL);
+    if (count < 0 && errno == ENOENT)
+        return error_set(err,
+                         "there is no directory %s: name the one that the job records into "
+                         "(ddpcheck-trace, or -o DIR of 'ddpcheck run')",
+                         directory);
+    if (count < 0)
+        return error_set(err, "can't read the directory %s: %s", directory, strerror(errno));
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0 ? 0 : trace_missing(directory, err);
 }

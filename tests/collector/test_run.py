@@ -36,7 +36,9 @@ def command_line():
         (["html", "trace"], 2, "", "'html' is a format, no command: ddpcheck export -f html"),
         (["export", "html", "trace"], 2, "", "no trace 'html'; a format is given by -f html"),
         (["export", "html", "-o", "x.html"], 2, "", "a format is given by -f html"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
-        (["collect", "/proc/self/nothing"], 2, "", "can't make the trace directory"),
+        (["collect", "/proc/self/nothing"], 2, "", "there is no directory /proc/self/nothing: name the one that the job records into"),
+        (["collect", "/dev/null"], 2, "", "can't read the directory /dev/null: Not a directory"),
+        (["collect", "-d", "/proc/self/nothing"], 2, "", "there is no directory"),
     ]
     for arguments, status, out, err in cases:
         done = call(*arguments)
@@ -67,8 +69,12 @@ def no_nccl_call():
         for reader, status in ((["report"], 2), (["tui", "--once"], 2), (["stacks"], 2), (["collect"], 0)):
             done = call(*reader, folder)
             check(reader, done.returncode == status and answer + "'ddpcheck doctor" in done.stderr, done)
-        done = call("collect", os.path.join(folder, "new"))
-        check("new", done.returncode == 0 and "nothing to collect: no trace database" in done.stderr and "ddpcheck run -o" in done.stderr, done)
+    with tempfile.TemporaryDirectory() as folder:
+        done = call("collect", os.path.join(folder, "tpyo"))
+        check("typo", done.returncode == 2 and "there is no directory " + folder in done.stderr and not os.listdir(folder), done)
+        done = call("collect", folder)
+        check("foreign", done.returncode == 2 and "no trace database" in done.stderr and "ddpcheck run -o" in done.stderr and
+              not os.listdir(folder), done)
 
 
 def doctor():

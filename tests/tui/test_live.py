@@ -130,6 +130,60 @@ class Live(unittest.TestCase):
         with open(self.path("trace/output.log")) as log:
             self.assertIn("DC201", log.read())
 
+    def test_what_ends_the_tui_ends_the_job(self):
+        """A terminal that vanishes and signals: the job gets them, as it does without the TUI, and its finding is stored."""
+        for name, end in (("gone", None), ("term", signal.SIGTERM), ("hangup", signal.SIGHUP)):
+            with self.subTest(name), self.hanging_beside_tui(name) as terminal:
+                if end:
+                    os.kill(self.here("run")[0], end)
+                else:
+                    terminal.close()
+                self.all_end()
+                with open(self.path(name + "/output.log")) as log:
+                    self.assertIn("DC201", log.read())
+
+    def test_a_job_that_ignores_hangups_outlives_its_terminal(self):
+        with self.hanging_beside_tui("kept", "trap \"\" HUP; ") as terminal:
+            tui = self.here("run")[0]
+            terminal.close()
+            self.until(lambda: len(os.listdir("/proc/%d/task" % tui)) == 1)     # the TUI's reader has gone
+            ranks = self.here(os.path.basename(TRAINER))
+            self.assertGreaterEqual(len(ranks), 2)
+            for pid in ranks:
+                os.kill(pid, signal.SIGKILL)
+            self.all_end()
+
+    def hanging_beside_tui(self, name, before=""):
+        terminal = self.terminal("%s%s run --tui --emulate 2 -o %s -- %s --ranks 2 --iterations 12 --no-gang --fault partial-barrier" %
+                                 (before, TOOL, name, TRAINER), 80, 24)
+        terminal.wait("error DC20")
+        return terminal
+
+    def here(self, command=""):
+        """This test's processes of ddpcheck and of the trainer, the first ones first; `command`: ddptrain, or one of ddpcheck's."""
+        found = []
+        for path in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(path + "/cmdline") as file:
+                    words = file.read().split("\0")
+                name = os.path.basename(words[0])
+                if name in ("ddpcheck", "ddptrain") and command in (name, words[1], "") and \
+                        os.readlink(path + "/cwd") == os.path.realpath(self.folder.name):
+                    found.append(int(os.path.basename(path)))
+            except OSError:
+                continue
+        return sorted(found)
+
+    def until(self, is_so):
+        for _ in range(600):
+            if is_so():
+                return
+            time.sleep(0.1)
+        self.fail("not after a minute: %s" % self.here())
+
+    def all_end(self):
+        self.until(lambda: not self.here())
+
     def zombies_of(self, name):
         """Processes that ended and that their parent, whose command has the name, did not wait for."""
         found = []
