@@ -18,7 +18,7 @@ enum {
     LINES_BRIEF = 3,
     LINES_LEAST = 6,
     LINES_MOST = 16,
-    LINES_FIX = 4,
+    LINES_AROUND = 2, /* title and keys */
     AROUND = 4,
     NARROW = 60,
     SIDES_SHOWN = 3
@@ -162,44 +162,77 @@ static void add_side_lines(struct source *source, const struct tui_finding *find
 {
     for (int i = 1; i < finding->sides && i < SIDES_SHOWN; i++) {
         const struct tui_side *side = &finding->side[i];
-        char place[512];
+        char place[512], text[1024];
         side_user_line(source, side, width / 2, true, place, sizeof place);
         bool one = !strpbrk(side->ranks, "-,");
-        if (*place && side->where_stack)
-            rows_line(rows, TONE_PLAIN, "%s %s %s at %s", one ? "rank" : "ranks", side->ranks,
-                      one ? "is" : "are", place);
+        if (!*place || !side->where_stack)
+            continue;
+        snprintf(text, sizeof text, "%s %s %s at %s", one ? "rank" : "ranks", side->ranks,
+                 one ? "is" : "are", place);
+        rows_paragraph(rows, TONE_PLAIN, width, text);
     }
 }
 
+/* Cuts sentences at the end of the text until it fits. Returns its lines, which are more than
+ * `most` where the first sentence is too long. */
+static int keep_sentences(char *text, int width, int most)
+{
+    int lines;
+    while ((lines = lines_of(text, width)) > most) {
+        char *end = text + strlen(text) - 1, *last = NULL;
+        for (char *c = text; c < end; c++)
+            if (c[0] == '.' && c[1] == ' ')
+                last = c + 1;
+        if (!last)
+            break;
+        *last = '\0';
+    }
+    return lines;
+}
+
+/* What has to be read to its end where there is little room: more of the screen than half of it. */
+static int answer_lines(const struct query *query, int needed)
+{
+    int usual = rows_clamp(query->height / 2, rows_clamp(query->height - AROUND, 1, LINES_LEAST),
+                           LINES_MOST);
+    int whole = rows_clamp(query->height - LINES_AROUND, 1, LINES_MOST);
+    return rows_clamp(needed, usual, whole > usual ? whole : usual);
+}
+
 /* The four answers of the first screen: the user's line, which rank did what, where the others are,
- * and what to do. Of a text that is too long for the screen the end of the middle is left out. */
+ * and what to do. On a small screen calls are shortened, then the fix is left with its first
+ * sentences, and the table has no room. */
 static void add_answers(struct source *source, const struct tui_finding *finding, const char *head,
                         const struct query *query, struct rows *rows)
 {
     int width = query->width > AROUND ? query->width : AROUND;
-    int most = rows_clamp(query->height / 2, rows_clamp(query->height - AROUND, 1, LINES_LEAST),
-                          LINES_MOST);
     struct rows sides = {0};
     struct text text = {0};
-    text_add(&text, "Fix: %s", finding->todo);
-    char *fix = text_take(&text);
-    int fix_most = rows_clamp(most / 3, 1, LINES_FIX);
-    int fix_lines = fix ? rows_clamp(lines_of(fix, width), 1, fix_most) : 0;
-    int left = most - lines_of(head, width) - fix_lines;
+    if (*finding->todo)
+        text_add(&text, "Fix: %s", finding->todo);
+    char *fix = text_take(&text), *what = strdup(finding->what);
+    if (!fix || !what) {
+        rows->failed = true;
+        free(fix);
+        free(what);
+        return;
+    }
+    int head_lines = lines_of(head, width), fix_lines = lines_of(fix, width);
+    int most = answer_lines(query, head_lines + lines_of(what, width) + fix_lines);
+    shorten_to(what, width, most - head_lines - fix_lines);
+    int what_lines = lines_of(what, width);
+    fix_lines = keep_sentences(fix, width, most - head_lines - what_lines);
     add_side_lines(source, finding, width, &sides);
-    char *what = strdup(finding->what);
-    if (what)
-        shorten_to(what, width, left);
-    int what_lines = what ? lines_of(what, width) : 0;
-    bool both = what_lines + sides.lines <= left;
+    int left =
+        rows_clamp(most - head_lines - (fix_lines < most / 2 ? fix_lines : most / 2), 1, most);
+    what_lines = rows_clamp(what_lines, 0, left);
     add_lines(rows, finding_tone(finding), head, width, most);
-    add_lines(rows, finding_tone(finding), what ? what : "", width,
-              rows_clamp(left, 1, LINES_MOST));
-    for (int i = 0; both && i < sides.lines; i++)
+    add_lines(rows, finding_tone(finding), what, width, left);
+    left = most - head_lines - what_lines;
+    for (int i = 0; sides.lines + fix_lines <= left && i < sides.lines; i++)
         rows_line(rows, sides.line[i].tone, "%s", sides.line[i].text);
-    if (fix && *finding->todo)
-        add_lines(rows, TONE_GOOD, fix, width, fix_most);
-    rows->failed |= !fix || !what;
+    if (*fix)
+        add_lines(rows, TONE_GOOD, fix, width, rows_clamp(left, 1, most));
     free(fix);
     free(what);
     rows_free(&sides);

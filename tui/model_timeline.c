@@ -1,9 +1,10 @@
-/* model_timeline.c: when the operations of one communicator were in flight, a line per rank:
- * waiting for its stream or for others, and running. Ends come from what the collector saw of the
- * GPU's progress, every few milliseconds. */
+/* model_timeline.c: when the operations of one communicator were in flight, a line per rank
+ * (of many ranks, per equal bar): waiting for its stream or for others, and running. Ends come from
+ * what the collector saw of the GPU's progress, every few milliseconds. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rankset.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "tui/findings.h"
@@ -14,6 +15,7 @@ enum { RANKS_MANY = 65 };
 enum { CELL_RANK, CELL_BAR };
 enum {
     LABEL_WIDTH = 10,
+    LABEL_MOST = 24,
     COLUMNS_MAX = 1024,
     PENDING_MAX = 4096,
     SLOTS_MAX = 1024,
@@ -232,23 +234,72 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
     return result;
 }
 
-static void add_bar(const struct query *query, const struct timeline *timeline, int line,
-                    struct rows *rows)
+/* A member's bar, for putting equal ones together. */
+struct bar {
+    const uint8_t *level;
+    int width, member;
+    bool missing;
+};
+
+static int bar_compare(const struct bar *a, const struct bar *b)
 {
-    const struct member_state *member = &timeline->comm->member[line];
+    if (a->missing != b->missing)
+        return a->missing ? -1 : 1;
+    return memcmp(a->level, b->level, (size_t)a->width);
+}
+
+static int bar_equal_beside(const void *left, const void *right)
+{
+    int order = bar_compare(left, right);
+    return order ? order : ((const struct bar *)left)->member - ((const struct bar *)right)->member;
+}
+
+static void add_bar(const struct query *query, const struct timeline *timeline,
+                    const struct bar *bar, int count, struct rows *rows)
+{
+    const struct member_state *member = &timeline->comm->member[bar->member];
     const char *const marks[] = {" ", query->ascii ? "-" : "░", query->ascii ? "#" : "█", "!"};
-    struct text bar = {0};
+    struct text text = {0};
+    struct rankset ranks = {0};
+    char label[LABEL_MOST + 1];
     for (int i = 0; i < timeline->width; i++)
-        text_add(&bar, "%s", marks[timeline->level[line * timeline->width + i]]);
-    char *text = text_take(&bar);
+        text_add(&text, "%s", marks[bar->level[i]]);
+    for (int i = 0; i < count; i++)
+        rankset_add(&ranks, timeline->comm->member[bar[i].member].shown_rank);
+    char *drawn = text_take(&text);
     struct row *row = rows_add(rows, (uint64_t)member->rank + 1, 0);
-    row_set(row, CELL_RANK, TONE_STRONG, "%d", member->shown_rank);
-    row_set(row, CELL_BAR, member->standing <= STANDS_EXITED ? TONE_ERROR : TONE_PLAIN, "%s",
-            text ? text : "");
+    row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, label, sizeof label));
+    row_set(row, CELL_BAR, bar->missing ? TONE_ERROR : TONE_PLAIN, "%s", drawn ? drawn : "");
     if (row)
         row->target = (struct target){.view = member->process < 0 ? -1 : VIEW_RANK,
                                       .process = member->process};
-    free(text);
+    rankset_free(&ranks);
+    free(drawn);
+}
+
+/* A line per rank; of many ranks one per equal bar, and those that are missing first: they would be
+ * on no screen otherwise. */
+static int add_bars(const struct query *query, const struct timeline *timeline, struct rows *rows)
+{
+    int members = timeline->comm->members, count;
+    bool many = members >= RANKS_MANY;
+    struct bar *bar = calloc((size_t)members + 1, sizeof *bar);
+    if (!bar)
+        return -1;
+    for (int i = 0; i < members; i++)
+        bar[i] = (struct bar){.level = timeline->level + (size_t)i * (size_t)timeline->width,
+                              .width = timeline->width,
+                              .member = i,
+                              .missing = timeline->comm->member[i].standing <= STANDS_EXITED};
+    if (many)
+        qsort(bar, (size_t)members, sizeof *bar, bar_equal_beside);
+    for (int i = 0; i < members; i += count) {
+        for (count = 1; many && i + count < members && !bar_compare(&bar[i], &bar[i + count]);)
+            count++;
+        add_bar(query, timeline, &bar[i], count, rows);
+    }
+    free(bar);
+    return 0;
 }
 
 static int draw(struct source *source, const struct query *query, struct timeline *timeline,
@@ -261,14 +312,8 @@ static int draw(struct source *source, const struct query *query, struct timelin
                      : error_set(err, "can't show the timeline: memory is short");
     if (result == 0)
         fill_in_flight(timeline, source->now_ns);
-    /* Of many ranks those that are missing come first: they would be on no screen otherwise. */
-    bool many = timeline->comm->members >= RANKS_MANY;
-    for (int pass = many ? 0 : 1; result == 0 && pass < 2; pass++)
-        for (int i = 0; i < timeline->comm->members; i++) {
-            bool missing = timeline->comm->member[i].standing <= STANDS_EXITED;
-            if (!many || missing == (pass == 0))
-                add_bar(query, timeline, i, rows);
-        }
+    if (result == 0 && add_bars(query, timeline, rows) < 0)
+        result = error_set(err, "can't show the timeline: memory is short");
     free(timeline->level);
     free(timeline->pending);
     return result;
@@ -301,7 +346,9 @@ static int model_timeline(struct source *source, struct query *query, struct row
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;
     rows->empty = "No collective on this communicator.";
-    rows_column(rows, "rank", 0, true);
+    bool many = comm && comm->members >= RANKS_MANY;
+    int label = many ? rows_clamp(query->width / 4, LABEL_WIDTH, LABEL_MOST) : LABEL_WIDTH;
+    rows_column(rows, many ? "ranks" : "rank", many ? label - ROWS_GAP : 0, !many);
     rows_column(rows, "", 0, false);
     int result = comm ? first_event_ns(source, &first_ns, err) : 0;
     if (comm && result == 0) {
@@ -315,7 +362,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
         }
         if (query->end_ns <= query->begin_ns)
             query->end_ns = query->begin_ns + 1000000;
-        int width = query->width - LABEL_WIDTH;
+        int width = query->width - label;
         struct timeline timeline = {.begin_ns = query->begin_ns,
                                     .end_ns = query->end_ns,
                                     .comm = comm,
@@ -333,7 +380,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
 
 const struct view view_timeline = {
     .name = "Timeline",
-    .about = "Operations in flight over time, a line per rank.",
+    .about = "Operations in flight over time, a line per rank; from 65 ranks on one per equal bar.",
     .load = model_timeline,
     .key = {{"+ -", "closer, wider"},
             {"< >", "earlier, later"},

@@ -6,9 +6,19 @@
 #include "lib/trace/site.h"
 #include "tui/operations.h"
 #include "tui/view.h"
+#include "tui/width.h"
 
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
-enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
+enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, MARKS_WIDTH = 13, TEXT_BYTES = 1024 };
+
+/* Arguments and sizes go where a narrow screen has no room for them. */
+static const char *fit_wait(const struct query *query, int depth, char *text)
+{
+    int indent = depth * ROWS_INDENT + MARKS_WIDTH;
+    operation_shorten(text);
+    return indent + width_of(text) > query->width - SINCE_WIDTH ? operation_shorten_more(text)
+                                                                : text;
+}
 
 static int model_waits(struct source *source, struct query *query, struct rows *rows,
                        struct error *err)
@@ -45,7 +55,7 @@ static int model_waits(struct source *source, struct query *query, struct rows *
             mark = query->ascii ? "(cycle) " : "↻ ";
         }
         row_set(line, CELL_WHO, tone, "%s%s%s", mark, cursor_number(&row, 9) ? "(as above) " : "",
-                wide ? text : operation_shorten(text));
+                wide ? text : fit_wait(query, (int)cursor_number(&row, 1), text));
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
                     moment_duration(source->now_ns - since_ns, duration, sizeof duration));

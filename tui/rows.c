@@ -7,7 +7,7 @@
 
 #include "tui/width.h"
 
-enum { INDENT = 2, TEXT_BYTES = 8192 };
+enum { TEXT_BYTES = 8192 };
 
 static void cell_free(struct cell *cell)
 {
@@ -111,7 +111,7 @@ void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
 
 static int cell_width(const struct rows *rows, const struct row *row, int cell)
 {
-    int indent = rows->tree && cell == 0 ? row->depth * INDENT : 0;
+    int indent = rows->tree && cell == 0 ? row->depth * ROWS_INDENT : 0;
     return row->cell[cell].text ? indent + width_of(row->cell[cell].text) : 0;
 }
 
@@ -194,7 +194,8 @@ static void print_row(const struct rows *rows, const struct row *row, const int 
     for (int i = 0; line && i <= last; i++)
         if (width[i] >= 0)
             print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "",
-                       rows->tree && i == 0 ? row->depth * INDENT : 0, width[i], i == last, line);
+                       rows->tree && i == 0 ? row->depth * ROWS_INDENT : 0, width[i], i == last,
+                       line);
     if (line && fclose(line) == 0)
         print_trimmed(text, bytes, out);
     free(text);

@@ -80,7 +80,7 @@ void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
 
 /* Columns that each of the table's columns gets within `width`; the last takes what is left. One
  * that is left out has -ROWS_GAP. */
-enum { ROWS_GAP = 2 };
+enum { ROWS_GAP = 2, ROWS_INDENT = 2 };
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX]);
 /* Everything as text of at most `width` columns. */
 void rows_print(const struct rows *rows, int width, FILE *out);

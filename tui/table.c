@@ -10,7 +10,7 @@
 #include "tui/screen.h"
 #include "tui/width.h"
 
-enum { INDENT = 2, CELL_BYTES = 8192 };
+enum { CELL_BYTES = 8192 };
 
 void table_free(struct table *table)
 {
@@ -205,7 +205,7 @@ static void draw_row(const struct table *table, const struct rows *rows, const s
     if (found)
         look = LOOK_FOUND;
     for (int i = 0, at = 0; i < rows->columns; at += width[i] + ROWS_GAP, i++) {
-        int indent = rows->tree && i == 0 ? row->depth * INDENT : 0;
+        int indent = rows->tree && i == 0 ? row->depth * ROWS_INDENT : 0;
         draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent,
                   row->fixed ? 0 : table->shift, line, at, width[i], row->cell[i].tone, look);
     }
@@ -232,6 +232,23 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
     return true;
 }
 
+/* Why there is no row, in as many lines as it takes. */
+static void draw_empty(const struct table *table, const struct rows *rows, int line, int room,
+                       int width)
+{
+    const char *why = *table->filter && rows->count
+                          ? "No row holds the filter's text (f changes it)."
+                      : rows->empty ? rows->empty
+                                    : "";
+    for (int i = 0; i < room && *why; i++) {
+        char text[256];
+        const char *begin = why;
+        size_t bytes = width_wrap(begin, width > 1 ? width : 1, &why);
+        snprintf(text, sizeof text, "%.*s", (int)bytes, begin);
+        screen_text(line + i, 0, width, TONE_PLAIN, LOOK_USUAL, text);
+    }
+}
+
 int table_draw(struct table *table, const struct rows *rows, int line, int height, int width)
 {
     int column_width[ROW_CELLS_MAX], titles = 0;
@@ -254,14 +271,10 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
             draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i,
                      width, at == table->selected);
         else
-            screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL,
-                        i == 0 && table->shown == 0
-                            ? *table->filter && rows->count
-                                  ? "No row holds the filter's text (f changes it)."
-                              : rows->empty ? rows->empty
-                                            : ""
-                            : "");
+            screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL, "");
     }
+    if (table->shown == 0)
+        draw_empty(table, rows, line + titles, room, width);
     return room;
 }
 

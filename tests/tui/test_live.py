@@ -149,8 +149,11 @@ class Live(unittest.TestCase):
             self.until(lambda: len(os.listdir("/proc/%d/task" % tui)) == 1)     # the TUI's reader has gone
             ranks = self.here(os.path.basename(TRAINER))
             self.assertGreaterEqual(len(ranks), 2)
-            for pid in ranks:
-                os.kill(pid, signal.SIGKILL)
+            for pid in reversed(ranks):         # the others end with the last of them, or before
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    continue
             self.all_end()
 
     def hanging_beside_tui(self, name, before=""):

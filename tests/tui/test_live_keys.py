@@ -73,7 +73,7 @@ def without_times(screen):
     order of addresses, is left out."""
     screen = re.sub(r"\S*/(?=\w+\.c:\d)", "", screen)
     screen = re.sub(r"\d\d:\d\d:\d\d\.\d+", "CLOCK", screen)
-    screen = re.sub(r"\b\d+(\.\d+)?\s(ms|us|s|min)\b", "TIME", screen)
+    screen = re.sub(r"\b(\d+ (h|min) )?\d+(\.\d+)?\s(ms|us|s|min)\b", "TIME", screen)
     screen = re.sub(r"0x[0-9a-f]+", "ADDRESS", screen)
     screen = re.sub(r"[░█]{2,}", "██", screen)
     screen = re.sub(r"!{5,}", "!!!!!", screen)

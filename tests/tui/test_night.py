@@ -40,6 +40,8 @@ class Night(unittest.TestCase):
         with Terminal(folder, "cd %s && %s tui --wait 100 trace" % (folder, TOOL), 80, 24) as terminal:
             terminal.keys(*keys) if keys else None
             text = terminal.wait(r"\S+\.c:\d+: (possible )?error %s[^\n]*\n(?s:.*)\nFix: " % code)
+            terminal.resize(40, 10)
+            small = terminal.wait(r"(?s)\A.*%s.*1No.*\? q\s*\Z" % code)
         # What stands above the table, without its line ends.
         words = " ".join(text.split("\n\n")[0].split("\n", 1)[1].split())
         self.assertRegex(words, rank)
@@ -47,6 +49,14 @@ class Night(unittest.TestCase):
         self.assertRegex(words, r"Fix: .*\.$", "the fix is cut")
         self.assertNotRegex(text, r"\A.* ([2-9]|\d\d) of \d+  Now", "the worst rows are not on the screen")
         self.assertNotRegex(text.split("\n")[1], r"(communicator|device)\.c", "a wrapper, and no line of the user's")
+        return text + "\n" + self.look_at_small(small, code, rank)
+
+    def look_at_small(self, text, code, rank):
+        """40x10, where the table has no room, and at times only the first sentences of the fix and half of what happened have."""
+        words = " ".join(" ".join(text.split("\n")[1:-2]).split())
+        self.assertRegex(words, r"\S+\.c:\d+: (possible )?error %s" % code)
+        self.assertRegex(words, rank)
+        self.assertRegex(words, r"Fix: [^.]*\.( [^.]*\.)*$", "the fix is cut")
         return text
 
     def test_ten_faults(self):

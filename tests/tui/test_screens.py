@@ -370,7 +370,8 @@ class Screens(unittest.TestCase):
         def once(view):
             return subprocess.run([TOOL, "tui", "--once", "--view", view, database], capture_output=True, text=True, timeout=300,
                                   env={**os.environ, "COLUMNS": "120"}).stdout
-        self.assertRegex(once("timeline"), r"(?m)^rank\n +517 +!!!!", "the missing rank is the first of a thousand")
+        self.assertRegex(once("timeline"), r"(?m)^ranks\n517 +!!!!.*\n0-516,518-1023  ░░░░.*\n\Z",
+                         "of a thousand equal bars there is one, below that of the missing rank")
         now = once("now")
         self.assertRegex(now, r"! 517 .*, last seen in ncclAllGather\(count=4096, flo", "a call is not cut at its first comma")
         self.assertNotRegex(once("ranks"), r"\bgpu\b", "no trace of these has a device")
