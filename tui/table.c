@@ -236,10 +236,9 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
 static void draw_empty(const struct table *table, const struct rows *rows, int line, int room,
                        int width)
 {
-    const char *why = *table->filter && rows->count
-                          ? "No row holds the filter's text (f changes it)."
-                      : rows->empty ? rows->empty
-                                    : "";
+    const char *why = rows->empty ? rows->empty : "";
+    if (*table->filter && rows->count)
+        why = "No row holds the filter's text (f changes it).";
     for (int i = 0; i < room && *why; i++) {
         char text[256];
         const char *begin = why;
