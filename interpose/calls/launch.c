@@ -18,19 +18,23 @@ enum {
 struct launch_arguments {
     void **each;
     const char *block;
+    dim3 grid;
 };
+
+/* No memory lies at the ends of the address space; most numbers do. */
+static bool is_address(uint64_t word)
+{
+    return word >= 1 << 16 && !(word >> 57);
+}
 
 static void add_pointer(struct launch_pointers *pointers, struct shim_thread *thread,
                         uint64_t address, bool written, bool inferred)
 {
-    /* No memory lies at the ends of the address space; most numbers do. */
-    if (address < 1 << 16 || address >> 57)
+    if (!is_address(address))
         return;
-    pointers->cut |= pointers->count == POINTERS_MAX ||
-                     (inferred && pointers->guesses == GUESSES_MAX);
+    pointers->cut |= pointers->count == POINTERS_MAX;
     if (pointers->cut)
         return;
-    pointers->guesses += inferred;
     struct buffer_fact fact;
     if (!buffers_find(thread, address, &fact))
         return;
@@ -41,27 +45,67 @@ static void add_pointer(struct launch_pointers *pointers, struct shim_thread *th
     pointers->found[pointers->count++].inferred = inferred;
 }
 
-/* Each parameter by its kind; a class is searched for pointers at aligned offsets, or where it is
- * known to have them. */
+/* A struct whose layout is not known is searched for addresses at aligned offsets. */
+static void search_struct(struct launch_pointers *pointers, struct shim_thread *thread,
+                          const char *value, uint32_t bytes, bool written)
+{
+    uint64_t word;
+    for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
+        memcpy(&word, value + at, sizeof word);
+        if (!is_address(word))
+            continue;
+        pointers->cut |= pointers->guesses == GUESSES_MAX;
+        if (pointers->cut)
+            return;
+        pointers->guesses++;
+        add_pointer(pointers, thread, word, written, true);
+    }
+}
+
+static void add_row(struct launch_pointers *pointers, struct shim_thread *thread, const char *row,
+                    uint32_t count, bool written)
+{
+    uint64_t word;
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(&word, row + i * sizeof word, sizeof word);
+        add_pointer(pointers, thread, word, written, true);
+    }
+}
+
+static void add_lists(struct launch_pointers *pointers, struct shim_thread *thread,
+                      const char *value, const struct tensor_lists *lists, dim3 grid)
+{
+    uint32_t count = tensor_lists_count(lists, value, grid.x, grid.y);
+    for (uint32_t i = 0; i < lists->lists; i++)
+        add_row(pointers, thread, value + (size_t)i * lists->room * sizeof(uint64_t), count,
+                lists->written >> i & 1);
+    if (lists->more_read)
+        add_row(pointers, thread, value + lists->more_read, count, false);
+}
+
 static void find_pointers(struct launch_pointers *pointers, struct shim_thread *thread,
                           const struct kernel *kernel, const struct launch_arguments *arguments)
 {
     for (uint32_t i = 0; i < kernel->count; i++) {
         const char *value = arguments->each ? arguments->each[i]
                                             : arguments->block + kernel->parameter[i].offset;
-        uint32_t bytes = kernel->parameter[i].bytes;
-        uint64_t word;
         enum mangled_kind kind = kernel->parameter[i].kind;
         const struct by_value *known = &kernel->parameter[i].addresses;
-        if (!value || bytes < sizeof word || kind == MANGLED_NUMBER)
+        uint64_t word;
+        if (!value || kernel->parameter[i].bytes < sizeof word || kind == MANGLED_NUMBER)
             continue;
-        if (known->count)
-            bytes = known->offset + known->count * (uint32_t)sizeof word;
-        for (uint32_t at = known->offset; at + sizeof word <= bytes; at += sizeof word) {
-            bool written = known->count ? known->written >> (at - known->offset) / sizeof word & 1
-                                        : kind != MANGLED_READS;
-            memcpy(&word, value + at, sizeof word);
-            add_pointer(pointers, thread, word, written, kind == MANGLED_CLASS);
+        if (kernel->parameter[i].lists.room) {
+            add_lists(pointers, thread, value, &kernel->parameter[i].lists, arguments->grid);
+        } else if (known->count) {
+            for (uint32_t k = 0; k < known->count; k++)
+                add_row(pointers, thread, value + known->offset + k * sizeof word, 1,
+                        known->written >> k & 1);
+        } else if (kind == MANGLED_CLASS) {
+            search_struct(pointers, thread, value, kernel->parameter[i].bytes,
+                          !kernel->parameter[i].reads);
+        } else {
+            memcpy(&word, value, sizeof word);
+            add_pointer(pointers, thread, word, kind != MANGLED_READS, false);
         }
     }
 }
@@ -195,9 +239,17 @@ void kernel_launched(struct recorded_call *call, cudaError_t result, dim3 grid, 
 }
 
 void kernel_prepare(struct recorded_call *call, const void *function, enum kernel_kind kind,
-                    void **arguments)
+                    dim3 grid, void **arguments)
 {
-    prepare_launch(call, function, kind, &(struct launch_arguments){.each = arguments});
+    prepare_launch(call, function, kind,
+                   &(struct launch_arguments){.each = arguments, .grid = grid});
+}
+
+void kernel_prepare_by_config(struct recorded_call *call, const void *function,
+                              const cudaLaunchConfig_t *config, void **arguments)
+{
+    dim3 none = {0, 0, 0};
+    kernel_prepare(call, function, KERNEL_SYMBOL, config ? config->gridDim : none, arguments);
 }
 
 void kernel_launched_by_config(struct recorded_call *call, cudaError_t result,
@@ -215,10 +267,21 @@ static const char *argument_block(void **extra)
     return NULL;
 }
 
-void driver_prepare(struct recorded_call *call, CUfunction function, void **arguments, void **extra)
+void driver_prepare(struct recorded_call *call, CUfunction function, dim3 grid, void **arguments,
+                    void **extra)
 {
     prepare_launch(call, function, KERNEL_FUNCTION,
-                   &(struct launch_arguments){.each = arguments, .block = argument_block(extra)});
+                   &(struct launch_arguments){
+                       .each = arguments, .block = argument_block(extra), .grid = grid});
+}
+
+void driver_prepare_by_config(struct recorded_call *call, CUfunction function,
+                              const CUlaunchConfig *config, void **arguments, void **extra)
+{
+    dim3 grid = {0, 0, 0};
+    if (config)
+        grid = (dim3){config->gridDimX, config->gridDimY, config->gridDimZ};
+    driver_prepare(call, function, grid, arguments, extra);
 }
 
 void driver_launched_by_config(struct recorded_call *call, cudaError_t result,

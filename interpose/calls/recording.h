@@ -171,14 +171,18 @@ void graph_launch_leave(struct recorded_call *call, cudaError_t result, cudaGrap
 
 /* Kernels (launch.c). */
 void kernel_prepare(struct recorded_call *call, const void *function, enum kernel_kind kind,
-                    void **arguments);
+                    dim3 grid, void **arguments);
+void kernel_prepare_by_config(struct recorded_call *call, const void *function,
+                              const cudaLaunchConfig_t *config, void **arguments);
 void kernel_launched(struct recorded_call *call, cudaError_t result, dim3 grid, dim3 block,
                      cudaStream_t stream);
 void kernel_launched_by_config(struct recorded_call *call, cudaError_t result,
                                const cudaLaunchConfig_t *config);
 /* `extra` holds the arguments in one piece where `arguments` is NULL (cuLaunchKernel). */
-void driver_prepare(struct recorded_call *call, CUfunction function, void **arguments,
+void driver_prepare(struct recorded_call *call, CUfunction function, dim3 grid, void **arguments,
                     void **extra);
+void driver_prepare_by_config(struct recorded_call *call, CUfunction function,
+                              const CUlaunchConfig *config, void **arguments, void **extra);
 void driver_launched_by_config(struct recorded_call *call, cudaError_t result,
                                const CUlaunchConfig *config);
 

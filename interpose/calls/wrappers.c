@@ -31,8 +31,8 @@
     WAIT(0, .dst = dst_, .src = value_, .bytes = (width_) * (height_), .dst_pitch = pitch_, \
          .height = height_)
 #define COPY(...) (void)0, point_copy(&call, result, stream, &(struct copy_arguments){__VA_ARGS__})
-#define LAUNCH(function, kind, grid, block, stream_) \
-    kernel_prepare(&call, function, kind, args),     \
+#define LAUNCH(function, kind, grid, block, stream_)   \
+    kernel_prepare(&call, function, kind, grid, args), \
         kernel_launched(&call, result, grid, block, stream_)
 
 static inline ncclResult_t missing_ncclResult_t(enum call_id id)

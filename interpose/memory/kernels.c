@@ -89,14 +89,19 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         kernel->parameter[count].offset = (uint32_t)offset;
         kernel->parameter[count].bytes = (uint32_t)bytes;
         kernel->parameter[count].kind = bytes == sizeof(void *) ? MANGLED_UNKNOWN : MANGLED_CLASS;
-        if (name)
+        if (name) {
             kernel->parameter[count].addresses = by_value_addresses(name, (uint32_t)bytes);
+            kernel->parameter[count].lists = tensor_lists_find(name, count, (uint32_t)bytes);
+        }
         count++;
     }
     struct mangled_parameter said[KERNEL_PARAMETERS];
     int named = name ? mangled_parameters(name, said, KERNEL_PARAMETERS) : -1;
     for (int i = 0; i < named && (!count || named == (int)count); i++) {
         kernel->parameter[i].kind = (uint8_t)said[i].kind;
+        kernel->parameter[i].reads = said[i].of_const;
+        if (said[i].kind == MANGLED_CLASS && said[i].is_view)
+            kernel->parameter[i].addresses = (struct by_value){0, 1, !said[i].of_const};
         /* A driver older than 12.4 knows no sizes: pointers and arrays of them have one, other
          * classes go unsearched. */
         if (!count)

@@ -9,6 +9,7 @@
 #include "interpose/memory/known_kernels.h"
 #include "interpose/memory/mangled.h"
 #include "interpose/memory/by_value.h"
+#include "interpose/memory/tensor_lists.h"
 
 struct shim_thread;
 
@@ -32,7 +33,9 @@ struct kernel {
     struct {
         uint32_t offset, bytes;    /* offset: in an argument block */
         uint8_t kind;              /* enum mangled_kind */
+        bool reads;                /* of a class: nothing is written through its pointers */
         struct by_value addresses; /* of a class, if that is known */
+        struct tensor_lists lists; /* likewise */
     } parameter[KERNEL_PARAMETERS];
 };
 

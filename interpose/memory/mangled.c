@@ -16,6 +16,8 @@ struct type {
     bool is_const;
     bool number;       /* a builtin type */
     unsigned pointers; /* a class that is an array of so many pointers; 0 not known to be one */
+    bool of_const;     /* a class whose template's first argument is a const type */
+    bool is_view;      /* a class, or its template, that has one pointer at its start */
     unsigned value;    /* of a number that is a template argument */
 };
 
@@ -26,8 +28,14 @@ struct name_reader {
         argument[SUBSTITUTIONS]; /* T_, T0_, ...: of the function's own template arguments */
     struct type nested;          /* what the last nested name stands for */
     int knowns, arguments, depth;
+    bool view; /* the last source name was that of a view */
     bool failed;
 };
+
+/* PyTorch's classes for a tensor: the address, then sizes and strides, of which those of dimensions
+ * that the tensor does not have are not initialized (TensorInfo.cuh, TensorAccessor.h). */
+static const char *const views[] = {"10TensorInfo", "22PackedTensorAccessor32",
+                                    "27GenericPackedTensorAccessor"};
 
 static const struct type plain, number = {.number = true};
 
@@ -64,6 +72,9 @@ static bool is_digit(char c)
 static void skip_source_name(struct name_reader *r)
 {
     size_t length = 0;
+    r->view = false;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        r->view |= !strncmp(r->at, views[i], strlen(views[i]));
     while (is_digit(*r->at) && length < 100000)
         length = length * 10 + (size_t)(*r->at++ - '0');
     if (!length || strnlen(r->at, length) < length) {
@@ -131,20 +142,22 @@ static bool read_nested(struct name_reader *r, bool function)
     while (*r->at && strchr("rVKRO", *r->at))
         r->at++;
     while (!r->failed && !take_char(r, 'E')) {
-        bool listed = false;
+        bool listed = false, of_view = last.is_view;
         templated = false;
         last = plain;
         if (first && take_char(r, 'S')) {
-            read_substitution(r, &std);
+            last.is_view = read_substitution(r, &std).is_view;
             listed = true;
         } else if (*r->at == 'I' && !first) {
             last = read_template_arguments(r, function);
+            last.is_view = of_view;
             templated = true;
         } else if (*r->at == 'T') {
             read_type(r);
             listed = true;
         } else {
             read_unqualified(r);
+            last.is_view = r->view;
         }
         if (!listed && !(function && *r->at == 'E'))
             add_substitution(r, last);
@@ -165,11 +178,22 @@ static struct type read_literal(struct name_reader *r)
     return take_char(r, 'E') ? type : fail_reading(r);
 }
 
+/* TensorInfo<const float, int>, TensorAccessor<Sizes, const float, ...> and what has it as its
+ * first argument. */
+static bool is_of_const(const struct type *arguments, int count)
+{
+    for (int i = 0; i < count && i < 2; i++)
+        if (!arguments[i].pointer && (arguments[i].is_const || arguments[i].of_const))
+            return true;
+    return false;
+}
+
 /* A class of a pointer's type and a number is an array: std::array, at::detail::Array, ... */
 static struct type class_of(const struct type *arguments, int count)
 {
     bool is_array = count == 2 && arguments[0].pointer && arguments[1].number;
-    return (struct type){.pointers = is_array ? arguments[1].value : 0};
+    return (struct type){.pointers = is_array ? arguments[1].value : 0,
+                         .of_const = is_of_const(arguments, count)};
 }
 
 /* I ... E. `keep`: these are the arguments that T_ refers to. Returns the class that a template
@@ -347,6 +371,8 @@ int mangled_parameters(const char *name, struct mangled_parameter *parameters, i
         parameters[count].kind = type.number ? MANGLED_NUMBER : MANGLED_CLASS;
         if (type.pointer)
             parameters[count].kind = type.to_const ? MANGLED_READS : MANGLED_WRITES;
+        parameters[count].is_view = type.is_view;
+        parameters[count].of_const = type.of_const;
         parameters[count++].pointers = type.pointers;
     }
     return r.failed ? -1 : count;

@@ -2,6 +2,8 @@
 #ifndef DDPCHECK_MANGLED_H
 #define DDPCHECK_MANGLED_H
 
+#include <stdbool.h>
+
 enum mangled_kind {
     MANGLED_NUMBER, /* of any type; no pointer lies in it */
     MANGLED_CLASS,  /* passed by value: pointers may lie in it */
@@ -14,6 +16,8 @@ struct mangled_parameter {
     enum mangled_kind kind;
     unsigned pointers; /* MANGLED_CLASS: it is an array of so many (std::array<float *, 2>); 0 its
                           size is not known */
+    bool of_const; /* MANGLED_CLASS: a template for a const type, as TensorInfo<const float, int> */
+    bool is_view;  /* MANGLED_CLASS: its first word is its only pointer */
 };
 
 /* Finds the kinds of the parameters. Returns how many there are (at most `max`), or -1 if the name

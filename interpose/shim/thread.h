@@ -20,7 +20,7 @@ enum {
     STACK_FRAMES = 32,
     PAGE_CACHE = 128,    /* code pages that lie in a module that was recorded */
     PYTHON_CACHE = 2048, /* Python stacks that were recorded */
-    POINTERS_MAX = 24,   /* of one launch: four records */
+    POINTERS_MAX = 160,  /* of one launch: the longest lists of PyTorch, and a few more */
     GROUP_INITS = 64,    /* communicators created in one ncclGroup of one thread */
     HASH_JOBS = 512,     /* operations of one ncclGroup whose payloads are hashed */
     TIMED_LAUNCHES = 15  /* of one ncclGroup that are timed exactly */

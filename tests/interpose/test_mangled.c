@@ -10,8 +10,8 @@
 #include "interpose/memory/mangled.h"
 #include "interpose/memory/by_value.h"
 
-/* r: pointer that reads, w: that may write, v: number, c: class, 2: array of 2 pointers; NULL: not
- * known. */
+/* r: pointer that reads, w: that may write, v: number, c: class, 2: array of 2 pointers, t: tensor,
+ * k: tensor of const; NULL: not known. */
 static const struct {
     const char *name, *kinds;
 } names[] = {
@@ -37,6 +37,16 @@ static const struct {
     {"_Z6structP4PairPKS_", "wr"},
     {"_ZN12_GLOBAL__N_14kernEPKvPv", "rw"},
     {"_ZL6hiddenPKfPf", "rw"},
+    {"_ZN2at6native43_GLOBAL__N__58383465_10_Sorting_cu_"
+     "8150cb8f12gatherMedianIN3c104HalfEmLin1EEEvNS_4cuda6detail10"
+     "TensorInfoIT_T0_EENS7_IlS9_EENS7_IKS8_S9_EES9_S9_S9_b",
+     "ttkvvvv"},
+    {"_ZN2at6native31max_unpooling3d_backward_kernelIfEEvPKT_"
+     "lllN5torch10headeronly6detail27GenericPackedTensorAccessorINS7_14"
+     "TensorAccessorIN3c108ArrayRefIlEElLm3ENS6_16DefaultPtrTraitsElEENS_"
+     "6detail16IndexBoundsCheckILm4ElEElLm4ESD_lEENS8_INS9_ISC_S2_"
+     "Lm3ESD_lEESH_S2_Lm4ESD_lEEi",
+     "rvvvttv"},
     {"_Z4pairPPKfPKPf", "wr"}, /* (float const**, float* const*) */
     {"_Z3refRKfPVf", "cw"},
     {"_Z5arrayPA4_KfPA4_f", "rw"},
@@ -59,9 +69,12 @@ static void names_are_read(void **state)
         struct mangled_parameter parameters[16];
         char text[17] = "";
         int count = mangled_parameters(names[i].name, parameters, 16);
-        for (int k = 0; k < count; k++)
+        for (int k = 0; k < count; k++) {
             text[k] = parameters[k].pointers ? (char)('0' + parameters[k].pointers)
                                              : "vcrw"[parameters[k].kind];
+            if (parameters[k].is_view)
+                text[k] = parameters[k].of_const ? 'k' : 't';
+        }
         if (!names[i].kinds ? count != -1 : strcmp(text, names[i].kinds) || count < 0)
             fail_msg("%s: expected %s, got %s (%d)", names[i].name,
                      names[i].kinds ? names[i].kinds : "unknown", text, count);
@@ -73,7 +86,7 @@ static void damaged_names_do_no_harm(void **state)
 {
     (void)state;
     struct mangled_parameter parameters[16];
-    char copy[256];
+    char copy[512];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         size_t length = strlen(names[i].name);
         for (size_t at = 0; at < length; at++) {
