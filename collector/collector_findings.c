@@ -1,12 +1,15 @@
 /* collector_findings.c: sends `ddpcheck run` each finding once, with ranks and fix. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
+#include "lib/base/text.h"
 #include "lib/finding/fault.h"
 #include "lib/finding/finding_site.h"
+#include "lib/trace/site_operation.h"
 
 enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256, RANKS_BYTES = 128, SIDES_NOTIFIED = 4 };
 
@@ -88,12 +91,33 @@ static void notify_side(const struct collector *collector, const struct finding_
                side->where);
 }
 
+/* "more in PyTorch: ranks 0-2 gradient bucket of DDP; rank 3 barrier()": calls that look alike. */
+static void notify_operations(const struct collector *collector, const struct finding *finding)
+{
+    struct text text = {0};
+    for (int i = 0; i < finding->sides && i < SIDES_NOTIFIED; i++) {
+        const struct finding_side *side = &finding->side[i];
+        char name[SITE_OPERATION_BYTES], ranks[RANKS_BYTES];
+        if (!*site_operation_of(symbolizer_trace(collector->symbolizer), side->process, side->stack,
+                                side->stack_is_address, name, sizeof name))
+            continue;
+        text_add(&text, "%s%s %s %s", text.len ? "; " : "",
+                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+                 rankset_text(&side->ranks, ranks, sizeof ranks), name);
+    }
+    char *all = text_take(&text);
+    if (all && *all)
+        notify(collector->options.notify_fd, "more in PyTorch: %s", all);
+    free(all);
+}
+
 /* What run prints below an error, which is sent next. */
 static void notify_details(const struct collector *collector, const struct finding *finding,
                            const char *location)
 {
     for (int i = 1; i < finding->sides && i < SIDES_NOTIFIED; i++)
         notify_side(collector, &finding->side[i], location);
+    notify_operations(collector, finding);
     if (*finding->todo)
         notify(collector->options.notify_fd, "more fix: %s", finding->todo);
 }

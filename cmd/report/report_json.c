@@ -13,6 +13,7 @@
 #include "cmd/report/report_print.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
+#include "lib/trace/site_operation.h"
 
 struct json_writer {
     struct report *report;
@@ -59,17 +60,20 @@ static json_t *process_json(const struct json_writer *writer, int process)
 static json_t *finding_side_json(const struct json_writer *writer, const struct finding_side *side)
 {
     bool is_address;
-    char where[WHERE_BYTES];
+    char where[WHERE_BYTES], operation[SITE_OPERATION_BYTES];
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
-                     json_of_ranks(&side->ranks), "act", json_of_act(&side->act), "now",
-                     json_of_act(&side->now), "call", json_of_text(side->call), "frames",
-                     frames_json(writer, side->process, side->stack, side->stack_is_address),
-                     "phase", json_of_text(side->phase), "since", time_json(side->since_ns),
-                     "where",
-                     json_of_text(where_of_side(writer->report, side, where, sizeof where)),
-                     "where_frames", frames_json(writer, side->process, where_stack, is_address),
-                     "process", process_json(writer, side->process));
+    site_operation_of(writer->report->trace, side->process, side->stack, side->stack_is_address,
+                      operation, sizeof operation);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
+        json_of_ranks(&side->ranks), "operation",
+        *operation ? json_of_text(operation) : json_null(), "act", json_of_act(&side->act), "now",
+        json_of_act(&side->now), "call", json_of_text(side->call), "frames",
+        frames_json(writer, side->process, side->stack, side->stack_is_address), "phase",
+        json_of_text(side->phase), "since", time_json(side->since_ns), "where",
+        json_of_text(where_of_side(writer->report, side, where, sizeof where)), "where_frames",
+        frames_json(writer, side->process, where_stack, is_address), "process",
+        process_json(writer, side->process));
 }
 
 static json_t *cause_json(const struct report *report, const struct finding *finding)

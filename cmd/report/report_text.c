@@ -11,6 +11,7 @@
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
+#include "lib/trace/site_operation.h"
 
 enum {
     LABEL_COLUMN = 4,
@@ -252,7 +253,7 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
                                const struct finding_side *side)
 {
     struct page *page = writer->page;
-    char label[RANKS_BYTES + 8];
+    char label[RANKS_BYTES + 8], operation[SITE_OPERATION_BYTES];
     page_line(page);
     page->indent = writer->value_column;
     page_column(page, 2);
@@ -260,7 +261,10 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
     if (page->column > writer->value_column - 2)
         page_line(page);
     page_column(page, writer->value_column);
-    page_words(page, STYLE_STRONG, side->call);
+    if (*site_operation_of(writer->report->trace, side->process, side->stack,
+                           side->stack_is_address, operation, sizeof operation))
+        page_format(page, STYLE_STRONG, "%s:", operation);
+    page_format(page, STYLE_STRONG, *operation ? " %s" : "%s", side->call);
     if (side->stack != side->where_stack || !has_where(side) || !writer->verbose)
         print_side_stack(writer, finding, side);
     if (*side->phase) {

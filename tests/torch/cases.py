@@ -15,6 +15,7 @@ CASES = {
     "oom-skip": ("DC201", "2", "hang"),
     "divided-too-early": ("DC301", "0-2", "ends"),
     "read-too-early": ("DC302", "0-2", "ends"),
+    "stepped-too-early": ("DC302", "0-2", "ends"),
     "cleared-too-early": ("DC301", "0-2", "ends"),
     "ring": ("DC209", "0", "hang"),
     "inplace-activation": (None, None, "fails"),
@@ -25,6 +26,7 @@ CASES = {
 LINES = {
     "divided-too-early": ["total.div_(", "dist.all_reduce(total, async_op=True)"],
     "read-too-early": ["scaled = total * 2"],
+    "stepped-too-early": ["optimizer.step()"],
     "cleared-too-early": ["buffer.zero_()"],
     "shared-comm": ["loss.backward()"],
     "comm-order": ["loss.backward()"],
@@ -34,4 +36,11 @@ LINES = {
 # case: words of the cause that its finding names as likely.
 CAUSES = {
     "group-by-members": "new_group called by its members only",
+}
+
+# case: what of PyTorch made the calls of its sides.
+OPERATIONS = {
+    "partial-barrier": ["barrier()"],
+    "uneven-inputs": ["gradient bucket of DDP"],
+    "sharded-layers": ["FSDP's all-gather of parameters"],
 }

@@ -159,8 +159,18 @@ def use(read):
     total, gathered = torch.ones(1 << 16, device=DEVICE), torch.empty(dist.get_world_size() << 16, device=DEVICE)
     work = dist.all_reduce(total, async_op=True) if read else dist.all_gather_into_tensor(gathered, total, async_op=True)
     scaled = total * 2
+    if not read:
+        read_in_lists(total)
     work.wait()
     return scaled.sum(), gathered.sum()
+
+
+def read_in_lists(tensor):
+    """Kernels that work on lists of tensors, and one that gets its tensor as a struct: none writes its input."""
+    other = torch.ones_like(tensor)
+    torch.cat([other, tensor]), torch._foreach_add([tensor, other], 1.0), torch._foreach_norm([tensor, other])
+    torch.topk(tensor, 4)
+    torch._foreach_mul_([other], 2.0)
 
 
 @case
@@ -171,6 +181,29 @@ def read_too_early():
 @case
 def read_too_early_twin():
     use(False)
+
+
+def update(wait):
+    """Gradients are reduced one by one; then the optimizer reads them."""
+    model = Scale(1 << 12).to(DEVICE)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    model(batch(width=1 << 12)).square().mean().backward()
+    works = [dist.all_reduce(parameter.grad, async_op=True) for parameter in model.parameters()]
+    for work in works if wait else []:
+        work.wait()
+    optimizer.step()
+    for work in works:
+        work.wait()
+
+
+@case
+def stepped_too_early():
+    update(False)
+
+
+@case
+def stepped_too_early_twin():
+    update(True)
 
 
 def clear(wait):

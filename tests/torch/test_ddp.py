@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from cases import CASES, CAUSES, LINES
+from cases import CASES, CAUSES, LINES, OPERATIONS
 from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
@@ -52,6 +52,8 @@ def check(server, line, case):
              if (frames := [frame for frame in side["frames"] if (frame["file"] or "").endswith("job.py")])]
     for line in LINES.get(case, []):
         assert any(line in name for name in named), "%s: no side stands at %s, but at %s" % (case, line, named)
+    operations = [side["operation"] for finding in findings for side in finding["sides"]]
+    assert all(name in operations for name in OPERATIONS.get(case, [])), "%s: made by %s" % (case, operations)
     print("%s: %s" % (case, told or "no finding"), flush=True)
 
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/trace/site.h"
+#include "lib/trace/site_operation.h"
 
 static struct frame python(const char *function, const char *file)
 {
@@ -196,6 +197,48 @@ static void test_program_of_cxx(void **state)
     assert_int_equal(site_first_frame(deep, 4, 3), 0);
 }
 
+#define TORCH "/v/site-packages/torch/"
+#define assert_made_by(frames, words)                                                        \
+    do {                                                                                     \
+        char made_by[SITE_OPERATION_BYTES];                                                  \
+        assert_string_equal(site_operation(frames, (int)(sizeof(frames) / sizeof *(frames)), \
+                                           made_by, sizeof made_by),                         \
+                            words);                                                          \
+    } while (0)
+
+/* What a call of NCCL belongs to, of which its own name says nothing. */
+static void test_operations_of_pytorch(void **state)
+{
+    (void)state;
+    const struct frame bucket[] = {
+        python("backward", TORCH "_tensor.py"), python("step", "/me/train.py"),
+        native("ncclAllReduce", "/l/libnccl.so.2"),
+        native("_ZN4c10d7Reducer18all_reduce_bucketERNS0_6BucketE", "/l/libtorch_cpu.so")};
+    const struct frame agreement[] = {
+        python("step", "/me/train.py"),
+        native("_ZN4c10d7Reducer19sync_bucket_indicesERSt6vectorImSaImEE", "/l/libtorch_cpu.so"),
+        native("_ZN4c10d7Reducer15rebuild_bucketsEv", "/l/libtorch_cpu.so")};
+    const struct frame object[] = {
+        python("all_gather", TORCH "distributed/distributed_c10d.py"),
+        python("wrapper", TORCH "distributed/c10d_logger.py"),
+        python("all_gather_object", TORCH "distributed/distributed_c10d.py"),
+        python("wrapper", TORCH "distributed/c10d_logger.py"), python("barrier", "/me/train.py")};
+    const struct frame gather[] = {
+        python("foreach_all_gather", TORCH "distributed/fsdp/_fully_shard/_fsdp_collectives.py"),
+        python("__call__", TORCH "nn/modules/module.py"), python("step", "/me/train.py")};
+    const struct frame plain_call[] = {
+        python("all_reduce", TORCH "distributed/distributed_c10d.py"),
+        python("wrapper", TORCH "distributed/c10d_logger.py"), python("step", "/me/train.py")};
+    const struct frame own[] = {python("barrier", "/me/train.py"),
+                                native("ncclAllReduce", "/l/libnccl.so.2")};
+    assert_made_by(bucket, "gradient bucket of DDP");
+    assert_made_by(agreement, "DDP's agreement on its buckets");
+    assert_made_by(object, "all_gather_object()");
+    assert_made_by(gather, "FSDP's all-gather of parameters");
+    assert_made_by(plain_call, "");
+    assert_made_by(own, "");
+}
+
 static void test_place_of_a_build_folder(void **state)
 {
     (void)state;
@@ -207,11 +250,17 @@ static void test_place_of_a_build_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name), cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_program_of_cxx),     cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_program_of_c),
+        cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_mark_of_nvtx),
+        cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_program_of_cxx),
+        cmocka_unit_test(test_operations_of_pytorch),
+        cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

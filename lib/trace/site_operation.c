@@ -1,0 +1,114 @@
+/* site_operation.c: names what PyTorch was doing as it made a call. Several of its operations look
+ * alike to NCCL: a barrier, a gradient bucket and the length of a pickled object are an AllReduce,
+ * an AllReduce and a Broadcast. */
+#include "lib/trace/site_operation.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* By the function's name and a part of its file; of native code, by a part of the mangled name. The
+ * innermost frame that is here counts, of those the first line. */
+static const struct operation_name {
+    const char *function, *file, *words;
+} native_names[] =
+    {
+        {"4c10d7Reducer19sync_bucket_indices", "", "DDP's agreement on its buckets"},
+        {"4c10d7Reducer", "", "gradient bucket of DDP"},
+        {"30verify_params_across_processes", "", "DDP's comparison of parameter shapes"},
+        {"4c10d19broadcast_coalesced", "", "DDP's broadcast of parameters or buffers"},
+},
+  python_names[] = {
+      {"foreach_all_gather", "/fsdp/", "FSDP's all-gather of parameters"},
+      {"foreach_reduce", "/fsdp/", "FSDP's reduction of gradients"},
+      {"forward", "/nn/modules/_functions.py", "SyncBatchNorm's statistics"},
+      {"backward", "/nn/modules/_functions.py", "SyncBatchNorm's gradients"},
+      {"notify_join_context", "/algorithms/join.py", "join()"},
+      {"_find_num_nonjoined_procs", "/nn/parallel/", "join()"},
+      {"_allgather_tensor", "/distributed/optim/", "ZeroRedundancyOptimizer"},
+      {"clip_grad_norm_", "/nn/utils/clip_grad.py", "clip_grad_norm_()"},
+      {"_step_microbatches", "/pipelining/schedules.py", "pipeline schedule"},
+};
+
+/* What these do is what NCCL's call is named. */
+static const char *const plain_calls[] = {
+    "all_reduce",
+    "all_gather",
+    "all_gather_into_tensor",
+    "reduce_scatter",
+    "reduce",
+    "broadcast",
+    "reduce_scatter_tensor",
+    "all_to_all",
+    "send",
+    "all_to_all_single",
+    "recv",
+    "isend",
+    "irecv",
+    "gather",
+    "scatter",
+};
+
+static bool is_plain(const char *function)
+{
+    for (size_t i = 0; i < sizeof plain_calls / sizeof *plain_calls; i++)
+        if (!strcmp(plain_calls[i], function))
+            return true;
+    return false;
+}
+
+static const char *find_name(const struct operation_name *names, size_t count,
+                             const struct frame *frame, bool is_native)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_native
+                ? strstr(frame->function, names[i].function) != NULL
+                : !strcmp(frame->function, names[i].function) && strstr(frame->file, names[i].file))
+            return names[i].words;
+    return NULL;
+}
+
+/* The outermost function of torch.distributed that the program called, but for what wraps it. */
+static const char *find_called(const struct frame *frames, int count)
+{
+    static const char distributed[] = "/torch/distributed/";
+    const char *called = NULL;
+    for (int i = 0; i < count && !frames[i].address; i++) {
+        const char *function = frames[i].function;
+        if (!strstr(frames[i].file, "/torch/")) /* the program's own */
+            break;
+        if (strstr(frames[i].file, distributed) && !strstr(frames[i].file, "c10d_logger") &&
+            *function != '<' && !strstr(function, ".<locals>"))
+            called = function;
+    }
+    return called && *called != '_' && !is_plain(called) ? called : NULL;
+}
+
+char *site_operation(const struct frame *frames, int count, char *text, size_t bytes)
+{
+    const char *words = NULL;
+    *text = '\0';
+    for (int i = 0; i < count && !words; i++)
+        if (frames[i].address)
+            words = find_name(native_names, sizeof native_names / sizeof *native_names, &frames[i],
+                              true);
+    for (int i = 0; i < count && !words && !frames[i].address; i++)
+        words =
+            find_name(python_names, sizeof python_names / sizeof *python_names, &frames[i], false);
+    if (words)
+        snprintf(text, bytes, "%s", words);
+    else if ((words = find_called(frames, count)))
+        snprintf(text, bytes, "%s()", words);
+    return text;
+}
+
+char *site_operation_of(struct trace *trace, int process, uint64_t stack, bool is_address,
+                        char *text, size_t bytes)
+{
+    struct frame frames[SITE_FRAMES_MAX];
+    *text = '\0';
+    if (!trace || !stack || process < 0)
+        return text;
+    return site_operation(frames,
+                          trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX),
+                          text, bytes);
+}
