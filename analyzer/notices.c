@@ -110,6 +110,8 @@ static int feed_model(struct analyzer *analyzer, struct process *process,
     case API_notice_stopped:
         process->stopped = record->range.id != 0;
         return ENGINE_OK;
+    case API_notice_exit:
+        return ends_exit(process, record);
     case API_notice_exception:
         return ends_except(process, record);
     case API_notice_reached:

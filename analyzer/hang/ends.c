@@ -48,7 +48,7 @@ static struct site last_call_site(struct process *process)
 
 int ends_except(struct process *process, const struct record *record)
 {
-    if (record->range.id > EXCEPTION_SHUTDOWN)
+    if (record->range.id > EXCEPTION_ABORT)
         return ENGINE_SKIPPED;
     bool is_final = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
     if (process->ended || is_final)
@@ -59,15 +59,27 @@ int ends_except(struct process *process, const struct record *record)
     process->has_exception = true;
     process->exception_how = (enum exception_how)record->range.id;
     process->exception = record->range.text;
+    process->raised_by = thread;
     process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? last_call_site(process)
                                                                    : thread_site(thread, record);
     process->raised.time_ns = record_realtime(process, record);
     return ENGINE_OK;
 }
 
+int ends_exit(struct process *process, const struct record *record)
+{
+    const struct thread *thread = process_thread(process, record->thread);
+    if (!thread)
+        return ENGINE_FAILED;
+    if (!process->raised_by)
+        process->raised_by = thread;
+    return ENGINE_OK;
+}
+
 bool process_is_ending(const struct process *process)
 {
-    return !process->ended && process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+    return !process->ended && process->has_exception &&
+           process->exception_how != EXCEPTION_HANDLED && process->exception_how != EXCEPTION_ABORT;
 }
 
 const char *end_exception(const struct process *process)
@@ -234,6 +246,8 @@ struct act end_act(const struct process *process)
         act.name = act.value ? end_exception(process) : NULL;
     } else {
         act.did = process->end.end.oom ? DID_KILLED_FOR_MEMORY : DID_KILLED;
+        if (process->exception_how == EXCEPTION_ABORT && act.value == SIGABRT)
+            act.name = end_exception(process);
     }
     return act;
 }

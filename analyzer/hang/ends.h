@@ -29,6 +29,8 @@ int ends_feed(struct analyzer *analyzer, struct process *process, const struct r
 void ends_judge(struct analyzer *analyzer, bool final);
 /* notice_exception. ENGINE_*. */
 int ends_except(struct process *process, const struct record *record);
+/* notice_exit: the process called exit() or returned from main. ENGINE_*. */
+int ends_exit(struct process *process, const struct record *record);
 /* It has not ended, but Python shuts down, after an exception or not. */
 bool process_is_ending(const struct process *process);
 /* The type of the exception that it ended with, is ending with or handles; NULL if none is known.

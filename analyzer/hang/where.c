@@ -138,8 +138,9 @@ static void find_last_call(const struct process *process, struct where *where)
 static void find_end(const struct process *process, const struct member *member,
                      struct where *where)
 {
+    bool aborted = process->has_exception && process->exception_how == EXCEPTION_ABORT;
     const struct thread *stood =
-        process->end.end.how == END_SIGNAL ? call_in_progress(process, member) : NULL;
+        process->end.end.how == END_SIGNAL && !aborted ? call_in_progress(process, member) : NULL;
     where->act = end_act(process);
     if (process->has_exception)
         where->site = process->raised;

@@ -278,9 +278,10 @@ struct process {
     bool stopped;             /* notice_stopped */
     bool has_exception;       /* notice_exception */
     enum exception_how exception_how;
-    uint64_t exception;         /* string id of its type, 0 not known */
-    struct site raised;         /* where it was raised */
-    struct callback *callbacks; /* callbacks.h */
+    uint64_t exception;             /* string id of its type, 0 not known */
+    struct site raised;             /* where it was raised */
+    const struct thread *raised_by; /* likewise the thread, or that which called exit() */
+    struct callback *callbacks;     /* callbacks.h */
     uint32_t callback_count;
     uint64_t units;        /* made so far, struct pending's */
     uint64_t gpu_ns;       /* when its GPU was last seen to get on */

@@ -424,7 +424,8 @@ enum {
 enum exception_how {
     EXCEPTION_UNCAUGHT, /* nobody caught it: Python prints it and shuts down */
     EXCEPTION_HANDLED,  /* a communicator is ended in an `except` or `finally` block */
-    EXCEPTION_SHUTDOWN  /* a communicator is ended while Python shuts down: none is known */
+    EXCEPTION_SHUTDOWN, /* a communicator is ended while Python shuts down: none is known */
+    EXCEPTION_ABORT     /* abort(), of native code; the text is its reason, as far as it is known */
 };
 
 enum said {

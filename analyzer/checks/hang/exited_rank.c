@@ -80,22 +80,107 @@ static bool failed_by_itself(const struct analyzer *analyzer, const struct proce
            (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
 }
 
-static void add_failed_side(struct draft *draft, const struct process *process, bool has_place)
+static bool issues_alone(const struct thread *thread)
+{
+    for (const struct member *member = thread->process->members; member;
+         member = member->process_next)
+        if (!member->more_issuers && member->issuers == 1 && member->issuer[0] == thread)
+            return true;
+    return false;
+}
+
+/* The thread that aborted or called exit(). After another signal, the only one of a rank that was
+ * in no call, for `is_guess`. NULL: it is not known. */
+static const struct thread *failed_thread(const struct process *process, bool *is_guess)
+{
+    *is_guess = false;
+    if (process->raised_by || process->end.end.how != END_SIGNAL)
+        return process->raised_by;
+    const struct thread *found = NULL;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next) {
+        if (thread->in_call || thread->has_ended || !issues_alone(thread))
+            continue;
+        if (found)
+            return NULL;
+        found = thread;
+    }
+    *is_guess = found != NULL;
+    return found;
+}
+
+/* Of a process that holds several ranks those of the thread that failed; all, where that is none's.
+ */
+static int add_failed_ranks(const struct process *process, const struct thread *thread,
+                            struct rankset *ranks)
+{
+    int result = 0;
+    if (!process->several_ranks) {
+        int rank = process_shown_rank(process);
+        return rankset_add(ranks, rank >= 0 ? rank : process->index);
+    }
+    for (int pass = thread ? 0 : 1; pass < 2 && !rankset_count(ranks); pass++)
+        for (const struct member *member = process->members; member; member = member->process_next)
+            if (pass || thread_may_issue(thread, member))
+                result |= rankset_add(ranks, member_shown_rank(member));
+    return result;
+}
+
+/* What the thread called last, or the first that was in a call when the process ended. */
+static struct site last_site(struct process *process, const struct thread *thread)
+{
+    for (const struct thread *other = process->threads; other && !thread; other = other->hh.next)
+        if (other->in_call)
+            thread = other;
+    return thread ? thread->enter_site : (struct site){.process = process};
+}
+
+static void add_failed_side(struct draft *draft, struct process *process, bool has_followers)
 {
     char ranks[64];
     const struct act act = end_act(process);
-    struct finding_side *side = draft_side(draft, &act, has_place ? &process->raised : NULL);
-    int rank = process_shown_rank(process);
-    draft->failed |= !side || rankset_add(&side->ranks, rank >= 0 ? rank : process->index);
+    bool is_guess;
+    const struct thread *thread = failed_thread(process, &is_guess);
+    const struct site site = process->has_exception ? process->raised : last_site(process, thread);
+    if (is_guess && process->several_ranks)
+        draft->finding.certainty = POSSIBLE;
+    struct finding_side *side = draft_side(draft, &act, &site);
+    draft->failed |= !side || add_failed_ranks(process, thread, &side->ranks);
     draft_cover(draft, process);
     if (draft->failed)
         return;
     struct text what = {0};
-    text_add(&what, "rank %s ", rankset_text(&side->ranks, ranks, sizeof ranks));
+    bool is_one = rankset_count(&side->ranks) == 1;
+    text_add(&what, "%s %s ", is_one ? "rank" : "the process of ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
     act_add(&what, &act);
-    text_add(&what, ", and the launcher terminated the other ranks");
+    if (has_followers)
+        text_add(&what, ", and the launcher terminated the other ranks");
+    else if (process->several_ranks && is_one)
+        text_add(&what, ", and with it the process of the other ranks");
     draft_say(draft, &what,
-              "Find out why that rank ended: its own output and core dump come first.");
+              process->has_exception
+                  ? "Find out why that rank ended: its own output and core dump come first."
+                  : "Find out why that rank ended: its own output and core dump come first. The "
+                    "line is that of its last call of NCCL or CUDA.");
+}
+
+/* By its own code, not from outside. */
+static bool has_crashed(const struct process *process)
+{
+    if (process->end.end.how != END_SIGNAL)
+        return false;
+    switch (process->end.end.value) {
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGSYS:
+    case SIGTRAP:
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Whom the launcher terminated because of it. */
@@ -111,17 +196,29 @@ static bool had_followers(const struct analyzer *analyzer, const struct process 
     return false;
 }
 
+/* Its ranks had not made the same calls: some had still to come. */
+static bool was_cut_short(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        for (const struct member *other = process->members; other; other = other->process_next)
+            if (other->comm == member->comm && other->next != member->next)
+                return true;
+    return false;
+}
+
 static void failed_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
-        const struct process *process = analyzer->process[i];
-        if (!process || has_open_error(analyzer) || !failed_by_itself(analyzer, process) ||
-            !had_followers(analyzer, process))
+        struct process *process = analyzer->process[i];
+        if (!process || has_open_error(analyzer) || !failed_by_itself(analyzer, process))
+            continue;
+        bool has_followers = had_followers(analyzer, process);
+        if (!has_followers && !has_crashed(process) && !was_cut_short(process))
             continue;
         struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
         draft.finding.first_ns = draft.finding.last_ns = process->end_ns;
-        add_failed_side(&draft, process, process->has_exception);
+        add_failed_side(&draft, process, has_followers);
         findings_report(analyzer, &draft, NULL);
     }
 }
@@ -138,8 +235,9 @@ const struct check check_exited_rank = {
     .title = "a rank terminated while others wait for it",
     .text = "A rank's process terminated: by a signal, with an exit status that is not 0, or "
             "killed for lack of memory. The others wait in an operation that it will never issue "
-            "or complete, or the launcher terminated them before they got there (reported when the "
-            "job is over, if nothing else is wrong).\n\n"
+            "or complete. Or the launcher terminated them before they got there, or they are "
+            "threads of the process that crashed: then it is reported when the job is over, if "
+            "nothing else is wrong.\n\n"
             "It shows as a hang of the remaining ranks, or as a job that its launcher terminates. "
             "Ranks that the launcher terminated afterwards, or that failed because of the first, "
             "are not reported. If an elastic launcher restarted the job (torchrun --max-restarts, "
@@ -148,6 +246,11 @@ const struct check check_exited_rank = {
             "Look at the exit status first: a restart repeats a crash that has a cause in the "
             "program. ncclCommGetAsyncError reports a peer on another host that died, but none on "
             "the same host.\n\n"
+            "After abort(), a failed assertion or an uncaught C++ exception the finding shows the "
+            "line where that happened, and the rank whose thread it was. After other signals it "
+            "shows the last call of NCCL or CUDA: where the program crashed is in its core file. "
+            "An exit status that is not 0 is no finding where all ranks had made the same "
+            "calls: a program may return it as its result.\n\n"
             "Which rank was first is decided by the times at which the terminations were noticed; "
             "two within the same moment can be confused.",
     .causes = CAUSES(
