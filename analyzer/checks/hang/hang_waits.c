@@ -78,8 +78,10 @@ static void report_root(struct analyzer *analyzer, const struct wait_graph *grap
             cycle_report(analyzer, graph, &cycle, check, certainty);
             return;
         }
-        if (culprit)
+        if (culprit) {
             root = culprit;
+            cycle_withdraw(analyzer, &cycle);
+        }
         if (!root->missing_count)
             return; /* what it is behind can't be reported */
     }

@@ -350,6 +350,14 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     findings_report(analyzer, &draft, NULL);
 }
 
+void cycle_withdraw(struct analyzer *analyzer, const struct cycle *cycle)
+{
+    const struct wait_node *first = cycle->step[0].wait;
+    uint32_t id = cycle->steps ? findings_find(analyzer, DC202, first->comm->id, first->number) : 0;
+    if (id)
+        findings_resolve(analyzer, id, "others came: a call was left out");
+}
+
 const struct check check_wait_cycle = {
     .code = DC202,
     .name = "wait-cycle",

@@ -32,5 +32,7 @@ const struct check *cycle_check(const struct cycle *cycle, const struct wait_nod
 bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycle);
 void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
                   const struct cycle *cycle, const struct check *check, enum certainty certainty);
+/* It was reported as a cycle when ranks were late, and is reported as a missing rank now. */
+void cycle_withdraw(struct analyzer *analyzer, const struct cycle *cycle);
 
 #endif
