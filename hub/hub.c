@@ -17,6 +17,7 @@
 #include "lib/trace/trace.h"
 
 static const uint64_t silent_after_usual_ns = 5000000000;
+static const uint64_t busy_ns = 1000000000;          /* more between two looks at all that came */
 static const uint64_t over_patience_ns = 2000000000; /* for the answers of hosts that end */
 enum { STEP_MESSAGES = 4096 };
 
@@ -298,7 +299,8 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     return 0;
 }
 
-/* Takes what has come, `message` first. Returns 0, or -1 with err. */
+/* Takes what has come, `message` first, if that is not too much for a step. Returns 0, or -1 with
+ * err. */
 static int take_messages_of_step(struct hub *hub, struct transport_message *message,
                                  struct error *err)
 {
@@ -307,7 +309,19 @@ static int take_messages_of_step(struct hub *hub, struct transport_message *mess
         take_message(hub, message, hub->now_ns);
         result = transport_poll(hub->options.transport, 0, message, err);
     }
+    hub->has_heard_all = message->event == TRANSPORT_NOTHING;
     return result;
+}
+
+/* Who sent something while the hub was busy, with the analysis of a large job, was not silent: what
+ * they sent is in the queue. */
+static void forgive_busy(struct hub *hub, uint64_t now_ns)
+{
+    uint64_t away_ns = hub->heard_all_ns ? now_ns - hub->heard_all_ns : 0;
+    for (struct hub_host *host = hub->hosts; away_ns >= busy_ns && host; host = host->hh.next)
+        if (!host->silent)
+            host->heard_ns = now_ns;
+    hub->heard_all_ns = now_ns;
 }
 
 int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err)
@@ -325,7 +339,10 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
         return -1;
     int result = take_messages_of_step(hub, &message, err);
     hub_feed_round(hub, now_ns);
-    judge_silence(hub, now_ns);
+    if (hub->has_heard_all) {
+        forgive_busy(hub, now_ns);
+        judge_silence(hub, now_ns);
+    }
     hub_ask(hub, now_ns);
     hub_store_members(hub, now_ns);
     hub_pace_keep(hub, now_ns);

@@ -141,6 +141,8 @@ struct hub {
     uint64_t looked_ns;      /* when it was last looked whom to ask */
     bool has_looked;         /* in the last step: all who are to be asked were */
     struct hub_pace pace;
+    uint64_t heard_all_ns; /* when all that had come was taken last */
+    bool has_heard_all;    /* so it is in this step */
     bool memory_short, finished;
     bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
 };

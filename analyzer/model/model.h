@@ -37,7 +37,8 @@ struct site {
 struct host {
     char boot_id[40];
     uint64_t tick_ns;
-    uint64_t round; /* that it ticked in last: ticks.h */
+    uint64_t round;            /* that it ticked in last: ticks.h */
+    struct process *processes; /* linked by host_next */
     UT_hash_handle hh;
 };
 
@@ -231,6 +232,7 @@ struct process {
     struct process_info info;
     uint64_t offset_ns; /* record time + offset = realtime */
     struct host *host;
+    struct process *host_next;
     struct thread *threads, *last_thread;
     struct stream_state *streams;   /* table, without those that are gone and those in captures */
     struct stream_state **timeline; /* all, sorted by timeline */

@@ -79,10 +79,13 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
         process->info.rank = -1;
     process->offset_ns = info->realtime_ns - info->monotonic_ns;
     process->host = host;
-    if (!add_rank_process(analyzer, process, process->info.rank, info->world_size))
-        return process;
-    free(process);
-    return NULL;
+    if (add_rank_process(analyzer, process, process->info.rank, info->world_size)) {
+        free(process);
+        return NULL;
+    }
+    process->host_next = host->processes;
+    host->processes = process;
+    return process;
 }
 
 bool process_has_communicator(const struct process *process)

@@ -16,19 +16,21 @@ struct silence {
 };
 
 /* How far the host's ranks were on the communicator on which they were furthest. */
-static void add_reached(const struct analyzer *analyzer, const struct host *host, struct text *what)
+static void add_reached(const struct host *host, struct text *what)
 {
     const struct member *furthest = NULL;
     uint64_t least = UINT64_MAX;
     char name[COMM_TITLE_BYTES];
-    for (const struct member *member = analyzer->members; member; member = member->hh.next)
-        if (member->process->host == host && (!furthest || member->next > furthest->next))
-            furthest = member;
+    for (const struct process *process = host->processes; process; process = process->host_next)
+        for (const struct member *member = process->members; member; member = member->process_next)
+            if (!furthest || member->next > furthest->next)
+                furthest = member;
     if (!furthest)
         return;
-    for (const struct member *member = analyzer->members; member; member = member->hh.next)
-        if (member->process->host == host && member->comm == furthest->comm && member->next < least)
-            least = member->next;
+    for (const struct process *process = host->processes; process; process = process->host_next)
+        for (const struct member *member = process->members; member; member = member->process_next)
+            if (member->comm == furthest->comm && member->next < least)
+                least = member->next;
     text_add(what, "; it had called %llu", (unsigned long long)least);
     if (furthest->next > least)
         text_add(what, " to %llu", (unsigned long long)furthest->next);
@@ -43,10 +45,10 @@ static void silent_report(struct analyzer *analyzer, const struct process *first
     char ranks[SILENT_RANKS_BYTES], since[SILENT_TIME_BYTES];
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SILENT}, NULL);
     side->process = first->index;
-    for (int i = 0; i < analyzer->processes; i++) {
-        const struct process *process = analyzer->process[i];
-        int rank = process ? process_shown_rank(process) : -1;
-        if (!process || process->host != first->host || process->ended)
+    for (const struct process *process = first->host->processes; process;
+         process = process->host_next) {
+        int rank = process_shown_rank(process);
+        if (process->ended)
             continue;
         if (rank >= 0 && rankset_add(&side->ranks, rank))
             draft.failed = true;
@@ -57,7 +59,7 @@ static void silent_report(struct analyzer *analyzer, const struct process *first
              rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
              rankset_text(&side->ranks, ranks, sizeof ranks),
              moment_date(since_ns, since, sizeof since));
-    add_reached(analyzer, first->host, &what);
+    add_reached(first->host, &what);
     draft_say(
         &draft, &what,
         "See whether the host is up and reaches the hub, and whether its 'ddpcheck run' still "
