@@ -194,6 +194,8 @@ void collector_forget_notified(struct collector *collector);
 /* Sends the caller the findings that changed, after they were stored, and with them the stacks by
  * which some may be suppressed. */
 void collector_notify_findings(struct collector *collector);
+/* The same with those that were left to the job's hub, once it is gone. */
+void collector_notify_left(struct collector *collector);
 /* Whether the caller wants this finding reported. */
 bool collector_shows(const struct collector *collector, const struct finding *finding);
 

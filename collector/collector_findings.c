@@ -159,3 +159,14 @@ void collector_notify_findings(struct collector *collector)
          changed = changed->next)
         notify_finding(collector, &changed->finding);
 }
+
+static void notify_left(void *context, const struct finding *finding)
+{
+    notify_finding(context, finding);
+}
+
+void collector_notify_left(struct collector *collector)
+{
+    if (collector->options.notify_fd >= 0)
+        analyzer_visit_findings(collector->analyzer, notify_left, collector);
+}

@@ -18,6 +18,7 @@ struct collector_job {
     int count;
     bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
     bool is_failure_reported, is_refusal_reported;
+    bool is_alone; /* no hub judges the job */
 };
 
 static struct item_news *find_news(struct collector_job *job, uint32_t id)
@@ -123,6 +124,24 @@ int collector_job_feed(struct collector *collector, int process, const struct re
     return collector->job ? join_feed(collector->job->join, process, record) : 0;
 }
 
+static bool has_open_news(const struct collector_job *job)
+{
+    for (int i = 0; i < job->count; i++)
+        if (job->news[i].state == FINDING_OPEN && job->news[i].severity == SEVERITY_ERROR)
+            return true;
+    return false;
+}
+
+/* Once it is gone without a word of an error, each host says what it sees of one. */
+static void look_for_hub(struct collector *collector)
+{
+    struct collector_job *job = collector->job;
+    bool was_alone = job->is_alone;
+    job->is_alone = !join_has_hub(job->join);
+    if (job->is_alone && !was_alone && !has_open_news(job))
+        collector_notify_left(collector);
+}
+
 void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known)
 {
     struct collector_job *job = collector->job;
@@ -137,6 +156,7 @@ void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known
     if (*refusal && !job->is_refusal_reported)
         fprintf(stderr, "ddpcheck: a message of the job's hub is refused: %s\n", refusal);
     job->is_refusal_reported |= *refusal != 0;
+    look_for_hub(collector);
 }
 
 void collector_job_count(struct collector *collector)
@@ -153,15 +173,17 @@ void collector_job_count(struct collector *collector)
 
 void collector_job_finish(struct collector *collector)
 {
-    if (collector->job)
-        join_finish(collector->job->join, collector->analyzer, collector->job->reports,
-                    finish_patience_ns);
+    if (!collector->job)
+        return;
+    join_finish(collector->job->join, collector->analyzer, collector->job->reports,
+                finish_patience_ns);
+    look_for_hub(collector);
 }
 
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding)
 {
     const struct check *check = check_find(finding->code);
     return collector->job && check && check->scope == SCOPE_JOB && finding->comm &&
-           join_is_connected(collector->job->join) &&
+           join_has_hub(collector->job->join) &&
            join_spans_hosts(collector->job->join, finding->comm);
 }

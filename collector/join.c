@@ -12,8 +12,9 @@
 
 static const uint64_t beat_every_ns = 1000000000;
 static const uint64_t symbols_every_ns = 50000000;
-static const uint64_t linger_ns = 500000000;     /* after the hub's last request */
-static const uint64_t news_skew_ns = 2000000000; /* of the hosts' clocks */
+static const uint64_t linger_ns = 500000000;        /* after the hub's last request */
+static const uint64_t alone_after_ns = 10000000000; /* on a busy machine an attempt can fail */
+static const uint64_t news_skew_ns = 2000000000;    /* of the hosts' clocks */
 enum { FINISH_POLL_MS = 20, ADDED_HASH = 1 };
 
 struct join *join_new(const struct join_options *options)
@@ -107,6 +108,7 @@ static struct join_member *find_joined(struct join *join, int process, uint64_t 
         return member;
     member->key = key.key;
     member->process = process;
+    member->numbers.nranks = -1; /* not known before the next digest */
     TABLE_ADD(join->members, key, member);
     if (!TABLE_ADDED(member)) {
         free(member);
@@ -238,9 +240,10 @@ bool join_spans_hosts(const struct join *join, uint64_t comm)
     return nranks < 0 || local < nranks;
 }
 
-bool join_is_connected(const struct join *join)
+bool join_has_hub(const struct join *join)
 {
-    return !join->is_lost;
+    bool may_return = !join->is_last && join->now_ns - join->lost_ns < alone_after_ns;
+    return !*join->failure.text && (!join->lost_ns || may_return);
 }
 
 static void add_digest(struct join *join, struct join_member *member)
@@ -368,9 +371,10 @@ static void take_messages(struct join *join, int timeout_ms, uint64_t now_ns)
         } else if (message.event == TRANSPORT_MESSAGE) {
             take_news(join, &message);
         } else if (message.event == TRANSPORT_LOST) {
-            join->is_lost |= !join->is_last; /* the hub may end with the job */
+            if (!join->lost_ns && !join->is_last) /* the hub may end with the job */
+                join->lost_ns = now_ns;
         } else if (message.event == TRANSPORT_CONNECTED) {
-            join->is_lost = false;
+            join->lost_ns = 0;
             announce_again(join);
         }
     }

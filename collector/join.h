@@ -45,8 +45,8 @@ void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint
 
 /* Whether ranks of other hosts are members of a communicator, as far as is known. */
 bool join_spans_hosts(const struct join *join, uint64_t comm);
-/* Whether the connection to the hub is there, as far as is known. */
-bool join_is_connected(const struct join *join);
+/* Whether the job has a hub to judge it: one is connected, or was 10 seconds ago. */
+bool join_has_hub(const struct join *join);
 /* Why the connection to the hub can't work any more, such as a wrong token; "" if it may. */
 const char *join_failure(const struct join *join);
 /* Why a message of the hub made no sense, such as another version; "" if none did. */

@@ -88,7 +88,8 @@ struct join {
     uint64_t digest_every_ns;                          /* as the hub said; 0: it did not */
     uint64_t began_ns;                                 /* realtime */
     uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
-    bool is_last, is_lost, is_over; /* this host's part ends; no connection; the job is over */
+    uint64_t lost_ns;                                  /* since when; 0: the hub is connected */
+    bool is_last, is_over;                             /* this host's part ends; the job is over */
 };
 
 /* join_tail.c */
