@@ -395,7 +395,7 @@ int run_program(struct watched_run *run, char **argv)
     run->began_ns = realtime_now_ns();
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
-        (run->hub && run_hub_open(&run->joined, run->hub, run->directory, &err) < 0) ||
+        (run->hub && run_hub_open(&run->joined, run->hub, run->directory, argv, &err) < 0) ||
         start_collector(run, &err) < 0)
         return command_fail(&err);
     int status = wait_collector_ready(run);

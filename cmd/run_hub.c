@@ -164,13 +164,14 @@ static int find_hub(struct run_hub *hub, const struct hub_place *place, const ch
     return 0;
 }
 
-int run_hub_open(struct run_hub **to, const char *address, const char *directory, struct error *err)
+int run_hub_open(struct run_hub **to, const char *address, const char *directory, char *const *argv,
+                 struct error *err)
 {
     struct hub_place place;
     struct run_hub *hub = calloc(1, sizeof *hub);
     if (!hub)
         return error_set(err, "can't join a hub: out of memory");
-    hub_place_find(&place);
+    hub_place_find(&place, argv);
     bool is_auto = strcmp(address, "auto") == 0;
     int result = 0;
     if (!is_auto)

@@ -15,9 +15,10 @@ struct run_hub;
 
 #define RUN_HUB_FOLDER "hub" /* in the trace directory of the run that starts it */
 
-/* hub: an address, or "auto". Returns 0 (run_hub_close it), or -1 with err. */
+/* hub: an address, or "auto"; argv: the program that is run. Returns 0 (run_hub_close it), or -1
+ * with err. */
 int run_hub_open(struct run_hub **hub, const char *address, const char *directory,
-                 struct error *err);
+                 char *const *argv, struct error *err);
 const char *run_hub_url(const struct run_hub *hub);
 /* Its process if this run started it, else 0, also for NULL. */
 pid_t run_hub_pid(const struct run_hub *hub);

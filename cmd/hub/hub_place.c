@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/hub/hub_torchrun.h"
+
 /* The first row whose variables are there is used. Sources: Slurm's srun(1), "OUTPUT ENVIRONMENT
  * VARIABLES"; Open MPI's mpirun(1), "Environment Variables"; MPICH's Hydra sets PMI_*; PyTorch's
  * torchrun, "Environment Variables"; and for pods, where torchrun starts below us, Kubeflow's
- * PyTorchJob. NULL: the launcher has none. */
+ * PyTorchJob. NULL: the launcher has none. Those after PLACE_OTHERS are read where the program is
+ * not torchrun, whose options say more. */
 static const struct place_row {
     const char *launcher;
     const char *rank;  /* 0 is the first process */
@@ -25,6 +28,8 @@ static const struct place_row {
     {"pods", "NODE_RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
     {"pods", "RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
 };
+
+enum { PLACE_OTHERS = 4 };
 
 static const char *variable(const char *name)
 {
@@ -48,20 +53,18 @@ char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
 }
 
 /* What may not be in a file name becomes '-'. */
-static void name_job(struct hub_place *place, const struct place_row *row)
+static void name_job(struct hub_place *place, const char *job, const char *step)
 {
-    const char *job = variable(row->job), *step = variable(row->step);
-    snprintf(place->job, sizeof place->job, "%s%s%s%s%s", row->launcher, *job ? "-" : "", job,
+    snprintf(place->job, sizeof place->job, "%s%s%s%s%s", place->launcher, *job ? "-" : "", job,
              *step ? "." : "", step);
     for (char *at = place->job; *at; at++)
         if (!isalnum((unsigned char)*at) && *at != '.' && *at != '-' && *at != '_')
             *at = '-';
 }
 
-void hub_place_find(struct hub_place *place)
+static bool find_row(struct hub_place *place, size_t from, size_t to)
 {
-    *place = (struct hub_place){.launcher = "none", .is_first = true, .job = "none"};
-    for (size_t i = 0; i < sizeof place_rows / sizeof place_rows[0]; i++) {
+    for (size_t i = from; i < to; i++) {
         const struct place_row *row = &place_rows[i];
         const char *rank = variable(row->rank), *local = variable(row->local);
         if (!*rank)
@@ -69,7 +72,31 @@ void hub_place_find(struct hub_place *place)
         place->launcher = row->launcher;
         place->is_first = strcmp(rank, "0") == 0 && (!*local || strcmp(local, "0") == 0);
         hub_place_first_host(variable(row->hosts), place->host);
-        name_job(place, row);
-        return;
+        name_job(place, variable(row->job), variable(row->step));
+        return true;
     }
+    return false;
+}
+
+static bool find_torchrun(struct hub_place *place, char *const *argv)
+{
+    struct torchrun_options options = {.nnodes = getenv("PET_NNODES"),
+                                       .node_rank = getenv("PET_NODE_RANK"),
+                                       .endpoint = getenv("PET_RDZV_ENDPOINT"),
+                                       .address = getenv("PET_MASTER_ADDR"),
+                                       .id = getenv("PET_RDZV_ID")};
+    if (!torchrun_read(argv, &options))
+        return false;
+    place->launcher = "torchrun";
+    place->is_first = torchrun_is_first(&options, place->host, sizeof place->host);
+    name_job(place, options.id ? options.id : "", "");
+    return true;
+}
+
+void hub_place_find(struct hub_place *place, char *const *argv)
+{
+    const size_t rows = sizeof place_rows / sizeof place_rows[0];
+    *place = (struct hub_place){.launcher = "none", .is_first = true, .job = "none"};
+    if (!find_row(place, 0, PLACE_OTHERS) && !find_torchrun(place, argv))
+        find_row(place, PLACE_OTHERS, rows);
 }

@@ -14,8 +14,8 @@ struct hub_place {
     char job[PLACE_JOB_BYTES];   /* distinguishes jobs that share a directory; a file name */
 };
 
-/* Reads the environment. */
-void hub_place_find(struct hub_place *place);
+/* Reads the environment, and the options of the program that is run if it is torchrun. */
+void hub_place_find(struct hub_place *place, char *const *argv);
 
 /* The first name of a list of hosts as Slurm writes it: "n[003-128],login" begins with "n003".
  * Returns host, "" if the list is empty. */
