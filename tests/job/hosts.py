@@ -15,6 +15,7 @@ import tempfile
 import time
 import unittest
 
+import parallel
 from hub import Hub, await_true, children, free_port, read_file
 
 BUILD = os.path.abspath(sys.argv.pop(1))
@@ -25,15 +26,16 @@ SKIPPED = 77
 
 
 class Host:
-    """A rank on a host of its own."""
+    """A host with a rank of its own, or several from this one on."""
 
-    def __init__(self, rank, folder, hub, trainer, master, env=None, options=()):
+    def __init__(self, rank, folder, hub, trainer, master, env=None, options=(), ranks=1):
         self.rank = rank
+        each = 'for local in $(seq 0 %d); do RANK=$((%d + local)) LOCAL_RANK=$local "$@" & done; wait' % (ranks - 1, rank)
         self.trace = os.path.join(folder, "trace%d" % rank)
         self.errors = os.path.join(folder, "errors%d" % rank)
         command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
-                   DDPCHECK, "run", "--hub", hub, "--emulate", "1", "-o", self.trace, *options, "--",
-                   TRAINER, *trainer]
+                   DDPCHECK, "run", "--hub", hub, "--emulate", str(ranks), "-o", self.trace, *options, "--",
+                   "sh", "-c", each, "sh", TRAINER, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(master), **(env or {})}
         with open(self.errors, "w", encoding="utf-8") as errors:
@@ -72,10 +74,10 @@ class Job(unittest.TestCase):
         self.addCleanup(hub.__exit__)
         return hub
 
-    def start_hosts(self, hub, *trainer, **named):
+    def start_hosts(self, hub, *trainer, ranks=1, **named):
         master = free_port()
-        self.hosts = [Host(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), **named)
-                      for rank in range(HOSTS)]
+        self.hosts = [Host(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), ranks=ranks, **named)
+                      for rank in range(0, HOSTS, ranks)]
 
     def end_hosts(self):
         for host in self.hosts:
@@ -113,4 +115,4 @@ def main():
     if missing:
         print("skipped: no UTS namespaces here: " + missing)
         sys.exit(SKIPPED)
-    unittest.main()
+    parallel.main()

@@ -14,10 +14,18 @@ PATIENCE_S = 60
 URL = re.compile(r"^(nats|tls)://([\w-]+)@([^/]+):(\d+)$")
 
 
+GIVEN = set()
+
+
 def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """One that this program has not had before: tests run beside each other."""
+    while True:
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            port = sock.getsockname()[1]
+        if port not in GIVEN:
+            GIVEN.add(port)
+            return port
 
 
 def await_true(what, predicate, patience_s=PATIENCE_S):

@@ -9,10 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from findings import findings
-from sandbox import enter, on_host, share_trace
+from hub import await_true, read_file
+from sandbox import end_runs, enter, on_host, share_trace
 
 BUILD = os.path.abspath(sys.argv[1])
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -21,7 +23,6 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 HOSTS = ["n0", "n1"]
 RANKS_A_HOST = 2
 FINDING = re.compile(r"^ddpcheck: (?:.+?: )?(?:possible )?error (DC\d{3}): ranks 0-2 .*rank 3 never called it", re.M)
-TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
 JOB_S = 240     # far more than a job takes on a busy machine
 
 
@@ -37,8 +38,7 @@ def find_torchrun():
 class Launchers(unittest.TestCase):
     def setUp(self):
         self.trace, self.before = share_trace(FOLDER, self.id().rsplit(".", 1)[1])
-        self.ddpcheck = [*self.before, DDPCHECK, "run", "--hub", "auto", "--emulate", str(RANKS_A_HOST), "--timeout",
-                         TIMEOUT, "-o", self.trace, "--"]
+        self.ddpcheck = [*self.before, DDPCHECK, "run", "--hub", "auto", "--emulate", str(RANKS_A_HOST), "-o", self.trace, "--"]
         self.ddptrain = [DDPTRAIN, "--iterations", "20", "--model", "cnn", "--fault", "partial-barrier"]
 
     def need(self, program):
@@ -65,10 +65,24 @@ class Launchers(unittest.TestCase):
         self.assertEqual(databases, {name + ".db" for name in HOSTS}, output)
         self.assertNotEqual(status, 0)
 
-    def launch(self, *command, **env):
-        done = subprocess.run(command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=JOB_S, check=False)
-        self.check(done.stdout, done.returncode)
+    def start(self, *command):
+        output = tempfile.NamedTemporaryFile("w", dir=FOLDER, encoding="utf-8")
+        self.addCleanup(output.close)
+        return subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT), output.name
+
+    def end_when_found(self, *started):
+        """What each has printed. The first has the finding; then all are ended."""
+        try:
+            await_true("the finding", lambda: FINDING.search(read_file(started[0][1])), JOB_S)
+        finally:
+            end_runs()
+            for run, _ in started:
+                run.wait(JOB_S)
+        return [read_file(output) for _, output in started]
+
+    def launch(self, *command):
+        run = self.start(*command)
+        self.check(self.end_when_found(run)[0], run[0].returncode)
 
     def test_mpich(self):
         mpirun = self.need(shutil.which("mpiexec.hydra"))
@@ -76,22 +90,18 @@ class Launchers(unittest.TestCase):
                     "-ppn", str(RANKS_A_HOST), "-n", str(RANKS_A_HOST * len(HOSTS)), *self.ddpcheck, *self.ddptrain)
 
     def test_torchrun(self):
-        """Its agents on the two hosts find each other by c10d; each runs below ddpcheck, with torchrun's options as variables."""
+        """Its agents on the two hosts find each other by c10d; each runs below ddpcheck. The first host is the endpoint's."""
         torchrun = self.need(find_torchrun())
         with socket.socket() as sock:
             sock.bind(("", 0))
             port = sock.getsockname()[1]
-        self.ddpcheck[self.ddpcheck.index(TIMEOUT)] = "45"      # it takes seconds to start
-        runs = []
-        for number, host in enumerate(HOSTS):
-            env = {"PET_NNODES": str(len(HOSTS)), "PET_NODE_RANK": str(number), "PET_NPROC_PER_NODE": str(RANKS_A_HOST),
-                   "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "%s:%d" % (HOSTS[0], port), "PET_RDZV_ID": "job",
-                   "PET_LOCAL_ADDR": host}
-            runs.append(subprocess.Popen([*on_host(host, *self.ddpcheck), torchrun, "--no_python", *self.ddptrain],
-                                         env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        outputs = [run.communicate(timeout=JOB_S)[0] for run in runs]
+        options = ["--nnodes", str(len(HOSTS)), "--nproc-per-node", str(RANKS_A_HOST), "--rdzv-backend", "c10d",
+                   "--rdzv-endpoint", "%s:%d" % (HOSTS[0], port), "--rdzv-id", "job", "--no-python"]
+        started = [self.start(*on_host(host, *self.ddpcheck), torchrun, *options, "--local-addr", host, *self.ddptrain)
+                   for host in HOSTS]
+        outputs = self.end_when_found(*started)
         self.assertNotIn("DC201", outputs[1])       # the first host prints it
-        self.check("".join(outputs), runs[0].returncode)
+        self.check("".join(outputs), started[0][0].returncode)
 
     def test_open_mpi(self):
         mpirun = self.need(shutil.which("mpirun.openmpi"))

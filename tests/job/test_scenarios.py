@@ -3,7 +3,6 @@ processes with a UTS namespace of their own, which the emulated NCCL takes for h
 
 test_scenarios.py BUILD"""
 
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,9 @@ import sys
 import tempfile
 import unittest
 
+from findings import OneHost, findings
 from hub import PATIENCE_S, Hub, await_true, free_port, read_file
+from parallel import main
 
 BUILD = os.path.abspath(sys.argv.pop())
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -27,20 +28,6 @@ def has_namespaces():
     return shutil.which("unshare") and subprocess.run(["unshare", "--uts", "true"], capture_output=True).returncode == 0
 
 
-def act_of(act):
-    return (act["did"], (act["call"] or {}).get("function")) if act else None
-
-
-def findings(database):
-    """Each finding that is no note: code, fingerprint and, for each side, ranks, acts and line."""
-    done = subprocess.run([DDPCHECK, "report", "--json", database], capture_output=True, text=True, timeout=PATIENCE_S)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    return [(line["code"], line["certainty"], line["fingerprint"],
-             [(side["ranks"], act_of(side["act"]), act_of(side["now"]), [frame["line"] for frame in side["frames"]])
-              for side in line["sides"]])
-            for line in lines if line["schema"] == "ddpcheck.finding/1" and line["severity"] != "note"]
-
-
 class Hosts(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-job-")
@@ -51,14 +38,13 @@ class Hosts(unittest.TestCase):
         self.port = free_port()
         self.runs = []
 
-    def start(self, *options, timeout_s=6):
+    def start(self, *options):
         for rank in range(HOSTS):
             env = dict(os.environ, RANK=str(rank), WORLD_SIZE=str(HOSTS), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
                        GROUP_RANK=str(rank), TORCHELASTIC_RUN_ID="job", MASTER_ADDR="127.0.0.1",
                        MASTER_PORT=str(self.port), DDPCHECK_HUB=self.hub.url)
             command = ["unshare", "--uts", "sh", "-c", 'hostname n%d; exec "$@"' % rank, "sh", DDPCHECK, "run", "--emulate", "1",
-                       "--timeout", "%g" % timeout_s, "-o", self.path("n%d" % rank), "--", DDPTRAIN,
-                       "--iterations", "20", *options]
+                       "-o", self.path("n%d" % rank), "--", DDPTRAIN, "--iterations", "20", *options]
             with open(self.path("output%d" % rank), "w", encoding="utf-8") as output:
                 self.runs.append(subprocess.Popen(command, env=env, stdout=output, stderr=subprocess.STDOUT,
                                                   start_new_session=True))
@@ -83,20 +69,19 @@ class Hosts(unittest.TestCase):
         for run in self.runs:
             run.wait(PATIENCE_S)
 
-    def one_host(self, *options):
-        """The findings of the same job on one host."""
-        trace = self.path("one")
-        subprocess.run([DDPCHECK, "run", "--emulate", str(HOSTS), "--timeout", "6", "-o", trace, "--", DDPTRAIN,
-                        "--iterations", "20", "--ranks", str(HOSTS), *options], capture_output=True, timeout=PATIENCE_S)
-        return findings(trace)
-
     def expect_same(self, code, *options, alike=lambda found: found):
+        """The job's findings are those of the same job on one host. Both are ended once they are found."""
+        one = OneHost(DDPCHECK, self.path("one"), DDPTRAIN, "--iterations", "20", "--ranks", str(HOSTS), *options, devices=HOSTS)
+        self.addCleanup(one.end)
         self.start(*options)
+        await_true("a finding on the first host", lambda: self.codes(0))
+        for run in self.runs:
+            run.terminate()
         self.wait_all()
         self.hub_output = self.hub.end()[2]
-        found = findings(self.path("hub/job.db"))
+        found = findings(DDPCHECK, self.path("hub/job.db"))
         self.assertEqual([finding[0] for finding in found], [code])
-        self.assertEqual(alike(found), alike(self.one_host(*options)))
+        self.assertEqual(alike(found), alike(one.findings()))
         self.assertEqual(self.codes(0), [code], self.output(0) + self.hub_output)     # the first host prints it, the others do not
         for rank in range(1, HOSTS):
             self.assertEqual(self.codes(rank), [], self.output(rank))
@@ -106,7 +91,7 @@ class Hosts(unittest.TestCase):
         self.wait_all()
         self.hub.end()
         self.assertEqual([run.returncode for run in self.runs], [0] * HOSTS)
-        self.assertEqual(findings(self.path("hub/job.db")), [])
+        self.assertEqual(findings(DDPCHECK, self.path("hub/job.db")), [])
         for rank in range(HOSTS):
             self.assertEqual(self.codes(rank), [], self.output(rank))
 
@@ -128,7 +113,7 @@ class Hosts(unittest.TestCase):
                          alike=lambda found: [(finding[0], [side[0] for side in finding[3]]) for finding in found])
 
     def test_a_host_that_dies(self):
-        self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
+        self.start("--model", "cnn", "--fault", "partial-barrier")
         await_true("a finding on the first host", lambda: self.codes(0))
         self.kill_host(2)
         await_true("the silence of n2", lambda: "DC212" in self.codes(0))
@@ -153,7 +138,7 @@ class Hosts(unittest.TestCase):
         return b"RANK=%d" % rank in environment and b"DDPCHECK_HUB=" + self.url.encode() in environment
 
     def test_the_hub_is_killed_and_started_again(self):
-        self.start("--model", "cnn", "--fault", "partial-barrier", timeout_s=30)
+        self.start("--model", "cnn", "--fault", "partial-barrier")
         self.hub.kill()
         self.hub = Hub(BUILD, self.path("hub"), port=self.hub.port)
         self.addCleanup(self.hub.__exit__)
@@ -164,4 +149,4 @@ if __name__ == "__main__":
     if not has_namespaces():
         print("skipped: a UTS namespace can't be made here")
         sys.exit(SKIPPED)
-    unittest.main()
+    main()

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import unittest
 
-from findings import findings
+from findings import OneHost, findings
 from hub import await_true, read_file
-from sandbox import SKIPPED, enter, share_trace
+from sandbox import SKIPPED, end_runs, enter, read_of, share_trace
 from slurm import Slurm, missing
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -21,27 +21,13 @@ DDPTRAIN = os.path.join(BUILD, "bin", "ddptrain")
 HOSTS = ["n0", "n1", "n2", "n3"]
 CNN = ["--model", "cnn"]
 FINDING = re.compile(r"^(\d): ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning) (DC\d{3}): ", re.M)
-SILENCE = r"^0: ddpcheck: possible error DC212: host n2 with rank 2 has been silent since"
-TIMEOUT = "15"  # longer than a busy machine needs to start all ranks
 JOB_S = 240     # far more than a job takes on a busy machine
-
-
-def read_environment(process):
-    with open("/proc/%s/environ" % process, "rb") as file:
-        return file.read()
 
 
 def processes_with(variable):
     """Those of the job: nobody else in the sandbox has variables of Slurm's tasks."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            environment = read_environment(entry) if entry.isdigit() else b""
-        except OSError:
-            continue        # it has ended meanwhile
-        if any(each.startswith(variable) for each in environment.split(b"\0")):
-            found.append(int(entry))
-    return found
+    return [int(entry) for entry in filter(str.isdigit, os.listdir("/proc"))
+            if any(each.startswith(variable) for each in read_of(entry, "environ").split(b"\0"))]
 
 
 def kill_all(processes):
@@ -66,34 +52,47 @@ class Jobs(unittest.TestCase):
     def path(self, name):
         return os.path.join(FOLDER, name)
 
-    def command(self, command, *fault, timeout=TIMEOUT):
-        return [*command, "--hub", "auto", "--emulate", "1", "--timeout", timeout, "--", DDPTRAIN, "--iterations", "20", *fault]
-
-    def run_job(self, command, *fault, **env):
+    def srun(self, command, *fault, **env):
         """`command` is `ddpcheck run` up to its options. The output has a line for each of a rank: "3: ddpcheck: ..."."""
-        command = self.command(command, *fault)
-        done = subprocess.run(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env={**self.slurm.env, **env},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=JOB_S, check=False)
-        self.status, self.output = done.returncode, done.stdout
+        command = [*command, "--hub", "auto", "--emulate", "1", "--", DDPTRAIN, "--iterations", "20", *fault]
+        with open(self.path("output" + self.id()), "w", encoding="utf-8") as output:
+            self.output_path = output.name
+            return subprocess.Popen(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env={**self.slurm.env, **env},
+                                    stdout=output, stderr=subprocess.STDOUT)
 
-    def one_host(self, *fault):
-        trace = self.path("one" + self.id())
-        subprocess.run([DDPCHECK, "run", "--emulate", str(len(HOSTS)), "--timeout", TIMEOUT, "-o", trace, "--", DDPTRAIN,
-                        "--iterations", "20", "--ranks", str(len(HOSTS)), *fault],
-                       capture_output=True, timeout=JOB_S, check=False)
-        return findings(DDPCHECK, trace)
+    def await_first(self, pattern):
+        """On the first node's terminal."""
+        await_true("%s in the output" % pattern, lambda: re.search("^0: ddpcheck: " + pattern, read_file(self.output_path), re.M),
+                   JOB_S)
+
+    def run_job(self, command, *fault, hangs=True, **env):
+        """A job that hangs is ended, on all nodes, when its first node has the finding."""
+        job = self.srun(command, *fault, **env)
+        try:
+            if hangs:
+                self.await_first(r"(?:.+?: )?(?:possible )?error DC\d{3}: ")
+                end_runs(b"SLURM_JOB_ID=")
+            self.status = job.wait(JOB_S)
+        finally:
+            if job.poll() is None:
+                kill_all(processes_with(b"SLURM_JOB_ID="))
+                job.wait(JOB_S)
+        self.output = read_file(self.output_path)
 
     def expect_same(self, codes, *fault, hosts=tuple(HOSTS), alike=lambda found: found):
         """The job's findings, in the database of the hub and on the first node's terminal."""
         trace, before = share_trace(FOLDER, self.id())
-        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault)
+        one = OneHost(DDPCHECK, self.path("one" + self.id()), DDPTRAIN, "--iterations", "20", "--ranks", str(len(HOSTS)), *fault,
+                      devices=len(HOSTS))
+        self.addCleanup(one.end)
+        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault, hangs=bool(codes))
         databases = {name for name in os.listdir(trace) if name.endswith(".db")}
         self.assertEqual(databases, {name + ".db" for name in hosts}, self.output)
         job = os.path.join(trace, "hub", "job.db")
         report = subprocess.run([DDPCHECK, "report", job], capture_output=True, text=True, timeout=JOB_S, check=False).stdout
         self.assertRegex(" ".join(report.split()), r"job\.db: \d processes on n\[0-\d\], \d+ events, complete", self.output)
         found = findings(DDPCHECK, job)
-        self.assertEqual(alike(found), alike(self.one_host(*fault)), self.output)
+        self.assertEqual(alike(found), alike(one.findings()), self.output)
         self.assertEqual([finding[0] for finding in found], codes, self.output)
         self.assertEqual(FINDING.findall(self.output), [("0", code) for code in codes], self.output)
         summaries = re.findall(r"^(\d): ddpcheck: 1 rank, .*?, (.*); report: ddpcheck report (.*)", self.output, re.M)
@@ -125,17 +124,14 @@ class Jobs(unittest.TestCase):
     def test_a_killed_host(self):
         """All of node n2 at once: a collector that saw its rank die would send how it ended."""
         trace, before = share_trace(FOLDER, self.id())
-        command = self.command([*before, DDPCHECK, "run", "-o", trace], *CNN, "--fault", "partial-barrier", timeout="120")
-        with open(self.path("killed"), "w+", encoding="utf-8") as output:
-            job = subprocess.Popen(self.slurm.srun("-n", str(len(HOSTS)), "--label", *command), env=self.slurm.env,
-                                   stdout=output, stderr=subprocess.STDOUT)
-            try:
-                await_true("the first finding", lambda: ("0", "DC201") in FINDING.findall(read_file(output.name)), JOB_S)
-                kill_all(processes_with(b"SLURM_PROCID=2"))
-                await_true("the silence of n2", lambda: re.search(SILENCE, read_file(output.name), re.M), JOB_S)
-            finally:
-                kill_all(processes_with(b"SLURM_JOB_ID="))
-                job.wait(JOB_S)
+        job = self.srun([*before, DDPCHECK, "run", "-o", trace], *CNN, "--fault", "partial-barrier")
+        try:
+            self.await_first(r".*error DC201: ")
+            kill_all(processes_with(b"SLURM_PROCID=2"))
+            self.await_first("possible error DC212: host n2 with rank 2 has been silent since")
+        finally:
+            kill_all(processes_with(b"SLURM_JOB_ID="))
+            job.wait(JOB_S)
 
     def test_hosts_without_a_common_directory(self):
         """They share a token; the hub's host is the first of SLURM_STEP_NODELIST."""
