@@ -52,14 +52,12 @@ class Terminal:
             time.sleep(0.05)
 
     def settled(self, pattern):
-        """The screen with the pattern, once two looks in a row agree."""
-        before = self.wait(pattern)
-        while True:
+        """The screen with the pattern, once three looks in a row agree: a busy machine draws in pieces."""
+        looks = [self.wait(pattern)]
+        while looks[-3:] != 3 * looks[-1:]:
             time.sleep(0.15)
-            now = self.text()
-            if now == before:
-                return now
-            before = now
+            looks.append(self.text())
+        return looks[-1]
 
     def resize(self, columns, lines):
         self.tmux("resize-window", "-t", "t", "-x", str(columns), "-y", str(lines))
