@@ -152,10 +152,8 @@ bool torchrun_is_first(const struct torchrun_options *options, char *host, unsig
 {
     bool is_one = !options->nnodes || strcmp(options->nnodes, "1") == 0 ||
                   strcmp(options->nnodes, "1:1") == 0;
-    cut_port(options->endpoint  ? options->endpoint
-             : options->address ? options->address
-                                : "",
-             host, bytes);
+    const char *address = options->endpoint ? options->endpoint : options->address;
+    cut_port(address ? address : "", host, bytes);
     if (is_one)
         return true;
     if (options->node_rank)
