@@ -5,6 +5,7 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/moment.h"
+#include "lib/base/name_ranges.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 #include "tui/members.h"
@@ -256,6 +257,26 @@ static enum tone fold_tone(const struct process_info *info, const struct process
     return process->lost && tone < TONE_WARNING ? TONE_WARNING : tone;
 }
 
+/* On which hosts they are, as ranges; how many they are where no host is known. */
+static void set_hosts(struct source *source, const struct fold_group *group, struct row *row)
+{
+    const char **name = calloc((size_t)group->count, sizeof *name);
+    int names = 0;
+    for (int i = 0; name && i < group->count; i++) {
+        const struct process_info *info = trace_process(source->trace, group->item[i].index);
+        if (info->host[0])
+            name[names++] = info->host;
+    }
+    names = names ? names_sort(name, names) : 0;
+    char *hosts = names ? name_ranges(name, names) : NULL;
+    if (hosts)
+        row_set(row, CELL_HOST, TONE_PLAIN, "%s", hosts);
+    else
+        row_set(row, CELL_HOST, TONE_PLAIN, "%d processes", group->count);
+    free(hosts);
+    free(name);
+}
+
 static void add_group(struct source *source, const struct fold_group *group,
                       const struct process_view *process, struct rows *rows)
 {
@@ -276,7 +297,7 @@ static void add_group(struct source *source, const struct fold_group *group,
     int first = group->item->index;
     struct row *row = rows_add(rows, group->item->key, 0);
     row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, text, sizeof text));
-    row_set(row, CELL_HOST, TONE_PLAIN, "%d processes", group->count);
+    set_hosts(source, group, row);
     if (most_ns)
         row_set(row, CELL_LATE, TONE_PLAIN, "%s (%d)", moment_duration(most_ns, late, sizeof late),
                 latest);
