@@ -175,10 +175,30 @@ static void print_list(struct page *page)
 
 static void print_markdown_list(void)
 {
-    puts("# Findings\n\n| code | severity | what |\n| --- | --- | --- |");
-    for (const struct check *check = check_next(NULL); check; check = check_next(check))
+    static const char *const families[] = {
+        ['1'] = "Ranks call different operations",
+        ['2'] = "Ranks wait for ever",
+        ['3'] = "Memory is used while an operation uses it",
+        ['4'] = "Devices, streams and communicators are misused",
+        ['5'] = "The training loop differs between ranks",
+        ['6'] = "Ranks are slow",
+        ['9'] = "What a trace lacks, and what others report",
+    };
+    char before = 0;
+    puts(
+        "# Findings\n\nThis page lists every finding that ddpcheck reports, by what is wrong. The "
+        "page "
+        "of a code has its meaning, usual causes,\na minimal faulty program and the fix; `ddpcheck "
+        "explain CODE` prints the same.");
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        char family = code_name(check->code)[2];
+        if (family != before)
+            printf("\n## %s\n\n| code | severity | what |\n| --- | --- | --- |\n",
+                   families[(int)family]);
+        before = family;
         printf("| [%s](%s.md) | %s | %s |\n", code_name(check->code), code_name(check->code),
                severity_name(check->severity), check->title);
+    }
 }
 
 /* "DC2", "DC299" and "299" belong to the family of DC201: '2'. */

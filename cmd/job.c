@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,10 +61,12 @@ int job_start(struct run_job *job, char *const *argv, struct error *err)
     waitpid(job->pid, NULL, 0);
     job_release_terminal(job);
     const char *hint = "";
+    struct stat file;
     if (number == ENOENT && !strchr(argv[0], '/'))
         hint = " (is it in PATH?)";
     else if (number == EACCES)
-        hint = " (is it executable?)";
+        hint = stat(argv[0], &file) == 0 && S_ISDIR(file.st_mode) ? " (it is a directory)"
+                                                                  : " (is it executable?)";
     error_set(err, "can't run %s: %s%s", argv[0], strerror(number), hint);
     return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
 }

@@ -64,10 +64,11 @@ static int unknown_command(const char *name)
     return STATUS_USAGE;
 }
 
-/* A full disk shows only when the last buffer is written. */
+/* A full disk shows only when the last buffer is written. A command that saw it has said so. */
 static int finish_output(int status)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    bool was_seen = ferror(stdout) && status == STATUS_USAGE;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || was_seen)
         return status;
     fprintf(stderr, "ddpcheck: can't write the output: %s\n", strerror(errno));
     return STATUS_USAGE;

@@ -18,6 +18,7 @@
 #include "cmd/hub/hub_place.h"
 #include "cmd/hub/hub_server.h"
 #include "cmd/hub/hub_token.h"
+#include "cmd/hub/job_copy.h"
 #include "lib/base/clock.h"
 
 static const double hub_start_s = 30, hub_file_s = 60, hub_over_s = 10;
@@ -167,12 +168,17 @@ static int find_hub(struct run_hub *hub, const struct hub_place *place, const ch
 int run_hub_open(struct run_hub **to, const char *address, const char *directory, char *const *argv,
                  struct error *err)
 {
+    bool is_auto = strcmp(address, "auto") == 0;
+    if (!is_auto && !job_copy_is_address(address))
+        return error_set(err,
+                         "--hub is 'auto', or an address as 'ddpcheck hub' prints it "
+                         "(nats://TOKEN@HOST:PORT), not '%s'",
+                         address);
     struct hub_place place;
     struct run_hub *hub = calloc(1, sizeof *hub);
     if (!hub)
         return error_set(err, "can't join a hub: out of memory");
     hub_place_find(&place, argv);
-    bool is_auto = strcmp(address, "auto") == 0;
     int result = 0;
     if (!is_auto)
         snprintf(hub->url, sizeof hub->url, "%s", address);

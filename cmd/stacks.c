@@ -230,13 +230,14 @@ int command_stacks(int argc, char **argv)
     int pids[PIDS_MAX], count = request.pids ? parse_pids(request.pids, pids) : 0;
     if (count < 0)
         return options_usage_error(
-            &options, "--pid takes at most %d process ids, as in --pid 4711,4712, not '%s'",
+            &options, "--pid takes process ids, as in --pid 4711,4712, and at most %d; not '%s'",
             PIDS_MAX, request.pids);
     if (count && argc)
         return options_usage_error(&options, "either --pid or a trace");
     if (!count && (!argc || request.python_only))
-        return options_usage_error(&options, argc ? "--python goes with --pid"
-                                                  : "--pid PID, or a trace's directory, is needed");
+        return options_usage_error(&options,
+                                   argc ? "--python goes with --pid"
+                                        : "missing --pid PID, or the directory of a trace");
     return count ? show_live(pids, count, &request)
                  : show_reported((const char *const *)argv, argc, &request);
 }

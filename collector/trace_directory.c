@@ -49,8 +49,11 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
         if (!was)
             break;
     }
+    struct stat status;
     if (!realpath(path, real))
         return error_set(err, "can't use the trace directory %s: %s", path, strerror(errno));
+    if (stat(real, &status) == 0 && !S_ISDIR(status.st_mode))
+        return error_set(err, "can't use %s as trace directory: it is a file", path);
     if (access(real, W_OK | X_OK) < 0)
         return error_set(err, "can't write into the trace directory %s: %s", path, strerror(errno));
     return 0;

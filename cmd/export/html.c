@@ -153,6 +153,25 @@ static void put_fact(const struct html *html, const char *name, const char *valu
     fputs("</div>", html->out);
 }
 
+/* Who sets the launcher's variables need not be that launcher: programs that start their own ranks
+ * set torchrun's. */
+static void put_origin(const struct html *html, const char *launcher)
+{
+    char text[TEXT_BYTES];
+    bool is_import = import_source_find(launcher) != NULL;
+    const char *own = strcmp(launcher, "explicit") == 0 ? "DDPCHECK_RANK"
+                      : strcmp(launcher, "env") == 0    ? "RANK"
+                                                        : NULL;
+    if (is_import)
+        put_fact(html, "imported from", launcher);
+    else if (own)
+        put_fact(html, "ranks from", own);
+    else if (strcmp(launcher, "none") != 0) {
+        snprintf(text, sizeof text, "%s's variables", launcher);
+        put_fact(html, "ranks from", text);
+    }
+}
+
 static void put_facts(const struct html *html)
 {
     const struct report *report = html->export->report;
@@ -170,8 +189,7 @@ static void put_facts(const struct html *html)
             snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more",
                      report->sources - 1);
         put_fact(html, "job", text);
-        put_fact(html, import_source_find(info->launcher) ? "imported from" : "launched by",
-                 strcmp(info->launcher, "none") ? info->launcher : "");
+        put_origin(html, info->launcher);
         if (info->nccl_version > 0) {
             snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000,
                      info->nccl_version / 100 % 100, info->nccl_version % 100);

@@ -237,6 +237,16 @@ static int store(struct import *import, const char *path, struct error *err)
     return 0;
 }
 
+static int nothing_imported(const struct import *import, struct error *err)
+{
+    if (import->result.files == 0)
+        return error_set(err, "nothing was imported: there is no file");
+    if (import->result.files == 1)
+        return error_set(err, "nothing was imported: the file does not say what a rank did");
+    return error_set(err, "nothing was imported: none of the %llu files says what a rank did",
+                     (unsigned long long)import->result.files);
+}
+
 int import_files(const char *const *paths, int count, const char *path,
                  const struct import_options *options, struct import_result *result,
                  struct error *err)
@@ -259,8 +269,7 @@ int import_files(const char *const *paths, int count, const char *path,
     refusals_end(&import);
     import.result.processes = (uint64_t)import.processes;
     if (!failed && !import.result.records)
-        failed = error_set(err, "nothing was imported: none of the %llu files says what a rank did",
-                           (unsigned long long)import.result.files);
+        failed = nothing_imported(&import, err);
     if (!failed)
         failed = store(&import, path, err);
     *result = import.result;

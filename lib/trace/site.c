@@ -64,12 +64,18 @@ static enum python python_in(const struct frame *frames, int count)
     return found;
 }
 
+/* NVTX, and what programs announce data to ddpcheck with, are inline functions of headers. */
+static bool is_of_tool_header(const struct frame *frame)
+{
+    return strstr(frame->file, "/nvtx3/") || !strcmp(base_name(frame->file), "ddpcheck.h");
+}
+
 static bool is_plumbing(const struct frame *frame, enum python python)
 {
     const char *module = base_name(frame->module);
     if (!frame->address)
         return python == PYTHON_OWN && is_framework(frame->file);
-    if (strstr(frame->file, "/nvtx3/")) /* all of NVTX is in headers */
+    if (is_of_tool_header(frame))
         return true;
     if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
         (python != PYTHON_ABSENT &&
@@ -250,7 +256,7 @@ int site_user_frame(const struct frame *frames, int count)
 {
     int found = -1;
     for (int i = count - 1; i >= 0; i--)
-        if (*frames[i].file &&
+        if (*frames[i].file && !is_of_tool_header(&frames[i]) &&
             (found < 0 || !is_of_package(&frames[i]) || is_of_package(&frames[found])))
             found = i;
     if (found >= 0 && is_named_as_wrapper(frames[found].function)) {

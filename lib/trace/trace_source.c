@@ -198,6 +198,11 @@ int source_open(struct trace_source *source, const char *path, struct error *err
     if (strstr(path, "://")) /* an address of a hub has a token, which is not printed */
         error_set(err, "can't read a trace from an address here; report, tui, export, diff and sql "
                        "take that of a hub (nats://...)");
+    else if (stat(path, &status) < 0 && errno == ENOENT)
+        error_set(err,
+                  "there is no trace %s; name a directory into which 'ddpcheck run' recorded, or a "
+                  "database of one (*.db)",
+                  path);
     else if (stat(path, &status) < 0)
         error_set(err, "can't read %s: %s", path, strerror(errno));
     else if (!S_ISREG(status.st_mode))

@@ -1,10 +1,11 @@
 """Every relative link of the documents exists, its anchor included, and so does every path of the repository that documents
 and sources (but tests, whose samples name other programs' files) contain. A reader who follows links from README.md gets to
-every page, and docs/README.md lists each page beside it once."""
+every page, docs/README.md lists each page beside it once, and each page leads on and back."""
 
 import glob
 import os
 import re
+import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -89,9 +90,17 @@ def not_once_in_index():
             yield "docs/README.md lists %s %d times" % (name, targets.count(name))
 
 
+def wrong_ends():
+    """Each page ends with links to those before and after it and to the index."""
+    folders = [os.path.join(ROOT, "docs", name) for name in ("", "findings", "scenarios")]
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/docs-links"), "--check", *folders], capture_output=True, text=True)
+    return [done.stderr.strip()] if done.returncode else []
+
+
 def main():
     listed = list(pages())
-    broken = [text for page in listed for text in broken_links(page)]
+    broken = wrong_ends()
+    broken += [text for page in listed for text in broken_links(page)]
     broken += [*unreached(listed), *not_once_in_index()]
     named = sorted(set(listed) | set(sources()))
     broken += [text for path in named for text in broken_paths(path)]

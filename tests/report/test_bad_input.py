@@ -41,7 +41,7 @@ class BadInput(unittest.TestCase):
             file.write(content)
 
     def test_not_there(self):
-        self.refused("report", "nowhere", says=["nowhere", "No such file"])
+        self.refused("report", "nowhere", says=["nowhere", "there is no trace"])
 
     def test_the_address_of_a_hub(self):
         """One that nobody listens at: the message has no token."""

@@ -174,10 +174,12 @@ class Report(unittest.TestCase):
         os.unlink(self.tool.path("ddpcheck-trace"))
 
     def test_full_disk(self):
-        with open("/dev/full", "w") as full:
-            status, _, err = self.tool.call("report", "clean", stdout=full)
-        self.assertEqual(status, 2)
-        self.assertIn("No space left", err)
+        for option in [], ["--json"]:
+            with open("/dev/full", "w") as full:
+                status, _, err = self.tool.call("report", *option, "clean", stdout=full)
+            self.assertEqual(status, 2)
+            self.assertIn("No space left", err)
+            self.assertEqual(err.count("\n"), 1, err)
 
 
 if __name__ == "__main__":

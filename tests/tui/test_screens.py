@@ -445,7 +445,7 @@ class Screens(unittest.TestCase):
         connection = sqlite3.connect(glob.glob(os.path.join(old, "*.db"))[0])
         connection.executescript("DROP TABLE member_state; PRAGMA user_version = 1000")
         connection.close()
-        for what, message in (("none", "No such file"), ("letter.db", "no SQLite database"), ("foreign.db", "another program"),
+        for what, message in (("none", "there is no trace none"), ("letter.db", "no SQLite database"), ("foreign.db", "another program"),
                               ("old", "older ddpcheck"), ("--view nothing clean", "there is no view 'nothing'")):
             with self.subTest(what):
                 done = subprocess.run([TOOL, "tui", "--once", *what.split()], cwd=self.folder, capture_output=True, text=True, timeout=300)

@@ -79,7 +79,10 @@ static void test_mark_of_nvtx(void **state)
     strcpy(frames[1].file, "/src/train.c");
     struct frame alone[] = {frames[0]};
     assert_left(frames, 3, "mark_used main");
-    assert_left(alone, 1, "nvtxMarkA"); /* better than nothing */
+    assert_left(alone, 1, "nvtxMarkA");              /* better than nothing */
+    assert_int_equal(site_user_frame(alone, 1), -1); /* but no line of the program */
+    strcpy(alone[0].file, "/opt/include/ddpcheck/ddpcheck.h");
+    assert_int_equal(site_user_frame(alone, 1), -1);
 }
 
 static void test_only_libraries(void **state)
