@@ -110,14 +110,14 @@ static void find_pointers(struct launch_pointers *pointers, struct shim_thread *
     }
 }
 
-/* Of a kernel whose structs are known: which of the pointers there it writes. */
-static void order_pointers(struct launch_pointers *pointers, enum pointer_order order)
+/* Of a kernel that is known: which of its pointers it writes. */
+static void order_pointers(struct launch_pointers *pointers, const struct known_kernel *known)
 {
     bool is_first = true;
-    for (int i = 0; i < pointers->count && order != POINTERS_UNKNOWN; i++) {
-        if (!pointers->found[i].inferred)
+    for (int i = 0; i < pointers->count && known->order != POINTERS_UNKNOWN; i++) {
+        if (!pointers->found[i].inferred && !known->of_all)
             continue;
-        pointers->found[i].written = is_first == (order == POINTERS_WRITES_FIRST);
+        pointers->found[i].written = is_first == (known->order == POINTERS_WRITES_FIRST);
         is_first = false;
     }
 }
@@ -157,7 +157,7 @@ static void prepare_launch(struct recorded_call *call, const void *function, enu
     pointers->extent = 0;
     if (kernel && has_arguments) {
         find_pointers(pointers, call->thread, kernel, arguments);
-        order_pointers(pointers, kernel->known.order);
+        order_pointers(pointers, &kernel->known);
         pointers->extent = kernel->count ? find_extent(kernel, arguments) : 0;
     }
     pointers->cut |= !kernel || !kernel->whole || (!has_arguments && kernel->count);

@@ -15,9 +15,11 @@ static const struct {
     const char *name;
     struct known_kernel known;
 } kernels_of_torch[] = {
-    {"vectorized_elementwise_kernel", {POINTERS_WRITES_FIRST, 1}},
-    {"unrolled_elementwise_kernel", {POINTERS_WRITES_FIRST, 0}},
-    {"elementwise_kernel", {POINTERS_WRITES_FIRST, 0}},
+    {"vectorized_elementwise_kernel", {.order = POINTERS_WRITES_FIRST, .element = 1}},
+    {"unrolled_elementwise_kernel", {.order = POINTERS_WRITES_FIRST}},
+    {"elementwise_kernel", {.order = POINTERS_WRITES_FIRST}},
+    /* x[i], embeddings: IndexKernelUtils.cu gives (char *out, char *in, index_t *index, ...) */
+    {"vectorized_gather_kernel", {.order = POINTERS_WRITES_FIRST, .of_all = true}},
 };
 
 /* Bytes of a type by its mangled name; 1 for those that are not simple. */

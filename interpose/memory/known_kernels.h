@@ -2,9 +2,10 @@
 #ifndef DDPCHECK_KNOWN_KERNELS_H
 #define DDPCHECK_KNOWN_KERNELS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* What a kernel does with the pointers that it is given inside a struct. */
+/* What a kernel does with its pointers, or with those that it is given inside a struct. */
 enum pointer_order {
     POINTERS_UNKNOWN,     /* each may be written */
     POINTERS_WRITES_FIRST /* the first is its output, the rest are inputs */
@@ -12,6 +13,7 @@ enum pointer_order {
 
 struct known_kernel {
     uint8_t order;   /* enum pointer_order */
+    bool of_all;     /* the order is that of all its pointers, not only of those in a struct */
     uint8_t element; /* its first argument says how many elements lie from each pointer on, of so
                         many bytes each at least; 0: not known */
 };

@@ -33,6 +33,7 @@ static const struct {
     {"_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_14func_wrapper_tIfZNS0_11sum_functo"
      "rIfffEclERNS_14TensorIteratorEEUlffE_EEjfLi4ELi4EEEEEvT1_",
      POINTERS_UNKNOWN, 0},
+    {"_ZN2at6native24vectorized_gather_kernelILi16ElEEvPcS2_PT0_illllb", POINTERS_WRITES_FIRST, 0},
     {"_ZN2at6native39unrolled_elementwise_kernel_for_multi_outputsILi2EE", POINTERS_UNKNOWN, 0},
     {"_ZN2at6native34_scatter_gather_elementwise_kernelILi128ELi4EE", POINTERS_UNKNOWN, 0},
     {"_ZN2at6native", POINTERS_UNKNOWN, 0},
