@@ -314,6 +314,29 @@ class Sequences(Dumps):
         self.assertEqual(result.findings[0]["certainty"], "possible")
         self.assertEqual([side["frames"][0]["line"] for side in result.findings[0]["sides"]], [70, 71, 72, 73])
 
+    @staticmethod
+    def step(rank, number, part_first):
+        """Ranks 2 and 3 reduce among themselves, before or behind what all do: the names of both in their order."""
+        part = [("part", 60, number + 1)] if rank > 1 else []
+        whole = [("whole", 70, OPERATIONS + number + 1)]
+        return part + whole if part_first else whole + part
+
+    def test_one_rank_leaves_a_call_of_a_subgroup_or_of_all_out(self):
+        """Either way one waits for the other; which of the two calls was always the first says who is wrong."""
+        def change(jobs, part_first, skips, skipped):
+            for rank, entries in jobs.items():
+                calls = [call for number in range(3) for call in self.step(rank, number, part_first)
+                         if (rank, number, call[0]) != (skips, 2, skipped)]
+                for name, line, seq in calls:
+                    last = (name, seq) == (("part", 3) if rank == 2 else ("whole", OPERATIONS + 3))
+                    entries.append(flight.entry(len(entries), "all_reduce", seq=seq, pg_id=int(name == "part"), line=line,
+                                                process_group=("1", "undefined") if name == "part" else ("0", "default_pg"),
+                                                state="started" if last else "completed"))
+                    if last:
+                        break
+        self.expect({"DC201": ["2", "3"]}, lambda jobs: change(jobs, True, 3, "part"), groups={"1": [2, 3]})
+        self.expect({"DC201": ["0-1,3", "2"]}, lambda jobs: change(jobs, False, 2, "whole"), groups={"1": [2, 3]})
+
     def test_messages_of_a_ring_are_not_matched(self):
         """Which of many equal messages is the first that is left can't be told."""
         def change(jobs):

@@ -270,6 +270,30 @@ static void missing_rank_with_queued_work(void **state)
     job_free(job);
 }
 
+/* A rank that skipped its group's operation is named, not the one that waits for it and has called
+ * what all wait in. */
+static void skipped_operation_of_a_subgroup(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, FIRST, 0, RANKS - 1);
+    job_init(job, SECOND, 2, 3);
+    for (int rank = 0; rank < RANKS; rank++) {
+        stream_create(job, rank, ONE, true);
+        if (rank == 2)
+            ALL_REDUCE(job, rank, SECOND, 200, .stream = ONE);
+        ALL_REDUCE(job, rank, FIRST, 100, .stream = ONE);
+        wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+    }
+    ticks(job, 1000);
+    struct verdict verdict;
+    const struct found *found = expect_in(job, &verdict, "DC201");
+    assert_int_equal(found->comm, SECOND);
+    assert_string_equal(found->ranks[0], "2");
+    assert_string_equal(found->ranks[1], "3");
+    job_free(job);
+}
+
 static void transfer(struct job *job, int rank, uint16_t api, int peer)
 {
     issue(job, rank,
@@ -471,6 +495,7 @@ int main(void)
         cmocka_unit_test(crossed_with_host_waits),
         cmocka_unit_test(named_communicators),
         cmocka_unit_test(skipped_barrier_of_two_ranks),
+        cmocka_unit_test(skipped_operation_of_a_subgroup),
         cmocka_unit_test(one_communicator_on_two_streams),
         cmocka_unit_test(missing_rank_with_queued_work),
         cmocka_unit_test(rings),

@@ -96,58 +96,6 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
     cycle->steps = 0;
 }
 
-/* More ranks wait than are missing: then those are reported, who did not do what the others did. */
-static bool few_are_missing(const struct wait_node *wait)
-{
-    return wait->missing_count && wait->kind == WAIT_COLLECTIVE &&
-           2 * wait->missing_count < wait->comm->members;
-}
-
-/* A flag or a barrier, as PyTorch's: an AllReduce of one element. */
-static bool is_barrier(const struct wait_node *wait)
-{
-    return wait->kind == WAIT_COLLECTIVE && wait->signature.api == API_ncclAllReduce &&
-           wait->signature.count == 1;
-}
-
-/* Two operations, each with as many ranks in it as are missing, so that no majority says which
- * ranks went astray: if exactly one of the two is a barrier, some ranks skipped it. Else NULL. */
-static const struct wait_node *skipped_barrier(const struct cycle *cycle)
-{
-    const struct wait_node *barrier = NULL;
-    if (cycle->steps != 2)
-        return NULL;
-    for (int i = 0; i < cycle->steps; i++) {
-        const struct wait_node *wait = cycle->step[i].wait;
-        if (!cycle->step[i].missing || wait->kind != WAIT_COLLECTIVE ||
-            2 * wait->missing_count != wait->comm->members)
-            return NULL;
-        if (is_barrier(wait) && barrier)
-            return NULL;
-        if (is_barrier(wait))
-            barrier = wait;
-    }
-    return barrier;
-}
-
-/* A message whose other end went on to a collective that waits for the one who waits for the
- * message. There were such messages before, so it was skipped, rather than waited for once too
- * often. NULL: none, or several. */
-static const struct wait_node *skipped_message(const struct cycle *cycle)
-{
-    const struct wait_node *skipped = NULL;
-    for (int i = 0; i < cycle->steps; i++) {
-        const struct cycle_step *step = &cycle->step[i];
-        const struct wait_node *next = cycle->step[(i + 1) % cycle->steps].wait;
-        if (step->wait->kind != WAIT_PEER || !step->missing || next->kind != WAIT_COLLECTIVE)
-            continue;
-        if (skipped || !step->wait->number)
-            return NULL;
-        skipped = step->wait;
-    }
-    return skipped;
-}
-
 bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycle)
 {
     uint64_t begin_ns = 0;
@@ -161,34 +109,6 @@ bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycl
     }
     return any_comes && graph->moment == MOMENT_TICK &&
            graph->now_ns < begin_ns + graph->analyzer->options.hang_after_ns;
-}
-
-const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
-{
-    bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
-    *culprit = NULL;
-    for (int i = 0; i < cycle->steps; i++) {
-        const struct cycle_step *step = &cycle->step[i];
-        any_peer |= step->wait->kind == WAIT_PEER;
-        all_peers &= step->wait->kind == WAIT_PEER;
-        setup |= step->wait->kind > WAIT_PEER;
-        all_issued &= step->behind != NULL;
-        one_comm &= step->wait->comm == cycle->step[0].wait->comm;
-        if (step->missing && few_are_missing(step->wait) &&
-            (!*culprit || step->wait->missing_count < (*culprit)->missing_count))
-            *culprit = step->wait;
-    }
-    if (!cycle->steps || setup)
-        return NULL;
-    if (all_peers || (all_issued && one_comm && any_peer))
-        return &check_message_cycle;
-    if (all_issued)
-        return &check_wait_cycle;
-    if (skipped_message(cycle))
-        *culprit = skipped_message(cycle);
-    if (!*culprit && !one_comm)
-        *culprit = skipped_barrier(cycle);
-    return *culprit || one_comm ? NULL : &check_wait_cycle;
 }
 
 static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
