@@ -64,8 +64,22 @@ def check_image():
     assert packages and all(re.search(r"(?<![\w-])%s(?![\w-])" % name, setup) for name in packages[1].split()), packages
 
 
+def check_ray(tool):
+    """Without Ray: the commands in it, and the variables that the workers get."""
+    path = os.path.join(RECIPES, "ray.py")
+    text = read(path)
+    check_variables(text)
+    check_command(tool, re.search(r"^ +(ddpcheck hub [^&]*)&", text, re.M)[1].split())
+    recipe = {"__name__": "recipe"}
+    exec(compile(text, path, "exec"), recipe)       # its functions, not the job
+    given = recipe["environment"]("nats://token@head:4222")
+    assert given.pop("LD_PRELOAD").endswith("/lib/libddpcheck.so")
+    assert given.pop("DDPCHECK_HUB") == "nats://token@head:4222" and list(given) == ["DDPCHECK_DIR"], given
+
+
 def main():
     check_manifest(sys.argv[1])
+    check_ray(sys.argv[1])
     check_image()
     print("the recipes are as ddpcheck is")
 
