@@ -33,7 +33,7 @@ static void print_help(FILE *out)
           "Commands:\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+        fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fputs(
         "\n'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
         "2 usage error or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",

@@ -9,12 +9,12 @@
 #include "tui/width.h"
 
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
-enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, MARKS_WIDTH = 13, TEXT_BYTES = 1024 };
+enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
 
 /* Arguments and sizes go where a narrow screen has no room for them. */
-static const char *fit_wait(const struct query *query, int depth, char *text)
+static const char *fit_wait(const struct query *query, int depth, const char *marks, char *text)
 {
-    int indent = depth * ROWS_INDENT + MARKS_WIDTH;
+    int indent = depth * ROWS_INDENT + width_of(marks);
     operation_shorten(text);
     return indent + width_of(text) > query->width - SINCE_WIDTH ? operation_shorten_more(text)
                                                                 : text;
@@ -50,12 +50,14 @@ static int model_waits(struct source *source, struct query *query, struct rows *
                                     (int)cursor_number(&row, 1));
         enum tone tone = stuck ? TONE_WARNING : TONE_PLAIN;
         const char *mark = "";
+        char marks[32];
         if (cycle) {
             tone = TONE_ERROR;
             mark = query->ascii ? "(cycle) " : "↻ ";
         }
-        row_set(line, CELL_WHO, tone, "%s%s%s", mark, cursor_number(&row, 9) ? "(as above) " : "",
-                wide ? text : fit_wait(query, (int)cursor_number(&row, 1), text));
+        snprintf(marks, sizeof marks, "%s%s", mark, cursor_number(&row, 9) ? "(as above) " : "");
+        row_set(line, CELL_WHO, tone, "%s%s", marks,
+                wide ? text : fit_wait(query, (int)cursor_number(&row, 1), marks, text));
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
                     moment_duration(source->now_ns - since_ns, duration, sizeof duration));
