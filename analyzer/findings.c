@@ -371,6 +371,12 @@ static bool is_beyond_source(const struct analyzer *analyzer, const struct draft
     return false;
 }
 
+static void take_merging(struct draft *draft)
+{
+    draft->finding.merges_ranks = draft->merges_ranks;
+    draft->finding.merges_sides = draft->merges_sides;
+}
+
 void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
 {
     if (id)
@@ -379,6 +385,7 @@ void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *i
         draft_drop(draft);
         return;
     }
+    take_merging(draft);
     add_fingerprints(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {
@@ -423,6 +430,7 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     draft->finding.times = reported->finding.times;
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
+    take_merging(draft);
     add_fingerprints(draft);
     finding_free(&reported->finding);
     rankset_free(&reported->processes);

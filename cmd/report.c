@@ -12,7 +12,7 @@
 static char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct report_request {
-    bool json, all_ranks, verbose, allow_missing, speed;
+    bool json, all_ranks, verbose, allow_missing, speed, reanalyse, by_host;
     struct choice_options choice;
     bool gen_suppressions;
     int fail_on; /* enum severity */
@@ -51,6 +51,13 @@ static int exit_status(const struct report *report, const struct report_request 
     return report_incomplete(report) && !request->allow_missing ? STATUS_INCOMPLETE : STATUS_CLEAN;
 }
 
+static enum report_hosts hosts_of(const struct report_request *request)
+{
+    if (request->reanalyse)
+        return HOSTS_MERGED;
+    return request->by_host ? HOSTS_APART : HOSTS_BY_SIZE;
+}
+
 static int report_copies(char **paths, int count, const struct report_request *request,
                          const struct job_copies *copies)
 {
@@ -60,6 +67,7 @@ static int report_copies(char **paths, int count, const struct report_request *r
     if (choice_load(&choice, &request->choice, &err))
         return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
+                                           .hosts = hosts_of(request),
                                            .choice = &choice,
                                            .copies = copies};
     if (report_load(&report, (const char *const *)paths, count, &options, &err)) {
@@ -104,6 +112,11 @@ int command_report(int argc, char **argv)
          &request.verbose},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
+        {"by-host", 0, OPTION_FLAG, NULL,
+         "analyse each host by itself, and ask the hosts as a hub does (docs/jobs.md)",
+         &request.by_host},
+        {"reanalyse", 0, OPTION_FLAG, NULL,
+         "analyse all records of all hosts in one, however many there are", &request.reanalyse},
         {"allow-missing", 0, OPTION_FLAG, NULL, "accept a trace without its end or some ranks",
          &request.allow_missing},
         OPTION_COLOR(&request.color),
@@ -127,6 +140,8 @@ int command_report(int argc, char **argv)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
     if (request.speed && request.gen_suppressions)
         return options_usage_error(&options, "--speed and --gen-suppressions exclude each other");
+    if (request.by_host && request.reanalyse)
+        return options_usage_error(&options, "--by-host and --reanalyse exclude each other");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(

@@ -23,6 +23,8 @@ struct join *join_new(const struct join_options *options)
     if (!join)
         return NULL;
     join->options = *options;
+    if (!join->options.tail_records)
+        join->options.tail_records = TAIL_RECORDS;
     join->began_ns = realtime_now_ns();
     return join;
 }
@@ -97,6 +99,8 @@ int join_add_process(struct join *join, int process, const struct process_info *
     if (!(join->process[process] = calloc(1, sizeof **join->process)))
         return -1;
     join->process[process]->info = *info;
+    join->process[process]->most = join->options.tail_records;
+    join->process[process]->keeps_ticks = join->options.keeps_ticks;
     return 0;
 }
 
@@ -416,4 +420,22 @@ void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint
         if (join->is_over || (lingered && !judged))
             break;
     }
+}
+
+void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t known_ns)
+{
+    join->is_last = true;
+    join->known_ns = known_ns;
+    announce_processes(join);
+    /* Whoever waits at the end has waited since it began, as far as the hub is concerned. */
+    for (struct join_member *member = join->members; member; member = member->hh.next)
+        update_member(join, analyzer, member, 0);
+    add_digests(join, analyzer, known_ns);
+    add_beat(join, known_ns);
+    join_flush(join, &join->writer, CHANNEL_DIGESTS);
+}
+
+void join_answer(struct join *join)
+{
+    take_messages(join, 0, join->known_ns);
 }

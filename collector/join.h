@@ -25,6 +25,9 @@ struct join_options {
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
     void *context;
+    uint32_t tail_records; /* how many of each process are kept; 0: TAIL_RECORDS */
+    bool keeps_ticks;      /* ticks and progress are among them: of a job that is over they say what
+                              it looked like before its end */
 };
 
 /* NULL when memory is short. */
@@ -42,6 +45,12 @@ void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, ui
 /* The host's last process has ended: sends that, and answers until the hub has what it wants
  * (judged: until it has judged the job) or patience_ns has passed. */
 void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint64_t patience_ns);
+
+/* In place of passes, of a host whose records were all fed, as those of a database: sends what it
+ * has, and that it ends. known_ns as join_pass has it, not 0. */
+void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t known_ns);
+/* Then answers what the hub has asked. */
+void join_answer(struct join *join);
 
 /* Whether ranks of other hosts are members of a communicator, as far as is known. */
 bool join_spans_hosts(const struct join *join, uint64_t comm);

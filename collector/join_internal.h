@@ -49,18 +49,19 @@ struct join_member {
 
 struct join_process {
     struct process_info info;
-    struct record *tail; /* ring by position */
-    uint32_t capacity;
-    uint64_t first, end; /* positions that it holds: first .. end - 1 */
-    uint64_t answered;   /* up to where the last answer went: its texts were sent */
+    struct record *tail;     /* ring by position */
+    uint32_t capacity, most; /* records */
+    uint64_t first, end;     /* positions that it holds: first .. end - 1 */
+    uint64_t answered;       /* up to where the last answer went: its texts were sent */
     struct join_text *texts;
     struct join_thread *threads;
     struct join_slot *slots;
     struct join_member *members;
+    struct record lost;    /* the last notice_lost; api 0: none */
     struct record *stream; /* notices and calls that made or ended streams */
     uint32_t streams, stream_capacity;
     uint64_t moved_ns; /* when one of its members got on last */
-    bool announced, ended, ended_sent;
+    bool keeps_ticks, announced, ended, ended_sent;
     struct item_state sent; /* last */
 };
 

@@ -10,7 +10,8 @@ enum {
     ANSWER_ROOM = 1 << 16, /* left in a message for what must follow a record */
     TEXT_PIECES_MAX = 64,
     TEXTS_MAX = 1 << 16, /* of a process */
-    STREAMS_MAX = 4096
+    STREAMS_MAX = 4096,
+    TAIL_LEAST = 256 /* records that there is room for at first */
 };
 
 struct record *join_tail_record(const struct join_process *process, uint64_t position)
@@ -38,17 +39,27 @@ static bool matters(const struct record *record)
                record->api == API_notice_exception || record->api == API_notice_stream ||
                record->api == API_notice_member || record->api == API_notice_comm_name ||
                record->api == API_notice_said || record->api == API_notice_ending ||
-               record->api == API_notice_dormant || record->api == API_notice_stopped;
+               record->api == API_notice_dormant || record->api == API_notice_stopped ||
+               record->api == API_notice_lost;
     default:
         return false;
     }
 }
 
+/* What was done by when, and until when all is known: live, the hub's questions have one answer for
+ * all of that. */
+static bool shows_when(const struct record *record)
+{
+    return record->api == API_notice_tick || record->api == API_notice_progress;
+}
+
 static int tail_append(struct join_process *process, const struct record *record)
 {
     uint64_t held = process->end - process->first;
-    if (held == process->capacity && process->capacity < TAIL_RECORDS) {
-        uint32_t capacity = process->capacity ? 2 * process->capacity : 256;
+    if (held == process->capacity && process->capacity < process->most) {
+        uint32_t capacity = process->capacity ? 2 * process->capacity : TAIL_LEAST;
+        if (capacity > process->most)
+            capacity = process->most;
         struct record *grown = malloc(capacity * sizeof *grown);
         if (!grown)
             return -1;
@@ -175,9 +186,11 @@ int join_tail_feed(struct join_process *process, const struct record *record)
     uint64_t text = text_id_of(record);
     if (text)
         return keep_text(process, text, record);
-    if (record->api == API_notice_progress)
-        return note_slot(process, record);
-    if (!matters(record))
+    if (record->api == API_notice_progress && note_slot(process, record))
+        return -1;
+    if (record->api == API_notice_lost)
+        process->lost = *record;
+    if (!matters(record) && !(process->keeps_ticks && shows_when(record)))
         return 0;
     if (record->phase != RECORD_POINT && note_thread_call(process, record))
         return -1;
@@ -313,6 +326,8 @@ static void write_member(struct join *join, int number, const struct join_member
 static void write_before(struct join *join, int number, uint64_t start)
 {
     struct join_process *process = join->process[number];
+    if (process->lost.api)
+        write_record(join, number, &process->lost);
     for (uint32_t i = 0; i < process->streams; i++)
         write_record(join, number, &process->stream[i]);
     for (struct join_member *member = process->members; member; member = member->process_next)

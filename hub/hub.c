@@ -18,7 +18,7 @@
 
 static const uint64_t silent_after_usual_ns = 5000000000;
 static const uint64_t busy_ns = 1000000000;          /* more between two looks at all that came */
-static const uint64_t over_patience_ns = 2000000000; /* for the answers of hosts that end */
+static const uint64_t over_patience_ns = 2000000000; /* for the next answer of hosts that end */
 enum { STEP_MESSAGES = 4096 };
 
 static void on_hub_finding(void *context, const struct finding *finding)
@@ -262,7 +262,8 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         hub->over_ns = 0;
     else if (!hub->over_ns)
         hub->over_ns = now_ns;
-    return all_last && (all_done || now_ns - hub->over_ns >= over_patience_ns);
+    uint64_t since_ns = hub->answer_ns > hub->over_ns ? hub->answer_ns : hub->over_ns;
+    return all_last && (all_done || now_ns - since_ns >= over_patience_ns);
 }
 
 /* The hosts may leave now. */
@@ -273,6 +274,18 @@ static void send_over(struct hub *hub)
     message_add(&hub->writer, ITEM_BEAT, &beat);
     transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
                       NULL);
+}
+
+static int judge_ending(struct hub *hub)
+{
+    switch (hub->options.ending) {
+    case HUB_JOB_ENDS:
+        return analyzer_finish(hub->analyzer);
+    case HUB_JOB_BROKE_OFF:
+        return analyzer_break_off(hub->analyzer);
+    default:
+        return 0;
+    }
 }
 
 /* What only the end shows. Returns 0, or -1 with err. */
@@ -286,7 +299,7 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     if (store_begin(hub->store, err) < 0)
         return -1;
     hub_feed_round(hub, UINT64_MAX);
-    if (analyzer_finish(hub->analyzer) < 0)
+    if (judge_ending(hub) < 0)
         hub->memory_short = true;
     if (store_step(hub, err) < 0)
         return -1;
@@ -375,4 +388,20 @@ void hub_count(const struct hub *hub, struct hub_counts *counts)
         counts->warnings += news->sent.state == FINDING_OPEN && news->sent.code[0] &&
                             news->sent.severity == SEVERITY_WARNING;
     }
+}
+
+void hub_visit_findings(struct hub *hub,
+                        void (*visit)(void *context, const struct finding *finding), void *context)
+{
+    analyzer_visit_findings(hub->analyzer, visit, context);
+}
+
+void hub_visit_processes(const struct hub *hub,
+                         void (*visit)(void *context, const char *host, int process, int number),
+                         void *context)
+{
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        for (uint32_t i = 0; i < host->processes; i++)
+            if (host->process[i].known)
+                visit(context, host->key, (int)i, host->process[i].number);
 }

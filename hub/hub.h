@@ -13,16 +13,25 @@
 #include <stdint.h>
 
 #include "lib/base/error.h"
+#include "lib/finding/finding.h"
 #include "lib/job/message.h"
 #include "lib/job/transport.h"
 
 struct hub;
+
+/* What it means that all hosts have said what they had. */
+enum hub_ending {
+    HUB_JOB_ENDS,      /* the job has ended: what never happened will not */
+    HUB_JOB_BROKE_OFF, /* it runs no more, and its end was not recorded */
+    HUB_JOB_GOES_ON    /* they said what there was so far */
+};
 
 struct hub_options {
     struct transport *transport; /* borrowed; the caller closes it after hub_close */
     const char *database;        /* path of the job's database; one that is there is moved aside */
     uint64_t hang_after_ns;      /* 0: the analyzer's usual */
     uint64_t silent_after_ns;    /* a host that has sent nothing for so long is silent; 0: 5 s */
+    enum hub_ending ending;
     /* A finding, or its new state, as it is sent to the hosts; NULL: not wanted. */
     void (*on_news)(void *context, const struct item_news *news);
     void *context;
@@ -41,6 +50,14 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
 /* Judges what only the end shows, if the job was not over, and closes the database. NULL is
  * allowed. Returns 0, or -1 with err. */
 int hub_close(struct hub *hub, struct error *err);
+
+/* Calls `visit` for each finding, worst first; its processes are the hub's numbers. */
+void hub_visit_findings(struct hub *hub,
+                        void (*visit)(void *context, const struct finding *finding), void *context);
+/* Calls `visit` for each process: the key of its host, its number there, and the hub's. */
+void hub_visit_processes(const struct hub *hub,
+                         void (*visit)(void *context, const char *host, int process, int number),
+                         void *context);
 
 struct hub_counts {
     int hosts, processes, ranks, errors, warnings;

@@ -188,6 +188,8 @@ static void keep_for_round(struct hub *hub, struct hub_process *process,
     uint64_t time_ns = record->time_ns + process->offset_ns;
     if (time_ns > process->last_ns)
         process->last_ns = time_ns;
+    if (!process->begin_ns)
+        process->begin_ns = process->last_ns;
     if (!hub->rounds)
         hub->round_ns = hub->now_ns;
     hub->round[hub->rounds] = (struct hub_record){.process = process->number,
@@ -223,6 +225,18 @@ static bool awaits_answers(const struct hub *hub)
     return false;
 }
 
+/* From when on something is known of each process whose records there are: what was judged before
+ * would lack some. */
+static uint64_t known_since(const struct hub *hub)
+{
+    uint64_t since_ns = 0;
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        for (uint32_t i = 0; i < host->processes; i++)
+            if (host->process[i].begin_ns > since_ns)
+                since_ns = host->process[i].begin_ns;
+    return since_ns;
+}
+
 void hub_feed_round(struct hub *hub, uint64_t now_ns)
 {
     uint64_t waited_ns = now_ns - hub->round_ns;
@@ -233,8 +247,10 @@ void hub_feed_round(struct hub *hub, uint64_t now_ns)
         (now_ns - since_ns < round_within_ns && awaits_answers(hub)))
         return;
     qsort(hub->round, hub->rounds, sizeof *hub->round, compare_times);
+    uint64_t known_ns = known_since(hub);
     for (size_t i = 0; i < hub->rounds; i++)
-        hub_feed(hub, hub->round[i].process, &hub->round[i].record);
+        if (hub->round[i].record.api != API_notice_tick || hub->round[i].time_ns >= known_ns)
+            hub_feed(hub, hub->round[i].process, &hub->round[i].record);
     hub->rounds = 0;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         host->answered = false;

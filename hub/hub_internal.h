@@ -23,6 +23,7 @@ struct hub_process {
     uint64_t offset_ns, last_ns; /* realtime - monotonic; of the last record that was kept */
     bool has_tail;               /* records of it were fed */
     uint64_t position;           /* up to where */
+    uint64_t begin_ns;           /* realtime of the first of them; 0 none */
     struct item_state state;
     bool end_fed;
     struct hub_member *members; /* that it has */

@@ -8,6 +8,7 @@
 #include "cmd/json_values.h"
 #include "cmd/report/act_json.h"
 #include "cmd/report/not_checked.h"
+#include "cmd/report/report_by_host.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
@@ -181,6 +182,9 @@ static void print_not_checked_json(struct json_writer *writer)
                                     list[i].title, "ranks", json_of_ranks(&list[i].ranks),
                                     "processes", list[i].processes));
     not_checked_free(list, count > 0 ? count : 0);
+    if (writer->report->is_by_host)
+        print_report_json(writer, json_pack("{s:s, s:s, s:s}", "schema", "ddpcheck.not-checked/1",
+                                            "codes", by_host_unchecked, "what", by_host_why));
 }
 
 static void print_dropped_json(struct json_writer *writer)

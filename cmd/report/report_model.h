@@ -13,12 +13,19 @@
 #include "cmd/report/report_stacks.h"
 #include "lib/base/error.h"
 #include "lib/trace/member_state.h"
+#include "lib/trace/record.h"
 #include "lib/trace/trace.h"
 
-/* The findings of a trace of which records were dropped (report_stored.h). */
+/* The findings of a trace of which records were dropped (report_stored.h), or of several analyses.
+ */
 struct united_findings {
     struct finding *finding;
     int count;
+};
+
+/* The first and the last notice_lost of a process; api 0: there is none. */
+struct losses_notices {
+    struct record first, last;
 };
 
 struct report {
@@ -30,12 +37,15 @@ struct report {
     int members;
     struct standings standings; /* where threads stood when the job hung */
     uint64_t events;
-    uint64_t skipped;          /* records that made no sense */
-    uint64_t begin_ns, end_ns; /* realtime of the first and last record; 0 without records */
-    uint64_t *lost;            /* per process: records that its full rings dropped */
+    uint64_t skipped;              /* records that made no sense */
+    uint64_t begin_ns, end_ns;     /* realtime of the first and last record; 0 without records */
+    uint64_t *lost;                /* per process: records that its full rings dropped */
+    struct losses_notices *losses; /* per process; NULL where nothing was lost */
     uint64_t lost_total;
     struct trace_dropped dropped;  /* what --keep dropped */
-    struct united_findings united; /* if there are any: the findings */
+    struct united_findings united; /* is_united: the findings */
+    bool is_united;                /* they are not the analyzer's */
+    bool is_by_host;               /* each host was analysed by itself (report_by_host.h) */
     int unseen;                    /* members whose process is in none of the traces */
     bool complete;                 /* every collector ended in order */
     bool collecting;               /* some collector runs now: the job goes on */
@@ -45,7 +55,15 @@ struct report {
     struct error damage;           /* a database could be read only up to here */
 };
 
+/* How the databases of several hosts are analysed. */
+enum report_hosts {
+    HOSTS_MERGED,  /* all their events as one stream */
+    HOSTS_BY_SIZE, /* so, unless there are too many */
+    HOSTS_APART    /* each by itself, and a hub asks them for what is between them */
+};
+
 struct report_options {
+    enum report_hosts hosts;
     uint64_t hang_after_ns;          /* 0: what the collectors took */
     struct choice *choice;           /* which findings are reported */
     const struct job_copies *copies; /* names of those paths that are copies; NULL none is */
@@ -57,6 +75,8 @@ struct report_options {
 int report_load(struct report *report, const char *const *paths, int count,
                 const struct report_options *options, struct error *err);
 void report_free(struct report *report);
+/* Closes its trace and frees the analyzer; what it says stays. */
+void report_close_trace(struct report *report);
 
 /* How many members from `first` on are of the same communicator as that one. */
 int report_comm_members(const struct report *report, int first);

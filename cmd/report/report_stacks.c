@@ -59,19 +59,28 @@ static void forget_older(struct standings *standings, int process, uint64_t capt
     standings->count = kept;
 }
 
+static bool reserve_standings(struct standings *standings, int count)
+{
+    if (count <= standings->space)
+        return true;
+    int space = standings->space ? standings->space : 64;
+    while (space < count)
+        space *= 2;
+    struct report_standing *more = reallocarray(standings->standing, (size_t)space, sizeof *more);
+    if (!more)
+        return false;
+    standings->standing = more;
+    standings->space = space;
+    return true;
+}
+
 void standings_note(struct standings *standings, int process, const struct record *record,
                     uint64_t time_ns)
 {
     forget_older(standings, process, record->standing.capture);
-    if (standings->count == standings->space) {
-        int space = standings->space ? 2 * standings->space : 64;
-        struct report_standing *more = reallocarray(standings->standing, space, sizeof *more);
-        if (!more) {
-            standings->failed = true;
-            return;
-        }
-        standings->standing = more;
-        standings->space = space;
+    if (!reserve_standings(standings, standings->count + 1)) {
+        standings->failed = true;
+        return;
     }
     standings->standing[standings->count++] =
         (struct report_standing){.process = process,
@@ -82,6 +91,52 @@ void standings_note(struct standings *standings, int process, const struct recor
                                  .time_ns = time_ns,
                                  .flags = record->standing.flags,
                                  .syscall = record->standing.syscall};
+}
+
+static bool append_callers(struct standings *standings, const struct caller *caller,
+                           const int *process)
+{
+    if (!standings->caller && !(standings->caller = calloc(CALLERS, sizeof *standings->caller)))
+        return false;
+    for (int i = 0; i < CALLERS; i++) {
+        struct caller moved = caller[i];
+        if (!moved.comm)
+            continue; /* nobody */
+        moved.process = process[moved.process];
+        *caller_of(standings, moved.process, moved.thread) = moved;
+    }
+    return true;
+}
+
+void standings_append(struct standings *standings, const struct standings *more, const int *process)
+{
+    if (!reserve_standings(standings, standings->count + more->count) ||
+        (more->caller && !append_callers(standings, more->caller, process))) {
+        standings->failed = true;
+        return;
+    }
+    for (int i = 0; i < more->count; i++) {
+        struct report_standing moved = more->standing[i];
+        moved.process = process[moved.process];
+        standings->standing[standings->count++] = moved;
+    }
+}
+
+static int compare_standings(const void *left, const void *right)
+{
+    const struct report_standing *a = left, *b = right;
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return (a->thread > b->thread) - (a->thread < b->thread);
+}
+
+void standings_sort(struct standings *standings)
+{
+    if (standings->count)
+        qsort(standings->standing, (size_t)standings->count, sizeof *standings->standing,
+              compare_standings);
 }
 
 void standings_free(struct standings *standings)

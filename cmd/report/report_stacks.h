@@ -53,6 +53,11 @@ void standings_note_call(struct standings *standings, int process, const struct 
 /* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
 void standings_note(struct standings *standings, int process, const struct record *record,
                     uint64_t time_ns);
+/* Appends those of a report of one database; its process p is process[p] here. */
+void standings_append(struct standings *standings, const struct standings *more,
+                      const int *process);
+/* By time, as one stream of all records has them. */
+void standings_sort(struct standings *standings);
 void standings_free(struct standings *standings);
 
 /* The groups: main threads and those that made NCCL or CUDA calls first, then the larger ones.

@@ -14,7 +14,7 @@ static const char *column_text(sqlite3_stmt *row, int column)
     return text ? (const char *)text : "";
 }
 
-static struct finding *add_united(struct report *report)
+struct finding *united_findings_add(struct report *report)
 {
     struct united_findings *united = &report->united;
     struct finding *more = reallocarray(united->finding, (size_t)united->count + 1, sizeof *more);
@@ -155,7 +155,7 @@ static int take_stored(struct report *report, int database, sqlite3_stmt *row, e
 {
     sqlite3 *db = trace_database(report->trace, database);
     sqlite3_int64 id = sqlite3_column_int64(row, 0);
-    struct finding *finding = add_united(report);
+    struct finding *finding = united_findings_add(report);
     if (!finding)
         return -1;
     *finding = (struct finding){
@@ -248,7 +248,7 @@ static void add_found_again(void *context, const struct finding *finding)
         (rests_on_dropped(check) || trace_complete(found->report->trace) ||
          find_united(found->report, finding->fingerprint)))
         return;
-    struct finding *added = add_united(found->report);
+    struct finding *added = united_findings_add(found->report);
     if (!added || finding_copy(added, finding) < 0)
         found->failed = true;
 }
@@ -265,12 +265,20 @@ static int worst_united_first(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+void united_findings_sort(struct report *report)
+{
+    if (report->united.count)
+        qsort(report->united.finding, (size_t)report->united.count, sizeof *report->united.finding,
+              worst_united_first);
+}
+
 int stored_findings_unite(struct report *report, struct error *err)
 {
     struct found_again found = {.report = report};
     report->dropped = trace_dropped(report->trace);
     if (!report->dropped.records)
         return 0;
+    report->is_united = true;
     for (int i = 0; i < trace_database_count(report->trace); i++)
         if (read_stored(report, i, is_taken, err) < 0)
             return -1;
@@ -280,9 +288,7 @@ int stored_findings_unite(struct report *report, struct error *err)
     for (int i = 0; i < trace_database_count(report->trace); i++)
         if (read_stored(report, i, is_added, err) < 0)
             return -1;
-    if (report->united.count)
-        qsort(report->united.finding, (size_t)report->united.count, sizeof *report->united.finding,
-              worst_united_first);
+    united_findings_sort(report);
     return 0;
 }
 

@@ -9,6 +9,10 @@
  * on the records that are gone, and what the collectors had found, worst first. Returns 0, or -1
  * with err. */
 int stored_findings_unite(struct report *report, struct error *err);
+/* A new one, of zeroes; NULL when memory is short. */
+struct finding *united_findings_add(struct report *report);
+/* Worst first. */
+void united_findings_sort(struct report *report);
 void united_findings_free(struct united_findings *united);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/report/not_checked.h"
+#include "cmd/report/report_by_host.h"
 #include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
 #include "cmd/report/report_print.h"
@@ -74,7 +75,7 @@ static void print_not_checked_text(const struct report *report, struct page *pag
     struct not_checked *list;
     char text[2 * RANKS_BYTES];
     int count = not_checked_find(report->trace, &list);
-    if (count <= 0)
+    if (count <= 0 && !report->is_by_host)
         return;
     page->indent = 0;
     page_words(page, STYLE_STRONG, "Not checked");
@@ -86,7 +87,14 @@ static void print_not_checked_text(const struct report *report, struct page *pag
         page_format(page, STYLE_PLAIN, " %s", not_checked_text(&list[i], text, sizeof text));
         page_line(page);
     }
-    not_checked_free(list, count);
+    if (report->is_by_host) {
+        page->indent = 6;
+        page_column(page, 2);
+        page_format(page, STYLE_STRONG, "%s", by_host_unchecked);
+        page_format(page, STYLE_PLAIN, " %s", by_host_why);
+        page_line(page);
+    }
+    not_checked_free(list, count > 0 ? count : 0);
     page_gap(page);
 }
 

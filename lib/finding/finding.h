@@ -54,6 +54,9 @@ struct finding {
     char *todo;                 /* one sentence */
     struct finding_side side[FINDING_SIDES_MAX];
     int sides;
+    /* Of several ranks that did the same it is one finding: their ranks are added to the first
+     * side, or to each side its own. Not stored in databases. */
+    bool merges_ranks, merges_sides;
 };
 
 /* `to` owns copies of everything. Returns 0, or -1 when memory is short (nothing is owned). */

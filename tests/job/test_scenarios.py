@@ -3,6 +3,7 @@ processes with a UTS namespace of their own, which the emulated NCCL takes for h
 
 test_scenarios.py BUILD"""
 
+import glob
 import os
 import re
 import shutil
@@ -85,6 +86,23 @@ class Hosts(unittest.TestCase):
         self.assertEqual(self.codes(0), [code], self.output(0) + self.hub_output)     # the first host prints it, the others do not
         for rank in range(1, HOSTS):
             self.assertEqual(self.codes(rank), [], self.output(rank))
+        self.expect_same_later(alike(found), alike)
+
+    def expect_same_later(self, found, alike=lambda found: found):
+        """From the hosts' databases alone: by the hub's questions over the local transport, and with all records in one analysis."""
+        traces = [self.path("n%d" % rank) for rank in range(HOSTS) if glob.glob(self.path("n%d/*.db" % rank))]
+        merged = findings(DDPCHECK, "--reanalyse", *traces)
+        self.assertEqual(findings(DDPCHECK, "--by-host", *traces), merged)
+        self.assertEqual(alike(merged), found)
+
+    def test_what_hosts_find_by_themselves(self):
+        """The same fault in each host's memory is one finding of all ranks, when their databases are read."""
+        self.start("--fault", "inplace-activation", "--image", "16", "--width", "8")
+        self.wait_all()
+        traces = [self.path("n%d" % rank) for rank in range(HOSTS)]
+        merged = findings(DDPCHECK, "--reanalyse", *traces)
+        self.assertEqual([(finding[0], finding[3][0][0]) for finding in merged], [("DC307", "0-3")])
+        self.assertEqual(findings(DDPCHECK, "--by-host", *traces), merged)
 
     def test_a_correct_job(self):
         self.start("--model", "cnn")
@@ -92,6 +110,7 @@ class Hosts(unittest.TestCase):
         self.hub.end()
         self.assertEqual([run.returncode for run in self.runs], [0] * HOSTS)
         self.assertEqual(findings(DDPCHECK, self.path("hub/job.db")), [])
+        self.expect_same_later([])
         for rank in range(HOSTS):
             self.assertEqual(self.codes(rank), [], self.output(rank))
 

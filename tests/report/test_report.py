@@ -130,6 +130,25 @@ class Report(unittest.TestCase):
             status, lines = self.tool.json("report", *paths)
             self.assertEqual((status, lines[-1]["unseen"], lines[-1]["errors"]), (1, 0, 1))
 
+    def test_hosts_by_themselves(self):
+        """What is between them is asked for as a hub would: the same report but for NVTX phases, which the hub does not have, for
+        when the hang was last seen, and for the line that says what was not checked."""
+        def comparable(line):
+            if line["schema"] != "ddpcheck.finding/1":
+                return line
+            return {**line, "last": None, "sides": [{**side, "phase": None} for side in line["sides"]]}
+
+        status, lines = self.tool.json("report", "--by-host", "hosts")
+        unchecked = [line for line in lines if line["schema"] == "ddpcheck.not-checked/1"]
+        self.assertEqual([line["codes"] for line in unchecked], ["DC204, DC210, DC308, DC501-DC507, DC601-DC608"])
+        merged = self.tool.json("report", "--reanalyse", "hosts")
+        self.assertEqual((status, [comparable(line) for line in lines if line not in unchecked]),
+                         (merged[0], [comparable(line) for line in merged[1]]))
+        self.assertEqual(self.tool.json("report", "hosts"), merged)       # two small databases are merged
+        self.assertIn("--reanalyse checks them", " ".join(self.tool.call("report", "--by-host", "hosts")[1].split()))
+        self.assertEqual(self.tool.json("report", "--by-host", "missing"), self.tool.json("report", "missing"))   # one database
+        self.assertEqual(self.tool.call("report", "--by-host", "--reanalyse", "hosts")[0], 2)
+
     def test_exit_status(self):
         for status, *arguments in [
                 (0, "mismatch", "--only", "DC201"), (1, "mismatch", "--only", "DC102"), (1, "mismatch", "--only", "201,dc1xx"),

@@ -439,6 +439,33 @@ static void counts_differ_and_the_job_goes_on(void **state)
     job_free(job);
 }
 
+/* What the hub judges of a process whose ring was full is possible only, as on its host: also where
+ * the notice of it is further back than what the host sends. */
+static void records_were_lost(void **state)
+{
+    (void)state;
+    for (int count = 0; count <= 3; count += 3)
+        for (int later = 0; later <= 600; later += 600) {
+            struct record lost = {.api = API_notice_lost, .device = RECORD_NO_DEVICE};
+            struct job *job = job_with_comm();
+            struct test_hub test;
+            lost.lost.control = (uint64_t)count;
+            job_record(job, 7, lost);
+            job_init(job, SECOND, 0, HUB_RANKS - 1);
+            operations(job, COMM, later);
+            for (int rank = 0; rank < HUB_RANKS; rank++) {
+                ALL_REDUCE(job, rank, rank == 7 ? SECOND : COMM, 7, .stream = HUB_STREAM);
+                wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+            }
+            ticks(job, 1500);
+            run_hub(job, &test, 2, -1);
+            assert_int_equal(count_news(&test), 1);
+            assert_string_equal(first_news(&test)->code, "DC201");
+            assert_int_equal(first_news(&test)->certainty, count ? POSSIBLE : CERTAIN);
+            job_free(job);
+        }
+}
+
 static void a_rank_is_killed(void **state)
 {
     (void)state;
@@ -706,6 +733,7 @@ int main(void)
         cmocka_unit_test(a_stack_comes_again),
         cmocka_unit_test(counts_differ_in_a_hang),
         cmocka_unit_test(counts_differ_and_the_job_goes_on),
+        cmocka_unit_test(records_were_lost),
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_host_is_silent_and_comes_back),
