@@ -60,7 +60,7 @@ static int open_stored_host(struct stored_job *job, int number, uint32_t tail)
 }
 
 /* Of the hub's database; it has what was asked for, and nobody reads it but the hub. */
-static int make_folder(struct stored_job *job, struct error *err)
+static int make_hub_folder(struct stored_job *job, struct error *err)
 {
     const char *top = getenv("TMPDIR");
     int length = snprintf(job->folder, sizeof job->folder, "%s/ddpcheck-report-XXXXXX",
@@ -86,7 +86,7 @@ int stored_job_open(struct stored_job **opened, int hosts, int processes, struct
     }
     if (!ready)
         error_set(err, "can't analyse the traces: memory is short");
-    if (!ready || make_folder(job, err) < 0) {
+    if (!ready || make_hub_folder(job, err) < 0) {
         stored_job_close(job);
         return -1;
     }
@@ -159,7 +159,7 @@ bool stored_job_process(const struct stored_job *job, int number, int *host, int
     return true;
 }
 
-static void remove_folder(const struct stored_job *job)
+static void remove_hub_folder(const struct stored_job *job)
 {
     static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
     char path[PATH_MAX + 16];
@@ -182,7 +182,7 @@ void stored_job_close(struct stored_job *job)
     transport_close(job->transport);
     transport_local_free(job->transports);
     if (job->folder[0])
-        remove_folder(job);
+        remove_hub_folder(job);
     free(job->host);
     free(job->process);
     free(job);

@@ -153,7 +153,7 @@ static int end_of_comm(const struct placed_member *sorted, int count, int from)
     return end;
 }
 
-static int count_rows(const struct placed_member *sorted, int count)
+static int count_member_rows(const struct placed_member *sorted, int count)
 {
     int rows = count;
     for (int i = 0; i < count; i = end_of_comm(sorted, count, i))
@@ -191,8 +191,8 @@ static int take_each_once(struct report *job, const struct placed_member *sorted
     return 0;
 }
 
-static void place_members(const struct member_state *member, int count, struct comm_place *place,
-                          struct placed_member *sorted)
+static void place_merged_members(const struct member_state *member, int count,
+                                 struct comm_place *place, struct placed_member *sorted)
 {
     for (int i = 0; i < count; i++)
         place[i] = (struct comm_place){member[i].comm, i};
@@ -211,8 +211,8 @@ static int sort_members(struct report *job)
     job->members = 0;
     job->member = NULL;
     if (place && sorted) {
-        place_members(member, count, place, sorted);
-        job->member = calloc((size_t)count_rows(sorted, count) + 1, sizeof *job->member);
+        place_merged_members(member, count, place, sorted);
+        job->member = calloc((size_t)count_member_rows(sorted, count) + 1, sizeof *job->member);
         result = job->member ? take_each_once(job, sorted, count) : -1;
     }
     for (int i = 0; i < count; i++)
@@ -223,7 +223,7 @@ static int sort_members(struct report *job)
     return result;
 }
 
-static bool lists_code(const enum code *codes, enum code code)
+static bool is_listed(const enum code *codes, enum code code)
 {
     while (codes && *codes && *codes != code)
         codes++;
@@ -242,7 +242,7 @@ static bool ranks_meet(const struct finding *a, const struct finding *b)
 }
 
 /* By the rule of the analyzer (analyzer/findings.c), for findings of different analyses. */
-static bool explains(const struct finding *cause, const struct finding *finding)
+static bool is_cause_of(const struct finding *cause, const struct finding *finding)
 {
     const struct check *causing = check_find(cause->code), *check = check_find(finding->code);
     if (!causing || !check || cause->state != FINDING_OPEN || finding->state != FINDING_OPEN)
@@ -250,8 +250,8 @@ static bool explains(const struct finding *cause, const struct finding *finding)
     bool weaker = cause->certainty == POSSIBLE && finding->certainty == CERTAIN &&
                   causing->family == FAMILY_HANG && check->family == FAMILY_HANG;
     bool listed =
-        lists_code(causing->explains, check->code) ||
-        (cause->first_ns <= finding->first_ns && lists_code(causing->explains_later, check->code));
+        is_listed(causing->explains, check->code) ||
+        (cause->first_ns <= finding->first_ns && is_listed(causing->explains_later, check->code));
     return listed && !weaker &&
            ((finding->comm && cause->comm == finding->comm) || ranks_meet(cause, finding));
 }
@@ -268,8 +268,9 @@ static bool is_superfluous(const struct united_findings *united, int hosts, int 
     bool is_host = number < hosts;
     for (int i = is_host ? hosts : 0; i < (is_host ? united->count : hosts); i++) {
         const struct finding *other = &united->finding[i];
-        bool mutual = explains(finding, other) && finding->first_ns <= other->first_ns;
-        if ((explains(other, finding) && !mutual) || (is_host && is_same_finding(other, finding)))
+        bool mutual = is_cause_of(finding, other) && finding->first_ns <= other->first_ns;
+        if ((is_cause_of(other, finding) && !mutual) ||
+            (is_host && is_same_finding(other, finding)))
             return true;
     }
     return false;
@@ -326,7 +327,7 @@ static int join_host_findings(struct united_findings *united)
     return result;
 }
 
-static int earliest_first(const void *left, const void *right)
+static int earlier_finding_first(const void *left, const void *right)
 {
     const struct finding *a = left, *b = right;
     return (a->first_ns > b->first_ns) - (a->first_ns < b->first_ns);
@@ -339,7 +340,8 @@ int report_merge_hosts(struct report *job)
         return -1;
     analyzer_visit_findings(job->analyzer, take_losses, job);
     if (united->count)
-        qsort(united->finding, (size_t)united->count, sizeof *united->finding, earliest_first);
+        qsort(united->finding, (size_t)united->count, sizeof *united->finding,
+              earlier_finding_first);
     return join_host_findings(united);
 }
 
