@@ -34,7 +34,7 @@ class Host:
         self.trace = os.path.join(folder, "trace%d" % rank)
         self.errors = os.path.join(folder, "errors%d" % rank)
         command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
-                   DDPCHECK, "run", "--hub", hub, "--emulate", str(ranks), "-o", self.trace, *options, "--",
+                   DDPCHECK, "run", *(["--hub", hub] if hub else []), "--emulate", str(ranks), "-o", self.trace, *options, "--",
                    "sh", "-c", each, "sh", TRAINER, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(master), **(env or {})}
