@@ -6,6 +6,7 @@ done right. The models multiply and add element by element, which is fast to sta
 
 import datetime
 import os
+import signal
 import sys
 import time
 
@@ -410,6 +411,34 @@ def raised_in_try():
 
 
 @case
+def raised_in_except():
+    """Cleans up in the handler, then lets the exception go on."""
+    try:
+        train_and_fail()
+    except ValueError:
+        dist.destroy_process_group()
+        raise
+
+
+@case
+def stopped():
+    """Somebody pressed Ctrl-Z, or a debugger has it."""
+    train(wrap(Halves()))
+    if is_odd():
+        os.kill(os.getpid(), signal.SIGSTOP)
+    dist.barrier()
+
+
+@case
+def busy():
+    """Rank 1 prepares data until a file appears, and comes then."""
+    train(wrap(Halves()))
+    while is_odd() and not os.path.exists(os.environ["DDPCHECK_TEST_GO"]):
+        sum(range(1000))
+    dist.barrier()
+
+
+@case
 def raised_then_exit():
     """As torch.multiprocessing.spawn's children do."""
     try:
@@ -427,7 +456,7 @@ def returned_early():
 
 
 # These end as Python ends: the cases above are about nothing else.
-ENDINGS = ("raised", "raised-in-try", "raised-then-exit", "returned-early")
+ENDINGS = ("raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
 
 
 @case

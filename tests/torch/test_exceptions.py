@@ -1,9 +1,10 @@
-"""A rank of PyTorch that ends while the others wait: by an exception, also with destroy_process_group() in a `finally` block,
-by sys.exit(), or by returning early.
+"""A rank of PyTorch that ends while the others wait: by an exception, also with destroy_process_group() in a `finally` or
+`except` block, by sys.exit(), or by returning early; one that is stopped; and one that was only busy, and comes at last.
 
 test_exceptions.py BUILD. Its interpreter shuts down as Python's does, which aborts the communicator and takes a while:
 neither is what went wrong."""
 
+import functools
 import os
 import sys
 
@@ -15,6 +16,7 @@ RANKS = 2
 CASES = {
     "raised": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
     "raised-in-try": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
+    "raised-in-except": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
     "raised-then-exit": ("DC205", "exited with status 1", None),
     "returned-early": ("DC206", "exited with status 0", None),
 }
@@ -44,11 +46,52 @@ def check(server, line, case):
     print("%s: %s, rank %s %s" % (case, code, side["ranks"], side["call"]), flush=True)
 
 
+def check_stopped(server, line):
+    """The rank is said to be stopped, and the advice is to let it go on."""
+    folder = os.path.join(line.folder, "stopped")
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start("stopped", folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="1")
+
+    def said():
+        return line.live_findings() and line.query(
+            "SELECT f.code, f.todo FROM finding f JOIN finding_side s ON s.finding = f.id WHERE s.ranks = ? AND s.\"where\" LIKE ?",
+            str(RANKS - 1), "stopped by a signal%")
+
+    try:
+        assert wait_for(said, 120), "%s\n%s" % (line.live_findings(), output(folder))
+        (code, todo), = said()
+        assert code == "DC201" and "kill -CONT" in todo, (code, todo)
+    finally:
+        end_group(leader)
+        line.wait_collector()
+    print("stopped: DC201", flush=True)
+
+
+def check_busy(server, line):
+    """A finding about a rank that only runs Python is possible, and withdrawn when the rank comes."""
+    folder = os.path.join(line.folder, "busy")
+    line.trace, go = os.path.join(folder, "trace"), os.path.join(folder, "go")
+    leader = server.start("busy", folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="1", DDPCHECK_TEST_GO=go)
+
+    def states():
+        return line.live_findings() and line.query("SELECT code, certainty, state FROM finding WHERE severity = 'error'")
+
+    try:
+        assert wait_for(lambda: ("DC201", "possible", "open") in states(), 120), "%s\n%s" % (states(), output(folder))
+        open(go, "w").close()
+        assert wait_for(lambda: statuses(folder), 120) == [0] * RANKS, output(folder)
+    finally:
+        end_group(leader)
+        line.wait_collector()
+    assert [one for one in line.report()[1] if one["severity"] != "note"] == [], line.report()[1]
+    print("busy: DC201, withdrawn", flush=True)
+
+
 def main():
     torch_folder()
     with Line(sys.argv[1], devices=RANKS, name="exceptions") as line, Server(line, RANKS) as server:
-        for case in sys.argv[2:] or CASES:
-            check(server, line, case)
+        for case in sys.argv[2:] or [*CASES, "stopped", "busy"]:
+            {"stopped": check_stopped, "busy": check_busy}.get(case, functools.partial(check, case=case))(server, line)
 
 
 if __name__ == "__main__":
