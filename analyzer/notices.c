@@ -26,6 +26,7 @@ static void feed_lost(struct analyzer *analyzer, struct process *process,
         return;
     if (!process->lost_since_ns)
         process->lost_since_ns = record_realtime(process, record);
+    process->lost_until_ns = record_realtime(process, record);
     process->lost_hashes = record->lost.hashes;
     process->lost_control = control;
     process->lost_bulk = bulk;

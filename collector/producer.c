@@ -1,6 +1,7 @@
 /* producer.c: opens and closes the ring file of one watched process. */
 #include "collector/producer.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,7 +184,8 @@ static void feed_issued(struct producer *producer, struct record_batch *batch, u
 static void feed_end(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
 {
     const struct liveness *liveness = &producer->liveness;
-    if (liveness->how == END_UNKNOWN && !producer->said_exit) {
+    bool is_said = producer->said_exit || producer->said_abort;
+    if (liveness->how == END_UNKNOWN && !is_said) {
         producer->gone_ns = producer->gone_ns ? producer->gone_ns : now_ns;
         if (liveness->pidfd >= 0 && now_ns - producer->gone_ns < how_patience_ns)
             return;
@@ -195,6 +197,10 @@ static void feed_end(struct producer *producer, struct record_batch *batch, uint
     if (liveness->how == END_UNKNOWN && producer->said_exit) {
         record.end.how = END_EXIT;
         record.end.value = producer->exit_value;
+    }
+    if (liveness->how == END_UNKNOWN && producer->said_abort) {
+        record.end.how = END_SIGNAL;
+        record.end.value = SIGABRT;
     }
     producer->end_reported = batch_add(batch, producer->process, &record);
 }
@@ -274,6 +280,8 @@ void producer_note(struct producer *producer, const struct record *record)
         producer->said_exit = true;
         producer->exit_value = record->end.value;
     }
+    producer->said_abort |= record->api == API_notice_exception &&
+                            record->range.id == EXCEPTION_ABORT;
 }
 
 int producer_store_positions(struct producer *producer, struct store *store, struct error *err)

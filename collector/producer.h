@@ -30,6 +30,7 @@ struct producer {
     bool asked;           /* where its threads stand, and it has not answered yet */
     bool stopped;         /* as last reported (stopped.h) */
     bool said_exit;       /* it wrote notice_exit */
+    bool said_abort;      /* it was about to abort() when it was seen last */
     int exit_value;
     bool end_reported; /* notice_end is in the batch or stored */
 };

@@ -139,6 +139,28 @@ static bool all_empty(const struct channel *channel)
     return true;
 }
 
+static struct channel_waiting waiting_in(struct channel *channel)
+{
+    return (struct channel_waiting){
+        channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives,
+        channel->count,    front(channel),      all_empty(channel),    &channel->reported,
+    };
+}
+
+bool channel_waits_for(struct analyzer *analyzer, uint64_t comm, int peer, bool receives,
+                       struct channel_waiting *found)
+{
+    for (struct channel *channel = analyzer->channels; channel; channel = channel->hh.next) {
+        int awaited = receives ? channel->key.sender : channel->key.receiver;
+        if (!channel->count || channel->doubtful || channel->key.comm != comm ||
+            channel->receives != receives || awaited != peer)
+            continue;
+        *found = waiting_in(channel);
+        return true;
+    }
+    return false;
+}
+
 void channels_visit_waiting(struct analyzer *analyzer,
                             void (*visit)(struct analyzer *analyzer,
                                           const struct channel_waiting *waiting))
@@ -146,10 +168,7 @@ void channels_visit_waiting(struct analyzer *analyzer,
     for (struct channel *channel = analyzer->channels; channel; channel = channel->hh.next) {
         if (!channel->count || channel->doubtful)
             continue;
-        const struct channel_waiting waiting = {
-            channel->key.comm, channel->key.sender, channel->key.receiver, channel->receives,
-            channel->count,    front(channel),      all_empty(channel),    &channel->reported,
-        };
+        const struct channel_waiting waiting = waiting_in(channel);
         visit(analyzer, &waiting);
     }
 }

@@ -46,6 +46,10 @@ struct channel_waiting {
 void channels_visit_waiting(struct analyzer *analyzer,
                             void (*visit)(struct analyzer *analyzer,
                                           const struct channel_waiting *waiting));
+/* The channel of the communicator in which calls wait for `peer` to send, or, for !receives, to
+ * receive. False if there is none. */
+bool channel_waits_for(struct analyzer *analyzer, uint64_t comm, int peer, bool receives,
+                       struct channel_waiting *found);
 /* Pairs of the channel may be wrongly made, for the same reasons. */
 bool channel_is_doubtful(const struct channel *channel);
 /* Ranks in the communicator. */

@@ -293,7 +293,7 @@ struct process {
     bool passed_short;         /* memory was short for one */
     struct exact_times *exact; /* exact.h; NULL: there are none */
     uint64_t lost_control, lost_bulk;
-    uint64_t lost_since_ns; /* when the first loss was seen; 0 none */
+    uint64_t lost_since_ns, lost_until_ns; /* when the first loss was seen, and the last; 0 none */
     /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */
     uint64_t dropped_bulk, dropped_control;
     bool hashes; /* payloads.h: its payloads are hashed */

@@ -155,7 +155,9 @@ void operation_replay(struct recorded_call *call, struct local_member *member,
                       const struct record *captured, cudaStream_t stream)
 {
     struct shim_thread *thread = call->thread;
-    struct record record = {.op = captured->op};
+    struct record record = {.op = captured->op,
+                            .stack = captured->stack,
+                            .flags = captured->flags & RECORD_FLAG_ADDRESS};
     if (!comms_is_live(member) || member->comm != captured->op.comm)
         return;
     record.op.group = thread->group;

@@ -52,7 +52,8 @@ enum reason {
     REASON_NONE,
     REASON_SLOTS,
     REASON_STREAMS,
-    REASON_WRITE
+    REASON_WRITE,
+    REASON_FAULT
 };
 static const char *const reason_text[] = {
     [REASON_EVENTS] = "how far the GPU got while the program makes no calls: the driver takes no "
@@ -68,7 +69,36 @@ static const char *const reason_text[] = {
     [REASON_STREAMS] = "progress of operations on further streams of a communicator",
     [REASON_WRITE] = "progress of operations: the driver refused to enqueue a write (after "
                      "cudaDeviceReset the registered memory is gone)",
+    [REASON_FAULT] = "progress of operations: the GPU failed, and takes no more work of this "
+                     "process (see its first CUDA error)",
 };
+
+/* Errors after which every call of the process on the device fails. */
+static bool is_gpu_fault(CUresult result)
+{
+    switch (result) {
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static enum reason reason_of(CUresult result)
+{
+    if (result == CUDA_ERROR_NOT_SUPPORTED)
+        return REASON_EVENTS;
+    return is_gpu_fault(result) ? REASON_FAULT : REASON_WRITE;
+}
 
 static void report_progress_lost(struct shim_thread *thread, enum reason reason)
 {
@@ -289,8 +319,7 @@ static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uin
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             atomic_store(&progress.mode, MODE_EVENTS);
         if (result != CUDA_SUCCESS)
-            report_progress_lost(thread,
-                                 result == CUDA_ERROR_NOT_SUPPORTED ? REASON_EVENTS : REASON_WRITE);
+            report_progress_lost(thread, reason_of(result));
     }
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS &&
         !progress_events_record(stream, state->device, word, value))

@@ -55,7 +55,7 @@ static enum stack_depth depth_of_call(uint16_t api)
 void emit_describe(struct recorded_call *call, struct record *record, enum record_phase phase,
                    const void *stream)
 {
-    if (phase != RECORD_LEAVE) {
+    if (phase != RECORD_LEAVE && !record->stack) { /* a replayed call has that of its capture */
         record->stack =
             stacks_take(call->thread, call->site, call->frame, depth_of_call(call->api));
         if (!record->stack) {

@@ -97,6 +97,7 @@ static void a_thread_for_each_device(void **state)
     const struct found *found = expect(job, "DC201");
     assert_string_equal(found->ranks[1], "1-2");
     assert_non_null(strstr(found->todo, "a condition on the rank"));
+    assert_non_null(strstr(found->todo, "Hold no lock"));
     job_free(job);
 }
 

@@ -65,6 +65,12 @@ static const char ended_thread[] =
     "See why that thread returned: an error or exception that ended only the thread, or a shorter "
     "loop. Where a rank gives up, end the whole process (or abort the communicator on all ranks).";
 
+/* Of DC201, where ranks are threads of one process, and those that are missing are in no call. */
+static const char condition_or_lock[] =
+    "Let every rank make this call, or none: look for a condition on the rank around it, or for a "
+    "lock, as these ranks are threads of one process. Hold no lock while you wait for NCCL or "
+    "CUDA; the stacks of the threads show who waits for one.";
+
 static const char before_first_call[] =
     "See what that process does before its first NCCL call: the others wait for it. If it is to do "
     "so alone, raise the timeout, or let it do that after the communicator exists.";
@@ -81,6 +87,8 @@ static const char left_before_done[] =
 
 static bool left_cleanly(const struct missing *missing)
 {
+    if (missing->member && missing->member->aborted)
+        return false;
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
            (missing->member && missing->member->leaving && !missing->member->aborted);
 }
@@ -103,8 +111,11 @@ enum hang_kind hang_kind(const struct wait_node *wait)
             return HANG_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
-        if (missing->issued || (missing->process &&
-                                (missing->process->end_class == END_CLASS_CAUSE || fails(missing))))
+        bool gave_up = missing->member && missing->member->aborted &&
+                       missing->process->end_class == END_CLASS_CLEAN;
+        if (missing->issued || gave_up ||
+            (missing->process &&
+             (missing->process->end_class == END_CLASS_CAUSE || fails(missing))))
             return HANG_ENDED;
         all_left = all_left && left_cleanly(missing);
     }
@@ -179,6 +190,25 @@ static bool all_threads_ended(const struct wait_node *wait)
     return wait->missing_count > 0;
 }
 
+/* Threads of a process in which others wait, that are in no call of NCCL or CUDA. */
+static bool are_idle_threads(const struct wait_graph *graph, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        struct where where;
+        if (!missing->member || !missing->process->several_ranks)
+            return false;
+        where_find(graph, missing->process, missing->member, &where);
+        const struct member *here = wait->comm->members ? wait->comm->member[0] : NULL;
+        for (uint32_t k = 0; k < wait->comm->members; k++)
+            if (!wait_node_missing(wait, wait->comm->member[k]->rank))
+                here = wait->comm->member[k];
+        if (where.act.did != DID_RUNNING || !here || here->process != missing->process)
+            return false;
+    }
+    return wait->missing_count > 0;
+}
+
 static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
                              const struct wait_node *wait)
 {
@@ -188,6 +218,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return ended_thread;
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
         return all_in_one_group;
+    if (kind == HANG_MISSING && are_idle_threads(graph, wait))
+        return condition_or_lock;
     if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))
         return skipped_or_reordered;
     if (kind == HANG_ENDED && wait->kind == WAIT_COLLECTIVE && all_left_before_done(wait))

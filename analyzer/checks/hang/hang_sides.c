@@ -171,7 +171,9 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
 {
     if (missing->held)
         return (struct act){.did = DID_HELD_IN_GROUP};
-    if (missing->issued && missing->member->aborted &&
+    bool left_so = missing->issued ||
+                   (missing->process && missing->process->end_class == END_CLASS_CLEAN);
+    if (left_so && missing->member && missing->member->aborted &&
         missing->process->end_class != END_CLASS_CAUSE)
         return (struct act){.did = DID_ABORTED, .name = end_exception(missing->process)};
     if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||

@@ -114,7 +114,7 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct text what = {0};
-    char ranks[RANKS_BYTES], name[16];
+    char ranks[RANKS_BYTES], name[COMM_LABEL_BYTES];
     for (uint32_t i = 0; i < given->claims->variants; i++) {
         const struct variant *variant = slot_variant(given->claims, i);
         const struct act act = {.did = is_of_part(comm, given) ? DID_INIT_GROUP : DID_INIT_SIZE,
@@ -128,7 +128,7 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
         bool one = rankset_count(shown) == 1;
         text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "", one ? "rank" : "ranks",
                  rankset_text(shown, ranks, sizeof ranks), one ? "makes" : "make",
-                 comm_name(comm->id, name), (unsigned long long)variant->signature.count);
+                 comm_label(comm, name), (unsigned long long)variant->signature.count);
         if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = variant->site.time_ns;
         if (variant->site.time_ns > draft.finding.last_ns)
@@ -208,7 +208,7 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
         return;
     }
     struct text what = {0};
-    char name[16];
+    char name[COMM_LABEL_BYTES];
     struct act first = {.did = DID_INIT_IDS,
                         .call = call_of_api(API_ncclCommInitRankScalable),
                         .number = given->unique_ids};
@@ -216,7 +216,7 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
     second.number = ids;
     text_add(&what,
              "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
-             given->unique_ids_rank, comm_name(comm->id, name), given->unique_ids,
+             given->unique_ids_rank, comm_label(comm, name), given->unique_ids,
              member_shown_rank(member), ids);
     report_two(analyzer, comm, &given->unique_ids_site, given->unique_ids_rank, &first, site,
                member_shown_rank(member), &second, &what,
@@ -240,11 +240,11 @@ static void report_reuse(struct analyzer *analyzer, const struct member *member,
         .site = *site,
     };
     struct text what = {0};
-    char name[16];
+    char name[COMM_LABEL_BYTES];
     text_add(&what,
              "rank %d makes a communicator from the unique id of %s, which %s: an id is good for "
              "one communicator",
-             one_call_rank(&one), comm_name(member->comm->id, name),
+             one_call_rank(&one), comm_label(member->comm, name),
              member->destroyed ? "it made before" : "exists already");
     one_call_report(analyzer, &one, &what,
                     "Call ncclGetUniqueId once for each communicator and send the new id to "
@@ -281,11 +281,11 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
         findings_find(analyzer, DC109, parent->id, 0))
         return;
     struct text what = {0};
-    char name[16];
+    char name[COMM_LABEL_BYTES];
     int first = member_shown_rank(given->shrink.member), second = member_shown_rank(member);
     text_add(&what,
              "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
-             first, second, comm_name(parent->id, name), (unsigned long long)given->shrink.count,
+             first, second, comm_label(parent, name), (unsigned long long)given->shrink.count,
              (unsigned long long)record->comm.bytes);
     const struct act shrinks = {.did = DID_CALLED_FUNCTION,
                                 .call = call_of_api(API_ncclCommShrink)},
@@ -303,9 +303,9 @@ static void report_taken(struct analyzer *analyzer, const struct member *member,
 {
     const struct process *first = member->arrival.process, *process = second->process;
     struct text what = {0};
-    char name[16];
+    char name[COMM_LABEL_BYTES];
     text_add(&what, "rank %d of %s is given to two callers: ", member->rank,
-             comm_name(member->comm->id, name));
+             comm_label(member->comm, name));
     if (is_mixed_up) {
         text_add(&what, "ranks %d and %d of the job", caller_rank(member, first),
                  caller_rank(member, process));
@@ -325,7 +325,7 @@ static void check_init(struct analyzer *analyzer, struct process *process,
                        const struct record *record, struct member *member)
 {
     struct comm *comm = member->comm;
-    char name[16];
+    char name[COMM_LABEL_BYTES];
     struct text what = {0};
     struct site site = {
         .process = process,
@@ -336,7 +336,7 @@ static void check_init(struct analyzer *analyzer, struct process *process,
     struct setup_claims *given = claims_of(analyzer, comm);
     if (!given)
         return;
-    comm_name(comm->id, name);
+    comm_label(comm, name);
     if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !given->claims &&
         begin_claims(given, comm, member)) {
         analyzer->failed = true;

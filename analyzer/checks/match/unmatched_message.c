@@ -84,6 +84,49 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
     findings_report(analyzer, &draft, NULL);
 }
 
+/* What one wants to get from the peer, and another to give to it, is left: the peer made fewer
+ * rounds than they (DC206). What was reported of one of the two before is replaced. */
+static void report_early_exit(struct analyzer *analyzer, const struct channel_waiting *gets,
+                              const struct channel_waiting *gives, const struct member *peer,
+                              const struct act *how)
+{
+    const struct member *receiver = member_find(analyzer, gets->comm, gets->receiver),
+                        *sender = member_find(analyzer, gives->comm, gives->sender);
+    if (!receiver || !sender)
+        return;
+    struct draft draft = draft_new(&check_early_exit, CERTAIN, peer->comm);
+    struct text what = {0};
+    char name[COMM_TITLE_BYTES];
+    int left = member_shown_rank(peer);
+    uint32_t known = findings_find(analyzer, DC108, gets->comm, gets->first->number);
+    if (!known)
+        known = findings_find(analyzer, DC108, gives->comm, gives->first->number);
+    draft.finding.number = gets->first->number;
+    draft.finding.has_number = true;
+    draft.finding.first_ns = draft.finding.last_ns = gets->first->site.time_ns;
+    add_waiter(&draft, gets, receiver);
+    const struct site site = {.process = peer->process};
+    draft_rank(&draft, draft_side(&draft, how, &site), peer);
+    add_waiter(&draft, gives, sender);
+    text_add(&what, "rank %d left %s after %llu sends and receives; rank %d goes on and receives",
+             left, comm_title(peer->comm, name), (unsigned long long)peer->calls_p2p,
+             member_shown_rank(receiver));
+    text_add(&what, " from it (receive #%llu)", (unsigned long long)gets->first->number);
+    if (sender != receiver)
+        text_add(&what, ", and rank %d sends to it (send #%llu)", member_shown_rank(sender),
+                 (unsigned long long)gives->first->number);
+    else
+        text_add(&what, " and sends to it (send #%llu)", (unsigned long long)gives->first->number);
+    draft_say(&draft, &what,
+              "Give every rank the same number of iterations, or micro-batches: count the sends "
+              "and receives of both.");
+    *gets->reported = *gives->reported = true;
+    if (known && analyzer->reported[known - 1].finding.state == FINDING_OPEN)
+        findings_replace(analyzer, known, &draft);
+    else
+        findings_report(analyzer, &draft, NULL);
+}
+
 static void unmatched_check(struct analyzer *analyzer, const struct channel_waiting *waiting)
 {
     const struct comm *comm = comm_find(analyzer, waiting->comm);
@@ -98,6 +141,12 @@ static void unmatched_check(struct analyzer *analyzer, const struct channel_wait
         waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost_control ||
         peer->process->lost_control)
         return;
+    struct channel_waiting other;
+    if (channel_waits_for(analyzer, comm->id, peer->rank, !waiting->receives, &other)) {
+        bool gets = waiting->receives;
+        report_early_exit(analyzer, gets ? waiting : &other, gets ? &other : waiting, peer, &how);
+        return;
+    }
     *waiting->reported = true;
     report_waiting(analyzer, waiting, waiter, peer, &how);
 }
@@ -236,7 +285,9 @@ const struct check check_unmatched_message = {
             "sends are left over, it is only possible, because they may have no effect. It is not "
             "reported if a call of the pair was captured into a graph (replays are not seen), if "
             "records were lost, or if one of the two ranks crashed or aborted the communicator: "
-            "that is the fault then. A peer that is only late is not DC108 but DC201 or DC203.",
+            "that is the fault then. A peer that is only late is not DC108 but DC201 or DC203. One "
+            "that left both a send and a receive of others unmet made fewer rounds than they: "
+            "DC206.",
     .causes = CAUSES(
         {"The last micro-batch of a pipeline, or a warm-up or cool-down phase that is one step too "
          "long on one stage.",

@@ -1,4 +1,6 @@
 /* lost_records.c: DC901: records that processes could not pass on; one finding for all of them. */
+#include <string.h>
+
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
@@ -79,8 +81,8 @@ static void add_loss_sides(const struct analyzer *analyzer, struct draft *draft)
                 side->process = process->index;
             if (rankset_add(&side->ranks, rank_of_loser(process)))
                 draft->failed = true;
-            if (draft->finding.last_ns < process->last_ns)
-                draft->finding.last_ns = process->last_ns;
+            if (draft->finding.last_ns < process->lost_until_ns)
+                draft->finding.last_ns = process->lost_until_ns;
             if (!draft->finding.first_ns || process->lost_since_ns < draft->finding.first_ns)
                 draft->finding.first_ns = process->lost_since_ns;
         }
@@ -106,12 +108,18 @@ static void add_losers(const struct draft *draft, const struct losses *losses, s
     rankset_free(&all);
 }
 
-/* From when on the checks below are off. */
+/* When they were lost: the checks below are off from then on. */
 static void add_since(const struct draft *draft, struct text *what)
 {
-    char since[64];
-    if (moment_known(draft->finding.first_ns))
-        text_add(what, ", from %s on", moment_date(draft->finding.first_ns, since, sizeof since));
+    char since[64], until[64];
+    if (!moment_known(draft->finding.first_ns))
+        return;
+    moment_date(draft->finding.first_ns, since, sizeof since);
+    moment_date(draft->finding.last_ns, until, sizeof until);
+    if (strcmp(since, until) != 0)
+        text_add(what, " from %s to %s", since, until);
+    else
+        text_add(what, " at %s", since);
 }
 
 static void describe_losses(struct draft *draft, const struct losses *losses)
@@ -130,7 +138,7 @@ static void describe_losses(struct draft *draft, const struct losses *losses)
             losses->control
                 ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
                   "are only possible, and may be missed; hazards (DC301 to DC303, DC305, DC306, "
-                  "DC310) are not looked for in what came after"
+                  "DC310) are not looked for from the first loss to the end of the process"
                 : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
                   "are only possible or silent, and waits through events may be missed");
     }

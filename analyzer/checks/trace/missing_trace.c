@@ -68,14 +68,14 @@ static void missing_on_finish(struct analyzer *analyzer, const struct event *eve
             continue;
         struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
         struct text what = {0};
-        char name[16], ranks[128];
+        char name[COMM_LABEL_BYTES], ranks[128];
         struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
         if (comm_list_untraced(comm, &side->ranks))
             draft.failed = true;
         draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
         text_add(&what,
                  "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
-                 comm_name(comm->id, name), comm->nranks,
+                 comm_label(comm, name), comm->nranks,
                  rankset_text(&side->ranks, ranks, sizeof ranks));
         if (describe_waiting(comm, &what)) {
             draft.finding.severity = SEVERITY_ERROR;

@@ -1,5 +1,5 @@
 /* Rank 2 captured its step with another count: the ranks' launches of their graphs do not match.
- * expect: DC102 certain ranks=2 place=captured_with_other_count
+ * expect: DC102 certain ranks=2 place=here
  * ends: any */
 #include "tests/suite/suite.h"
 
@@ -17,7 +17,7 @@ static void captured_with_other_count(struct rank *me)
         count = COUNT / 2;
 #endif
     CUDA(cudaStreamBeginCapture(me->stream, cudaStreamCaptureModeThreadLocal));
-    NCCL(ncclAllReduce(bucket, bucket, count, ncclFloat32, ncclSum, me->comm, me->stream));
+    NCCL(ncclAllReduce(bucket, bucket, count, ncclFloat32, ncclSum, me->comm, me->stream)); /* here */
     CUDA(cudaStreamEndCapture(me->stream, &graph));
     CUDA(cudaGraphInstantiate(&step, graph, 0));
     CUDA(cudaGraphLaunch(step, me->stream));
