@@ -124,6 +124,23 @@ static const struct fault_kind kinds[] = {
      "in each tenth iteration a rank pauses for 200 ms, as for a garbage collection or a "
      "checkpoint",
      "now and then an iteration is slow", "DC608", "", 2},
+    {FAULT_SLOW_DEVICE, "slow-device", 32,
+     "a rank's GPU has 0.4 of its speed, as with low clocks or a neighbour on it (emulated GPUs "
+     "only)",
+     "slow", "DC604", "", 2},
+    {FAULT_THROTTLE_AFTER, "throttle-after", 32,
+     "from the fifth second on a rank's GPU has 0.4 of its speed, as one that became hot (emulated "
+     "GPUs only)",
+     "becomes slow", "DC604", "", 2},
+    {FAULT_SLOW_LINK, "slow-link", 33,
+     "from the fifth second on the link between a rank and the one before it carries 200 KB/s "
+     "(emulated GPUs only)",
+     "becomes slow", "DC606", "", 2},
+    {FAULT_TINY_BUCKETS, "tiny-buckets", 33,
+     "gradients are reduced 256 values at a time, as where a reducer calls AllReduce for each "
+     "small "
+     "tensor",
+     "slow", "DC602", "", 2},
 };
 
 enum { KIND_COUNT = sizeof kinds / sizeof kinds[0] };

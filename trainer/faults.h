@@ -44,6 +44,10 @@ enum fault_id {
     FAULT_SLOW_LOADER,
     FAULT_MORE_WORK,
     FAULT_GC_PAUSE,
+    FAULT_SLOW_DEVICE,
+    FAULT_THROTTLE_AFTER,
+    FAULT_SLOW_LINK,
+    FAULT_TINY_BUCKETS,
 };
 
 struct fault_kind {

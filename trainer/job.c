@@ -9,6 +9,7 @@
 #include "trainer/check.h"
 #include "trainer/data/idx.h"
 #include "trainer/data/shapes.h"
+#include "trainer/hardware.h"
 #include "trainer/mistakes.h"
 #include "trainer/modes/modes.h"
 #include "trainer/store.h"
@@ -161,6 +162,8 @@ static void choose_fault(struct training_job *job)
                   fault->kind->least_ranks);
     else if (fault->rank >= ranks)
         error_set(&err, "--fault-rank %d: there are ranks 0 to %d", fault->rank, ranks - 1);
+    else
+        hardware_make_faulty(fault, &err);
     if (*err.text)
         exit_usage_error(&err);
 }
@@ -244,6 +247,7 @@ struct distributed_settings job_distributed(const struct training_job *job)
                     .find_unused = options->find_unused ||
                                    fault_is(&job->fault, FAULT_FORWARD_TWICE),
                     .static_graph = options->static_graph,
+                    .is_in_pieces = fault_is(&job->fault, FAULT_TINY_BUCKETS),
                     .copies = options->reduce_copies ||
                               fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},
         .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),

@@ -10,6 +10,8 @@
 #include "trainer/staging.h"
 #include "trainer/trace_ranges.h"
 
+enum { PIECE = 256 }; /* values, as faults.c says of tiny-buckets */
+
 /* --- buckets --- */
 
 static size_t gradient_bytes(const struct tensor *parameter)
@@ -106,6 +108,17 @@ static void rebuild_buckets(struct reducer *reducer)
 
 /* --- reduction --- */
 
+static void reduce_values(const struct reducer *reducer, float *values, size_t count)
+{
+    const struct communicator *communicator = reducer->communicator;
+    size_t piece = reducer->settings.is_in_pieces ? PIECE : count;
+    for (size_t i = 0; i < count; i += piece) {
+        size_t here = count - i < piece ? count - i : piece;
+        CHECK_NCCL(ncclAllReduce(values + i, values + i, here, ncclFloat, reducer->average,
+                                 communicator->handle, communicator->stream));
+    }
+}
+
 static void reduce_bucket(struct reducer *reducer, int b)
 {
     struct bucket *bucket = &reducer->buckets[b];
@@ -125,8 +138,7 @@ static void reduce_bucket(struct reducer *reducer, int b)
     CHECK_CUDA(cudaEventRecord(bucket->filled, compute));
     if (!misses_event)
         CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
-    CHECK_NCCL(ncclAllReduce(values, values, tensor_count(bucket->gradients), ncclFloat,
-                             reducer->average, communicator->handle, communicator->stream));
+    reduce_values(reducer, values, tensor_count(bucket->gradients));
     if (reducer->settings.copies)
         staging_close(values, bucket->gradients, communicator,
                       frees_early ? compute : communicator->stream);

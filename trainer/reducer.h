@@ -42,6 +42,7 @@ struct reducer_settings {
     enum reducer_average average;
     bool find_unused, static_graph; /* both: static_graph */
     bool copies;                    /* reduce copies of the buckets (staging.h) */
+    bool is_in_pieces;              /* an AllReduce for each few values: --fault tiny-buckets */
 };
 
 struct bucket {

@@ -78,7 +78,7 @@ static void small_one_by_one(void **state)
             {
                 if (way == 1)
                     group_start(job, rank);
-                for (int tensor = 0; tensor < (way == 2 ? 20 : 60); tensor++) {
+                for (int tensor = 0; tensor < (way == 2 ? 12 : 20); tensor++) {
                     ALL_REDUCE(job, rank, WORLD, way == 3 ? LARGE : 512);
                     if (way == 4)
                         wait_done(job, rank, API_cudaStreamSynchronize, 0);

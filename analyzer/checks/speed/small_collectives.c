@@ -14,7 +14,7 @@ enum {
      * of latency against one microsecond of transfer (64 KiB at 50 GB/s). PyTorch's buckets are 25
      * MiB. */
     SMALL_BYTES = 64 << 10,
-    SMALL_RUN = 32,        /* one after the other, with no wait in between */
+    SMALL_RUN = 16,        /* one after the other, with no wait in between */
     SMALL_RUN_AGAIN = 128, /* a longer row counts again */
     SMALL_RUNS = 3,        /* once may be the set-up */
 };
@@ -60,7 +60,7 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
     text_add(&what,
-             "%s is called %" PRIu32 " times in a row on %s for %" PRIu64
+             "%s is called %" PRIu32 " times or more in a row on %s for %" PRIu64
              " bytes on average, again and again: each takes as long as one "
              "for all would",
              api_name(operation->record.api), run->operations,
@@ -120,9 +120,9 @@ const struct check check_small_collectives = {
     .needs = LACKS_TIMING,
     .title = "many small collectives instead of one",
     .text =
-        "A rank makes 32 or more collectives of at most 64 KiB one after the other, of one kind, "
+        "A rank makes 16 or more collectives of at most 64 KiB one after the other, of one kind, "
         "type and operator, without waiting in between, and does so repeatedly. One fused "
-        "collective would take about as long as each of these: they pay the latency 32 times.\n\n"
+        "collective would take about as long as each of these: they pay the latency 16 times.\n\n"
         "It shows as lost time only.\n\n"
         "Calls within one ncclGroup are launched together and are not counted, nor is what happens "
         "once or twice (initialization). It is not known whether the values are available at the "
