@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite fuzz torture soak scenarios demo bench docs check sanitize clean help
+.PHONY: all setup build test suite fuzz torture soak clean-runs scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
 	@echo "make torture    20 minutes of kills, limits and damaged files; writes docs/reliability.md (SECONDS=1200)"
 	@echo "make soak       an hour of a job's records, 10,000 a second, as fast as they are taken, with --keep 1G (RECORDS=36000000)"
+	@echo "make clean-runs an hour of the trainer in all modes without a fault: nothing may be reported as slow (MINUTES=60)"
 	@echo "make sanitize   build and test with ASan and UBSan together, and with TSan"
 	@echo "make bench      measure what the shim, the store and the analyzer cost"
 	@echo "make docs       regenerate docs/findings from the texts of ddpcheck explain"
@@ -50,6 +51,10 @@ torture: build
 soak: RECORDS = 36000000
 soak: build
 	@python3 tests/collector/test_soak.py $(BUILD) --records $(RECORDS) --keep 1G
+
+MINUTES ?= 60
+clean-runs: build
+	@python3 bench/clean_runs.py $(BUILD) --minutes $(MINUTES)
 
 suite: build
 	@python3 tests/suite/run.py --build $(BUILD)
