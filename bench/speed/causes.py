@@ -9,13 +9,13 @@ NOTES = ("small-operations", "unoverlapped")        # how the program is written
 
 
 class Cause:
-    """kind and mode: what happens; ranks: to which; since: from which iteration, period: every how many.
+    """kind and mode: what happens; ranks: to which; since: from which iteration, period: every how many; at: or in these.
 
     amount is what calibrate() finds: seconds of a stall, or by what factor more something takes. aim: its share of the iteration."""
 
-    def __init__(self, kind, ranks, aim, since=0, period=0, mode="", amount=0.0):
+    def __init__(self, kind, ranks, aim, since=0, period=0, mode="", amount=0.0, at=()):
         self.kind, self.mode, self.ranks, self.aim = kind, mode, tuple(sorted(ranks)), aim
-        self.since, self.period, self.amount = since, period, amount
+        self.since, self.period, self.amount, self.at = since, period, amount, frozenset(at)
 
     def crosses(self, job, group):
         """A slow link is one of the ring of this group."""
@@ -69,7 +69,9 @@ def more_work(cause, rank, iteration):
 def pause(cause, rank, iteration):
     # Unaligned: each rank collects its garbage when its own heap has grown.
     phase = cause.ranks.index(rank.number) * 3 + 1 if cause.mode == "unaligned" else 0
-    if iteration % cause.period == (cause.period - 1 + phase) % cause.period:
+    if cause.at:
+        rank.stall += cause.amount if iteration in cause.at else 0
+    elif iteration % cause.period == (cause.period - 1 + phase) % cause.period:
         rank.stall += cause.amount
 
 

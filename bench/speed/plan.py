@@ -16,6 +16,7 @@ LARGE = (
     (100, 25, 30, 34, ((1, 1024, 1), (8, 128, 1), (8, 64, 2), (4, 128, 2))),
     (25, 10, 40, 50, ((1, 256, 1), (8, 32, 1), (4, 64, 1), (8, 8, 4), (4, 16, 4), (2, 16, 8))),
 )
+VARYING = 3000                  # seeds above have pauses at varying distances as well; the others stay as they were
 BEFORE = 22                     # iterations before and after a change, so that there is evidence of both
 
 
@@ -144,7 +145,19 @@ def pause(job, draw):
     ranks, mode = draw.choice((([rank], "one"), ([rank], "one"), (job.on_host(rank), "host"), (range(job.world), "all")))
     if 1 < job.world <= period // 3 and draw.random() < 0.5:
         ranks, mode = range(job.world), "unaligned"
+    if job.seed > VARYING and mode != "unaligned" and random.Random(job.seed).random() < 0.5:
+        return dict(ranks=ranks, mode="varying", period=period, at=varying_times(job, period))
     return dict(ranks=ranks, mode=mode, period=period)
+
+
+def varying_times(job, period):
+    """Iterations about so far from each other, as of a garbage collector."""
+    draw, at = random.Random(job.seed + 300007), []
+    following = draw.randrange(1, period)
+    while following < job.iterations:
+        at.append(following)
+        following += max(2, round(period * draw.uniform(0.75, 1.25)))
+    return at
 
 
 def small_operations(job, draw):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "speed")
@@ -241,6 +242,25 @@ class Twins(unittest.TestCase):
                           > clean.ends()[number] - clean.ends()[number - 1] + 0.2 * cause.amount]
                 self.assertTrue(longer)
                 self.assertEqual({number % cause.period for number in longer}, {cause.period - 1})
+
+    def test_pauses_at_varying_distances(self):
+        """Above seed 3000; the seeds below have none, as they always had."""
+        seed = next(seed for seed in range(3001, 3200) if [cause.mode for cause in plan.choose(seed).causes] == ["varying"])
+        cause, = plan.choose(seed).causes
+        at = sorted(cause.at)
+        distances = [after - before for before, after in zip(at, at[1:])]
+        self.assertGreater(len(set(distances)), 1)
+        self.assertTrue(all(0.7 * cause.period - 1 <= distance <= 1.3 * cause.period + 1 for distance in distances), distances)
+        rank = types.SimpleNamespace(stall=0.0, number=cause.ranks[0])
+        cause.amount = 1.0
+        stalled = []
+        for iteration in range(at[-1] + 1):
+            before = rank.stall
+            cause.apply(rank, iteration)
+            if rank.stall > before:
+                stalled.append(iteration)
+        self.assertEqual(stalled, at)
+        self.assertFalse(any(cause.mode == "varying" for seed in range(1, 400) for cause in plan.choose(seed).causes))
 
     def test_several_causes(self):
         """A rank that is as slow as another one costs nothing beside it, and as much alone."""
