@@ -14,10 +14,19 @@ enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
 /* Lost in an iteration: less than that is what other programs on the host take, about a time slice.
  */
 static const double recorded_least_s = 0.005;
+static const double pause_least_s = 0.02; /* a pause, likewise */
 /* In so many iterations another program's work is not taken for the job's. */
 enum { RECORDED_NEEDED = 2 * ITERATIONS_NEEDED };
 /* Nor is what is so many times the noise, by which recorded iterations differ. */
-enum { NOISE_PERCENT = 25, QUIET_TIMES = 2, NOISY_TIMES = 4, KERNELS_PERCENT = 125 };
+enum {
+    NOISE_PERCENT = 25,
+    QUIET_TIMES = 2,
+    NOISY_TIMES = 4,
+    KERNELS_PERCENT = 125,
+    KERNELS_CLEAR_PERCENT = 175
+};
+enum { PAUSES_NEEDED = 5 }; /* there */
+enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
 static double mean_length(const struct judged *judged)
 {
@@ -148,6 +157,13 @@ static int judge_sides(struct judged *judged, const struct slowdown *step, struc
     return 0;
 }
 
+/* With coarse times that iterations became longer is no finding; it only divides what is judged. */
+static bool is_sure_step(const struct judged *judged, const struct slowdown *step)
+{
+    return !judged->coarse || (100 * step->confidence >= COARSE_SURE_PERCENT &&
+                               100 * step->lost >= COARSE_STEP_PERCENT * step->length);
+}
+
 static void find_part(struct judged *judged, struct slowdowns *found)
 {
     struct slowdowns *earlier = calloc(1, sizeof *earlier);
@@ -159,10 +175,9 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         slowdowns_free(earlier);
         return;
     }
-    bool has_step = can_step && !judged->coarse && judge_step(judged, &step, found);
+    bool has_step = can_step && judge_step(judged, &step, found) && is_sure_step(judged, &step);
     judged->step = has_step ? step.since : 0;
-    if (!judged->coarse) /* what other programs do on the machine would show as well */
-        judge_pauses(judged, found);
+    judge_pauses(judged, found);
     judged->step = 0;
     if (has_step && judge_sides(judged, &step, found, earlier))
         found->failed = true;
@@ -170,13 +185,15 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         judge_ranks(judged, found);
     if (!found->failed && !judged->recorded) /* a busy host makes ranks late now and then */
         judge_spells(judged, found);
-    if (!found->failed && !judged->coarse) {
+    if (!found->failed) {
         judge_links(judged, found);
+        add_earlier(earlier, found);
+    }
+    if (!found->failed && !judged->coarse) {
         bool is_open = has_step && !step_is_explained(found, &step) &&
                        !judge_own_steps(judged, &step, found);
         if (is_open || (can_step && found->count && judge_work_step(judged, first, &step, found)))
             slowdowns_add_all(found, judged->speed, &step);
-        add_earlier(earlier, found);
     }
     found->failed |= earlier->failed;
     slowdowns_free(earlier);
@@ -235,8 +252,18 @@ static bool exceeds_noise(const struct judged *judged, double noise,
                           const struct slowdown *slowdown)
 {
     bool is_quiet = 100 * noise <= NOISE_PERCENT * judged->length;
-    if (100 * slowdown->ratio >= KERNELS_PERCENT && slowdown->kind < SLOW_LINK)
-        return slowdown->lost >= noise; /* all of its kernels show it */
+    if (slowdown->kind == SLOW_PAUSE) /* another program's are neither so long nor regular */
+        return slowdown->times >= PAUSES_NEEDED && slowdown->each >= pause_least_s &&
+               slowdown->each >= QUIET_TIMES * noise;
+    if (slowdown->is_steady) /* a late host may miss two time slices in each iteration */
+        return slowdown->kind != SLOW_HOST || slowdown->lost >= QUIET_TIMES * recorded_least_s;
+    if (judged->coarse && slowdown->kind == SLOW_LINK)
+        return false;
+    bool is_in_kernels = slowdown->kind < SLOW_LINK && slowdown->ratio > 0; /* in all of them */
+    if (is_in_kernels && 100 * slowdown->ratio >= KERNELS_CLEAR_PERCENT)
+        return true;
+    if (is_in_kernels && 100 * slowdown->ratio >= KERNELS_PERCENT)
+        return slowdown->lost >= noise;
     if (is_quiet || slowdown->kind >= SLOW_LINK)
         return is_quiet && slowdown->lost >= QUIET_TIMES * noise;
     return slowdown->lost >= NOISY_TIMES * noise;
@@ -246,10 +273,15 @@ static bool exceeds_noise(const struct judged *judged, double noise,
 static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
 {
-    if (!judged->recorded || judged->coarse)
+    if (!judged->recorded)
         return true;
-    return slowdown->lost >= recorded_least_s && exceeds_noise(judged, noise, slowdown) &&
-           (iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown));
+    bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
+    if (slowdown->since) /* when another program begins, a GPU becomes slower, too */
+        is_enough = slowdown->last + 1 - slowdown->since >= RECORDED_NEEDED;
+    else if (judged->coarse && slowdown->kind < SLOW_LINK)
+        return true; /* demands of why.c */
+    return is_enough && slowdown->lost >= recorded_least_s &&
+           exceeds_noise(judged, noise, slowdown);
 }
 
 void speed_judge(struct analyzer *analyzer, bool is_end)

@@ -13,8 +13,17 @@ enum {
     LONGER_PERCENT = 25,     /* than the median sister's */
     ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
     BECAME_PERCENT = 10,     /* than before, by most of what iterations are longer since then */
-    FEW_PERCENT = 150        /* over the root of how many there are: few differ by chance */
+    FEW_PERCENT = 150,       /* over the root of how many there are: few differ by chance */
+    CLEARLY_TIMES = 2,       /* as long nearly all are, of a link that noise does not explain */
+    BESIDE_PERCENT = 50,     /* longer than before, where all else takes longer as well */
+    BESIDE_SHARE = 5,        /* of an iteration, likewise */
+    SLOW_BYTES = 64 << 10,   /* operations of such a size show what a link carries */
+    SLOW_SHARE = 10          /* of an iteration, that a link without sisters takes */
 };
+/* Bytes a second: gigabit Ethernet, which no link between GPUs is slower than on purpose. */
+static const double slow_rate = 125e6, right_rate = 1.25e9; /* and ten times that */
+/* A transfer that takes less may be as long because of the host. */
+static const double slow_floor_s = 0.002, slow_floor_coarse_s = 0.004;
 
 /* A class of operations, over all communicators. */
 struct link_class {
@@ -29,7 +38,9 @@ struct link_class {
 struct slow_comm {
     const struct speed_comm *comm;
     double lost, ratio;
-    bool became; /* with the iteration judged->since */
+    double rate;    /* bytes a second that it carries at most, if that is what shows it; else 0 */
+    uint64_t since; /* it was not slow before this iteration; 0: it was */
+    bool is_steady; /* nearly all of its transfers are slow */
 };
 
 struct links {
@@ -101,7 +112,30 @@ static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint6
     return end > first ? sum / (double)(end - first) : 0;
 }
 
-/* Its transfers take longer than before, since iterations do, by most of what these are longer. */
+static int compare_seconds(const void *a, const void *b)
+{
+    double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* Of its transfers in an iteration, so many of a hundred take no longer. */
+static double transfer_quantile(const struct speed_comm *comm, uint64_t first, uint64_t end,
+                                uint32_t percent)
+{
+    double *value = malloc((end - first + 1) * sizeof *value), found = 0;
+    size_t count = 0;
+    for (uint64_t n = first; value && n < end; n++)
+        value[count++] = speed_comm_transfer(comm, n);
+    if (count) {
+        qsort(value, count, sizeof *value, compare_seconds);
+        found = value[(count - 1) * percent / 100];
+    }
+    free(value);
+    return found;
+}
+
+/* Its transfers take longer than before, since iterations do, by most of what these are longer, or
+ * by much. */
 static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
                         struct slow_comm *slow)
 {
@@ -109,15 +143,64 @@ static bool became_slow(const struct judged *judged, const struct speed_comm *co
            then = mean_transfer(comm, judged->begin, judged->since);
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
-    slow->became = true;
-    return then > 0 && 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= BECAME_PERCENT;
+    slow->since = judged->since;
+    slow->is_steady = transfer_quantile(comm, judged->since, judged->end, 10) >=
+                      CLEARLY_TIMES * transfer_quantile(comm, judged->begin, judged->since, 90);
+    bool is_most = 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= BECAME_PERCENT;
+    bool is_beside = 100 * (slow->ratio - 1) >= BESIDE_PERCENT &&
+                     100 * slow->lost >= BESIDE_SHARE * judged->length;
+    return then > 0 && (is_most || is_beside);
+}
+
+/* Likewise, with an iteration of its own: on a busy host the iterations do not show it. */
+static bool became_slow_by_itself(const struct judged *judged, const struct speed_comm *comm,
+                                  struct slow_comm *slow)
+{
+    uint64_t first = judged->since ? judged->begin : judged->first, count = judged->end - first;
+    double *value = judged->until ? NULL : malloc((count + 1) * sizeof *value);
+    for (uint64_t n = 0; value && n < count; n++)
+        value[n] = speed_comm_transfer(comm, first + n);
+    struct judged parts = *judged;
+    parts.begin = first;
+    parts.since = value ? first + speed_find_step(value, count) : first;
+    parts.rise = 0;
+    free(value);
+    return parts.since > first && became_slow(&parts, comm, slow) && slow->is_steady;
+}
+
+static double iterations_of(const struct judged *judged, const struct speed_comm *comm)
+{
+    const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
+    bool is_known = first && first->closed > first->begun;
+    return (double)(is_known ? first->closed - first->begun : judged->end);
+}
+
+/* A link without sisters is slow if it carries less than any that is right, in nearly all of its
+ * transfers. */
+static bool is_slow_in_itself(const struct judged *judged, const struct speed_comm *comm,
+                              struct slow_comm *slow)
+{
+    double floor = judged->coarse ? slow_floor_coarse_s : slow_floor_s;
+    *slow = (struct slow_comm){.comm = comm, .is_steady = true};
+    for (struct speed_class *class = comm->classes; class; class = class->hh.next) {
+        double least = speed_class_quantile(class, 5), carried;
+        speed_moved_bytes(class->key.api, class->key.nranks, (double)class->key.bytes, &carried);
+        if (class->key.bytes < SLOW_BYTES || class->count < ITERATIONS_NEEDED || least < floor ||
+            carried >= slow_rate * least)
+            continue;
+        slow->rate = fmax(slow->rate, carried * (double)class->count / class->seconds);
+        slow->lost += class->seconds - carried / right_rate * (double)class->count;
+    }
+    slow->lost =
+        fmin(slow->lost / iterations_of(judged, comm), exposed_transfer(judged, comm->comm));
+    return slow->rate > 0 && 100 * slow->lost >= SLOW_SHARE * judged->length;
 }
 
 /* What its operations take beyond their sisters', in an iteration. */
 static void weigh_comm(struct links *links, const struct speed_comm *comm)
 {
     const struct judged *judged = links->judged;
-    double took = 0, expected = 0, iterations = (double)judged->end, least = LONGER_PERCENT;
+    double took = 0, expected = 0, floor = 0, least = LONGER_PERCENT;
     for (struct speed_class *class = comm->classes; class; class = class->hh.next) {
         struct link_class *sisters;
         TABLE_FIND(links->classes, &class->key, sisters);
@@ -126,17 +209,19 @@ static void weigh_comm(struct links *links, const struct speed_comm *comm)
         double few = FEW_PERCENT / sqrt((double)class->count);
         least = fmax(least, sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT + few);
         took += speed_class_quartile(class) * (double)class->count;
+        floor += speed_class_quantile(class, 5) * (double)class->count;
         expected += sisters->median * (double)class->count;
     }
     const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
-    if (first && first->closed > first->begun)
-        iterations = (double)(first->closed - first->begun);
-    struct slow_comm slow = {comm, (took - expected) / iterations,
-                             expected > 0 ? took / expected : 0, false};
+    struct slow_comm slow = {.comm = comm,
+                             .lost = (took - expected) / iterations_of(judged, comm),
+                             .ratio = expected > 0 ? took / expected : 0,
+                             .is_steady = expected > 0 && floor >= CLEARLY_TIMES * expected};
     bool knows_hosts = first && *first->key.process->info.host;
     bool is_slow = knows_hosts && 100 * slow.lost >= SHARE_PERCENT * judged->length &&
                    100 * (slow.ratio - 1) >= least;
-    if (!is_slow && !(judged->since && became_slow(judged, comm, &slow)))
+    if (!is_slow && !(judged->since && became_slow(judged, comm, &slow)) &&
+        !became_slow_by_itself(judged, comm, &slow) && !is_slow_in_itself(judged, comm, &slow))
         return;
     double exposed = exposed_transfer(judged, comm->comm);
     if (slow.lost > exposed)
@@ -188,11 +273,14 @@ static void add_link(const struct links *links, const struct slow_comm *slow,
         .lost = slow->lost,
         .length = links->judged->length,
         .ratio = slow->ratio,
+        .rate = slow->rate,
+        .is_steady = slow->is_steady,
+        .is_coarse = links->judged->coarse,
         .first = links->judged->first,
         .last = links->judged->end - 1,
     };
-    if (slow->became) {
-        slowdown.since = links->judged->since;
+    if (slow->since) {
+        slowdown.since = slow->since;
         slowdown.until = links->judged->until;
     }
     slowdowns_add(found, &slowdown);

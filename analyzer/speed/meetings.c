@@ -86,17 +86,6 @@ static uint32_t histogram_step(uint64_t ns)
     return step < TRANSFER_STEPS * TRANSFER_OCTAVES ? step : TRANSFER_STEPS * TRANSFER_OCTAVES - 1;
 }
 
-double speed_class_quartile(const struct speed_class *class)
-{
-    uint64_t below = 0;
-    uint32_t step = 0;
-    while (step + 1 < TRANSFER_STEPS * TRANSFER_OCTAVES &&
-           (below += class->histogram[step]) * 4 < class->count)
-        step++;
-    uint32_t octave = step < 2 * TRANSFER_STEPS ? 0 : step / TRANSFER_STEPS - 1;
-    return (double)((uint64_t)(step - octave * TRANSFER_STEPS) << octave) / 1e9;
-}
-
 static int count_transfer(struct speed_comm *comm, const struct speed_meeting *meeting,
                           uint64_t transfer_ns)
 {

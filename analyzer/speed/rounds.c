@@ -3,7 +3,8 @@
  * A rank's rounds are counted by the operations of its widest communicator. Iterations repeat
  * themselves, so the gaps in front of these operations repeat after as many of them as an iteration
  * has: the smallest distance at which they differ about as little as at any. The median rank's gaps
- * are compared, in which what only some ranks do does not show. Until it is known, operations are
+ * are compared, in which what only some ranks do does not show. Sizes have to repeat as well. Where
+ * the host's noise is larger than the gaps, only they are left. Until it is known, operations are
  * held. */
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,9 @@ enum {
     ABOUT_PERCENT = 15,  /* of the way from the least difference to the mean one */
     ABOUT_LEAST_PERCENT = 10,
     CLEARLY_PERCENT = 50, /* of the mean difference, while more may come */
+    SAME_PERCENT = 75,    /* of it at all distances: gaps do not repeat themselves */
+    SAME_LEAST = 192,     /* gaps, for that to be believed while more may come */
+    SIZES_PERCENT = 2,    /* of the operations may have another size than the one before */
     ROUND_NOT_FOUND = 2   /* operations, where nothing repeats itself */
 };
 
@@ -56,9 +60,10 @@ static size_t held_of(struct speed_rank *rank)
     return count;
 }
 
-/* The gaps of the median rank. */
+/* The gaps of the median rank, and the sizes of one rank's operations. */
 struct gap_series {
     double *gap[RANKS_COMPARED], *median;
+    float *bytes;
     uint32_t ranks;
     size_t count; /* that all of them have */
 };
@@ -68,6 +73,20 @@ static void free_gaps(struct gap_series *series)
     for (uint32_t i = 0; i < series->ranks; i++)
         free(series->gap[i]);
     free(series->median);
+    free(series->bytes);
+}
+
+static float *bytes_of(struct speed_rank *rank)
+{
+    float *bytes = malloc((rank->operations + 1) * sizeof *bytes);
+    size_t count = 0;
+    for (uint64_t i = 0; bytes && i < rank->operations; i++) {
+        const struct speed_operation *operation =
+            speed_operation_find(rank, rank->first_operation + i);
+        if (speed_is_counted(rank, operation))
+            bytes[count++] = operation->bytes;
+    }
+    return bytes;
 }
 
 static int find_gaps(const struct speed *speed, struct gap_series *series)
@@ -79,7 +98,8 @@ static int find_gaps(const struct speed *speed, struct gap_series *series)
         size_t count;
         if (!speed_rank_holds(speed->rank[r]))
             continue;
-        if (!(series->gap[series->ranks++] = gaps_of(speed->rank[r], &count)))
+        if (!(series->gap[series->ranks++] = gaps_of(speed->rank[r], &count)) ||
+            (!series->bytes && !(series->bytes = bytes_of(speed->rank[r]))))
             return -1;
         series->count = count < series->count ? count : series->count;
     }
@@ -119,24 +139,62 @@ static double difference_at(const double *value, size_t count, size_t distance)
     return sum / (double)(count - distance);
 }
 
+/* How many operations have another size than those so many further on. */
+static size_t other_sizes_at(const float *bytes, size_t count, size_t distance)
+{
+    size_t others = 0;
+    for (size_t i = 0; i + distance < count; i++)
+        others += bytes[i] < bytes[i + distance] || bytes[i] > bytes[i + distance];
+    return others;
+}
+
+/* The distances at which sizes repeat themselves; all, if sizes differ from iteration to iteration.
+ */
+static void mark_possible(const struct gap_series *series, size_t most, bool *is_possible)
+{
+    double share[ROUND_MAX + 1], least = 1;
+    for (size_t distance = 1; distance <= most; distance++) {
+        share[distance] = (double)other_sizes_at(series->bytes, series->count, distance) /
+                          (double)(series->count - distance);
+        least = fmin(least, share[distance]);
+    }
+    for (size_t distance = 1; distance <= most; distance++)
+        is_possible[distance] = 100 * least > SIZES_PERCENT ||
+                                100 * share[distance] <= SIZES_PERCENT;
+}
+
+/* The smallest possible one at which gaps differ by so much at most. */
+static uint64_t first_distance(const bool *is_possible, const double *difference, size_t most,
+                               double about)
+{
+    for (size_t distance = 1; distance <= most; distance++)
+        if (is_possible[distance] && difference[distance] <= about)
+            return distance;
+    return 0;
+}
+
 /* 0: not clear, or too few. */
-static uint64_t find_distance(const double *value, size_t count, bool is_last)
+static uint64_t find_distance(const struct gap_series *series, bool is_last)
 {
     double difference[ROUND_MAX + 1], least = INFINITY, sum = 0;
+    bool is_possible[ROUND_MAX + 1];
+    size_t count = series->count;
     size_t most = count / ITERATIONS_NEEDED < ROUND_MAX ? count / ITERATIONS_NEEDED : ROUND_MAX;
+    mark_possible(series, most, is_possible);
     for (size_t distance = 1; distance <= most; distance++) {
-        difference[distance] = difference_at(value, count, distance);
-        least = fmin(least, difference[distance]);
+        difference[distance] = difference_at(series->median, count, distance);
+        if (is_possible[distance])
+            least = fmin(least, difference[distance]);
         sum += difference[distance];
     }
+    bool is_noise = 100 * least * (double)most > SAME_PERCENT * sum;
+    if (most && is_noise && (is_last || count >= SAME_LEAST))
+        return first_distance(is_possible, difference, most, INFINITY);
     if (!most || (!is_last && 100 * least * (double)most > CLEARLY_PERCENT * sum))
         return 0;
     double about = fmax(least * (1 + ABOUT_LEAST_PERCENT / 100.0),
                         least + (sum / (double)most - least) * ABOUT_PERCENT / 100);
-    for (size_t distance = 1; distance <= most; distance++)
-        if (difference[distance] <= about)
-            return distance;
-    return 0;
+    return first_distance(is_possible, difference, most, about);
 }
 
 /* What was held gets its iterations. */
@@ -204,7 +262,7 @@ void speed_find_rounds(struct analyzer *analyzer, bool is_end)
         free_gaps(&series);
         return;
     }
-    uint64_t round = find_distance(series.median, series.count, is_end);
+    uint64_t round = find_distance(&series, is_end);
     if (round || is_end)
         number_all(speed, &series, round ? round : ROUND_NOT_FOUND);
     speed->held *= 2;

@@ -27,11 +27,16 @@ struct slowdown {
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
     double before;           /* what it lost before `since` */
+    bool is_steady;          /* a rank: it loses much of nearly each iteration; LINK: likewise */
+    double rate;             /* LINK: bytes a second, if there is nothing else to compare; else 0 */
     double often;            /* the share of iterations in which it loses anything; 0: nearly all */
     double ratio;            /* DEVICE, LINK: how many times as long; else 0 */
     uint64_t since;          /* iteration from which on; 0 not known */
     uint64_t until;          /* iteration from which on it is over or hidden; 0: none */
     uint64_t period;         /* PAUSE: iterations from one to the next */
+    bool period_varies;      /* it is a mean */
+    double each;             /* PAUSE: seconds that one takes */
+    uint64_t times;          /* PAUSE: how many there were */
     uint64_t first, last;    /* iterations that it was seen in */
     double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
     uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
@@ -89,12 +94,17 @@ static inline bool judged_iteration(const struct speed_rank *rank, uint64_t numb
 }
 /* The median of values, which are reordered; of an even number the lower. 0 of none. */
 double speed_median(double *value, size_t count);
+/* Likewise, of a copy. */
+double speed_median_of(const double *value, size_t count);
 /* Of each judged iteration its length, on the median rank; what is not known is the one before.
  * NULL when memory is short; the caller frees. */
 double *speed_median_lengths(const struct judged *judged);
 /* The place of each value among all: single long iterations (pauses) weigh no more than others.
  * Likewise. */
 double *speed_places(const double *value, size_t count);
+
+/* Where values became larger, most surely; 0: nowhere, or memory is short. */
+size_t speed_find_step(const double *value, size_t count);
 
 /* Fills in excess, waited, behind and among. 0 or -1 (ENOMEM). */
 int judge_peers(struct judged *judged);

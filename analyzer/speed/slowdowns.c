@@ -20,6 +20,17 @@ double speed_median(double *value, size_t count)
     return value[(count - 1) / 2];
 }
 
+double speed_median_of(const double *value, size_t count)
+{
+    double *copy = malloc((count + 1) * sizeof *copy), median = 0;
+    if (copy && count) {
+        memcpy(copy, value, count * sizeof *copy);
+        median = speed_median(copy, count);
+    }
+    free(copy);
+    return median;
+}
+
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
 {
     struct slowdown *grown =

@@ -111,6 +111,11 @@ struct speed_class {
 /* The duration that a quarter of them stays below: a slow link slows the fastest, too, which had
  * nobody to wait for in any sense. */
 double speed_class_quartile(const struct speed_class *class);
+/* Likewise, so many of a hundred. */
+double speed_class_quantile(const struct speed_class *class, uint32_t percent);
+/* The bytes that an operation counts as moved (algorithm), and how many of these each link carries
+ * (bus), as nccl-tests defines them (doc/PERFORMANCE.md). */
+double speed_moved_bytes(uint64_t api, uint64_t nranks, double bytes, double *by_link);
 
 /* What a rank does in an operation. Messages to and fro differ: with activations going one way
  * and gradients the other, one may be waited for and the other not. */

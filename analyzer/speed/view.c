@@ -74,23 +74,13 @@ int analyzer_visit_speed(struct analyzer *analyzer,
     return result;
 }
 
-/* Bytes that count as moved (algorithm), and how many of these each link carries (bus): nccl-tests,
- * doc/PERFORMANCE.md. */
 static void add_bandwidth(struct speed_class_view *view)
 {
-    const struct kind *kind = kind_find(view->api);
-    double ranks = (double)view->nranks, bytes = (double)view->bytes, factor = 1;
-    bool gathers = kind && (kind->recv == KIND_ALL || kind->send == KIND_ALL);
-    if (!kind || view->mean_s <= 0 || ranks < 1)
+    double moved = speed_moved_bytes(view->api, view->nranks, (double)view->bytes, &view->bus);
+    if (view->mean_s <= 0)
         return;
-    if (gathers) {
-        bytes *= ranks;
-        factor = (ranks - 1) / ranks;
-    } else if (view->api == API_ncclAllReduce) {
-        factor = 2 * (ranks - 1) / ranks;
-    }
-    view->algorithm = bytes / view->mean_s;
-    view->bus = view->algorithm * factor;
+    view->algorithm = moved / view->mean_s;
+    view->bus /= view->mean_s;
 }
 
 struct class_views {

@@ -15,6 +15,7 @@ enum {
     SAME_HOST_PERCENT = 30,  /* likewise, of what such a rank loses, where they hide each other */
     UNSEEN_PERCENT = 5,      /* what counts of an iteration where no kernels are recorded */
     SPREAD_TIMES = 4,        /* the median distance of peers from their median: chance */
+    STEADY_PERCENT = 90,     /* of the iterations: chance makes now one rank late, now another */
     SPREAD_PEERS = 4         /* of which there have to be so many for it */
 };
 
@@ -52,6 +53,7 @@ struct rank_losses {
     double *chance;  /* by rank: less is within the spread of its peers */
     double *usual;   /* by rank: what its peers lose as well, each in its turn */
     bool *often;     /* by rank: it is behind in nearly all iterations */
+    bool *is_steady; /* by rank: and by much */
     bool *is_behind; /* by rank */
 };
 
@@ -61,6 +63,7 @@ static void losses_free(struct rank_losses *losses)
     free(losses->chance);
     free(losses->usual);
     free(losses->often);
+    free(losses->is_steady);
     free(losses->is_behind);
 }
 
@@ -68,10 +71,13 @@ static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_l
 {
     const struct demand *demand = &demands[judged->coarse];
     double *grouped;
-    uint64_t count = group_excess(judged, rank, &grouped), often = 0;
-    for (uint64_t n = 0; n < count; n++)
+    uint64_t count = group_excess(judged, rank, &grouped), often = 0, steady = 0;
+    for (uint64_t n = 0; n < count; n++) {
         often += 100 * grouped[n] > judged->length;
+        steady += 100 * grouped[n] > demands[1].share_percent * judged->length;
+    }
     losses->often[rank] = count && 100 * often >= demand->often_percent * count;
+    losses->is_steady[rank] = count && 100 * steady >= STEADY_PERCENT * count;
     losses->lost[rank] = speed_median(grouped, count);
     free(grouped);
 }
@@ -108,6 +114,17 @@ static bool is_behind(const struct judged *judged, uint32_t rank, const struct r
             slowdown_computes_longer(judged, rank, lost));
 }
 
+/* It loses much of nearly each iteration, beyond what its peers lose as well. */
+static bool is_steady(const struct judged *judged, uint32_t rank, const struct rank_losses *losses)
+{
+    const struct demand *demand = &demands[1];
+    double iterations = (double)(judged->end - judged->first),
+           own = losses->lost[rank] - losses->usual[rank];
+    return losses->is_steady[rank] && iterations >= demand->iterations &&
+           iterations * judged->length >= demand->evidence_seconds &&
+           100 * own >= demand->share_percent * judged->length;
+}
+
 /* 0 or -1 (ENOMEM). */
 static int find_losses(const struct judged *judged, struct rank_losses *losses)
 {
@@ -118,9 +135,9 @@ static int find_losses(const struct judged *judged, struct rank_losses *losses)
     *losses =
         (struct rank_losses){calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
                              calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(bool)),
-                             calloc(count + 1, sizeof(bool))};
+                             calloc(count + 1, sizeof(bool)),   calloc(count + 1, sizeof(bool))};
     bool has_room = value && losses->lost && losses->chance && losses->usual && losses->often &&
-                    losses->is_behind;
+                    losses->is_steady && losses->is_behind;
     for (uint32_t r = 0; has_room && r < count; r++)
         weigh_rank(judged, r, losses);
     for (uint32_t r = 0; has_room && r < count; r++) {
@@ -221,6 +238,7 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     const struct speed_rank *rank = judged->speed->rank[r];
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
+    slowdown.is_steady = is_steady(judged, r, losses);
     slowdown.before = judged->before ? judged->before[r] : 0;
     if (2 * slowdown.before < slowdown.lost)
         slowdown.since = judged->since;

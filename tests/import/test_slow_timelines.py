@@ -76,6 +76,17 @@ class SlowTimelines(Importer):
             row["iteration"] += 5000        # of a job that was resumed
         self.expect(since, {"DC606": ["0-3"]}, ("since iteration 5040", "take 4.0 times as long"))
 
+    def test_slow_link_beside_a_job_that_becomes_slower(self):
+        slower = lambda rank, i: 2 if i >= 40 else 1
+        slow = Timeline(iterations=80, slower=slower, transfer=lambda group, i: 4 if i >= 40 else 1)
+        self.expect(slow, {"DC606": ["0-3"], "DC607": ["0-3"]}, ("since iteration 40", "take 4.0 times as long as before"))
+        self.expect(Timeline(iterations=80, slower=slower), {"DC607": ["0-3"]})
+
+    def test_a_link_that_is_slower_than_any_should_be(self):
+        """Of a single communicator from the start on."""
+        self.expect(Timeline(transfer=lambda group, i: 20), {"DC606": ["0-3"]}, ("reach 0.079 GB/s", "less than gigabit Ethernet"))
+        self.expect(Timeline(transfer=lambda group, i: 8), {})
+
     def test_slower_since(self):
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i >= 40 else 1), {"DC607": ["0-3"]},
                     ("since iteration 40 iterations take 14.2 ms, before they took 11.2 ms",))
@@ -90,6 +101,15 @@ class SlowTimelines(Importer):
         self.expect(Timeline(late=late), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
         self.expect(Timeline(late=lambda rank, i: 0.050 if i % 10 == 9 else 0), {"DC608": ["0-3"]}, ("all ranks",))
         self.expect(Timeline(late=lambda rank, i: 0.050 if rank == 2 and i in (7, 12, 33, 35, 50) else 0), {})
+
+    def test_pauses_at_varying_distances(self):
+        """As of a garbage collector. Stalls at any time are chance."""
+        stalls = (8, 17, 29, 38, 49, 57, 68, 80, 91)
+        late = lambda rank, i: 0.050 if rank == 2 and i in stalls else 0
+        self.expect(Timeline(iterations=100, late=late), {"DC608": ["2"]}, ("about every 11 iterations rank 2", "50 ms each time"))
+        chance = (8, 10, 11, 38, 39, 41, 80, 91)
+        late = lambda rank, i: 0.050 if i in chance and rank == i % 4 else 0
+        self.expect(Timeline(iterations=100, late=late), {})
 
     def test_pauses_of_a_job_that_becomes_slower(self):
         late = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0

@@ -10,11 +10,12 @@ static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *ev
     struct text what = {0};
     if (slowdown->kind != SLOW_PAUSE)
         return;
-    text_add(&what, "every %" PRIu64 " iterations ", slowdown->period);
+    text_add(&what, "%s %" PRIu64 " iterations ", slowdown->period_varies ? "about every" : "every",
+             slowdown->period);
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, slowdown->ranks == 1 ? " pauses: on average " : " pause: on average ");
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, " are lost");
+    text_add(&what, " are lost, %.3g ms each time", 1e3 * slowdown->each);
     slowdown_report(
         analyzer, &check_pauses, slowdown, DID_PAUSES, &what,
         "See what runs so often: checkpoints, evaluation, logging, Python's garbage "

@@ -10,8 +10,15 @@ static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event 
     char name[COMM_TITLE_BYTES];
     if (slowdown->kind != SLOW_LINK)
         return;
-    text_add(&what, "transfers of %s take %.1f times as long as those of communicators like it: ",
-             comm_title(slowdown->comm, name), slowdown->ratio);
+    text_add(&what, "transfers of %s ", comm_title(slowdown->comm, name));
+    if (slowdown->rate > 0)
+        text_add(&what, "reach %.2g GB/s (bus bandwidth), less than gigabit Ethernet: ",
+                 slowdown->rate / 1e9);
+    else if (slowdown->since)
+        text_add(&what, "take %.1f times as long as before: ", slowdown->ratio);
+    else
+        text_add(&what,
+                 "take %.1f times as long as those of communicators like it: ", slowdown->ratio);
     slowdown_add_loss(&what, slowdown);
     text_add(&what, "; what is slow is shared by ");
     slowdown_add_ranks(&what, slowdown);
@@ -40,8 +47,10 @@ const struct check check_slow_link = {
             "link is slow.\n\n"
             "It shows as a job that spends more time in communication than others like it.\n\n"
             "Of several slow communicators the ranks, or hosts, that all of them share are named. "
-            "At least two such communicators are needed, as in DP x TP x PP jobs; with a "
-            "single communicator nothing says what would be normal.",
+            "Where there are no others like it, as with a single communicator, it is compared with "
+            "its own past. One that always was slow is reported if operations of 64 KiB and more "
+            "take 10% of an iteration and reach less than gigabit Ethernet, 0.125 GB/s of bus "
+            "bandwidth. No link between GPUs is slower on purpose.",
     .causes = CAUSES({"A network card or cable that negotiated a lower speed, or has errors.",
                       "ibstat, ethtool; counters of errors and retries."},
                      {"NVLink or PCIe fell back.", "nvidia-smi nvlink -s; nvidia-smi topo -m."},

@@ -1,0 +1,259 @@
+/* pausing.c: pauses that come again and again, of ranks or of all. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/speed/slowdown.h"
+
+enum {
+    PAUSES_LEAST = 4,
+    PAUSE_PERCENT = 15,      /* of the median iteration, or six times the usual deviation */
+    REGULAR_PERCENT = 80,    /* of the times at which one is due have one */
+    MOSTLY_PERCENT = 60,     /* of what is lost in long iterations is lost in these */
+    SAME_PAUSE_PERCENT = 50, /* of the longest rank's, which a rank that pauses loses */
+    VARYING_LEAST = 5,       /* pauses, where their distances vary */
+    VARYING_ENOUGH = 6,      /* of fewer all distances are near the usual one */
+    VARYING_PERCENT = 35,    /* of their median, which most are from it at most */
+    VARYING_DISTANCE = 5,    /* iterations, at least */
+    NEAR_PERCENT = 70,       /* these most */
+    SMALLER_PERCENT = 40     /* of a long pause: what is shorter is none */
+};
+
+/* Iterations that are longer than usual by far. */
+struct pause_list {
+    size_t at[ITERATIONS_KEPT];
+    double each[ITERATIONS_KEPT]; /* seconds beyond the usual */
+    size_t count, period;
+    double extra; /* of all of them */
+    bool varies;  /* the period is a mean */
+};
+
+/* Whether those at equal distances from `phase` on are most of all that is lost; a pause may reach
+ * into the next iteration. */
+static bool are_pauses(const struct pause_list *all, size_t count, size_t period, size_t phase,
+                       struct pause_list *pauses)
+{
+    double extra[ITERATIONS_KEPT + 1] = {0};
+    size_t slots = 0;
+    for (size_t i = 0; i < all->count; i++)
+        extra[all->at[i]] = all->each[i];
+    *pauses = (struct pause_list){.period = period};
+    for (size_t i = phase; i < count; i += period, slots++) {
+        if (!(extra[i] > 0))
+            continue;
+        pauses->extra += extra[i] + extra[i + 1];
+        pauses->at[pauses->count++] = i;
+    }
+    return pauses->count >= PAUSES_LEAST && 100 * pauses->count >= REGULAR_PERCENT * slots &&
+           100 * pauses->extra >= MOSTLY_PERCENT * all->extra;
+}
+
+/* Those that are about as long as most of what is lost; one may reach into the next iteration. */
+static void keep_long_pauses(const struct pause_list *all, struct pause_list *pauses)
+{
+    double *each = malloc((all->count + 1) * sizeof *each), enough = 0;
+    *pauses = (struct pause_list){.varies = true};
+    if (!each)
+        return;
+    memcpy(each, all->each, all->count * sizeof *each);
+    speed_median(each, all->count);
+    for (size_t i = all->count; i > 0 && 2 * enough < all->extra; i--) {
+        enough += each[i - 1];
+        each[all->count] = each[i - 1];
+    }
+    for (size_t i = 0; i < all->count; i++) {
+        bool goes_on = pauses->count && all->at[i] == pauses->at[pauses->count - 1] + 1;
+        if (100 * all->each[i] < SMALLER_PERCENT * each[all->count])
+            continue;
+        pauses->extra += all->each[i];
+        if (!goes_on)
+            pauses->at[pauses->count++] = all->at[i];
+    }
+    free(each);
+}
+
+/* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
+ * the distances vary, but most are near their median. Of chance's a fifth would be. */
+static bool are_nearly_regular(const struct pause_list *all, size_t count,
+                               struct pause_list *pauses)
+{
+    double distance[ITERATIONS_KEPT], usual;
+    size_t distances = 0, near = 0;
+    keep_long_pauses(all, pauses);
+    if (pauses->count < VARYING_LEAST || 100 * pauses->extra < MOSTLY_PERCENT * all->extra)
+        return false;
+    for (size_t i = 1; i < pauses->count; i++)
+        distance[distances++] = (double)(pauses->at[i] - pauses->at[i - 1]);
+    usual = speed_median_of(distance, distances);
+    for (size_t i = 0; i < distances; i++)
+        near += 100 * fabs(distance[i] - usual) <= VARYING_PERCENT * usual;
+    if (pauses->count < VARYING_ENOUGH && near < distances)
+        return false;
+    pauses->period = (size_t)(usual + 0.5);
+    double first = (double)pauses->at[0], last = (double)pauses->at[pauses->count - 1];
+    return usual >= VARYING_DISTANCE && 100 * near >= NEAR_PERCENT * distances &&
+           first <= 2 * usual && (double)count - last <= 2 * usual;
+}
+
+static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
+{
+    for (size_t period = 2; period <= count / PAUSES_LEAST; period++)
+        for (size_t phase = 0; phase < period; phase++)
+            if (are_pauses(all, count, period, phase, pauses))
+                return true;
+    return are_nearly_regular(all, count, pauses);
+}
+
+/* Pauses are longer than what is usual before the step, or since; a copy, which the caller frees.
+ */
+static double *beyond_usual(const struct judged *judged, const double *value, size_t count)
+{
+    size_t at = judged->step ? judged->step - judged->first : 0;
+    double *beyond = malloc((count + 1) * sizeof *beyond);
+    double before = speed_median_of(value, at), after = speed_median_of(value + at, count - at);
+    for (size_t i = 0; beyond && i < count; i++)
+        beyond[i] = value[i] - (i < at ? before : after);
+    return beyond;
+}
+
+static bool find_pauses(const struct judged *judged, const double *value, struct pause_list *pauses)
+{
+    size_t count = judged->end - judged->first;
+    double *beyond = beyond_usual(judged, value, count), length = judged->length;
+    double *deviation = malloc((count + 1) * sizeof *deviation);
+    struct pause_list *all = calloc(1, sizeof *all);
+    bool found = false;
+    for (size_t i = 0; deviation && beyond && i < count; i++)
+        deviation[i] = fabs(beyond[i]);
+    if (deviation && beyond && all) {
+        double limit = fmax(6 * speed_median(deviation, count), length * PAUSE_PERCENT / 100);
+        for (size_t i = 0; i < count; i++) {
+            if (beyond[i] <= limit)
+                continue;
+            all->at[all->count] = i;
+            all->extra += all->each[all->count++] = beyond[i];
+        }
+        found = all->count >= PAUSES_LEAST && are_regular(all, count, pauses) &&
+                100 * pauses->extra >= SHARE_PERCENT * length * (double)count;
+    }
+    free(deviation);
+    free(beyond);
+    free(all);
+    return found;
+}
+
+static struct slowdown pause_of(const struct judged *judged, const struct pause_list *pauses,
+                                uint64_t first, size_t count)
+{
+    return (struct slowdown){.kind = SLOW_PAUSE,
+                             .lost = pauses->extra / (double)count,
+                             .length = judged->length,
+                             .period = pauses->period,
+                             .period_varies = pauses->varies,
+                             .each = pauses->extra / (double)pauses->count,
+                             .times = pauses->count,
+                             .first = first + pauses->at[0],
+                             .last = first + pauses->at[pauses->count - 1]};
+}
+
+/* A rank's own time by iteration; what is not known is the one before. */
+static void own_of_rank(const struct judged *judged, const struct speed_rank *rank, double *own)
+{
+    struct speed_iteration iteration;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        bool known = judged_iteration(rank, n, &iteration);
+        size_t i = n - judged->first;
+        own[i] = known ? speed_own(&iteration) : 0;
+        if (!known && i)
+            own[i] = own[i - 1];
+    }
+}
+
+/* What each rank loses in pauses, by index, and those of the rank that loses most: in its own time,
+ * or, with `beyond_peers`, in what that is longer than its peers'. */
+static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pause_list *longest)
+{
+    size_t count = judged->end - judged->first;
+    double *own = malloc((count + 1) * sizeof *own);
+    double *lost = calloc(judged->speed->count + 1, sizeof *lost);
+    struct pause_list *pauses = malloc(sizeof *pauses);
+    longest->extra = 0;
+    for (uint32_t r = 0; own && lost && pauses && r < judged->speed->count; r++) {
+        if (beyond_peers && !judged->among[r])
+            continue;
+        own_of_rank(judged, judged->speed->rank[r], own);
+        const double *value = beyond_peers ? judged_excess(judged, r) : own;
+        if (!find_pauses(judged, value, pauses))
+            continue;
+        lost[r] = pauses->extra;
+        if (pauses->extra > longest->extra)
+            *longest = *pauses;
+    }
+    if (!own || !pauses) {
+        free(lost);
+        lost = NULL;
+    }
+    free(own);
+    free(pauses);
+    return lost;
+}
+
+static void add_rank_pauses(struct judged *judged, const struct pause_list *longest,
+                            const double *lost, struct slowdowns *found)
+{
+    const struct speed *speed = judged->speed;
+    const struct speed_rank **rank = malloc((speed->count + 1) * sizeof *rank);
+    struct slowdown slowdown =
+        pause_of(judged, longest, judged->first, judged->end - judged->first);
+    if (!rank) {
+        found->failed = true;
+        return;
+    }
+    slowdown.rank = rank;
+    for (uint32_t r = 0; r < speed->count; r++)
+        if (lost[r] > 0 && 100 * lost[r] >= SAME_PAUSE_PERCENT * longest->extra)
+            rank[slowdown.ranks++] = speed->rank[r];
+    if (slowdown.ranks == speed->count) {
+        slowdowns_add_all(found, speed, &slowdown);
+    } else {
+        slowdown.comm = slowdown.ranks == 1 ? rank[0]->member->comm : NULL;
+        slowdowns_add(found, &slowdown);
+    }
+    free(rank);
+}
+
+/* Waiting for a rank that pauses may be hidden in others' own time, so what is beyond their peers'
+ * counts first. Where all peers pause that shows little or nothing. */
+static void judge_rank_pauses(struct judged *judged, struct slowdowns *found)
+{
+    struct pause_list *pauses = calloc(2, sizeof *pauses);
+    double *beyond = pauses ? weigh_pauses(judged, true, &pauses[0]) : NULL;
+    double *own = beyond ? weigh_pauses(judged, false, &pauses[1]) : NULL;
+    if (!own)
+        found->failed = true;
+    else if (100 * pauses[0].extra >= SAME_PAUSE_PERCENT * pauses[1].extra && pauses[0].extra > 0)
+        add_rank_pauses(judged, &pauses[0], beyond, found);
+    else if (pauses[1].extra > 0)
+        add_rank_pauses(judged, &pauses[1], own, found);
+    free(pauses);
+    free(beyond);
+    free(own);
+}
+
+/* Those that show in no rank's own time show in the iterations' length. */
+void judge_pauses(struct judged *judged, struct slowdowns *found)
+{
+    size_t count = judged->end - judged->first;
+    uint32_t before = found->count;
+    struct pause_list *pauses = calloc(1, sizeof *pauses);
+    double *length = speed_median_lengths(judged);
+    judge_rank_pauses(judged, found);
+    if (!pauses || !length) {
+        found->failed = true;
+    } else if (found->count == before && find_pauses(judged, length, pauses)) {
+        struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
+        slowdowns_add_all(found, judged->speed, &slowdown);
+    }
+    free(pauses);
+    free(length);
+}
