@@ -108,17 +108,6 @@ static void rebuild_buckets(struct reducer *reducer)
 
 /* --- reduction --- */
 
-static void reduce_values(const struct reducer *reducer, float *values, size_t count)
-{
-    const struct communicator *communicator = reducer->communicator;
-    size_t piece = reducer->settings.is_in_pieces ? PIECE : count;
-    for (size_t i = 0; i < count; i += piece) {
-        size_t here = count - i < piece ? count - i : piece;
-        CHECK_NCCL(ncclAllReduce(values + i, values + i, here, ncclFloat, reducer->average,
-                                 communicator->handle, communicator->stream));
-    }
-}
-
 static void reduce_bucket(struct reducer *reducer, int b)
 {
     struct bucket *bucket = &reducer->buckets[b];
@@ -138,7 +127,12 @@ static void reduce_bucket(struct reducer *reducer, int b)
     CHECK_CUDA(cudaEventRecord(bucket->filled, compute));
     if (!misses_event)
         CHECK_CUDA(cudaStreamWaitEvent(communicator->stream, bucket->filled, 0));
-    reduce_values(reducer, values, tensor_count(bucket->gradients));
+    size_t count = tensor_count(bucket->gradients);
+    size_t piece = reducer->settings.is_in_pieces ? PIECE : count;
+    for (size_t i = 0; i < count; i += piece)
+        CHECK_NCCL(ncclAllReduce(values + i, values + i, count - i < piece ? count - i : piece,
+                                 ncclFloat, reducer->average, communicator->handle,
+                                 communicator->stream));
     if (reducer->settings.copies)
         staging_close(values, bucket->gradients, communicator,
                       frees_early ? compute : communicator->stream);

@@ -76,7 +76,7 @@ static void free_gaps(struct gap_series *series)
     free(series->bytes);
 }
 
-static float *bytes_of(struct speed_rank *rank)
+static float *sizes_held(struct speed_rank *rank)
 {
     float *bytes = malloc((rank->operations + 1) * sizeof *bytes);
     size_t count = 0;
@@ -99,7 +99,7 @@ static int find_gaps(const struct speed *speed, struct gap_series *series)
         if (!speed_rank_holds(speed->rank[r]))
             continue;
         if (!(series->gap[series->ranks++] = gaps_of(speed->rank[r], &count)) ||
-            (!series->bytes && !(series->bytes = bytes_of(speed->rank[r]))))
+            (!series->bytes && !(series->bytes = sizes_held(speed->rank[r]))))
             return -1;
         series->count = count < series->count ? count : series->count;
     }
