@@ -84,7 +84,7 @@ def main(build):
         assert "Order: rank 3 calls the same on each communicator" in runs.diff("models", "turned", status=1)
         runs.diff("turned", "--rank", "0", "--with", "1", status=0)
 
-        assert "no such" in runs.diff("good", "nowhere", status=2).lower()
+        assert "there is no trace nowhere" in runs.diff("good", "nowhere", status=2)
         assert "no communicator of rank 9" in runs.diff("good", "--rank", "9", "--with", "0", status=2)
         assert "--rank and --with go together" in runs.diff("good", "--rank", "1", status=2)
         runs.diff("good", status=2)
