@@ -26,14 +26,14 @@ SKIPPED = 77
 
 
 class Host:
-    """A host with a rank of its own, or several from this one on."""
+    """A host with a rank of its own, or several from this one on. enter: a command that runs it elsewhere."""
 
-    def __init__(self, rank, folder, hub, trainer, master, env=None, options=(), ranks=1):
+    def __init__(self, rank, folder, hub, trainer, master, env=None, options=(), ranks=1, enter=()):
         self.rank = rank
         each = 'for local in $(seq 0 %d); do RANK=$((%d + local)) LOCAL_RANK=$local "$@" & done; wait' % (ranks - 1, rank)
         self.trace = os.path.join(folder, "trace%d" % rank)
         self.errors = os.path.join(folder, "errors%d" % rank)
-        command = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
+        command = [*enter, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
                    DDPCHECK, "run", *(["--hub", hub] if hub else []), "--emulate", str(ranks), "-o", self.trace, *options, "--",
                    "sh", "-c", each, "sh", TRAINER, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
