@@ -26,7 +26,7 @@ enum { TORCHRUN_OPTIONS = sizeof torchrun_option / sizeof torchrun_option[0] };
 static const char *const without_value[] = {"standalone", "module", "no-python", "run-path",
                                             "virtual-local-rank"};
 
-static const char *base_name(const char *path)
+static const char *program_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -37,7 +37,7 @@ static const char *base_name(const char *path)
 static char *const *skip_name(char *const *argv)
 {
     for (; *argv; argv++) {
-        if (strcmp(base_name(*argv), "torchrun") == 0)
+        if (strcmp(program_name(*argv), "torchrun") == 0)
             return argv + 1;
         if (strcmp(*argv, "-m") == 0 && argv[1] &&
             (strcmp(argv[1], "torch.distributed.run") == 0 ||
