@@ -143,8 +143,9 @@ static void unmatched_check(struct analyzer *analyzer, const struct channel_wait
         return;
     struct channel_waiting other;
     if (channel_waits_for(analyzer, comm->id, peer->rank, !waiting->receives, &other)) {
-        bool gets = waiting->receives;
-        report_early_exit(analyzer, gets ? waiting : &other, gets ? &other : waiting, peer, &how);
+        const struct channel_waiting *receive = waiting->receives ? waiting : &other;
+        const struct channel_waiting *send = waiting->receives ? &other : waiting;
+        report_early_exit(analyzer, receive, send, peer, &how);
         return;
     }
     *waiting->reported = true;
