@@ -117,9 +117,9 @@ static void add_since(const struct draft *draft, struct text *what)
     moment_date(draft->finding.first_ns, since, sizeof since);
     moment_date(draft->finding.last_ns, until, sizeof until);
     if (strcmp(since, until) != 0)
-        text_add(what, " from %s to %s", since, until);
+        text_add(what, ", from %s to %s", since, until);
     else
-        text_add(what, " at %s", since);
+        text_add(what, ", from %s on", since);
 }
 
 static void describe_losses(struct draft *draft, const struct losses *losses)
