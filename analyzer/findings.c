@@ -290,6 +290,7 @@ static void suppress_consequences(struct analyzer *analyzer, const struct report
             !concerns(reported, cause->finding.comm, &cause->processes))
             continue;
         struct text how = {0};
+        reported->finding.is_consequence = true;
         text_add(&how, "a consequence of %s", cause->finding.code);
         char *text = text_take(&how);
         resolve(analyzer, reported, text ? text : "a consequence");

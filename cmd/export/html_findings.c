@@ -258,7 +258,7 @@ void html_findings(const struct html *html)
         fprintf(html->out, "<p>%d more: <code>ddpcheck report</code> shows all.</p>",
                 writer.number - FINDINGS_MOST);
     writer.number = 0;
-    if (html->export->report->resolved) {
+    if (html->export->report->resolved > html->export->report->consequences) {
         fputs("<details class=resolved><summary>Withdrawn, or the job got over it</summary>",
               html->out);
         put_faults(&writer, FINDING_RESOLVED);

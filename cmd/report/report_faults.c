@@ -34,6 +34,8 @@ static void gather_fault(void *context, const struct finding *finding)
 {
     struct gathered_faults *gathered = context;
     struct report_faults *faults = gathered->faults;
+    if (gathered->merge && finding->is_consequence)
+        return;
     struct fault_key key = fault_of(gathered->report->trace, finding);
     struct report_fault *known = gathered->merge ? find_report_fault(faults, &key) : NULL;
     if (known) {

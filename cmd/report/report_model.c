@@ -25,6 +25,7 @@ static void count_report_finding(void *context, const struct finding *finding)
     struct report *report = context;
     if (choice_count(report->choice, finding, report->trace) != REPORTED)
         return;
+    report->consequences += finding->is_consequence;
     if (finding->state == FINDING_RESOLVED)
         report->resolved++;
     else

@@ -51,6 +51,7 @@ struct report {
     bool collecting;               /* some collector runs now: the job goes on */
     int count[3];                  /* chosen findings that are still true, by severity */
     int resolved;                  /* chosen findings that the job got over */
+    int consequences;              /* those of them whose cause is another finding */
     struct choice *choice;         /* which findings are reported; the caller's */
     struct error damage;           /* a database could be read only up to here */
 };

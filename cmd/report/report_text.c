@@ -421,10 +421,13 @@ static void print_faults(struct text_writer *writer)
     report_faults_free(&faults);
 }
 
+/* What another finding is the cause of is part of the same fault: --verbose shows it. */
 static void print_resolved(void *context, const struct finding *finding)
 {
     const struct text_writer *writer = context;
     struct page *page = writer->page;
+    if (finding->is_consequence && !writer->verbose)
+        return;
     page->indent = 9;
     page_column(page, 2);
     page_text(page, STYLE_STRONG, finding->code);
@@ -438,7 +441,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks,
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
     print_head_text(report, page, verbose);
     print_faults(&writer);
-    if (report->resolved) {
+    if (report->resolved > (verbose ? 0 : report->consequences)) {
         page->indent = 0;
         page_words(page, STYLE_STRONG, "Withdrawn, or the job got over it");
         page_line(page);

@@ -42,8 +42,9 @@ struct finding {
     enum severity severity;
     enum certainty certainty;
     enum finding_state state;
-    uint64_t comm;   /* 0 none */
-    uint64_t number; /* the communicator's operation; meaningless unless has_number */
+    bool is_consequence; /* resolved because another finding is its cause */
+    uint64_t comm;       /* 0 none */
+    uint64_t number;     /* the communicator's operation; meaningless unless has_number */
     bool has_number;
     uint64_t first_ns, last_ns; /* realtime of the first and last time it was seen */
     uint64_t times;             /* how often the same thing was seen */

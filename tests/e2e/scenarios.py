@@ -139,6 +139,11 @@ def check(line, expected, out):
             raise AssertionError("expected a side with ranks %s, got sides %s" % (expected[1], sides))
     if status != (1 if wanted else 0):
         raise AssertionError("report's exit status is %d with findings %s" % (status, said))
+    if any("(a consequence of DC" in f["what"] for f in findings):      # of the same fault: for --verbose only
+        for option, shown in ((), False), (("--verbose",), True):
+            text = " ".join(line.call([line.tool, "report", *option, "--hang-after", "3", line.trace])[1].split())
+            if ("(a consequence of DC" in text) != shown:
+                raise AssertionError("report %s: consequences are%s shown:\n%s" % (option, "" if not shown else " not", text))
     offline = sorted((f["code"], int(f["fingerprint"], 16)) for f in findings)
     live = sorted((code, fingerprint & (1 << 64) - 1) for code, _, fingerprint in line.live_findings())
     if live != offline:
