@@ -159,13 +159,12 @@ static void put_origin(const struct html *html, const char *launcher)
 {
     char text[TEXT_BYTES];
     bool is_import = import_source_find(launcher) != NULL;
-    const char *own = strcmp(launcher, "explicit") == 0 ? "DDPCHECK_RANK"
-                      : strcmp(launcher, "env") == 0    ? "RANK"
-                                                        : NULL;
     if (is_import)
         put_fact(html, "imported from", launcher);
-    else if (own)
-        put_fact(html, "ranks from", own);
+    else if (strcmp(launcher, "explicit") == 0)
+        put_fact(html, "ranks from", "DDPCHECK_RANK");
+    else if (strcmp(launcher, "env") == 0)
+        put_fact(html, "ranks from", "RANK");
     else if (strcmp(launcher, "none") != 0) {
         snprintf(text, sizeof text, "%s's variables", launcher);
         put_fact(html, "ranks from", text);
