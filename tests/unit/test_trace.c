@@ -104,7 +104,7 @@ static void refuses(const char *path, const char *why)
 static void what_is_no_trace_is_refused(void **state)
 {
     const char *path = scratch_path(state, "missing.db");
-    refuses(path, "No such file");
+    refuses(path, "there is no trace");
     refuses(*state, "no trace database");
     path = scratch_path(state, "noise.db");
     FILE *file = fopen(path, "w");
