@@ -18,7 +18,7 @@
 
 static const uint64_t silent_after_usual_ns = 5000000000;
 static const uint64_t busy_ns = 1000000000;          /* more between two looks at all that came */
-static const uint64_t over_patience_ns = 2000000000; /* for the next answer of hosts that end */
+static const uint64_t over_patience_ns = 2000000000; /* for hosts that answer or come late */
 enum { STEP_MESSAGES = 4096 };
 
 static void on_hub_finding(void *context, const struct finding *finding)
@@ -246,6 +246,16 @@ static void store_members(struct hub *hub, bool now)
     collector_state_store(hub->state, &source, now);
 }
 
+/* A communicator has ranks that were not heard of: the job was short, and their host is about to
+ * connect. */
+static bool lacks_members(const struct hub *hub)
+{
+    for (const struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
+        if (comm->known < comm->nranks)
+            return true;
+    return false;
+}
+
 static bool is_job_over(struct hub *hub, uint64_t now_ns)
 {
     bool any = false, all_last = true, all_done = true;
@@ -257,7 +267,7 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         all_done &= hub_host_is_done(host);
     }
     all_last &= any;
-    all_done &= !hub_news_waits(hub);
+    all_done &= !hub_news_waits(hub) && !lacks_members(hub);
     if (!all_last)
         hub->over_ns = 0;
     else if (!hub->over_ns)

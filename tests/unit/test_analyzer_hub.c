@@ -185,7 +185,7 @@ static void finish_hosts(struct test_hub *test, uint64_t now_ns)
     for (int i = 0; i < test->hosts; i++)
         if (!test->host[i].dead)
             join_finish(test->host[i].join, test->host[i].analyzer, false, 0);
-    for (int turn = 0; turn < 20 && !test->over; turn++)
+    for (int turn = 0; turn < 40 && !test->over; turn++)
         exchange(test, now_ns += 300000000);
     assert_true(test->over);
     hub_count(test->hub, &test->counts);
@@ -540,6 +540,33 @@ static void a_host_is_silent_and_comes_back(void **state)
 }
 
 /* Messages with bytes changed at random, and what is no message: refused or harmless. */
+/* In a job of less than a second a host may connect when the others have ended. */
+static void a_host_comes_when_the_others_have_ended(void **state)
+{
+    (void)state;
+    struct job *job = job_with_comm();
+    struct test_hub test;
+    struct record record;
+    int rank;
+    operations(job, COMM, 5);
+    ends_well(job);
+    begin_hosts(&test, 2);
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++)
+        if (rank >= 0) {
+            struct test_host *host = &test.host[rank / test.ranks_of_host];
+            feed_host(host, rank - host->first, &record);
+        }
+    test.host[1].dead = true;
+    join_finish(test.host[0].join, test.host[0].analyzer, false, 0);
+    exchange(&test, 1000 * (uint64_t)MS);
+    assert_false(test.over);
+    test.host[1].dead = false;
+    finish_hosts(&test, 2000 * (uint64_t)MS);
+    assert_int_equal(test.counts.processes, HUB_RANKS);
+    assert_int_equal(count_news(&test), 0);
+    job_free(job);
+}
+
 static void garbage_does_no_harm(void **state)
 {
     (void)state;
@@ -737,6 +764,7 @@ int main(void)
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_host_is_silent_and_comes_back),
+        cmocka_unit_test(a_host_comes_when_the_others_have_ended),
         cmocka_unit_test(garbage_does_no_harm),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
         cmocka_unit_test(a_rank_has_made_no_call),
