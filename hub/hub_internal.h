@@ -101,7 +101,7 @@ struct hub_news {
     struct finding finding; /* a copy */
     struct item_news sent;  /* code "": not sent yet */
     uint64_t since_ns;      /* when what is not sent came */
-    bool changed;
+    bool changed;           /* since it was sent, or sent without all names */
     struct hub_news *next;
 };
 

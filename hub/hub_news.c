@@ -9,7 +9,8 @@
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
-static const uint64_t names_patience_ns = 1500000000;
+static const uint64_t names_patience_ns = 1500000000; /* before a finding is sent without */
+static const uint64_t names_give_up_ns = 10000000000; /* and before they are no longer expected */
 enum { NEWS_LOCATION_WIDTH = 60 };
 
 void hub_news_add(struct hub *hub, const struct finding *finding)
@@ -93,11 +94,13 @@ static bool has_all_names(const struct hub *hub, struct trace *trace, const stru
 static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
                       bool last)
 {
-    if (!last && trace && now_ns - news->since_ns < names_patience_ns &&
-        !has_all_names(hub, trace, &news->finding))
+    uint64_t waited_ns = now_ns - news->since_ns;
+    bool is_named = last || !trace || waited_ns >= names_give_up_ns ||
+                    has_all_names(hub, trace, &news->finding);
+    if (!is_named && waited_ns < names_patience_ns)
         return;
     struct item_news item = describe_news(&news->finding, trace);
-    news->changed = false;
+    news->changed = !is_named; /* sent again once it has them */
     if (memcmp(&item, &news->sent, sizeof item) == 0 ||
         (!news->sent.code[0] && trace &&
          (item.state != FINDING_OPEN || is_sent_fault(hub, news, trace))))

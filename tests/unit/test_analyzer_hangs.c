@@ -128,6 +128,23 @@ static void silent_rank_is_possible_then_resolved(void **state)
     job_free(job);
 }
 
+/* The first to call is in no wait: the side shows a rank that is in one, with its own call. */
+static void who_waits_is_shown_with_its_call(void **state)
+{
+    (void)state;
+    struct job *job = job_new(3);
+    job_init(job, WORLD, 0, 2);
+    ALL_REDUCE(job, 1, WORLD, 8);
+    ALL_REDUCE(job, 0, WORLD, 8);
+    wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+    ticks(job, 11000);
+    const struct found *found = expect(job, "DC201");
+    assert_string_equal(found->ranks[0], "0-1");
+    assert_string_equal(found->where[0], "in cudaStreamSynchronize");
+    assert_int_equal(found->stack[0], 0x1000 + API_ncclAllReduce);
+    job_free(job);
+}
+
 /* A rank that makes records is late, not lost. */
 static void straggler_is_none(void **state)
 {
@@ -396,6 +413,7 @@ int main(void)
         cmocka_unit_test(the_end_settles_it),
         cmocka_unit_test(records_that_come_late_are_no_cycle),
         cmocka_unit_test(silent_rank_is_possible_then_resolved),
+        cmocka_unit_test(who_waits_is_shown_with_its_call),
         cmocka_unit_test(straggler_is_none),
         cmocka_unit_test(waits_follow_events),
         cmocka_unit_test(rank_that_never_comes),

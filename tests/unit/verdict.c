@@ -42,6 +42,7 @@ static void take(void *context, const struct finding *finding)
         rankset_text(&finding->side[i].ranks, found->ranks[i], sizeof found->ranks[i]);
         snprintf(found->call[i], sizeof found->call[i], "%s", finding->side[i].call);
         snprintf(found->where[i], sizeof found->where[i], "%s", finding->side[i].where);
+        found->stack[i] = finding->side[i].stack;
         assert_non_null(finding->side[i].phase);
     }
     if ((int)finding->id > collected->count)

@@ -20,6 +20,7 @@ struct found {
     char ranks[FINDING_SIDES_MAX][64];
     char call[FINDING_SIDES_MAX][256];
     char where[FINDING_SIDES_MAX][512];
+    uint64_t stack[FINDING_SIDES_MAX];
     uint64_t seen_ns; /* time of the record at which it was reported first */
 };
 struct verdict {

@@ -9,6 +9,7 @@
 #include "analyzer/hang/dormant.h"
 #include "analyzer/match/channel.h"
 #include "analyzer/hang/ends.h"
+#include "analyzer/hang/pending_index.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/match/window.h"
@@ -49,10 +50,21 @@ const struct site *hang_issued_at(const struct wait_node *wait)
     return slot ? &slot_variant(slot, 0)->site : NULL;
 }
 
-/* Where the thread waits. The side's stacks are of one process, so that of the call goes if it is
- * of another. */
+/* The member's own call of the collective, or NULL. */
+static const struct site *own_call(struct draft *draft, const struct wait_graph *graph,
+                                   const struct wait_node *wait, const struct member *member)
+{
+    const struct pending *pending = NULL;
+    if (wait->kind == WAIT_COLLECTIVE &&
+        pending_index_find(graph->index, member, NULL, false, wait->number, &pending) < 0)
+        draft->failed = true;
+    return pending ? &pending->site : NULL;
+}
+
+/* Where the thread waits. The side's stacks are of one process: where the call is of another, the
+ * member's own is shown, or none. */
 static void place_waiting(struct draft *draft, struct finding_side *side,
-                          const struct blocked *blocked)
+                          const struct blocked *blocked, const struct site *own)
 {
     const struct site *site = &blocked->thread->enter_site;
     const struct act in_call = {.did = DID_IN_CALL,
@@ -60,6 +72,10 @@ static void place_waiting(struct draft *draft, struct finding_side *side,
     draft_side_now(draft, side, &in_call, site);
     if (side->process == blocked->thread->process->index)
         return;
+    if (own) {
+        draft_side_at(draft, side, own);
+        return;
+    }
     side->process = blocked->thread->process->index;
     side->stack = 0;
     if (*side->phase)
@@ -141,6 +157,7 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
     const struct act call = hang_call(wait);
     struct finding_side *side = draft_side(draft, &call, issued);
     const struct blocked *example = NULL;
+    const struct member *example_member = NULL;
     for (int queued = 0; side && queued < 2 && rankset_count(&side->ranks) == 0; queued++)
         for (uint32_t i = 0; i < wait->comm->members; i++) {
             const struct member *member = wait->comm->member[i];
@@ -152,8 +169,10 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                 issued = background_site(member);
                 draft_side_at(draft, side, issued);
             }
-            if (blocked && (!example || (issued && member->process == issued->process)))
+            if (blocked && (!example || (issued && member->process == issued->process))) {
                 example = blocked;
+                example_member = member;
+            }
         }
     if (!side)
         return;
@@ -161,7 +180,7 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
     if (example && is_setup && !issued) /* the call that they wait in is the one that it is about */
         draft_side_at(draft, side, &example->thread->enter_site);
     if (example)
-        place_waiting(draft, side, example);
+        place_waiting(draft, side, example, own_call(draft, graph, wait, example_member));
     else if (message)
         draft_side_at(draft, side, message);
     side->since_ns = wait->begin_ns;
