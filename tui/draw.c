@@ -95,14 +95,15 @@ static bool draw_message(const struct app *app, int line, int width)
     return true;
 }
 
-/* The view is not there yet: how long that takes by now, and how much there is to read. */
+/* The view is not there yet: how long that takes by now, and how much there is to read. Where it
+ * can't be read, the message line says why. */
 static void draw_waiting(const struct app *app, int line, int last, int width)
 {
     char text[128];
     const double waited_s = (double)(monotonic_now_ns() - app->asked_ns) / 1e9;
     for (int i = line; i <= last; i++)
         screen_clear_line(i);
-    if (waited_s < waited_shown_s || line > last)
+    if (waited_s < waited_shown_s || line > last || *app->picture.error.text)
         return;
     snprintf(text, sizeof text, "reading a trace of %.1f MB, for %.1f s",
              (double)app->trace_bytes / 1e6, waited_s);
