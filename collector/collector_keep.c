@@ -18,6 +18,7 @@ void collector_keep(struct collector *collector, uint64_t now_ns)
         return;
     keeping->looked_ns = now_ns;
     keeping->stored = 0;
+    collector_store_state(collector, true); /* what is over by now may go */
     int dropped = 1;
     for (int piece = 0; dropped > 0 && piece < PIECES; piece++)
         dropped = store_keep(collector->store, &collector->options.keep, now_ns, &why);

@@ -267,11 +267,12 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         all_done &= hub_host_is_done(host);
     }
     all_last &= any;
-    all_done &= !hub_news_waits(hub) && !lacks_members(hub);
+    all_done &= !hub_news_waits(hub);
     if (!all_last)
         hub->over_ns = 0;
     else if (!hub->over_ns)
         hub->over_ns = now_ns;
+    all_done &= !lacks_members(hub) || now_ns - hub->over_ns >= over_patience_ns;
     uint64_t since_ns = hub->answer_ns > hub->over_ns ? hub->answer_ns : hub->over_ns;
     return all_last && (all_done || now_ns - since_ns >= over_patience_ns);
 }

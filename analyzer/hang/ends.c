@@ -76,6 +76,13 @@ int ends_exit(struct process *process, const struct record *record)
     return ENGINE_OK;
 }
 
+bool member_gave_up(const struct member *member)
+{
+    const struct process *process = member->process;
+    bool shuts_down = process->has_exception && process->exception_how == EXCEPTION_SHUTDOWN;
+    return member->aborted && process->end_class == END_CLASS_CLEAN && !shuts_down;
+}
+
 bool process_is_ending(const struct process *process)
 {
     return !process->ended && process->has_exception &&

@@ -31,6 +31,9 @@ void ends_judge(struct analyzer *analyzer, bool final);
 int ends_except(struct process *process, const struct record *record);
 /* notice_exit: the process called exit() or returned from main. ENGINE_*. */
 int ends_exit(struct process *process, const struct record *record);
+/* Its process aborted the communicator and then exited with status 0: by itself, and not because
+ * Python, which shuts down, aborts what is left. */
+bool member_gave_up(const struct member *member);
 /* It has not ended, but Python shuts down, after an exception or not. */
 bool process_is_ending(const struct process *process);
 /* The type of the exception that it ended with, is ending with or handles; NULL if none is known.

@@ -20,20 +20,23 @@
  * each piece, because it does not know that the temporary tables are small.
  *
  * temp.finished: up to where all members of a communicator have done its collectives.
- * temp.going: the rows that go. temp.staying: of each member the first collective of the piece that
- * stays; messages behind it stay, too, so that from there on nothing is missing. temp.reached: of
- * each member the last collective among them: its row becomes a notice_reached, from which an
- * analysis can begin. */
+ * temp.going: the rows that go. temp.staying: of each member the first collective that stays since
+ * the last that went, in this piece or one before (of an earlier collector, too); messages behind
+ * it stay, so that from there on nothing is missing. temp.reached: of each member the last
+ * collective among those that go: its row becomes a notice_reached, from which an analysis can
+ * begin. */
 static const char *const steps[] = {
     "CREATE TEMP TABLE IF NOT EXISTS finished(comm INTEGER PRIMARY KEY, below INTEGER NOT NULL)",
     "CREATE TEMP TABLE IF NOT EXISTS going(seq INTEGER PRIMARY KEY)",
-    "CREATE TEMP TABLE IF NOT EXISTS staying(comm INTEGER NOT NULL, rank INTEGER NOT NULL, "
-    "seq INTEGER NOT NULL, PRIMARY KEY(comm, rank)) WITHOUT ROWID",
+    "CREATE TEMP TABLE IF NOT EXISTS staying AS SELECT e.w0 AS comm, e.w8 >> 32 AS rank, "
+    "min(e.seq) AS seq FROM event e WHERE e.seq <= ?1 AND e.phase = 1 AND " OF_CLASS(
+        "e", "'collective'") "AND e.seq > coalesce((SELECT m.seq FROM member_start m "
+                             "WHERE m.comm = e.w0 AND m.rank = e.w8 >> 32), 0) GROUP BY 1, 2",
+    "CREATE UNIQUE INDEX IF NOT EXISTS temp.staying_member ON staying(comm, rank)",
     "CREATE TEMP TABLE IF NOT EXISTS reached(seq INTEGER PRIMARY KEY, comm INTEGER NOT NULL, "
     "rank INTEGER NOT NULL, issued INTEGER NOT NULL, UNIQUE(comm, rank))",
     "DELETE FROM temp.finished",
     "DELETE FROM temp.going",
-    "DELETE FROM temp.staying",
     "DELETE FROM temp.reached",
 
     "INSERT INTO temp.finished SELECT comm, min(CASE WHEN destroyed THEN issued "
@@ -43,10 +46,11 @@ static const char *const steps[] = {
         "e", "'collective'") "AND e.w1 < (SELECT below FROM temp.finished WHERE comm = e.w0) "
                              "AND " IS_USUAL_CALL,
 
-    "INSERT INTO temp.staying SELECT e.w0, e.w8 >> 32, min(e.seq) FROM event e WHERE " IN_PIECE(
-        "e") "AND e.phase = 1 AND " OF_CLASS("e",
-                                             "'collective'") "AND e.seq NOT IN (SELECT seq FROM "
-                                                             "temp.going) GROUP BY 1, 2",
+    "DELETE FROM temp.staying WHERE (comm, rank) IN (SELECT e.w0, e.w8 >> 32 FROM temp.going g "
+    "CROSS JOIN event e ON e.seq = g.seq)",
+    "INSERT OR IGNORE INTO temp.staying SELECT e.w0, e.w8 >> 32, min(e.seq) FROM event e "
+    "WHERE " IN_PIECE("e") "AND e.phase = 1 AND " OF_CLASS(
+        "e", "'collective'") "AND e.seq NOT IN (SELECT seq FROM temp.going) GROUP BY 1, 2",
 
     "INSERT INTO operation_digest SELECT e.w0, e.w8 >> 32, e.w1 / 1024, e.process, count(*), "
     "sum(e.w4), min(e.time_ns), max(e.time_ns), sum(l.time_ns - e.time_ns), "

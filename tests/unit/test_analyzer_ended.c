@@ -210,6 +210,39 @@ static void uneven_inputs(void **state)
         }
 }
 
+/* Who aborts the communicator and then exits with status 0 gave it up; Python, which shuts down,
+ * aborts what is left: that rank only left early. */
+static void an_abort_is_the_programs_or_pythons(void **state)
+{
+    (void)state;
+    for (int shuts_down = 0; shuts_down < 2; shuts_down++) {
+        struct job *job = job_new(RANKS);
+        struct record record = {.api = API_notice_exception};
+        record.range.id = EXCEPTION_SHUTDOWN;
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        if (shuts_down)
+            job_record(job, 2, record);
+        comm_call_enter(job, 2, API_ncclCommAbort, WORLD);
+        call_leave(job, 2);
+        end(job, 2, END_EXIT, 0, false);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2) {
+                ALL_REDUCE(job, rank, WORLD, 16);
+                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+            }
+        ticks(job, 12000);
+        const struct found *found = expect(job, shuts_down ? "DC206" : "DC205");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->call[1],
+                   shuts_down ? "exited with status 0" : "aborted the communicator");
+        job_free(job);
+    }
+}
+
 /* Rank 0's reductions of two communicators are one behind the other on its stream; its peer has
  * left the second: rank 0 is the one that called it. */
 static void queue_of_a_rank_whose_peer_left(void **state)
@@ -245,6 +278,7 @@ int main(void)
         cmocka_unit_test(failed_before_anybody_waited),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
+        cmocka_unit_test(an_abort_is_the_programs_or_pythons),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

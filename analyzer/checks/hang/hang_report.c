@@ -87,7 +87,7 @@ static const char left_before_done[] =
 
 static bool left_cleanly(const struct missing *missing)
 {
-    if (missing->member && missing->member->aborted)
+    if (missing->member && member_gave_up(missing->member))
         return false;
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
            (missing->member && missing->member->leaving && !missing->member->aborted);
@@ -111,8 +111,7 @@ enum hang_kind hang_kind(const struct wait_node *wait)
             return HANG_GROUP;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
-        bool gave_up = missing->member && missing->member->aborted &&
-                       missing->process->end_class == END_CLASS_CLEAN;
+        bool gave_up = missing->member && member_gave_up(missing->member);
         if (missing->issued || gave_up ||
             (missing->process &&
              (missing->process->end_class == END_CLASS_CAUSE || fails(missing))))

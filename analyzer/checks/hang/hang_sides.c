@@ -190,10 +190,9 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
 {
     if (missing->held)
         return (struct act){.did = DID_HELD_IN_GROUP};
-    bool left_so = missing->issued ||
-                   (missing->process && missing->process->end_class == END_CLASS_CLEAN);
-    if (left_so && missing->member && missing->member->aborted &&
-        missing->process->end_class != END_CLASS_CAUSE)
+    bool aborted_it = missing->issued && missing->member->aborted &&
+                      missing->process->end_class != END_CLASS_CAUSE;
+    if (aborted_it || (missing->member && member_gave_up(missing->member)))
         return (struct act){.did = DID_ABORTED, .name = end_exception(missing->process)};
     if (missing->process && (missing->process->end_class == END_CLASS_CAUSE ||
                              missing->process->end_class == END_CLASS_CLEAN))
