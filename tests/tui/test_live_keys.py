@@ -84,8 +84,8 @@ def without_times(screen):
     lines = [re.sub(r"^.*?(?=(%s)  )" % "|".join(VIEWS), "", title), above.replace("\n", " "), *view.split("\n")]
     lines = [re.sub(r" +", " ", line).rstrip() for line in lines if line.strip()]
     if lines and lines[0].startswith("Waits") and len(lines) > 3:        # which of the waits of a cycle began first is chance
-        waits = {line.replace("(as above) ", "").strip() for line in lines[3:-1]}
-        waits = {re.match("[^(:]*", line)[0] for line in waits}
+        waits = {re.sub(r" ?\([^)]*(\)|$)", "", line).strip() for line in lines[3:-1]}     # which has its arguments is, too
+        waits = {" ".join(re.match("[^:]*", line)[0].split()) for line in waits}
         lines[3:-1] = sorted(waits) if len(lines[1]) > 100 else []
     return "\n".join(line for line in lines if line and not re.search(r" done\b.* #|^ ?\d \w*ADDRESS-?$", line)) + "\n"
 
