@@ -169,7 +169,7 @@ static int take_members(struct report *job, const struct placed_member *sorted, 
     int next = 0; /* rank */
     for (int i = 0; i < count; i++) {
         struct member_state member = sorted[i].member;
-        member.nranks = sorted->member.nranks; /* hosts may have been told different numbers */
+        member.nranks = sorted->member.nranks; /* hosts may have different numbers */
         if (i && member.rank == sorted[i - 1].member.rank)
             continue;
         if (add_unseen(job, &member, next, member.rank) ||
