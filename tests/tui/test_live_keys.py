@@ -108,6 +108,7 @@ class LiveKeys(unittest.TestCase):
     @classmethod
     def start(cls, trace, arguments):
         return subprocess.Popen([TOOL, "run", "-q", "--emulate", "4", "-o", os.path.join(cls.folder, trace), "--", TRAINER, *arguments],
+                                env={**os.environ, "DDPCHECK_EMU_KERNEL_TIME": "all=0.002"},       # the processor is the other tests'
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
 
     @staticmethod
