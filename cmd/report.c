@@ -53,7 +53,7 @@ static int exit_status(const struct report *report, const struct report_request 
 
 static enum report_hosts hosts_of(const struct report_request *request)
 {
-    if (request->reanalyse)
+    if (request->reanalyse || request->speed) /* ranks of all hosts are compared */
         return HOSTS_MERGED;
     return request->by_host ? HOSTS_APART : HOSTS_BY_SIZE;
 }
@@ -142,6 +142,9 @@ int command_report(int argc, char **argv)
         return options_usage_error(&options, "--speed and --gen-suppressions exclude each other");
     if (request.by_host && request.reanalyse)
         return options_usage_error(&options, "--by-host and --reanalyse exclude each other");
+    if (request.by_host && request.speed)
+        return options_usage_error(&options, "--speed compares all records of all hosts, which "
+                                             "--by-host does not; leave one of them out");
     struct stat file;
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,22 @@ static int begin_database(struct hub *hub, struct error *err)
     return store_commit(hub->store, err);
 }
 
+/* All files are open from now on, so that nothing is left of them whatever ends this process. */
+static int remove_name(struct hub *hub, struct error *err)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    char path[PATH_MAX + 8];
+    if (!hub_open_trace(hub))
+        return error_set(err, "can't read %s", hub->database);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        snprintf(path, sizeof path, "%s%s", hub->database, ends[i]);
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%s", hub->database);
+    rmdir(dirname(path));
+    return 0;
+}
+
 static void hub_free(struct hub *hub)
 {
     hub_news_free(hub);
@@ -98,6 +115,8 @@ int hub_open(struct hub **opened, const struct hub_options *options, struct erro
     int result = hub->database && hub->analyzer && hub->state && hub->batch
                      ? begin_database(hub, err)
                      : error_set(err, "can't begin %s: out of memory", options->database);
+    if (result == 0 && options->is_unnamed)
+        result = remove_name(hub, err);
     if (result < 0) {
         store_close(hub->store, NULL);
         hub_free(hub);
@@ -323,14 +342,16 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     return 0;
 }
 
-/* Takes what has come, `message` first, if that is not too much for a step. Returns 0, or -1 with
- * err. */
+/* Takes what has come, `message` first, if that is not too much for a step. What is polled is
+ * taken: the rest stays in the transport. Returns 0, or -1 with err. */
 static int take_messages_of_step(struct hub *hub, struct transport_message *message,
                                  struct error *err)
 {
-    int result = 0;
-    for (int i = 0; result == 0 && message->event != TRANSPORT_NOTHING && i < STEP_MESSAGES; i++) {
+    int result = 0, taken = 0;
+    while (result == 0 && message->event != TRANSPORT_NOTHING) {
         take_message(hub, message, hub->now_ns);
+        if (++taken == STEP_MESSAGES)
+            break;
         result = transport_poll(hub->options.transport, 0, message, err);
     }
     hub->has_heard_all = message->event == TRANSPORT_NOTHING;

@@ -29,8 +29,9 @@ enum hub_ending {
 struct hub_options {
     struct transport *transport; /* borrowed; the caller closes it after hub_close */
     const char *database;        /* path of the job's database; one that is there is moved aside */
-    uint64_t hang_after_ns;      /* 0: the analyzer's usual */
-    uint64_t silent_after_ns;    /* a host that has sent nothing for so long is silent; 0: 5 s */
+    bool is_unnamed;          /* nobody else reads it: hub_open removes its name and its folder's */
+    uint64_t hang_after_ns;   /* 0: the analyzer's usual */
+    uint64_t silent_after_ns; /* a host that has sent nothing for so long is silent; 0: 5 s */
     enum hub_ending ending;
     /* A finding, or its new state, as it is sent to the hosts; NULL: not wanted. */
     void (*on_news)(void *context, const struct item_news *news);

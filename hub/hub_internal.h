@@ -184,6 +184,8 @@ void hub_pace_keep(struct hub *hub, uint64_t now_ns);
 void hub_feed(struct hub *hub, int process, const struct record *record);
 
 /* hub_news.c */
+/* The database as a reader has it, up to date; NULL if it can't be read. */
+struct trace *hub_open_trace(struct hub *hub);
 void hub_news_add(struct hub *hub, const struct finding *finding);
 /* After the findings are stored. The names of their stacks' addresses are waited for a moment,
  * unless it is the last chance. */

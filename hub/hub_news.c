@@ -42,7 +42,7 @@ void hub_news_add(struct hub *hub, const struct finding *finding)
     news->changed = true;
 }
 
-static struct trace *open_trace(struct hub *hub)
+struct trace *hub_open_trace(struct hub *hub)
 {
     const char *path = hub->database;
     bool ready = hub->trace ? trace_refresh(hub->trace, NULL) >= 0
@@ -122,7 +122,7 @@ void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
         if (!news->changed)
             continue;
         if (!trace)
-            trace = open_trace(hub);
+            trace = hub_open_trace(hub);
         send_news(hub, news, trace, now_ns, last);
     }
 }

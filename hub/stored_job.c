@@ -84,11 +84,9 @@ int stored_job_open(struct stored_job **opened, int hosts, int processes, struct
         job->hosts = i + 1;
         ready = open_stored_host(job, i, tail_of_each(processes)) == 0;
     }
-    if (!ready)
-        error_set(err, "can't analyse the traces: memory is short");
-    if (!ready || make_hub_folder(job, err) < 0) {
+    if (!ready) {
         stored_job_close(job);
-        return -1;
+        return error_set(err, "can't analyse the traces: memory is short");
     }
     *opened = job;
     return 0;
@@ -136,9 +134,11 @@ int stored_job_judge(struct stored_job *job, uint64_t hang_after_ns, enum hub_en
 {
     const struct hub_options options = {.transport = job->transport,
                                         .database = job->database,
+                                        .is_unnamed = true,
                                         .hang_after_ns = hang_after_ns,
                                         .ending = ending};
-    if (hub_open(&job->hub, &options, err) < 0 || let_hub_ask(job, err) < 0)
+    if (make_hub_folder(job, err) < 0 || hub_open(&job->hub, &options, err) < 0 ||
+        let_hub_ask(job, err) < 0)
         return -1;
     hub_visit_processes(job->hub, note_stored_process, job);
     return 0;

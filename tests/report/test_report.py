@@ -148,6 +148,8 @@ class Report(unittest.TestCase):
         self.assertIn("--reanalyse checks them", " ".join(self.tool.call("report", "--by-host", "hosts")[1].split()))
         self.assertEqual(self.tool.json("report", "--by-host", "missing"), self.tool.json("report", "missing"))   # one database
         self.assertEqual(self.tool.call("report", "--by-host", "--reanalyse", "hosts")[0], 2)
+        status, _, errors = self.tool.call("report", "--by-host", "--speed", "hosts")
+        self.assertEqual((status, "--speed compares all records of all hosts" in errors), (2, True))
 
     def test_exit_status(self):
         for status, *arguments in [
