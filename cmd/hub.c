@@ -55,15 +55,36 @@ static void block_stops(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+static void print_taken_port(const struct hub_server *server)
+{
+    fprintf(stderr,
+            "ddpcheck: hub: nats-server was killed, and another program listens on its port %ld "
+            "now; end that program: the hub starts nats-server again as soon as the port is "
+            "free\n",
+            server->port);
+}
+
+struct server_watch {
+    uint64_t tried_ns;  /* when it was last tried to start the server again */
+    bool port_is_taken; /* then, which was said */
+};
+
 /* A server that was killed is started again; what it kept is there. Returns 0, or -1 with err. */
-static int watch_server(struct hub_request *request, uint64_t *restarted_ns, struct error *err)
+static int watch_server(struct hub_request *request, struct server_watch *watch, struct error *err)
 {
     if (request->external || !hub_server_has_ended(&request->server))
         return 0;
     uint64_t now_ns = monotonic_now_ns();
-    if (now_ns - *restarted_ns < restart_pause_ns)
+    if (now_ns - watch->tried_ns < restart_pause_ns)
         return 0;
-    *restarted_ns = now_ns;
+    watch->tried_ns = now_ns;
+    bool was_taken = watch->port_is_taken;
+    watch->port_is_taken = hub_server_port_is_taken(&request->server);
+    if (watch->port_is_taken) {
+        if (!was_taken)
+            print_taken_port(&request->server);
+        return 0;
+    }
     fprintf(stderr, "ddpcheck: hub: nats-server was killed; it is started again\n");
     return hub_server_restart(&request->server, err);
 }
@@ -93,7 +114,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
 {
     char database[PATH_MAX + 8];
     struct hub *hub;
-    uint64_t restarted_ns = 0;
+    struct server_watch watch = {0};
     snprintf(database, sizeof database, "%s/job.db", job_folder(request));
     const struct hub_options options = {.transport = transport,
                                         .database = database,
@@ -105,7 +126,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
         return -1;
     int result = 0, lock = hub_lock(job_folder(request));
     while (result == 0 && !is_stopped()) {
-        result = watch_server(request, &restarted_ns, err);
+        result = watch_server(request, &watch, err);
         if (result == 0)
             result = hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err);
         if (result == 1 && !request->one_job)

@@ -239,6 +239,12 @@ int hub_server_start(struct hub_server *server, struct error *err)
     return hub_server_restart(server, err);
 }
 
+bool hub_server_port_is_taken(const struct hub_server *server)
+{
+    struct error err;
+    return try_port(server, server->port, &err) == 0;
+}
+
 bool hub_server_has_ended(struct hub_server *server)
 {
     if (server->pid && waitpid(server->pid, NULL, WNOHANG) != 0)

@@ -38,6 +38,8 @@ int hub_server_prepare(struct hub_server *server, struct error *err);
 int hub_server_start(struct hub_server *server, struct error *err);
 /* Starts it again after it was killed, with the same files. Returns as above. */
 int hub_server_restart(struct hub_server *server, struct error *err);
+/* Whether another program listens on its port, so that it can't be started again. */
+bool hub_server_port_is_taken(const struct hub_server *server);
 /* Whether it has terminated; it is reaped then. */
 bool hub_server_has_ended(struct hub_server *server);
 /* Ends it: SIGTERM, after 5 s SIGKILL. */

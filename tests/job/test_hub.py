@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from hub import URL, Hub, await_true, free_port, read_file, runs
@@ -31,6 +32,15 @@ def answers(port, line):
         file.write(line + b"\r\nPING\r\n")
         file.flush()
         return file.readline()
+
+
+def binds(sock, port):
+    """The threads of a killed process keep its socket a moment longer than it is seen to run."""
+    try:
+        sock.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
 
 
 class HubProcess(unittest.TestCase):
@@ -103,6 +113,30 @@ class HubProcess(unittest.TestCase):
         self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
         _, _, errors = hub.end()
         self.assertEqual(errors, "ddpcheck: hub: nats-server was killed; it is started again\n")
+
+    def test_the_port_of_a_killed_server_is_taken(self):
+        """The hub says so once, waits, and starts the server when the port is free again."""
+        hub = self.hub()
+        server, taken = hub.server(), socket.socket()
+        self.addCleanup(taken.close)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        os.kill(hub.process.pid, signal.SIGSTOP)      # it does not see the end before the port is taken
+        try:
+            os.kill(server, signal.SIGKILL)
+            await_true("the port is free", lambda: binds(taken, hub.port))
+            taken.listen()
+        finally:
+            os.kill(hub.process.pid, signal.SIGCONT)
+        await_true("the hub says so", hub.said)
+        time.sleep(2.5)      # in which it tries again
+        self.assertEqual(hub.said(),
+                         "ddpcheck: hub: nats-server was killed, and another program listens on its port %d now; end that program: "
+                         "the hub starts nats-server again as soon as the port is free\n" % hub.port)
+        taken.close()
+        await_true("another server", lambda: hub.server() not in (None, server))
+        await_true("it answers", lambda: accepts(hub.port))
+        _, _, errors = hub.end()
+        self.assertEqual(errors.splitlines()[1:], ["ddpcheck: hub: nats-server was killed; it is started again"])
 
     def test_a_new_hub_on_the_folder_has_the_token(self):
         first = self.hub()
