@@ -8,6 +8,7 @@
 #include "collector/symbolizer.h"
 #include "lib/base/text.h"
 #include "lib/finding/fault.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site_operation.h"
 
@@ -119,7 +120,8 @@ static void notify_details(const struct collector *collector, const struct findi
         notify_side(collector, &finding->side[i], location);
     notify_operations(collector, finding);
     if (*finding->todo)
-        notify(collector->options.notify_fd, "more fix: %s", finding->todo);
+        notify(collector->options.notify_fd, "more fix: %s",
+               finding_fix(symbolizer_trace(collector->symbolizer), finding));
 }
 
 /* "finding 7 error possible DC201 train.c:176 | ranks 0-2 wait in ...": once for each, and again

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/finding/finding_fix.h"
 #include "lib/trace/site.h"
 
 enum { ID_BITS = 20 }; /* findings of one database */
@@ -286,6 +287,28 @@ static void unite_fault(struct tui_finding *kept, const struct tui_finding *othe
         rankset_parse(&kept->more, other->side[i].ranks);
 }
 
+/* As finding_fix (lib/finding/finding_fix.h). */
+static void choose_fixes(struct findings *findings, struct source *source)
+{
+    for (int i = 0; i < findings->count; i++) {
+        struct tui_finding *finding = &findings->finding[i];
+        struct fix_place place[TUI_SIDES_MAX];
+        for (int k = 0; k < finding->sides; k++)
+            place[k] = (struct fix_place){
+                .process = finding->side[k].process,
+                .stack = finding->side[k].stack,
+                .stack_is_address = finding->side[k].stack_is_address,
+            };
+        const char *fix =
+            fix_of_places(source->trace, finding->code, finding->todo, place, finding->sides);
+        char *copy = fix != finding->todo ? strdup(fix) : NULL;
+        if (!copy)
+            continue;
+        free(finding->todo);
+        finding->todo = copy;
+    }
+}
+
 /* One fault is one finding: the first of it, which is the worst, stays in the list. */
 static void merge_faults(struct findings *findings, struct source *source)
 {
@@ -325,6 +348,7 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
     }
     if (findings->count)
         qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
+    choose_fixes(findings, source);
     merge_faults(findings, source);
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/base/printable.h"
 
 /* GitHub shows so many annotations of each kind for a step, and drops what comes after. */
@@ -73,7 +74,7 @@ static void print_github_finding(void *context, const struct finding *finding)
         put_github_side(writer, &finding->side[i]);
     if (*finding->todo) {
         fputs("%0A", out);
-        put_escaped(finding->todo, false, out);
+        put_escaped(finding_fix(writer->export->report->trace, finding), false, out);
     }
     putc('\n', out);
 }

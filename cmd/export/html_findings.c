@@ -7,6 +7,7 @@
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_faults.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 
 enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
@@ -153,7 +154,7 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
     }
     if (*finding->todo) {
         fputs("<p class=todo><span class=label>Fix</span> ", out);
-        put_sentence(html, finding->todo);
+        put_sentence(html, finding_fix(html->export->report->trace, finding));
         fputs("</p>", out);
     }
     put_version_fact(html, finding);

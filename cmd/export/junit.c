@@ -9,6 +9,7 @@
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 
 /* The findings of one code. */
@@ -49,8 +50,8 @@ static void gather_finding(void *context, const struct finding *finding)
             certainty_name(finding->certainty), finding->what);
     for (int i = 0; i < finding->sides; i++)
         put_junit_side(gathered->export, &finding->side[i], gathered->text);
-    fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n", finding->todo,
-            finding->fingerprint);
+    fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n",
+            finding_fix(gathered->export->report->trace, finding), finding->fingerprint);
 }
 
 static void print_junit_result(const struct gathered *gathered, const char *text, FILE *out)

@@ -13,6 +13,7 @@
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"
 #include "cmd/json_values.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 #include "lib/trace/cxx_name.h"
 
@@ -219,7 +220,7 @@ static json_t *stacks_of(const struct export *export, const struct finding *find
 }
 
 /* What happened, who did what, what to do: viewers show the message alone. */
-static json_t *message_of(const struct finding *finding)
+static json_t *message_of(const struct export *export, const struct finding *finding)
 {
     char *whole = NULL;
     char sentence[SENTENCE_BYTES];
@@ -231,7 +232,7 @@ static json_t *message_of(const struct finding *finding)
         for (int i = 0; i < finding->sides; i++)
             fprintf(out, "\n%s.", side_sentence(&finding->side[i], sentence, sizeof sentence));
         if (*finding->todo)
-            fprintf(out, "\n%s", finding->todo);
+            fprintf(out, "\n%s", finding_fix(export->report->trace, finding));
         if (fclose(out) == 0)
             json = make_message(whole);
     }
@@ -288,7 +289,7 @@ static void print_sarif_result(void *context, const struct finding *finding)
                  json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s, s:s}, s:o}",
                            "ruleId", finding->code, "ruleIndex", rule_index(finding->code), "kind",
                            "fail", "level", levels[finding->severity], "message",
-                           message_of(finding), "locations",
+                           message_of(writer->export, finding), "locations",
                            location(place.path, place.line, place.function), "relatedLocations",
                            related_of(writer->export, finding), "stacks",
                            stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",

@@ -12,6 +12,7 @@
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
+#include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 #include "lib/trace/site_operation.h"
@@ -120,11 +121,11 @@ static void print_finding_json(void *context, const struct finding *finding)
             finding->comm ? json_of_address(finding->comm) : json_null(), "number",
             finding->has_number ? json_of_count(finding->number) : json_null(), "ranks",
             json_of_ranks(&all), "what", json_of_text(finding->what), "todo",
-            json_of_text(finding->todo), "cause", cause_json(writer->report, finding),
-            "version_fact", version_fact_json(writer->report, finding), "first",
-            time_json(finding->first_ns), "last", time_json(finding->last_ns), "times",
-            json_of_count(finding->times), "fingerprint", fingerprint_json(finding->fingerprint),
-            "sides", sides));
+            json_of_text(finding_fix(writer->report->trace, finding)), "cause",
+            cause_json(writer->report, finding), "version_fact",
+            version_fact_json(writer->report, finding), "first", time_json(finding->first_ns),
+            "last", time_json(finding->last_ns), "times", json_of_count(finding->times),
+            "fingerprint", fingerprint_json(finding->fingerprint), "sides", sides));
     rankset_free(&all);
 }
 

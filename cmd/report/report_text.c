@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
 #include "cmd/report/report_faults.h"
@@ -351,15 +352,15 @@ static void print_cause(const struct text_writer *writer, const struct finding *
 static void print_fix(struct text_writer *writer, const struct finding *finding)
 {
     struct page *page = writer->page;
-    if (writer->code && !strcmp(writer->code, finding->code) &&
-        !strcmp(writer->todo, finding->todo))
+    const char *fix = finding_fix(writer->report->trace, finding);
+    if (writer->code && !strcmp(writer->code, finding->code) && !strcmp(writer->todo, fix))
         return;
     writer->code = finding->code;
-    writer->todo = finding->todo;
+    writer->todo = fix;
     page->indent = 8;
     page_column(page, 2);
     page_text(page, STYLE_GOOD, "Fix:  ");
-    page_sentence(page, STYLE_PLAIN, finding->todo);
+    page_sentence(page, STYLE_PLAIN, fix);
     page_line(page);
     print_version_fact(writer, finding);
     print_cause(writer, finding);

@@ -7,7 +7,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CATEGORIES = ["match", "hang", "p2p", "hazard", "device", "training", "setup", "clean"]
-KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings", "cause", "says"}
+KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings", "cause", "says", "fix"}
 ENDS = {"yes", "hang", "error", "any"}
 
 
@@ -69,6 +69,7 @@ class Case:
         self.environment = dict(word.split("=", 1) for word in fields.get("env", "").split())
         self.cause = fields.get("cause")
         self.says = fields.get("says")
+        self.fix = fields.get("fix")
         self.minimal = fields.get("minimal") == "yes"
         self.hang_after = float(fields.get("hang-after", 2))
         self.ranks, self.layout = self.read_layout()

@@ -158,6 +158,14 @@ def wrong_words(case, findings):
     return "should say '%s': %s" % (case.says, said)
 
 
+def wrong_fix(case, findings):
+    """What is wrong with the fix of the expected finding; None if it has the header's words."""
+    fixes = [finding["todo"] for finding in findings if finding["code"] in case.expect.codes]
+    if all(case.fix in fix for fix in fixes):
+        return None
+    return "should advise '%s', not %s" % (case.fix, fixes)
+
+
 def run(case, program, expect, build, keep=False):
     """(verdict, what went wrong with the run itself or None, the job's output)."""
     job = Job(case, program, build)
@@ -181,6 +189,8 @@ def run(case, program, expect, build, keep=False):
             trouble = wrong_cause(case, job.raw)
         if expect and case.says and not trouble:
             trouble = wrong_words(case, job.raw)
+        if expect and case.fix and not trouble:
+            trouble = wrong_fix(case, job.raw)
         return job.verdict(), trouble, "\n".join(job.output)
     except (OSError, RuntimeError, ValueError, IndexError, sqlite3.Error, subprocess.TimeoutExpired) as error:
         return {"program": program, "status": None, "findings": []}, "%s: %s" % (type(error).__name__, error), "\n".join(job.output)

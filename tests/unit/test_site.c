@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/finding/finding_fix.h"
 #include "lib/trace/site.h"
 #include "lib/trace/site_operation.h"
 
@@ -250,20 +251,35 @@ static void test_place_of_a_build_folder(void **state)
     assert_string_equal(frame_place(&frame, 60, place, sizeof place), "/s/trainer/train.c:7");
 }
 
+/* Two calls of one line are told apart by the lines that led to them; what is not known tells
+ * nothing. */
+static void test_lines_that_part(void **state)
+{
+    (void)state;
+    struct frame call[] = {source("reduce", "/s/nccl.c"), source("step", "/s/train.c"),
+                           source("main", "/s/main.c")};
+    struct frame other[] = {source("reduce", "/s/nccl.c"), source("step", "/s/train.c"),
+                            source("main", "/s/main.c")};
+    assert_false(fix_lines_part(call, 3, other, 3));
+    assert_false(fix_lines_part(call, 3, other, 1));
+    assert_false(fix_lines_part(call, 0, other, 3));
+    other[1].line++;
+    assert_true(fix_lines_part(call, 3, other, 3));
+    call[0].line = 0;
+    assert_false(fix_lines_part(call, 3, other, 3));
+    call[0] = source("reduce", "/s/other.c");
+    assert_true(fix_lines_part(call, 3, other, 3));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program_of_c),
-        cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_mark_of_nvtx),
-        cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_program_of_cxx),
-        cmocka_unit_test(test_operations_of_pytorch),
-        cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name), cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_program_of_cxx),     cmocka_unit_test(test_operations_of_pytorch),
+        cmocka_unit_test(test_lines_that_part),    cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

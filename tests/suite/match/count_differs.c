@@ -1,5 +1,6 @@
 /* Rank 2 has a smaller last batch and reduces fewer elements.
  * expect: DC102 certain ranks=2 place=here
+ * fix: check shapes
  * ends: hang
  * minimal: yes */
 #include "tests/suite/suite.h"

@@ -1,0 +1,83 @@
+/* finding_fix.c: tells a wrong argument of one call from two calls that met because the control
+ * flow of the ranks parted before. */
+#include "lib/finding/finding_fix.h"
+
+#include <string.h>
+
+#include "lib/trace/site_operation.h"
+
+/* Mismatches of an argument: what the sides called is the same kind of operation. */
+static const char *const argument_codes[] = {"DC102", "DC103", "DC104", "DC105"};
+
+static const char parted[] =
+    "The ranks are at different calls of the program: look for a condition on the rank or on local "
+    "data, or for a call that one side skips or repeats, before the lines shown. If these lines "
+    "are meant to be one operation, pass the same arguments at each.";
+
+/* One side's call, as far as the program's sources and PyTorch's names tell it. */
+struct called_from {
+    struct frame frame[SITE_FRAMES_MAX];
+    int frames;
+    char operation[SITE_OPERATION_BYTES];
+};
+
+static bool is_about_arguments(const char *code)
+{
+    for (size_t i = 0; i < sizeof argument_codes / sizeof *argument_codes; i++)
+        if (!strcmp(code, argument_codes[i]))
+            return true;
+    return false;
+}
+
+bool fix_lines_part(const struct frame *a, int count, const struct frame *b, int other_count)
+{
+    for (int i = 0; i < count && i < other_count; i++) {
+        if (!a[i].line || !b[i].line || !*a[i].file || !*b[i].file)
+            return false;
+        if (a[i].line != b[i].line || strcmp(a[i].file, b[i].file) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void find_call(struct trace *trace, const struct fix_place *place, struct called_from *from)
+{
+    from->frames =
+        site_frames(trace, place->process, place->stack, place->stack_is_address, from->frame);
+    site_operation_of(trace, place->process, place->stack, place->stack_is_address, from->operation,
+                      sizeof from->operation);
+}
+
+static bool calls_part(const struct called_from *a, const struct called_from *b)
+{
+    if (*a->operation && *b->operation && strcmp(a->operation, b->operation) != 0)
+        return true;
+    return fix_lines_part(a->frame, a->frames, b->frame, b->frames);
+}
+
+const char *fix_of_places(struct trace *trace, const char *code, const char *todo,
+                          const struct fix_place *place, int places)
+{
+    struct called_from first, other;
+    if (!trace || places < 2 || !is_about_arguments(code))
+        return todo;
+    find_call(trace, &place[0], &first);
+    for (int i = 1; i < places; i++) {
+        find_call(trace, &place[i], &other);
+        if (calls_part(&first, &other))
+            return parted;
+    }
+    return todo;
+}
+
+const char *finding_fix(struct trace *trace, const struct finding *finding)
+{
+    struct fix_place place[FINDING_SIDES_MAX];
+    for (int i = 0; i < finding->sides; i++)
+        place[i] = (struct fix_place){
+            .process = finding->side[i].process,
+            .stack = finding->side[i].stack,
+            .stack_is_address = finding->side[i].stack_is_address,
+        };
+    return fix_of_places(trace, finding->code, finding->todo, place, finding->sides);
+}
