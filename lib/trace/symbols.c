@@ -153,35 +153,73 @@ static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bia
     return NULL;
 }
 
-/* Where the function itself called what was inlined into it there: its name goes with that line,
- * not with one of a header. False if nothing was inlined. */
-static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Addr at, const char *directory,
+static bool has_ending(const char *text, const char *ending)
+{
+    size_t length = strlen(text), bytes = strlen(ending);
+    return length >= bytes && !strcmp(text + length - bytes, ending);
+}
+
+/* Of the headers of C++ some have no ending. */
+static bool is_header(const char *file)
+{
+    static const char *const endings[] = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inl"};
+    const char *slash = strrchr(file, '/');
+    if (!strchr(slash ? slash : file, '.'))
+        return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (has_ending(file, endings[i]))
+            return true;
+    return false;
+}
+
+/* The line from which the inlined function was called. False if it is not known. */
+static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Die *inlined, const char *directory,
                                struct frame *frame)
 {
-    /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has
-     * the callers. */
-    Dwarf_Die *innermost = NULL, *scopes = NULL;
-    int count = dwarf_getscopes(unit, at, &innermost) > 0
-                    ? dwarf_getscopes_die(&innermost[0], &scopes)
-                    : 0,
-        outermost = -1;
-    free(innermost);
-    for (int i = 0; i < count; i++)
-        if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
-            outermost = i;
     Dwarf_Attribute attribute;
     Dwarf_Word line, file;
     Dwarf_Files *files;
     size_t file_count;
-    bool found =
-        outermost >= 0 &&
-        !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_line, &attribute), &line) &&
-        !dwarf_formudata(dwarf_attr(&scopes[outermost], DW_AT_call_file, &attribute), &file) &&
-        !dwarf_getsrcfiles(unit, &files, &file_count) && file < file_count;
-    if (found)
-        set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) ||
+        dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) ||
+        dwarf_getsrcfiles(unit, &files, &file_count) || file >= file_count)
+        return false;
+    set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
+    return true;
+}
+
+static void name_inlined(Dwarf_Die *inlined, struct frame *frame)
+{
+    Dwarf_Attribute attribute;
+    const char *name =
+        dwarf_formstring(dwarf_attr_integrate(inlined, DW_AT_linkage_name, &attribute));
+    name = name ? name : dwarf_diename(inlined);
+    if (name)
+        snprintf(frame->function, sizeof frame->function, "%s", name);
+}
+
+/* Of functions that were inlined one into the other there, the innermost that stands in a source:
+ * what headers do is of no interest, and a name goes with a line of its own function. */
+static void leave_inlined_headers(Dwarf_Die *unit, Dwarf_Addr at, const char *directory,
+                                  struct frame *frame)
+{
+    /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has
+     * the callers. */
+    Dwarf_Die *innermost = NULL, *scopes = NULL;
+    int count =
+        dwarf_getscopes(unit, at, &innermost) > 0 ? dwarf_getscopes_die(&innermost[0], &scopes) : 0;
+    free(innermost);
+    for (int i = 0; i < count; i++) {
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+            continue;
+        if (*frame->file && !is_header(frame->file)) {
+            name_inlined(&scopes[i], frame);
+            break;
+        }
+        if (!find_inlining_line(unit, &scopes[i], directory, frame))
+            break;
+    }
     free(scopes);
-    return found;
 }
 
 static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
@@ -192,12 +230,11 @@ static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
         return;
     Dwarf_Attribute attribute;
     const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    if (find_inlining_line(unit, at - bias, directory, frame))
-        return;
     int number = 0;
     Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
     if (line && !dwarf_lineno(line, &number))
         set_line(frame, directory, dwarf_linesrc(line, NULL, NULL), number);
+    leave_inlined_headers(unit, at - bias, directory, frame);
 }
 
 void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,

@@ -25,7 +25,8 @@ struct symbols_module {
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols);
 
-/* Fills in the frame of a return address: the line is that of the call before it. Where the
+/* Fills in the frame of a return address: the line is that of the call before it. Of functions that
+ * were inlined there it is the innermost that is not in a header. Where the
  * function is not known frame->module is "PATH+0xOFFSET", with the reason in parentheses if the
  * file has changed or is gone. */
 void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
