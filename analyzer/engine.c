@@ -199,10 +199,10 @@ static int result_of(const struct analyzer *analyzer)
     return -1;
 }
 
-/* What the record showed to be done. */
+/* What the record showed to be done. Of the last calls alone no time can be judged. */
 static void hand_on_passed(struct analyzer *analyzer, struct process *process)
 {
-    for (uint32_t i = 0; i < process->passed_count; i++)
+    for (uint32_t i = 0; i < process->passed_count && !analyzer->options.only_job; i++)
         speed_passed(analyzer, &process->passed[i]);
     process->passed_count = 0;
     analyzer->failed |= process->passed_short;

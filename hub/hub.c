@@ -393,8 +393,8 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     hub_pace_keep(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)
         return -1;
-    store_members(hub, false);
     hub_news_send(hub, now_ns, false);
+    store_members(hub, false); /* in a large job that takes a second, which no finding waits for */
     if (!is_job_over(hub, now_ns))
         return 0;
     return finish_job_analysis(hub, err) < 0 ? -1 : 1;
