@@ -69,6 +69,15 @@ static void step(struct busy *busy, uint64_t seconds)
     assert_int_equal(hub_step(busy->hub, begin_ns + seconds * second_ns, 0, &err), 0);
 }
 
+/* Both hosts are heard once. */
+static void begin_heard(struct busy *busy)
+{
+    begin(busy);
+    beat(busy, 0);
+    beat(busy, 1);
+    step(busy, 0);
+}
+
 static bool is_silent(struct busy *busy, const char *host)
 {
     return hub_host_find(busy->hub, host)->silent;
@@ -99,10 +108,7 @@ static void who_could_not_be_heard_is_not_silent(void **state)
 {
     (void)state;
     struct busy busy;
-    begin(&busy);
-    beat(&busy, 0);
-    beat(&busy, 1);
-    step(&busy, 0);
+    begin_heard(&busy);
     beat(&busy, 0);
     step(&busy, 20); /* in between it judged a large job; what n1 sent is on its way */
     assert_false(is_silent(&busy, "n1"));
@@ -119,10 +125,7 @@ static void who_is_behind_others_in_the_queue_is_not_silent(void **state)
 {
     (void)state;
     struct busy busy;
-    begin(&busy);
-    beat(&busy, 0);
-    beat(&busy, 1);
-    step(&busy, 0);
+    begin_heard(&busy);
     for (int i = 0; i < 5000; i++)
         beat(&busy, 0);
     beat(&busy, 1);
