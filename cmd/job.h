@@ -24,8 +24,9 @@ int job_start(struct run_job *job, char *const *argv, struct error *err);
 
 /* Reaps children that changed: the job's program (ended, status), orphans, and `other` (whose
  * status goes to *other_status; *other becomes 0). A stopped job stops us too, as a shell's job
- * control expects. */
-void job_reap(struct run_job *job, pid_t *other, int *other_status);
+ * control expects. Each end is told to the collector at that socket (-1: none) before the process
+ * is reaped (collector_notify.h). */
+void job_reap(struct run_job *job, int collector, pid_t *other, int *other_status);
 
 /* Passes a signal on to the program's process group. */
 void job_forward(const struct run_job *job, int signal_number);

@@ -277,14 +277,15 @@ static void take_signals(struct watched_run *run, int signals)
     while (read(signals, &info, sizeof info) == sizeof info)
         if (info.ssi_signo != SIGCHLD)
             pass_signal(run, (int)info.ssi_signo);
-    job_reap(&run->job, &run->collector, &run->collector_status);
+    job_reap(&run->job, run->socket, &run->collector, &run->collector_status);
 }
 
 /* Until the program has ended. */
 static void watch_job(struct watched_run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
-    job_reap(&run->job, &run->collector, &run->collector_status); /* who ended before `signals` */
+    job_reap(&run->job, run->socket, &run->collector,
+             &run->collector_status); /* who ended before `signals` */
     while (!run->job.ended) {
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
@@ -298,7 +299,7 @@ static void watch_job(struct watched_run *run, int signals)
     if (run->ending_since_ns) /* what the program started and left behind ends with it */
         for (int i = 0; i < 20 && signal_job(run, SIGKILL) > 0; i++) {
             poll(NULL, 0, 50);
-            job_reap(&run->job, &run->collector, &run->collector_status);
+            job_reap(&run->job, run->socket, &run->collector, &run->collector_status);
         }
 }
 
@@ -335,7 +336,7 @@ static void reap_children(struct watched_run *run)
     if (run->socket < 0 && run->collector > 0)
         waitpid(run->collector, &run->collector_status, 0);
     run->collector = 0;
-    job_reap(&run->job, &run->collector, &run->collector_status);
+    job_reap(&run->job, run->socket, &run->collector, &run->collector_status);
 }
 
 /* Signals arrive through a file descriptor. Returns it, or -1 with err. */

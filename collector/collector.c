@@ -50,11 +50,17 @@ static int write_once(struct collector *collector, struct error *err)
 static bool hear(struct collector *collector, int sleep_ms)
 {
     struct job_end *end = &collector->job_end;
+    struct run_message message = {.ending = end->ending};
     enum heard heard = HEARD_NOTHING;
     if (collector->job_over)
         poll(NULL, 0, sleep_ms);
     else
-        heard = notify_hear(collector->options.notify_fd, sleep_ms, &end->ending);
+        heard = notify_hear(collector->options.notify_fd, sleep_ms, &message);
+    while (heard == HEARD_EXITED) {
+        collector_take_exit(collector, &message.exit);
+        heard = notify_hear(collector->options.notify_fd, 0, &message);
+    }
+    end->ending = message.ending;
     collector->job_over |= heard == HEARD_OVER;
     if (heard != HEARD_ENDING)
         return collector->job_over;
@@ -133,6 +139,7 @@ static bool drain_producers(struct collector *collector, uint64_t now_ns)
     if (quota < QUOTA_MIN)
         quota = QUOTA_MIN;
     bool all = true;
+    collector_give_exits(collector);
     for (int i = 0; i < collector->producer_count; i++) {
         struct error why;
         int taken = producer_pass(collector->producers[i], collector->store, collector->batch,
@@ -281,9 +288,7 @@ static int collect_passes(struct collector *collector, struct error *err)
             sleep_ms = SLEEP_MIN_MS;
         else
             sleep_ms = sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5 : SLEEP_MAX_MS;
-        if (result == 2)
-            continue;
-        hear(collector, sleep_ms);
+        hear(collector, result == 2 ? 0 : sleep_ms);
     }
 }
 

@@ -75,6 +75,8 @@ struct keeping {
     bool failed;        /* it can't be done: reported once */
 };
 
+enum { EXITS_KEPT = 256 };
+
 struct collector {
     struct collector_options options;
     char rings[PATH_MAX], database[PATH_MAX];
@@ -103,6 +105,8 @@ struct collector {
     /* Ids of findings: those that were reported, as certain; those that were taken back. */
     struct rankset notified, notified_certain, withdrawn;
     uint64_t began_ns, last_tick_ns, last_producer_ns, stopped_searched_ns;
+    struct known_exit exits[EXITS_KEPT]; /* the newest that `ddpcheck run` told, in a circle */
+    unsigned exits_heard;
     struct hang hang;
     struct job_end job_end;
     struct keeping keeping;
@@ -122,6 +126,11 @@ bool collector_stopping(void);
 bool collector_has_newcomers(const char *directory);
 
 /* For the collector's own files. */
+
+/* Remembers how a process ended that `ddpcheck run` reaps. */
+void collector_take_exit(struct collector *collector, const struct known_exit *exit);
+/* The processes that ended before they were watched, as far as it is known how. */
+void collector_give_exits(struct collector *collector);
 
 /* collector_database.c: opens the database for a job whose first process is `info` (NULL: go on
  * with what is there), and rebuilds the analyzer from what it holds. Returns 0, or -1 with err. */

@@ -35,17 +35,25 @@ void notify(int fd, const char *format, ...)
     }
 }
 
-enum heard notify_hear(int fd, int timeout_ms, struct run_ending *ending)
+enum heard notify_hear(int fd, int timeout_ms, struct run_message *message)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     if (poll(&poll_fd, 1, timeout_ms) <= 0 || fd < 0)
         return HEARD_NOTHING;
-    char line[128]; /* it is sent at once, and nothing else is said */
-    ssize_t got = recv(fd, line, sizeof line - 1, MSG_DONTWAIT);
+    char line[128]; /* each is sent at once, and shorter; what follows it stays */
+    ssize_t got = recv(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_PEEK);
     if (got <= 0)
         return HEARD_OVER;
     line[got] = 0;
-    return sscanf(line, "ending %" SCNu32 " %" SCNu64, &ending->signal, &ending->silence_ns) == 2
-               ? HEARD_ENDING
+    char *end = strchr(line, '\n');
+    if (end)
+        *end = 0;
+    recv(fd, (char[sizeof line]){0}, end ? (size_t)(end - line) + 1 : (size_t)got, MSG_DONTWAIT);
+    if (sscanf(line, "ending %" SCNu32 " %" SCNu64, &message->ending.signal,
+               &message->ending.silence_ns) == 2)
+        return HEARD_ENDING;
+    return sscanf(line, "exited %d %d %" SCNu64, &message->exit.pid, &message->exit.status,
+                  &message->exit.start_ticks) == 3
+               ? HEARD_EXITED
                : HEARD_NOTHING;
 }

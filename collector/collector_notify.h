@@ -14,7 +14,8 @@
  *     unrecorded COUNT ERRNO                  before "end": processes that could not be recorded
  *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
  *
- * The other side says "ending SIGNAL SILENCE_NS" before it ends the job (SIGNAL 0: --timeout), and
+ * The other side says "exited PID STATUS START_TICKS" before it reaps a process, "ending SIGNAL
+ * SILENCE_NS" before it ends the job (SIGNAL 0: --timeout), and
  * ends its writing direction when the job is over: then the collector ends with the last producer.
  */
 #ifndef DDPCHECK_COLLECTOR_NOTIFY_H
@@ -32,10 +33,22 @@ struct run_ending {
 /* Writes one line; nobody listening is no error. fd -1: nothing happens. */
 void notify(int fd, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* What the other side has said. */
-enum heard { HEARD_NOTHING, HEARD_ENDING, HEARD_OVER };
+enum heard { HEARD_NOTHING, HEARD_ENDING, HEARD_EXITED, HEARD_OVER };
+
+/* How a process ended, as wait() says it. */
+struct known_exit {
+    int pid, status;
+    uint64_t start_ticks;
+};
+
+struct run_message {
+    struct run_ending ending;
+    struct known_exit exit;
+};
 
 /* HEARD_OVER once the job is over or the other side is gone; HEARD_ENDING, once, when it is about
- * to end the job, with the signal and the silence. Waits up to timeout_ms. */
-enum heard notify_hear(int fd, int timeout_ms, struct run_ending *ending);
+ * to end the job, with the signal and the silence; HEARD_EXITED for each process that it reaps.
+ * Waits up to timeout_ms. */
+enum heard notify_hear(int fd, int timeout_ms, struct run_message *message);
 
 #endif

@@ -198,3 +198,21 @@ void collector_dismiss(struct collector *collector)
     }
     collector->producer_count = kept;
 }
+
+void collector_take_exit(struct collector *collector, const struct known_exit *exit)
+{
+    collector->exits[collector->exits_heard++ % EXITS_KEPT] = *exit;
+}
+
+void collector_give_exits(struct collector *collector)
+{
+    unsigned kept = collector->exits_heard < EXITS_KEPT ? collector->exits_heard : EXITS_KEPT;
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct liveness *liveness = &collector->producers[i]->liveness;
+        for (unsigned k = 0; k < kept && liveness->ended && liveness->how == END_UNKNOWN; k++) {
+            const struct known_exit *exit = &collector->exits[k];
+            if (liveness->pid == exit->pid && liveness->start_ticks == exit->start_ticks)
+                liveness_set_end(liveness, exit->status);
+        }
+    }
+}

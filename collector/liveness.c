@@ -113,7 +113,7 @@ static void find_memory_events(struct liveness *liveness)
     liveness->oom_kills = read_oom_kills(liveness->memory_events);
 }
 
-static void set_end(struct liveness *liveness, int wait_status)
+void liveness_set_end(struct liveness *liveness, int wait_status)
 {
     bool signaled = WIFSIGNALED(wait_status);
     liveness->how = signaled ? END_SIGNAL : END_EXIT;
@@ -129,12 +129,12 @@ static bool ask_how(struct liveness *liveness)
     struct stat_line line;
     struct exit_info info = {.mask = EXIT_INFO_MASK};
     if (liveness->pid && see_process(liveness, &line) == SEEN_THERE && line.state == 'Z')
-        set_end(liveness, line.exit_code);
+        liveness_set_end(liveness, line.exit_code);
     else if (liveness->pidfd < 0 ||
              (ioctl(liveness->pidfd, PIDFD_GET_EXIT_INFO, &info) && errno != ESRCH))
         return true; /* nothing to ask, or an older kernel */
     else if (info.mask & EXIT_INFO_MASK)
-        set_end(liveness, info.exit_code);
+        liveness_set_end(liveness, info.exit_code);
     return liveness->how != END_UNKNOWN;
 }
 

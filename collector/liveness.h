@@ -36,6 +36,8 @@ bool liveness_file_in_use(int descriptor);
 /* Looks again. Returns true once the process has ended (a zombie has); how becomes known as soon as
  * the kernel says so, which can be some milliseconds later: ask again while it is END_UNKNOWN. */
 bool liveness_ended(struct liveness *liveness);
+/* The parent says how it ended, as wait() does. */
+void liveness_set_end(struct liveness *liveness, int wait_status);
 /* It does not run: a signal or a debugger stopped it. */
 bool liveness_is_stopped(const struct liveness *liveness);
 void liveness_close(struct liveness *liveness);

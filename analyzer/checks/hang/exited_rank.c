@@ -125,12 +125,15 @@ static int add_failed_ranks(const struct process *process, const struct thread *
     return result;
 }
 
-/* What the thread called last, or the first that was in a call when the process ended. */
+/* What the thread called last, or the first that was in a call when the process ended, or the only
+ * one. */
 static struct site last_site(struct process *process, const struct thread *thread)
 {
     for (const struct thread *other = process->threads; other && !thread; other = other->hh.next)
         if (other->in_call)
             thread = other;
+    if (!thread && process->threads && !process->threads->hh.next)
+        thread = process->threads;
     return thread ? thread->enter_site : (struct site){.process = process};
 }
 
