@@ -92,18 +92,25 @@ static void stop_with_job(struct run_job *job)
     kill(-job->pid, SIGCONT);
 }
 
-/* Field 22 of /proc/PID/stat, which tells two processes with one number apart; 0: not known. */
-static uint64_t start_ticks_of(pid_t pid)
+/* /proc/PID/stat from the end of the name on, which may hold anything; NULL: there is none. */
+static const char *read_stat(pid_t pid, char *text, size_t bytes)
 {
-    enum { BEFORE = 20 }; /* fields from the one behind the name on */
-    char path[32], text[1024];
+    char path[32];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     FILE *file = fopen(path, "re");
-    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    size_t length = file ? fread(text, 1, bytes - 1, file) : 0;
     if (file)
         fclose(file);
     text[length] = 0;
-    char *at = strrchr(text, ')');
+    return strrchr(text, ')');
+}
+
+/* Its field 22, which tells two processes with one number apart; 0: not known. */
+static uint64_t start_ticks_of(pid_t pid)
+{
+    enum { BEFORE = 20 }; /* fields from the one behind the name on */
+    char text[1024];
+    const char *at = read_stat(pid, text, sizeof text);
     for (int i = 0; at && i < BEFORE; i++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
@@ -167,17 +174,11 @@ static int read_processes(struct family *processes)
     int count = 0;
     for (struct dirent *entry;
          directory && count < PROCESSES_MAX && (entry = readdir(directory));) {
-        char path[300], text[512];
+        char text[1024];
         int pid = atoi(entry->d_name), parent;
         if (pid <= 0)
             continue;
-        snprintf(path, sizeof path, "/proc/%d/stat", pid);
-        FILE *file = fopen(path, "re");
-        size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-        if (file)
-            fclose(file);
-        text[length] = 0;
-        char *name_end = strrchr(text, ')');
+        const char *name_end = read_stat(pid, text, sizeof text);
         char state;
         if (name_end && sscanf(name_end + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
             processes[count++] = (struct family){pid, parent};
