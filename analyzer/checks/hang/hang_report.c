@@ -18,8 +18,8 @@ static const struct rule {
                     "Find out why that rank ended (its own output and core dump come "
                     "first); the others only wait for it."},
     [HANG_LEFT] = {&check_early_exit,
-                   "Give every rank the same number of iterations (drop the last partial "
-                   "batch, pad, or use Join)."},
+                   "Give every rank the same number of calls: the same iterations (drop the "
+                   "last partial batch, pad, or use Join), and no call more on some ranks."},
     [HANG_GROUP] = {&check_open_group,
                     "End the group (ncclGroupEnd, on every path out of it) before "
                     "anything waits: its calls are launched there."},
