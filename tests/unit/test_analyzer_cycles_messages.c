@@ -1,0 +1,117 @@
+/* Circles of sends and receives: DC203; each faulty job beside a correct one that looks like it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cycle_job.h"
+
+static void transfer(struct job *job, int rank, uint16_t api, int peer)
+{
+    issue(job, rank,
+          (struct call){.api = api, .comm = FIRST, .count = 8, .root = peer, .stream = ONE});
+}
+
+enum ring_order { ALL_SEND_FIRST, ALL_RECEIVE_FIRST, GROUPED, ODD_RECEIVE_FIRST, SEND_THEN_WAIT };
+
+static struct job *ring(int ranks, enum ring_order how)
+{
+    struct job *job = cycle_job_new(ranks);
+    for (int rank = 0; rank < ranks; rank++) {
+        int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
+        bool receive_first = how == ALL_RECEIVE_FIRST || (how == ODD_RECEIVE_FIRST && rank % 2);
+        if (how == GROUPED)
+            group_start(job, rank);
+        transfer(job, rank, receive_first ? API_ncclRecv : API_ncclSend,
+                 receive_first ? left : right);
+        if (how == SEND_THEN_WAIT) {
+            wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+            continue;
+        }
+        transfer(job, rank, receive_first ? API_ncclSend : API_ncclRecv,
+                 receive_first ? right : left);
+        if (how == GROUPED)
+            group_end(job, rank);
+        wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+    }
+    ticks(job, 1000);
+    return job;
+}
+
+static void rings(void **state)
+{
+    (void)state;
+    for (int ranks = 2; ranks <= 12; ranks++)
+        for (int how = ALL_SEND_FIRST; how <= SEND_THEN_WAIT; how++) {
+            bool faulty = how != GROUPED && (how != ODD_RECEIVE_FIRST || ranks < 2);
+            struct job *job = ring(ranks, how);
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, faulty ? "DC203" : NULL);
+            if (faulty) {
+                assert_int_equal(found->certainty, CERTAIN);
+                assert_int_equal(found->sides,
+                                 ranks < FINDING_SIDES_MAX ? ranks : FINDING_SIDES_MAX);
+            }
+            job_free(job);
+        }
+}
+
+/* AlltoAllv by sends, uneven, with messages to itself: all in one group. */
+static void uneven_all_to_all_is_none(void **state)
+{
+    (void)state;
+    struct job *job = cycle_job_new(RANKS);
+    for (int step = 0; step < 3; step++)
+        for (int rank = 0; rank < RANKS; rank++) {
+            group_start(job, rank);
+            for (int peer = 0; peer < RANKS; peer++) {
+                if ((rank + peer + step) % 3) /* nothing to send to some */
+                    transfer(job, rank, API_ncclSend, peer);
+                if ((rank + peer + step) % 3)
+                    transfer(job, rank, API_ncclRecv, peer);
+            }
+            group_end(job, rank);
+            if (step == 2)
+                wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+        }
+    ticks(job, 1000);
+    expect(job, NULL);
+    job_free(job);
+}
+
+/* A pipeline of halves: the second stage answers in another order than the first asks. */
+static void pipeline_order(void **state)
+{
+    (void)state;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        struct job *job = cycle_job_new(3);
+        transfer(job, 0, API_ncclSend, 1);
+        transfer(job, 0, API_ncclRecv, 1);
+        transfer(job, 1, faulty ? API_ncclSend : API_ncclRecv, 0);
+        transfer(job, 1, faulty ? API_ncclRecv : API_ncclSend, 0);
+        transfer(job, 1, API_ncclSend, 2);
+        transfer(job, 2, API_ncclRecv, 1);
+        for (int rank = 0; rank < 3; rank++)
+            wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, faulty ? "DC203" : NULL);
+        if (faulty)
+            assert_int_equal(found->sides, 2); /* rank 2 only waits for the circle */
+        job_free(job);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rings),
+        cmocka_unit_test(uneven_all_to_all_is_none),
+        cmocka_unit_test(pipeline_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
