@@ -27,21 +27,50 @@ void join_note_address(struct join *join, int number, uint64_t address)
     join->symbols_wait = true;
 }
 
-/* False: it has no name, and the texts of the item are empty. */
-static bool name_address(struct trace *trace, const struct join_symbol *symbol,
-                         struct item_symbol *item)
+static void send_item(struct join *join, enum item_kind kind, const void *item)
 {
-    struct frame frame;
-    *item = (struct item_symbol){.process = (uint32_t)symbol->key.process,
-                                 .address = symbol->key.address};
-    if (trace_frames(trace, (int)symbol->key.process, symbol->key.address, true, &frame, 1) != 1 ||
-        !frame.module[0])
+    if (!message_add(&join->facts, kind, item)) {
+        join_flush(join, &join->facts, CHANNEL_FACTS);
+        message_add(&join->facts, kind, item);
+    }
+}
+
+static void send_inlined(struct join *join, const struct join_symbol *symbol,
+                         const struct frame *frame, int depth)
+{
+    struct item_inlined item = {.process = (uint32_t)symbol->key.process,
+                                .address = symbol->key.address,
+                                .depth = (uint32_t)depth,
+                                .line = frame->line};
+    snprintf(item.function, sizeof item.function, "%.*s", (int)sizeof item.function - 1,
+             frame->function);
+    snprintf(item.file, sizeof item.file, "%s", frame->file);
+    send_item(join, ITEM_INLINED, &item);
+}
+
+/* The symbol comes last: with it the hub has all. False: it has no name, and is sent without if it
+ * `must`. */
+static bool send_symbol(struct join *join, struct trace *trace, const struct join_symbol *symbol,
+                        bool must)
+{
+    struct frame frame[ADDRESS_FRAMES_MAX];
+    struct item_symbol item = {.process = (uint32_t)symbol->key.process,
+                               .address = symbol->key.address};
+    int count = trace_frames(trace, (int)symbol->key.process, symbol->key.address, true, frame,
+                             ADDRESS_FRAMES_MAX);
+    bool found = count > 0 && frame->module[0];
+    if (!found && !must)
         return false;
-    item->line = frame.line;
-    snprintf(item->module, sizeof item->module, "%s", frame.module);
-    snprintf(item->function, sizeof item->function, "%.*s", (int)sizeof item->function - 1,
-             frame.function);
-    snprintf(item->file, sizeof item->file, "%s", frame.file);
+    for (int i = 1; found && i < count; i++)
+        send_inlined(join, symbol, &frame[i], i);
+    if (found) {
+        item.line = frame->line;
+        snprintf(item.module, sizeof item.module, "%s", frame->module);
+        snprintf(item.function, sizeof item.function, "%.*s", (int)sizeof item.function - 1,
+                 frame->function);
+        snprintf(item.file, sizeof item.file, "%s", frame->file);
+    }
+    send_item(join, ITEM_SYMBOL, &item);
     return true;
 }
 
@@ -55,19 +84,13 @@ void join_send_symbols(struct join *join, uint64_t now_ns)
         return;
     join->symbols_wait = false;
     for (struct join_symbol *symbol = join->symbols; symbol; symbol = symbol->hh.next) {
-        struct item_symbol item;
         if (symbol->sent)
             continue;
         bool may_wait = !join->is_last && now_ns - symbol->noted_ns < unnamed_after_ns;
-        if (monotonic_now_ns() >= until_ns || (!name_address(trace, symbol, &item) && may_wait)) {
+        if (monotonic_now_ns() >= until_ns || !send_symbol(join, trace, symbol, !may_wait))
             join->symbols_wait = true;
-            continue;
-        }
-        symbol->sent = true;
-        if (!message_add(&join->facts, ITEM_SYMBOL, &item)) {
-            join_flush(join, &join->facts, CHANNEL_FACTS);
-            message_add(&join->facts, ITEM_SYMBOL, &item);
-        }
+        else
+            symbol->sent = true;
     }
     join_flush(join, &join->facts, CHANNEL_FACTS);
 }

@@ -104,11 +104,16 @@ void symbolizer_note(struct symbolizer *symbolizer, int process, const struct re
 static void look_up_symbol(struct symbolizer *symbolizer, const struct wanted *wanted,
                            struct store *store)
 {
-    struct frame frame;
-    if (trace_frames(symbolizer->trace, wanted->process, wanted->address, true, &frame, 1) == 1 &&
-        frame.module[0])
-        store_symbol(store, wanted->process, wanted->address, frame.module, frame.function,
-                     frame.file[0] ? frame.file : NULL, frame.line, NULL);
+    struct frame frame[ADDRESS_FRAMES_MAX];
+    int count = trace_frames(symbolizer->trace, wanted->process, wanted->address, true, frame,
+                             ADDRESS_FRAMES_MAX);
+    if (!count || !frame->module[0])
+        return;
+    store_symbol(store, wanted->process, wanted->address, frame->module, frame->function,
+                 frame->file[0] ? frame->file : NULL, frame->line, NULL);
+    for (int i = 1; i < count; i++)
+        store_inlined(store, wanted->process, wanted->address, i, frame[i].function, frame[i].file,
+                      frame[i].line, NULL);
 }
 
 struct trace *symbolizer_trace(struct symbolizer *symbolizer)

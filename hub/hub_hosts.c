@@ -239,6 +239,12 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
         if ((process = hub_process_find(host, item->symbol.process)))
             take_symbol(hub, process->number, &item->symbol);
         break;
+    case ITEM_INLINED:
+        if ((process = hub_process_find(host, item->inlined.process)))
+            store_inlined(hub->store, process->number, item->inlined.address,
+                          (int)item->inlined.depth, item->inlined.function, item->inlined.file,
+                          item->inlined.line, NULL);
+        break;
     case ITEM_BEAT:
         /* One that ended may have a successor. */
         host->is_last = (item->beat.flags & BEAT_LAST) != 0;

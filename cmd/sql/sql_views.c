@@ -44,6 +44,7 @@ static const struct {
     {"module", "a file mapped into a process"},
     {"library", "the version of a library that a process has loaded"},
     {"symbol", "an address with its function, file and line"},
+    {"inlined", "a function that the one of a symbol was inlined into"},
     {"imported", "a file that was imported"},
     {"lack", "a kind of fact that a source can lack, and the checks that need it"},
     {"api", "a call's number, name and class"},

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/trace/trace.h"
+
 static const char message_magic[4] = {'D', 'D', 'P', 'J'};
 
 struct message_header {
@@ -169,6 +171,10 @@ static bool is_good_item(const struct message_item *item)
     case ITEM_SYMBOL:
         return item->symbol.process < ITEM_PROCESSES_MAX && TEXT_ENDS(item->symbol.module) &&
                TEXT_ENDS(item->symbol.function) && TEXT_ENDS(item->symbol.file);
+    case ITEM_INLINED:
+        return item->inlined.process < ITEM_PROCESSES_MAX && item->inlined.depth > 0 &&
+               item->inlined.depth < ADDRESS_FRAMES_MAX && TEXT_ENDS(item->inlined.function) &&
+               TEXT_ENDS(item->inlined.file);
     case ITEM_DIGEST:
         return is_good_digest(&item->digest);
     case ITEM_STATE:

@@ -45,6 +45,14 @@ struct item_symbol {
     char module[256], function[256], file[256]; /* "": not known */
 };
 
+struct item_inlined {
+    uint32_t process;
+    int32_t line; /* 0: not known */
+    uint64_t address;
+    uint32_t depth, reserved; /* from 1 */
+    char function[256], file[256];
+};
+
 enum {
     BEAT_LAST =
         1 /* the host's collector ends: it will send no more, and answer until it has gone */
@@ -172,6 +180,7 @@ struct message_item {
         struct item_process process;
         struct item_record record;
         struct item_symbol symbol;
+        struct item_inlined inlined;
         struct item_beat beat;
         struct item_digest digest;
         struct item_state state;

@@ -55,8 +55,9 @@ static const char *visible_path(int pid, const char *path, char *text, size_t by
     return text;
 }
 
-static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t address,
-                       struct frame *frame)
+/* At most ADDRESS_FRAMES_MAX. */
+static int name_frames_of(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t address,
+                          struct frame *frame)
 {
     char path[600];
     const char *name = NULL;
@@ -65,7 +66,7 @@ static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t ad
     Dwfl_Module *module = dwfl_addrmodule(dwfl, address - 1);
     *frame = (struct frame){.address = address};
     if (!module || !dwfl_module_getelf(module, &bias))
-        return;
+        return 1;
     dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &name, NULL);
     int build_id_bytes = dwfl_module_build_id(module, &build_id, &build_id_at);
     struct symbols_module where = {.path = visible_path(pid, name ? name : "", path, sizeof path),
@@ -73,13 +74,14 @@ static void name_frame(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t ad
                                    .build_id = build_id,
                                    .build_id_bytes = build_id_bytes > 0 ? (size_t)build_id_bytes
                                                                         : 0};
-    symbols_find(symbols, &where, address, frame);
+    int count = symbols_find(symbols, &where, address, frame, ADDRESS_FRAMES_MAX);
     if (!frame->function[0]) { /* the vdso, a file that is gone: what its image in memory says */
         const char *function = dwfl_module_addrname(module, address - 1);
         snprintf(frame->function, sizeof frame->function, "%s", function ? function : "");
         if (function)
             snprintf(frame->module, sizeof frame->module, "%s", name ? name : "");
     }
+    return count;
 }
 
 static int name_frames(struct live_process *process, Dwfl *dwfl, const struct addresses *of,
@@ -89,10 +91,13 @@ static int name_frames(struct live_process *process, Dwfl *dwfl, const struct ad
     bool short_of_memory = !symbols;
     for (int i = 0; i < process->threads && !short_of_memory; i++) {
         struct live_thread *thread = &process->thread[i];
-        struct frame *frame = of[i].count ? live_more_frames(thread, of[i].count) : NULL;
-        short_of_memory = of[i].count && !frame;
-        for (int at = 0; frame && at < of[i].count; at++, thread->frames++)
-            name_frame(process->pid, dwfl, symbols, of[i].address[at], &frame[at]);
+        for (int at = 0; at < of[i].count && !short_of_memory; at++) {
+            struct frame *frame = live_more_frames(thread, ADDRESS_FRAMES_MAX);
+            short_of_memory = !frame;
+            if (frame)
+                thread->frames +=
+                    name_frames_of(process->pid, dwfl, symbols, of[i].address[at], frame);
+        }
     }
     symbols_free(symbols);
     return short_of_memory ? error_set(err, "memory is short") : 0;

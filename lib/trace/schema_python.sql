@@ -20,15 +20,19 @@ CREATE VIEW IF NOT EXISTS v_thread_stack AS
            e.time_ns, coalesce((SELECT k.native FROM python k WHERE k.process = e.process AND k.id = e.stack AND k.depth = 0),
                                e.stack) AS native
     FROM event e JOIN api a ON a.number = e.api LEFT JOIN string n ON n.process = e.process AND n.id = e.w2
-    WHERE a.name = 'notice_thread_stack')
+    WHERE a.name = 'notice_thread_stack'),
+  named AS (
+    SELECT process, address, 0 AS outward, function, file, line FROM symbol
+    UNION ALL SELECT process, address, depth, function, nullif(file, ''), line FROM inlined)
   SELECT s.seq, p.rank, p.host, p.pid, s.thread, s.name, s.flags & 1 AS is_main, s.capture, k.depth, 'python' AS kind,
          u.text AS function, t.text AS file, k.line, s.time_ns + p.realtime_ns - p.monotonic_ns AS realtime_ns
   FROM standing s JOIN process p ON p.id = s.process JOIN python k ON k.process = s.process AND k.id = s.stack
        LEFT JOIN string t ON t.process = k.process AND t.id = k.file LEFT JOIN string u ON u.process = k.process AND u.id = k.function
   UNION ALL
-  SELECT s.seq, p.rank, p.host, p.pid, s.thread, s.name, s.flags & 1, s.capture, k.depth, 'native',
+  SELECT s.seq, p.rank, p.host, p.pid, s.thread, s.name, s.flags & 1, s.capture,
+         row_number() OVER (PARTITION BY s.seq ORDER BY k.depth, y.outward) - 1, 'native',
          coalesce(y.function, printf('0x%x', k.address)), y.file, coalesce(y.line, 0), s.time_ns + p.realtime_ns - p.monotonic_ns
   FROM standing s JOIN process p ON p.id = s.process JOIN stack k ON k.process = s.process AND k.id = s.native
-       LEFT JOIN symbol y ON y.process = k.process AND y.address = k.address
+       LEFT JOIN named y ON y.process = k.process AND y.address = k.address
   ORDER BY 1, 10 DESC, 9;
 

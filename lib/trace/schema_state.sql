@@ -16,6 +16,14 @@ CREATE TABLE IF NOT EXISTS member_state(
 -- What the program calls its communicators, "comm generator", since schema 1.6; without a row for those that it has not named.
 CREATE TABLE IF NOT EXISTS comm_label(comm INTEGER PRIMARY KEY, label TEXT NOT NULL);
 
+-- The functions that the function of a row of symbol was inlined into, since 1.10: depth 1 is its caller, the deepest the
+-- function of the object file; line is where each called the one before it (0: not known).
+CREATE TABLE IF NOT EXISTS inlined(
+  process INTEGER NOT NULL, address INTEGER NOT NULL, depth INTEGER NOT NULL,
+  function TEXT NOT NULL, file TEXT NOT NULL, line INTEGER NOT NULL,
+  PRIMARY KEY(process, address, depth)
+) WITHOUT ROWID;
+
 -- What is known of each process besides its records: how many were lost for want of room, how it ended (payload end of
 -- lib/trace/record.h), times of the host's monotonic clock.
 CREATE TABLE IF NOT EXISTS process_state(

@@ -46,6 +46,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_LIBRARY] = "INSERT OR REPLACE INTO library SELECT process, text, ?3 FROM string "
                       "WHERE process = ?1 AND id = ?2",
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
+    [STORE_INLINED] = "INSERT OR REPLACE INTO inlined VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
     [STORE_SIDES_REMOVE] = "DELETE FROM finding_side WHERE finding = ?",
     [STORE_ACTS_REMOVE] = "DELETE FROM finding_act WHERE finding = ?",

@@ -18,7 +18,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 9 };
+enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 10 };
 
 struct store;
 
@@ -158,6 +158,10 @@ int store_speed(struct store *store, const struct store_speed *speed, struct err
  * not known. */
 int store_symbol(struct store *store, int process, uint64_t address, const char *module,
                  const char *function, const char *file, int line, struct error *err);
+/* The function at `depth` (1, 2, ...) of those that the function of store_symbol was inlined into.
+ */
+int store_inlined(struct store *store, int process, uint64_t address, int depth,
+                  const char *function, const char *file, int line, struct error *err);
 
 /* One key of `meta`. value NULL removes it. */
 int store_meta(struct store *store, const char *key, const char *value, struct error *err);

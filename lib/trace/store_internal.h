@@ -26,6 +26,7 @@ enum store_statement {
     STORE_MODULE,
     STORE_LIBRARY,
     STORE_SYMBOL,
+    STORE_INLINED,
     STORE_FINDING,
     STORE_SIDES_REMOVE,
     STORE_SIDE,

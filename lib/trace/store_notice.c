@@ -155,6 +155,21 @@ int store_notice(struct store *store, int process, const struct record *record, 
     return 0;
 }
 
+int store_inlined(struct store *store, int process, uint64_t address, int depth,
+                  const char *function, const char *file, int line, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_INLINED, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)address);
+    sqlite3_bind_int(statement, 3, depth);
+    sqlite3_bind_text(statement, 4, function, -1, SQLITE_STATIC);
+    sqlite3_bind_text(statement, 5, file, -1, SQLITE_STATIC);
+    sqlite3_bind_int(statement, 6, line);
+    return store_run(store, statement, err);
+}
+
 int store_symbol(struct store *store, int process, uint64_t address, const char *module,
                  const char *function, const char *file, int line, struct error *err)
 {

@@ -172,20 +172,19 @@ static bool is_header(const char *file)
     return false;
 }
 
-/* The line from which the inlined function was called. False if it is not known. */
-static bool find_inlining_line(Dwarf_Die *unit, Dwarf_Die *inlined, const char *directory,
-                               struct frame *frame)
+static void set_call_line(Dwarf_Die *unit, Dwarf_Die *inlined, const char *directory,
+                          struct frame *frame)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word line, file;
     Dwarf_Files *files;
     size_t file_count;
-    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) ||
-        dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) ||
-        dwarf_getsrcfiles(unit, &files, &file_count) || file >= file_count)
-        return false;
-    set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
-    return true;
+    frame->file[0] = 0;
+    frame->line = 0;
+    if (!dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &line) &&
+        !dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file) &&
+        !dwarf_getsrcfiles(unit, &files, &file_count) && file < file_count)
+        set_line(frame, directory, dwarf_filesrc(files, file, NULL, NULL), (int)line);
 }
 
 static void name_inlined(Dwarf_Die *inlined, struct frame *frame)
@@ -194,14 +193,49 @@ static void name_inlined(Dwarf_Die *inlined, struct frame *frame)
     const char *name =
         dwarf_formstring(dwarf_attr_integrate(inlined, DW_AT_linkage_name, &attribute));
     name = name ? name : dwarf_diename(inlined);
-    if (name)
-        snprintf(frame->function, sizeof frame->function, "%s", name);
+    snprintf(frame->function, sizeof frame->function, "%s", name ? name : "");
 }
 
-/* Of functions that were inlined one into the other there, the innermost that stands in a source:
- * what headers do is of no interest, and a name goes with a line of its own function. */
-static void leave_inlined_headers(Dwarf_Die *unit, Dwarf_Addr at, const char *directory,
-                                  struct frame *frame)
+/* The frames of one address. */
+struct chain {
+    struct frame *frames;
+    int count, max;
+};
+
+/* Where there is no room the outermost replaces the one before it, but never the innermost. */
+static void extend_chain(struct chain *chain, const struct frame *frame)
+{
+    if (chain->count < chain->max)
+        chain->count++;
+    else if (chain->max == 1)
+        return;
+    chain->frames[chain->count - 1] = *frame;
+}
+
+/* The definition that a function or its inlined copy comes from. */
+static Dwarf_Off definition_of(Dwarf_Die *function)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin;
+    bool has = dwarf_formref_die(dwarf_attr(function, DW_AT_abstract_origin, &attribute), &origin);
+    return dwarf_dieoffset(has ? &origin : function);
+}
+
+/* gcc splits functions, and inlines a part into the rest: both are one function. */
+static bool is_part_of_caller(Dwarf_Die *scopes, int count)
+{
+    for (int i = 1; i < count; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        if (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram)
+            return definition_of(&scopes[i]) == definition_of(&scopes[0]);
+    }
+    return false;
+}
+
+/* Adds the functions that were inlined there, and leaves in frame->line where the outermost of them
+ * was called. What headers do before the first source is of no interest. */
+static void add_inlined(struct chain *chain, Dwarf_Die *unit, Dwarf_Addr at, const char *directory,
+                        struct frame *frame)
 {
     /* dwarf_getscopes goes on with the scopes of the inlined function's definition; its tree has
      * the callers. */
@@ -210,37 +244,40 @@ static void leave_inlined_headers(Dwarf_Die *unit, Dwarf_Addr at, const char *di
         dwarf_getscopes(unit, at, &innermost) > 0 ? dwarf_getscopes_die(&innermost[0], &scopes) : 0;
     free(innermost);
     for (int i = 0; i < count; i++) {
-        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
+        if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine ||
+            is_part_of_caller(&scopes[i], count - i))
             continue;
-        if (*frame->file && !is_header(frame->file)) {
-            name_inlined(&scopes[i], frame);
-            break;
-        }
-        if (!find_inlining_line(unit, &scopes[i], directory, frame))
-            break;
+        name_inlined(&scopes[i], frame);
+        if (chain->count || (*frame->file && !is_header(frame->file)))
+            extend_chain(chain, frame);
+        set_call_line(unit, &scopes[i], directory, frame);
     }
     free(scopes);
 }
 
-static void find_line(struct object *object, GElf_Addr at, struct frame *frame)
+/* `frame` has the function that the object file names there. */
+static void add_chain(struct chain *chain, struct object *object, GElf_Addr at, struct frame *frame)
 {
+    struct frame inner = *frame;
     Dwarf_Addr bias = 0;
     Dwarf_Die *unit = find_unit(object, at, &bias);
-    if (!unit)
-        return;
-    Dwarf_Attribute attribute;
-    const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-    int number = 0;
-    Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
-    if (line && !dwarf_lineno(line, &number))
-        set_line(frame, directory, dwarf_linesrc(line, NULL, NULL), number);
-    leave_inlined_headers(unit, at - bias, directory, frame);
+    if (unit) {
+        Dwarf_Attribute attribute;
+        const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+        int number = 0;
+        Dwarf_Line *line = dwarf_getsrc_die(unit, at - bias);
+        if (line && !dwarf_lineno(line, &number))
+            set_line(&inner, directory, dwarf_linesrc(line, NULL, NULL), number);
+        add_inlined(chain, unit, at - bias, directory, &inner);
+    }
+    memcpy(inner.function, frame->function, sizeof inner.function);
+    extend_chain(chain, &inner);
 }
 
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
-                  struct frame *frame)
+int symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                 struct frame *frames, int max)
 {
-    *frame = (struct frame){.address = address};
+    *frames = (struct frame){.address = address};
     static const char *const why[] = {
         [OBJECT_GOOD] = "",
         [OBJECT_GONE] = " (no such object file here)",
@@ -248,17 +285,20 @@ void symbols_find(struct symbols *symbols, const struct symbols_module *module, 
     };
     struct object *object = find_object(symbols, module->path);
     enum object_state state = compare(object, module);
-    name_offset(module, address, why[state], frame);
+    name_offset(module, address, why[state], frames);
     if (state != OBJECT_GOOD)
-        return;
+        return 1;
     GElf_Addr at = address - module->base + object->bias - 1; /* inside the call, not behind it */
     const char *function = object->index ? symbol_index_find(object->index, at)
                                          : dwfl_module_addrname(object->module, at);
     if (!function)
-        return;
-    snprintf(frame->function, sizeof frame->function, "%s", function);
-    snprintf(frame->module, sizeof frame->module, "%s", module->path);
-    find_line(object, at, frame);
+        return 1;
+    struct frame real = {.address = address};
+    struct chain chain = {.frames = frames, .max = max};
+    snprintf(real.function, sizeof real.function, "%s", function);
+    snprintf(real.module, sizeof real.module, "%s", module->path);
+    add_chain(&chain, object, at, &real);
+    return chain.count;
 }
 
 #else
@@ -277,12 +317,13 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
-                  struct frame *frame)
+int symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                 struct frame *frames, int max)
 {
-    (void)symbols;
-    *frame = (struct frame){.address = address};
-    name_offset(module, address, "", frame);
+    (void)symbols, (void)max;
+    *frames = (struct frame){.address = address};
+    name_offset(module, address, "", frames);
+    return 1;
 }
 
 #endif

@@ -25,12 +25,13 @@ struct symbols_module {
 struct symbols *symbols_new(void);
 void symbols_free(struct symbols *symbols);
 
-/* Fills in the frame of a return address: the line is that of the call before it. Of functions that
- * were inlined there it is the innermost that is not in a header. Where the
- * function is not known frame->module is "PATH+0xOFFSET", with the reason in parentheses if the
- * file has changed or is gone. */
-void symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
-                  struct frame *frame);
+/* Fills in the frames of a return address, innermost first, and returns how many (1 to max, which
+ * is not 0): the innermost function inlined there that is not in a header, what that was inlined
+ * into, and so on to the function of the object file. The line of each is that of the call. Where
+ * no function is known it is one frame, whose module is "PATH+0xOFFSET", with the reason in
+ * parentheses if the file has changed or is gone. */
+int symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
+                 struct frame *frames, int max);
 
 /* Reads "a1b2..." into at most `size` bytes. Returns how many; 0 if it is no such text. */
 size_t build_id_parse(const char *text, uint8_t *build_id, size_t size);

@@ -92,6 +92,8 @@ struct frame {
     char module[256], function[1024], file[256]; /* function: of C++ mangled, which may be long */
     int line;                                    /* 0: not known */
 };
+/* Of one address, which stands for as many frames as functions were inlined there, are kept. */
+enum { ADDRESS_FRAMES_MAX = 12 };
 /* The frames of record.stack, innermost first; is_address: RECORD_FLAG_ADDRESS. Python frames,
  * where there are any, come first, the native frames beneath them after them. Returns how many (<=
  * max). */

@@ -56,29 +56,59 @@ const char *trace_string(struct trace *trace, int process, uint64_t id)
     return string;
 }
 
-/* From the table that the collector filled. */
-static bool find_symbol(struct trace_source *source, int local, uint64_t address,
-                        struct frame *frame)
+static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    snprintf(to, bytes, "%s", text ? text : "");
+}
+
+/* Of a row that has the function, file and line first. */
+static struct frame frame_of_row(uint64_t address, sqlite3_stmt *row)
+{
+    struct frame frame = {.address = address, .line = sqlite3_column_int(row, 2)};
+    copy_column(frame.function, sizeof frame.function, row, 0);
+    copy_column(frame.file, sizeof frame.file, row, 1);
+    return frame;
+}
+
+/* The frames after the first. A trace before schema 1.10 has none. */
+static int find_inlined(struct trace_source *source, int local, struct frame *frames, int max)
+{
+    sqlite3_stmt *row = source_prepare(source, &source->inlined,
+                                       "SELECT function, file, line FROM inlined WHERE "
+                                       "process = ? AND address = ? ORDER BY depth LIMIT ?");
+    int count = 1;
+    if (!row)
+        return count;
+    sqlite3_bind_int(row, 1, local);
+    sqlite3_bind_int64(row, 2, (sqlite3_int64)frames->address);
+    sqlite3_bind_int(row, 3, max - 1);
+    for (; count < max && sqlite3_step(row) == SQLITE_ROW; count++) {
+        frames[count] = frame_of_row(frames->address, row);
+        memcpy(frames[count].module, frames->module, sizeof frames->module);
+    }
+    sqlite3_reset(row);
+    return count;
+}
+
+/* From the tables that the collector filled. */
+static int find_symbol(struct trace_source *source, int local, uint64_t address,
+                       struct frame *frames, int max)
 {
     sqlite3_stmt *row = source_prepare(source, &source->symbol,
-                                       "SELECT module, function, coalesce(file, ''), line FROM "
-                                       "symbol WHERE process = ? AND address = ?");
+                                       "SELECT function, file, line, module FROM symbol WHERE "
+                                       "process = ? AND address = ?");
     if (!row)
-        return false;
+        return 0;
     sqlite3_bind_int(row, 1, local);
     sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
     bool found = sqlite3_step(row) == SQLITE_ROW;
     if (found) {
-        const char *module = (const char *)sqlite3_column_text(row, 0);
-        const char *function = (const char *)sqlite3_column_text(row, 1);
-        const char *file = (const char *)sqlite3_column_text(row, 2);
-        snprintf(frame->module, sizeof frame->module, "%s", module ? module : "");
-        snprintf(frame->function, sizeof frame->function, "%s", function ? function : "");
-        snprintf(frame->file, sizeof frame->file, "%s", file ? file : "");
-        frame->line = sqlite3_column_int(row, 3);
+        *frames = frame_of_row(address, row);
+        copy_column(frames->module, sizeof frames->module, row, 3);
     }
     sqlite3_reset(row);
-    return found;
+    return found ? find_inlined(source, local, frames, max) : 0;
 }
 
 /* A trace before schema 1.7 dropped no calls. */
@@ -123,16 +153,18 @@ int trace_library_version(struct trace *trace, int process, const char *name)
 }
 
 /* From the object file, if it is still there. */
-static void symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
-                      struct frame *frame)
+static int symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
+                     struct frame *frames, int max)
 {
+    int count = 1;
+    *frames = (struct frame){.address = address};
     sqlite3_stmt *row = source_prepare(
         source, &source->module,
         "SELECT m.base, coalesce(s.text, ''), m.build_id FROM module m LEFT JOIN string s ON "
         "s.process = m.process AND s.id = m.path "
         "WHERE m.process = ?1 AND m.start <= ?2 AND m.\"end\" > ?2 ORDER BY m.id DESC LIMIT 1");
     if (!row)
-        return;
+        return count;
     sqlite3_bind_int(row, 1, local);
     sqlite3_bind_int64(row, 2, (sqlite3_int64)address);
     if (sqlite3_step(row) == SQLITE_ROW) {
@@ -142,15 +174,10 @@ static void symbolise(struct trace *trace, struct trace_source *source, int loca
                                         (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
         module.build_id_bytes = text ? build_id_parse(text, build_id, sizeof build_id) : 0;
         if (module.path && module.path[0])
-            symbols_find(trace->symbols, &module, address, frame);
+            count = symbols_find(trace->symbols, &module, address, frames, max);
     }
     sqlite3_reset(row);
-}
-
-static void copy_column(char *to, size_t bytes, sqlite3_stmt *row, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(row, column);
-    snprintf(to, bytes, "%s", text ? text : "");
+    return count;
 }
 
 /* The Python frames of a stack. *native becomes the id of the stack beneath them, if there are any.
@@ -180,8 +207,15 @@ static int python_frames(struct trace_source *source, int local, uint64_t *nativ
     return count;
 }
 
-static int native_frames(struct trace_source *source, int local, uint64_t stack,
-                         struct frame *frames, int max)
+static int address_frames(struct trace *trace, struct trace_source *source, int local,
+                          uint64_t address, struct frame *frames, int max)
+{
+    int count = find_symbol(source, local, address, frames, max);
+    return count ? count : symbolise(trace, source, local, address, frames, max);
+}
+
+static int native_frames(struct trace *trace, struct trace_source *source, int local,
+                         uint64_t stack, struct frame *frames, int max)
 {
     sqlite3_stmt *row = source_prepare(
         source, &source->frames,
@@ -193,7 +227,8 @@ static int native_frames(struct trace_source *source, int local, uint64_t stack,
     sqlite3_bind_int64(row, 2, (sqlite3_int64)stack);
     sqlite3_bind_int(row, 3, max);
     while (count < max && sqlite3_step(row) == SQLITE_ROW)
-        frames[count++] = (struct frame){.address = (uint64_t)sqlite3_column_int64(row, 0)};
+        count += address_frames(trace, source, local, (uint64_t)sqlite3_column_int64(row, 0),
+                                frames + count, max - count);
     sqlite3_reset(row);
     return count;
 }
@@ -201,18 +236,12 @@ static int native_frames(struct trace_source *source, int local, uint64_t stack,
 int trace_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
                  struct frame *frames, int max)
 {
-    int local, count = 0;
+    int local, count;
     struct trace_source *source = source_of(trace, process, &local);
     if (!source || stack == 0 || max <= 0)
         return 0;
-    if (is_address) {
-        frames[count++] = (struct frame){.address = stack};
-    } else {
-        count = python_frames(source, local, &stack, frames, max);
-        count += native_frames(source, local, stack, frames + count, max - count);
-    }
-    for (int i = 0; i < count; i++)
-        if (frames[i].address && !find_symbol(source, local, frames[i].address, &frames[i]))
-            symbolise(trace, source, local, frames[i].address, &frames[i]);
-    return count;
+    if (is_address)
+        return address_frames(trace, source, local, stack, frames, max);
+    count = python_frames(source, local, &stack, frames, max);
+    return count + native_frames(trace, source, local, stack, frames + count, max - count);
 }

@@ -117,7 +117,8 @@ static int check_tables(struct trace_source *source, struct error *err)
 {
     static const char sql[] =
         "SELECT name FROM sqlite_master WHERE name IN ('meta', 'api', 'datatype', 'redop', "
-        "'process', 'event', 'string', 'stack', 'module', 'symbol', 'finding', 'finding_side', "
+        "'process', 'event', 'string', 'stack', 'module', 'symbol', 'inlined', 'finding', "
+        "'finding_side', "
         "'finding_act', 'finding_call', 'finding_comm', 'comm_label', 'ring_position', 'python', "
         "'imported', "
         "'lack', 'member_state', 'wait_state', 'speed_state', 'process_state', 'operation_block', "

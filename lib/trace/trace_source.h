@@ -20,7 +20,7 @@ struct source_dropped {
 struct trace_source {
     sqlite3 *db;
     char *path;
-    sqlite3_stmt *events, *string, *frames, *python, *symbol, *module, *library, *start;
+    sqlite3_stmt *events, *string, *frames, *python, *symbol, *inlined, *module, *library, *start;
     int64_t last, limit; /* rows taken; rows there were at the last refresh */
     int64_t cut_at;      /* bytes that are left of a file that was cut off; 0 whole */
     int *processes;      /* the trace's number of each process of this database */

@@ -111,12 +111,15 @@ static void publish_facts(struct fuzz *fuzz, int host)
         struct item_process process = {.process = i,
                                        .info = fuzz_info(host * FUZZ_RANKS_A_HOST + (int)i)};
         struct item_symbol symbol = {.process = i, .module = "train", .function = "step"};
+        struct item_inlined inlined = {.process = i, .depth = 1, .function = "main"};
         if (one_in(fuzz, 4))
             spoil(fuzz, &process, sizeof process);
         if (one_in(fuzz, 8)) /* such a rank has once ended a hub */
             process.info.rank = (int32_t)(fuzz_draw(fuzz) >> 33);
         spoil(fuzz, &symbol, sizeof symbol);
         message_add(&writer, ITEM_PROCESS, &process);
+        spoil(fuzz, &inlined, sizeof inlined);
+        message_add(&writer, ITEM_INLINED, &inlined);
         message_add(&writer, ITEM_SYMBOL, &symbol);
     }
     transport_publish(fuzz->host[host], CHANNEL_FACTS, writer.data, writer.bytes, NULL);

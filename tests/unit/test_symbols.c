@@ -36,7 +36,7 @@ static void a_return_address_has_function_file_and_line(void **state)
     struct frame frame;
     void *address = here();
     int line = __LINE__ - 1;
-    symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
+    symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame, 1);
     if (!frame.function[0]) { /* built without libdw */
         assert_non_null(strstr(frame.module, "+0x"));
     } else {
@@ -87,26 +87,56 @@ static __attribute__((noinline)) void *only_header(void)
     return address;
 }
 
-/* What was inlined into what was inlined: the innermost function that is in a source. */
-static void what_is_inlined_has_its_own_line(void **state)
+/* Innermost first, without what headers do before the first source, each with the line of its own
+ * call. */
+static void what_is_inlined_has_a_frame_for_each_function(void **state)
 {
     (void)state;
     static const struct {
         void *(*call)(void);
-        const char *function;
-    } cases[] = {
-        {outer, "inlined"}, {outer_of_header, "inlined_with_header"}, {only_header, "only_header"}};
+        const char *functions[3];
+        int count;
+    } cases[] = {{outer, {"inlined", "inlined_twice", "outer"}, 3},
+                 {outer_of_header, {"inlined_with_header", "outer_of_header"}, 2},
+                 {only_header, {"only_header"}, 1}};
     char path[4096];
     struct symbols_module module = this_program(path, sizeof path);
     struct symbols *symbols = symbols_new();
-    struct frame frame;
+    struct frame frame[4];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        void *address = cases[i].call();
-        symbols_find(symbols, &module, (uint64_t)(uintptr_t)address, &frame);
-        if (!frame.function[0]) /* built without libdw */
+        uint64_t address = (uint64_t)(uintptr_t)cases[i].call();
+        int count = symbols_find(symbols, &module, address, frame, 4);
+        if (!frame->function[0]) /* built without libdw */
             continue;
-        assert_string_equal(frame.function, cases[i].function);
-        assert_int_equal(frame.line, line_of_call);
+        assert_int_equal(count, cases[i].count);
+        assert_int_equal(frame->line, line_of_call);
+        for (int at = 0; at < count; at++) {
+            assert_string_equal(frame[at].function, cases[i].functions[at]);
+            assert_string_equal(frame[at].module, path);
+            assert_non_null(strstr(frame[at].file, "test_symbols.c"));
+            assert_int_equal(frame[at].address, address);
+            assert_true(at == 0 || frame[at].line != frame[at - 1].line);
+        }
+    }
+    symbols_free(symbols);
+}
+
+/* Where there is no room the functions between go. */
+static void of_many_inlined_the_first_and_the_last_are_kept(void **state)
+{
+    (void)state;
+    char path[4096];
+    struct symbols_module module = this_program(path, sizeof path);
+    struct symbols *symbols = symbols_new();
+    struct frame frame[2];
+    uint64_t address = (uint64_t)(uintptr_t)outer();
+    int count = symbols_find(symbols, &module, address, frame, 2);
+    if (frame->function[0]) {
+        assert_int_equal(count, 2);
+        assert_string_equal(frame[0].function, "inlined");
+        assert_string_equal(frame[1].function, "outer");
+        assert_int_equal(symbols_find(symbols, &module, address, frame, 1), 1);
+        assert_string_equal(frame[0].function, "inlined");
     }
     symbols_free(symbols);
 }
@@ -125,11 +155,11 @@ static void another_build_is_not_used(void **state)
     module.build_id_bytes = 20;
     struct symbols *symbols = symbols_new();
     struct frame frame;
-    symbols_find(symbols, &module, module.base + 0x1234, &frame);
+    symbols_find(symbols, &module, module.base + 0x1234, &frame, 1);
     assert_string_equal(frame.function, "");
     assert_non_null(strstr(frame.module, "+0x1234"));
     module = (struct symbols_module){.path = "/no/such/library.so", .base = 0x1000};
-    symbols_find(symbols, &module, 0x3000, &frame);
+    symbols_find(symbols, &module, 0x3000, &frame, 1);
     assert_string_equal(frame.function, "");
     assert_non_null(strstr(frame.module, "/no/such/library.so+0x2000"));
     symbols_free(symbols);
@@ -139,7 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_return_address_has_function_file_and_line),
-        cmocka_unit_test(what_is_inlined_has_its_own_line),
+        cmocka_unit_test(what_is_inlined_has_a_frame_for_each_function),
+        cmocka_unit_test(of_many_inlined_the_first_and_the_last_are_kept),
         cmocka_unit_test(another_build_is_not_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

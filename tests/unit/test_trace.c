@@ -225,7 +225,46 @@ static void python_frames_stand_before_native_ones(void **state)
     trace_close(trace);
 }
 
-/* A trace of schema 1.0 has no table of Python frames. */
+/* An address at which functions were inlined is several frames of a stack. */
+static void inlined_functions_are_frames(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store;
+    struct process_info info = {.pid = 1, .host = "one"};
+    assert_int_equal(store_open(&store, path, NULL), 0);
+    store_process(store, &info, NULL);
+    struct record native = {.api = API_notice_stack,
+                            .frames = {.id = 70, .count = 2, .address = {0x1000, 0x2000}}};
+    assert_int_equal(store_event(store, 0, &native, NULL), 0);
+    store_symbol(store, 0, 0x1000, "/bin/train", "reduce", "train.c", 7, NULL);
+    store_inlined(store, 0, 0x1000, 2, "main", "main.c", 9, NULL);
+    store_inlined(store, 0, 0x1000, 1, "run", "", 0, NULL);
+    store_close(store, NULL);
+    static const struct frame wanted[] = {
+        {.address = 0x1000, .function = "reduce", .file = "train.c", .line = 7},
+        {.address = 0x1000, .function = "run"},
+        {.address = 0x1000, .function = "main", .file = "main.c", .line = 9},
+        {.address = 0x2000}};
+    struct trace *trace;
+    struct frame frame[8];
+    path = scratch_path(state, "a.db");
+    assert_int_equal(trace_open(&trace, &path, 1, NULL), 0);
+    assert_int_equal(trace_frames(trace, 0, 70, false, frame, 8), 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(frame[i].address, wanted[i].address);
+        assert_string_equal(frame[i].function, wanted[i].function);
+        assert_string_equal(frame[i].file, wanted[i].file);
+        assert_int_equal(frame[i].line, wanted[i].line);
+        assert_string_equal(frame[i].module, i < 3 ? "/bin/train" : "");
+    }
+    assert_int_equal(trace_frames(trace, 0, 70, false, frame, 2), 2);
+    assert_int_equal(trace_frames(trace, 0, 0x1000, true, frame, 8), 3);
+    assert_int_equal(trace_frames(trace, 0, 0x1000, true, frame, 1), 1);
+    assert_string_equal(frame[0].function, "reduce");
+    trace_close(trace);
+}
+
+/* A trace of schema 1.0 has no table of Python frames, nor of inlined functions. */
 static void a_trace_of_the_first_schema_is_read(void **state)
 {
     const char *path = scratch_path(state, "a.db");
@@ -237,12 +276,15 @@ static void a_trace_of_the_first_schema_is_read(void **state)
     struct record native = {.api = API_notice_stack,
                             .frames = {.id = 70, .count = 1, .address = {0x1000}}};
     assert_int_equal(store_event(store, 0, &native, NULL), 0);
+    store_symbol(store, 0, 0x1000, "/bin/train", "reduce", "train.c", 7, NULL);
     store_close(store, NULL);
     sqlite3 *db;
     path = scratch_path(state, "a.db");
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(
-        sqlite3_exec(db, "DROP VIEW v_thread_stack; DROP TABLE python; PRAGMA user_version = 1000",
+        sqlite3_exec(db,
+                     "DROP VIEW v_thread_stack; DROP TABLE python; DROP TABLE inlined; "
+                     "PRAGMA user_version = 1000",
                      NULL, NULL, NULL),
         SQLITE_OK);
     sqlite3_close(db);
@@ -251,6 +293,7 @@ static void a_trace_of_the_first_schema_is_read(void **state)
     assert_int_equal(trace_open(&trace, &path, 1, &err), 0);
     assert_int_equal(trace_frames(trace, 0, 70, false, frame, 8), 1);
     assert_int_equal(frame[0].address, 0x1000);
+    assert_string_equal(frame[0].function, "reduce");
     trace_close(trace);
 }
 
@@ -262,6 +305,7 @@ int main(void)
         WITH_SCRATCH(a_growing_database_is_followed),
         WITH_SCRATCH(what_is_no_trace_is_refused),
         WITH_SCRATCH(python_frames_stand_before_native_ones),
+        WITH_SCRATCH(inlined_functions_are_frames),
         WITH_SCRATCH(a_trace_of_the_first_schema_is_read),
         WITH_SCRATCH(of_a_cut_file_the_beginning_is_read),
     };
