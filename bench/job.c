@@ -108,7 +108,7 @@ static void replay_rank(struct job_play *play, int rank, bool writes)
     play->records = 0;
     play->writes = writes;
     play->process = (uint32_t)(rank % HOST_RANKS);
-    for (int moment = 0; moment <= RANK_JOB_WAITS; moment++)
+    for (int moment = 0; moment <= play->job.steps + 1; moment++)
         rank_job_moment(&play->job, rank, moment);
 }
 
@@ -335,6 +335,8 @@ int main(int argc, char **argv)
         bench_die("job URL " RANK_JOB_ENDS " RANKS SECONDS; ranks: a multiple of %d, and memory "
                   "for them",
                   HOST_RANKS);
+    /* A collector is asked for what is not done, and for a few calls before. */
+    play.job.steps = 1;
     play.job.record = take_job_record;
     play.job.context = &play;
     play.hosts = play.job.ranks / HOST_RANKS;

@@ -8,7 +8,6 @@
 
 enum {
     HOST_RANKS = RANK_JOB_HOST_RANKS,
-    STEPS = RANK_JOB_STEPS,
     WAIT_TICKS = 48,
     TERMINATED = 15,
     MIX = 1000003 /* a prime above RANK_JOB_RANKS_MAX / 2: ranks don't come in order */
@@ -148,7 +147,7 @@ static bool is_odd_rank(const struct rank_job *job, int rank)
 
 static void trace_step(struct rank_job *job, int rank, int step)
 {
-    bool goes_wrong = is_odd_rank(job, rank) && step == STEPS - 1;
+    bool goes_wrong = is_odd_rank(job, rank) && step == job->steps - 1;
     int first = goes_wrong && job_ends(job, "cycle") ? COMM_ALL : COMM_HOST;
     for (int comm = COMM_PIPELINE; comm < job->comms; comm++)
         trace_reduce(job, rank, comm, 4096);
@@ -167,12 +166,13 @@ static void trace_all_progress(struct rank_job *job, int rank)
     bool in_cycle = job_ends(job, "cycle") && rank / HOST_RANKS == job->odd / HOST_RANKS;
     bool queues_own = in_cycle && is_odd_rank(job, rank), queues_all = in_cycle && !queues_own;
     uint64_t all = job->rank[rank].operations[COMM_ALL] - job->before;
+    uint64_t steps = (uint64_t)job->steps;
     uint64_t own = job->rank[rank].operations[COMM_HOST] - job->before;
     trace_progress(job, rank, COMM_ALL, all - queues_all,
-                   job_ends(job, "clean") ? STEPS : STEPS - 1);
-    trace_progress(job, rank, COMM_HOST, own - queues_own, STEPS - in_cycle);
+                   steps - !job_ends(job, "clean"));
+    trace_progress(job, rank, COMM_HOST, own - queues_own, steps - in_cycle);
     for (int comm = COMM_PIPELINE; comm < job->comms; comm++)
-        trace_progress(job, rank, comm, STEPS, STEPS);
+        trace_progress(job, rank, comm, steps, steps);
 }
 
 /* All that made the last call wait for their streams. */
@@ -181,7 +181,8 @@ static void trace_wait(struct rank_job *job, int rank)
     struct record wait = {
         .api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .stream = stream};
     const uint64_t *issued = job->rank[rank].operations;
-    bool waits = issued[COMM_ALL] == job->before + STEPS || issued[COMM_HOST] > job->before + STEPS;
+    uint64_t all = job->before + (uint64_t)job->steps;
+    bool waits = issued[COMM_ALL] == all || issued[COMM_HOST] > all;
     uint64_t enter = waits ? trace_call(job, rank, wait) : 0;
     trace_all_progress(job, rank);
     if (job_ends(job, "clean"))
@@ -218,15 +219,15 @@ bool rank_job_moment(struct rank_job *job, int rank, int moment)
                   (uint64_t)((int64_t)rank / HOST_RANKS * MIX % job->ranks) * 1000;
     if (moment == 0)
         trace_members(job, rank);
-    else if (moment <= STEPS)
+    else if (moment <= job->steps)
         trace_step(job, rank, moment - 1);
-    else if (moment == RANK_JOB_WAITS)
+    else if (moment == job->steps + 1)
         trace_wait(job, rank);
-    else if (moment < STEPS + 2 + ticks)
+    else if (moment < job->steps + 2 + ticks)
         trace_tick(job, rank);
-    else if (moment == STEPS + 2 + ticks)
+    else if (moment == job->steps + 2 + ticks)
         trace_rank_end(job, rank);
-    return moment < STEPS + 2 + ticks;
+    return moment < job->steps + 2 + ticks;
 }
 
 struct process_info rank_job_process(const struct rank_job *job, int rank)
@@ -253,7 +254,8 @@ int rank_job_begin(struct rank_job *job, const char *end, int ranks, bool grid)
     *job = (struct rank_job){.end = end,
                              .ranks = ranks,
                              .comms = grid ? RANK_JOB_GRID_COMMS : RANK_JOB_COMMS,
-                             .odd = ranks / 3};
+                             .odd = ranks / 3,
+                             .steps = RANK_JOB_STEPS};
     errno = EINVAL;
     if (known == sizeof ends / sizeof *ends || ranks < HOST_RANKS || ranks > RANK_JOB_RANKS_MAX ||
         ranks % HOST_RANKS)

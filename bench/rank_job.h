@@ -4,11 +4,16 @@
  * with tensor, pipeline and data parallelism (TP x PP x DP) as well. How the job ends:
  *
  *     clean      every rank destroys its communicators and exits
+ *
  *     missing    a rank never makes the last call; the others wait for it until they are killed
+ *
  *     half       half of the ranks never make it
- *     skipped    a rank leaves it out and goes on to the next, in which its host's ranks are
- * missing mismatch   a rank makes the last call with another count cycle      a rank makes the last
- * two calls, one on each communicator, in the other order */
+ *
+ *     skipped    a rank leaves it out and goes on to the next, which its host's ranks do not make
+ *
+ *     mismatch   a rank makes the last call with another count
+ *
+ *     cycle      a rank makes the last two calls, one on each communicator, in the other order */
 #ifndef DDPCHECK_RANK_JOB_H
 #define DDPCHECK_RANK_JOB_H
 
@@ -25,8 +30,7 @@ enum {
     RANK_JOB_STAGES = 4, /* of the pipeline, where the ranks can be divided so */
     RANK_JOB_COMMS = 2,  /* of all ranks; of the host's, which are a tensor parallel group */
     RANK_JOB_GRID_COMMS = 6,
-    RANK_JOB_STEPS = 3, /* of an operation on each communicator */
-    RANK_JOB_WAITS = RANK_JOB_STEPS + 1,
+    RANK_JOB_STEPS = 3, /* of an operation on each communicator, at most */
     RANK_JOB_RANKS_MAX = 1 << 20
 };
 
@@ -37,6 +41,7 @@ struct rank_state {
 struct rank_job {
     const char *end;
     int ranks, comms, odd; /* odd: the rank at fault */
+    int steps;             /* that are recorded: RANK_JOB_STEPS or fewer */
     uint64_t before;       /* operations of each member that are done when its records begin */
     uint64_t now_ns;
     struct rank_state *rank;
@@ -57,7 +62,7 @@ int rank_job_begin(struct rank_job *job, const char *end, int ranks, bool grid);
 /* What the process of a rank says of itself. */
 struct process_info rank_job_process(const struct rank_job *job, int rank);
 /* Hands out what a rank records in a moment of the job, a quarter of a second each. Returns false
- * after the last. Behind RANK_JOB_WAITS it does nothing but wait, but for a clean end. */
+ * after the last. Behind moment steps + 1 it does nothing but wait, but for a clean end. */
 bool rank_job_moment(struct rank_job *job, int rank, int moment);
 
 #endif

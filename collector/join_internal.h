@@ -5,7 +5,7 @@
 #include "analyzer/model/table.h"
 #include "collector/join.h"
 
-enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512, TAIL_FEW = 32 };
+enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512, TAIL_FEW = 8 };
 
 /* An interned string or a stack: the notices of its pieces. */
 struct join_text {

@@ -3,14 +3,16 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/clock.h"
 
 enum {
     ASKED_MOST = 256,     /* hosts at a time: their answers wait in memory */
+    LOOK_PACE = 10,       /* in a large job whom to ask takes one part in so many of the time */
     PROCESSES_MANY = 1024 /* of so many, all records of each are too much to judge in a second */
 };
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
-static const uint64_t look_every_ns = 20000000; /* whom to ask: that goes through all members */
+static const uint64_t look_every_ns = 20000000; /* in a large job, at most */
 static const uint64_t answer_within_ns = 2000000000;
 /* How long the records of a round wait for the last answer. Within it a host whose collector was
  * killed is asked again, and one that stays away is silent. */
@@ -143,16 +145,27 @@ static void ask_wanted(struct hub *hub, uint64_t now_ns)
     }
 }
 
-void hub_ask(struct hub *hub, uint64_t now_ns)
+/* Goes through all members. */
+static void find_wanted(struct hub *hub)
 {
-    hub->has_looked = !is_large(hub) || now_ns - hub->looked_ns >= look_every_ns;
-    if (!hub->has_looked)
-        return;
-    hub->looked_ns = now_ns;
+    uint64_t began_ns = monotonic_now_ns();
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         host->wanted = has_unfed_end(host);
     want_for_waits(hub);
     want_for_differences(hub);
+    uint64_t pause_ns = LOOK_PACE * (monotonic_now_ns() - began_ns);
+    hub->look_due_ns = hub->now_ns + (pause_ns > look_every_ns ? pause_ns : look_every_ns);
+}
+
+void hub_ask(struct hub *hub, uint64_t now_ns)
+{
+    bool is_every_step = !is_large(hub);
+    hub->has_looked = is_every_step || now_ns >= hub->look_due_ns;
+    if (hub->has_looked)
+        find_wanted(hub);
+    if (!hub->has_looked && now_ns - hub->asked_ns < look_every_ns)
+        return;
+    hub->asked_ns = now_ns;
     ask_wanted(hub, now_ns);
 }
 

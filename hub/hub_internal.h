@@ -139,7 +139,8 @@ struct hub {
     int refused_hosts;       /* that were said to be */
     uint64_t over_ns;        /* when the last host said that it ends; 0 not yet */
     struct error failure;    /* of the store, while a message was taken */
-    uint64_t looked_ns;      /* when it was last looked whom to ask */
+    uint64_t look_due_ns;    /* when it is looked again whom to ask */
+    uint64_t asked_ns;       /* when some of these were asked last */
     bool has_looked;         /* in the last step: all who are to be asked were */
     struct hub_pace pace;
     uint64_t heard_all_ns; /* when all that had come was taken last */

@@ -14,7 +14,7 @@
 #include "analyzer/analyzer.h"
 #include "bench/rank_job.h"
 
-enum { FEW_RANKS = 1024, MANY_RANKS = 4096, SHOWN_AT = RANK_JOB_WAITS + 2 };
+enum { FEW_RANKS = 1024, MANY_RANKS = 4096, SHOWN_AT = RANK_JOB_STEPS + 3 };
 static const double most_growth = 1.1;
 
 static uint64_t steps;
