@@ -91,7 +91,7 @@ void calls_leave(struct analyzer *analyzer, struct thread *thread, const struct 
     engine_took(analyzer, redops_feed(thread->process, record));
     engine_handle(analyzer, EVENT_LEAVE, thread->process, thread, record);
     if (class == CLASS_WAIT && succeeded)
-        order_wait_returned(thread);
+        engine_took(analyzer, order_wait_returned(thread));
     if (class == CLASS_COMM)
         engine_took(analyzer, comm_leave(analyzer, thread, record));
     if (succeeded && (record->api == API_cudaFree || record->api == API_cudaFreeHost))
@@ -135,7 +135,9 @@ static void feed_range(struct analyzer *analyzer, struct thread *thread,
                        const struct record *record)
 {
     engine_handle(analyzer, EVENT_RANGE, thread->process, thread, record);
-    if (loop_feed(thread, record) != LOOP_ENDS)
+    enum loop_event event = loop_feed(thread, record);
+    analyzer->failed |= event == LOOP_FAILED;
+    if (event != LOOP_ENDS)
         return;
     engine_handle(analyzer, EVENT_ITERATION, thread->process, thread, record);
     loop_end(thread);

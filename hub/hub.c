@@ -2,6 +2,7 @@
 #include "hub/hub.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <limits.h>
@@ -18,7 +19,6 @@
 #include "lib/trace/trace.h"
 
 static const uint64_t silent_after_usual_ns = 5000000000;
-static const uint64_t busy_ns = 1000000000;          /* more between two looks at all that came */
 static const uint64_t over_patience_ns = 2000000000; /* for hosts that answer or come late */
 enum { STEP_MESSAGES = 4096 };
 
@@ -51,13 +51,24 @@ static int move_earlier(const char *database, struct error *err)
     return 0;
 }
 
+/* For its user alone; SQLite gives the mode to the files beside it. */
+static int make_private(const char *database, struct error *err)
+{
+    int fd = open(database, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_set(err, "can't create %s: %s", database, strerror(errno));
+    close(fd);
+    return 0;
+}
+
 static int begin_database(struct hub *hub, struct error *err)
 {
     char now[32], hang_after[32];
     write_moment_of_job(now);
     snprintf(hang_after, sizeof hang_after, "%" PRIu64, hub->options.hang_after_ns);
-    if (move_earlier(hub->database, err) < 0 || store_open(&hub->store, hub->database, err) < 0 ||
-        store_begin(hub->store, err) < 0 || store_meta(hub->store, "started", now, err) < 0 ||
+    if (move_earlier(hub->database, err) < 0 || make_private(hub->database, err) < 0 ||
+        store_open(&hub->store, hub->database, err) < 0 || store_begin(hub->store, err) < 0 ||
+        store_meta(hub->store, "started", now, err) < 0 ||
         store_meta(hub->store, "scope", "job", err) < 0 ||
         (hub->options.hang_after_ns &&
          store_meta(hub->store, "hang_after_ns", hang_after, err) < 0))
@@ -192,60 +203,6 @@ static void take_message(struct hub *hub, const struct transport_message *messag
         take_host_message(hub, host, message, now_ns);
 }
 
-/* What the host's ranks had reached, as far as it was not asked for their records. */
-static void feed_reached(struct hub *hub, const struct hub_process *process, uint64_t known_ns)
-{
-    struct record record = {
-        .time_ns = known_ns, .api = API_notice_reached, .device = RECORD_NO_DEVICE};
-    for (const struct hub_member *member = process->members; member;
-         member = member->process_next) {
-        record.reached.comm = member->digest.comm;
-        record.reached.rank = member->digest.rank;
-        record.reached.issued = member->digest.issued;
-        record.reached.done = member->digest.done;
-        hub_feed(hub, process->number, &record);
-    }
-}
-
-/* For one process of the host. since_ns 0: it sends again. */
-static void feed_silence(struct hub *hub, const struct hub_host *host, uint64_t since_ns)
-{
-    struct record record = {
-        .time_ns = host->known_ns, .api = API_notice_silent, .device = RECORD_NO_DEVICE};
-    record.silent.realtime_ns = since_ns;
-    for (uint32_t i = 0; since_ns && i < host->processes; i++)
-        if (host->process[i].known)
-            feed_reached(hub, &host->process[i], host->known_ns);
-    for (uint32_t i = 0; i < host->processes; i++)
-        if (host->process[i].known) {
-            hub_feed(hub, host->process[i].number, &record);
-            return;
-        }
-}
-
-/* How long a host may send nothing. Where no host is heard at all it may be the hub's own
- * connection that is cut, which it does not know at once. */
-static uint64_t silence_patience(const struct hub *hub, uint64_t now_ns)
-{
-    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (host->lives && now_ns - host->heard_ns < hub->options.silent_after_ns)
-            return hub->options.silent_after_ns;
-    return 2 * hub->options.silent_after_ns;
-}
-
-static void judge_silence(struct hub *hub, uint64_t now_ns)
-{
-    uint64_t patience_ns = silence_patience(hub, now_ns);
-    for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        uint64_t within_ns = host->silent ? hub->options.silent_after_ns : patience_ns;
-        bool silent = host->lives && !host->is_last && now_ns - host->heard_ns >= within_ns;
-        if (silent == host->silent || (silent && hub->is_lost))
-            continue;
-        host->silent = silent;
-        feed_silence(hub, host, silent ? realtime_now_ns() - (now_ns - host->heard_ns) : 0);
-    }
-}
-
 static int store_step(struct hub *hub, struct error *err)
 {
     write_batch(hub);
@@ -285,15 +242,16 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         all_last &= host->is_last || host->silent;
         all_done &= hub_host_is_done(host);
     }
-    all_last &= any;
-    all_done &= !hub_news_waits(hub);
-    if (!all_last)
+    if (!all_last || !any) {
         hub->over_ns = 0;
-    else if (!hub->over_ns)
+        return false;
+    }
+    if (!hub->over_ns)
         hub->over_ns = now_ns;
+    all_done &= !hub_news_waits(hub);
     all_done &= !lacks_members(hub) || now_ns - hub->over_ns >= over_patience_ns;
     uint64_t since_ns = hub->answer_ns > hub->over_ns ? hub->answer_ns : hub->over_ns;
-    return all_last && (all_done || now_ns - since_ns >= over_patience_ns);
+    return all_done || now_ns - since_ns >= over_patience_ns;
 }
 
 /* The hosts may leave now. */
@@ -358,17 +316,6 @@ static int take_messages_of_step(struct hub *hub, struct transport_message *mess
     return result;
 }
 
-/* Who sent something while the hub was busy, with the analysis of a large job, was not silent: what
- * they sent is in the queue. */
-static void forgive_busy(struct hub *hub, uint64_t now_ns)
-{
-    uint64_t away_ns = hub->heard_all_ns ? now_ns - hub->heard_all_ns : 0;
-    for (struct hub_host *host = hub->hosts; away_ns >= busy_ns && host; host = host->hh.next)
-        if (!host->silent)
-            host->heard_ns = now_ns;
-    hub->heard_all_ns = now_ns;
-}
-
 int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err)
 {
     struct transport_message message;
@@ -384,10 +331,8 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
         return -1;
     int result = take_messages_of_step(hub, &message, err);
     hub_feed_round(hub, now_ns);
-    if (hub->has_heard_all) {
-        forgive_busy(hub, now_ns);
-        judge_silence(hub, now_ns);
-    }
+    if (hub->has_heard_all)
+        hub_judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
     hub_store_members(hub, now_ns);
     hub_pace_keep(hub, now_ns);

@@ -144,6 +144,7 @@ struct hub {
     bool has_looked;         /* in the last step: all who are to be asked were */
     struct hub_pace pace;
     uint64_t heard_all_ns; /* when all that had come was taken last */
+    uint64_t silence_ns;   /* when it was looked last who is silent */
     bool has_heard_all;    /* so it is in this step */
     bool memory_short, finished;
     bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
@@ -173,6 +174,10 @@ bool hub_host_is_done(const struct hub_host *host);
 /* hub_members.c: within the transaction of a step: that the hub is there, and how far members are
  * that the analyzer knows less of. */
 void hub_store_members(struct hub *hub, uint64_t now_ns);
+
+/* hub_silence.c: in a step that has taken all that came: reports hosts that send nothing any more,
+ * and those that do again. */
+void hub_judge_silence(struct hub *hub, uint64_t now_ns);
 
 /* hub_view.c: answers a reader with what changed in the database. */
 void hub_take_view(struct hub *hub, const struct transport_message *message);

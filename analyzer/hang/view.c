@@ -17,14 +17,51 @@ static void label_view(const struct comm *comm, struct member_state *view)
         comm_label(comm, view->label);
 }
 
+/* The texts of the member before: most members of a communicator have the same. */
+struct shared_texts {
+    struct where where;
+    char *words; /* of where.act; NULL: none yet */
+    struct signature last;
+    char call[CALL_BYTES]; /* of `last`; "": none yet */
+};
+
+static bool has_words_of(const struct shared_texts *shared, const struct act *act)
+{
+    const struct act *other = &shared->where.act;
+    return shared->words && act_equal(act, other) && !strcmp(act->wait.title, other->wait.title) &&
+           !strcmp(act->behind.title, other->behind.title);
+}
+
+static const char *where_words(struct shared_texts *shared, const struct where *where)
+{
+    if (has_words_of(shared, &where->act))
+        return shared->words;
+    free(shared->words);
+    shared->words = act_words(&where->act);
+    shared->where = *where;
+    if (where->act.name == where->ranks)
+        shared->where.act.name = shared->where.ranks;
+    return shared->words ? shared->words : "";
+}
+
+static const char *last_call_words(struct shared_texts *shared, const struct member *member)
+{
+    if (!member->has_last)
+        return "";
+    if (!*shared->call || memcmp(&shared->last, &member->last, sizeof shared->last) != 0) {
+        shared->last = member->last;
+        signature_text(&shared->last, shared->call, sizeof shared->call);
+    }
+    return shared->call;
+}
+
 static void view_member(const struct wait_graph *graph, const struct member *member,
+                        struct shared_texts *shared,
                         void (*visit)(void *context, const struct member_state *member),
                         void *context)
 {
-    char call[CALL_BYTES] = "";
     struct where where;
     where_find(member->process->ended ? NULL : graph, member->process, member, &where);
-    char *words = act_words(&where.act);
     struct member_state view = {
         .comm = member->comm->id,
         .rank = member->rank,
@@ -40,16 +77,15 @@ static void view_member(const struct wait_graph *graph, const struct member *mem
         .ended = member->process->ended,
         .how = member->process->end.end.how,
         .value = member->process->end.end.value,
-        .where = words ? words : "",
+        .where = where_words(shared, &where),
         .phase = process_string(member->process, where.site.phase),
         .stack = where.site.stack,
         .stack_is_address = where.site.stack_is_address,
         .since_ns = where.site.time_ns,
-        .last_call = member->has_last ? signature_text(&member->last, call, sizeof call) : "",
+        .last_call = last_call_words(shared, member),
     };
     label_view(member->comm, &view);
     visit(context, &view);
-    free(words);
 }
 
 static void view_unseen(const struct comm *comm, int rank,
@@ -76,6 +112,7 @@ void analyzer_visit_members(struct analyzer *analyzer,
                             void *context)
 {
     struct wait_graph graph;
+    struct shared_texts shared = {.words = NULL};
     bool built =
         wait_graph_build(analyzer, analyzer->finished ? MOMENT_FINAL : MOMENT_TICK, &graph) == 0;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
@@ -84,7 +121,7 @@ void analyzer_visit_members(struct analyzer *analyzer,
             for (; rank < comm->member[i]->rank && comm->nranks > 0 && rank < comm->nranks; rank++)
                 if (unseen++ < UNSEEN_MAX)
                     view_unseen(comm, rank, visit, context);
-            view_member(built ? &graph : NULL, comm->member[i], visit, context);
+            view_member(built ? &graph : NULL, comm->member[i], &shared, visit, context);
             rank = comm->member[i]->rank + 1;
         }
         for (; rank < comm->nranks && unseen++ < UNSEEN_MAX; rank++)
@@ -92,6 +129,7 @@ void analyzer_visit_members(struct analyzer *analyzer,
     }
     if (built)
         wait_graph_free(&graph);
+    free(shared.words);
 }
 
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,

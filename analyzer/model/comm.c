@@ -148,10 +148,17 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
     return member;
 }
 
-static void thread_add_setup(struct thread *thread, struct setup setup)
+static int thread_add_setup(struct thread *thread, struct setup setup)
 {
-    if (thread->setups < THREAD_SETUPS_MAX)
-        thread->setup[thread->setups++] = setup;
+    if (thread->setups == THREAD_SETUPS_MAX)
+        return ENGINE_OK;
+    struct setup *grown =
+        array_room(thread->setup, sizeof *grown, thread->setups, &thread->setup_capacity, 1);
+    if (!grown)
+        return ENGINE_FAILED;
+    thread->setup = grown;
+    thread->setup[thread->setups++] = setup;
+    return ENGINE_OK;
 }
 
 static void member_learn(struct member *member, const struct record *record)
@@ -190,7 +197,7 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
             member_learn(*member, record);
         if (process_assume_rank(analyzer, thread->process, record->comm.rank, comm->nranks))
             return ENGINE_FAILED;
-        thread_add_setup(thread, (struct setup){SETUP_INIT, comm, *member, 0, 0, 0});
+        return thread_add_setup(thread, (struct setup){SETUP_INIT, comm, *member, 0, 0, 0});
     }
     return ENGINE_OK;
 }
@@ -222,8 +229,7 @@ static int enter_split(struct analyzer *analyzer, struct thread *thread,
         setup.excluded_count = (uint32_t)record->comm.bytes;
         setup.excluded = record->comm.pointer;
     }
-    thread_add_setup(thread, setup);
-    return ENGINE_OK;
+    return thread_add_setup(thread, setup);
 }
 
 static int enter_window(struct analyzer *analyzer, struct thread *thread,
@@ -233,8 +239,8 @@ static int enter_window(struct analyzer *analyzer, struct thread *thread,
     struct member *member = comm ? own_member(thread->process, comm->id, record->comm.rank) : NULL;
     if (!member || member->aborted)
         return ENGINE_OK;
-    thread_add_setup(thread, (struct setup){SETUP_WINDOW, comm, member, member->windows++, 0, 0});
-    return ENGINE_OK;
+    return thread_add_setup(thread,
+                            (struct setup){SETUP_WINDOW, comm, member, member->windows++, 0, 0});
 }
 
 static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
@@ -253,9 +259,9 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
         member->aborted = true;
     } else
         member->leaving = true;
-    if (!member->aborted)
-        thread_add_setup(thread, (struct setup){SETUP_LEAVE, comm, member, 0, 0, 0});
-    return ENGINE_OK;
+    if (member->aborted)
+        return ENGINE_OK;
+    return thread_add_setup(thread, (struct setup){SETUP_LEAVE, comm, member, 0, 0, 0});
 }
 
 int comm_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "analyzer/model/array.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/process.h"
 
@@ -121,7 +122,7 @@ static bool begins(struct thread *thread, const struct open_range *range,
     return true;
 }
 
-static void push(struct thread *thread, const struct record *record)
+static enum loop_event push(struct thread *thread, const struct record *record)
 {
     struct open_range range = {
         .text = record->range.text,
@@ -130,10 +131,17 @@ static void push(struct thread *thread, const struct record *record)
         .meaning = meaning_of(thread, record->range.text),
     };
     begins(thread, &range, record);
-    if (thread->ranges < THREAD_RANGES_MAX)
+    if (thread->ranges < THREAD_RANGES_MAX) {
+        struct open_range *grown =
+            array_room(thread->range, sizeof *grown, thread->ranges, &thread->range_capacity, 4);
+        if (!grown)
+            return LOOP_FAILED;
+        thread->range = grown;
         thread->range[thread->ranges] = range;
+    }
     if (thread->ranges < UINT32_MAX)
         thread->ranges++;
+    return LOOP_NOTHING;
 }
 
 /* Takes a range off the stack. Returns whether an iteration ends with it. */
@@ -203,8 +211,7 @@ enum loop_event loop_feed(struct thread *thread, const struct record *record)
     switch (record->api) {
     case API_nvtxRangePush:
     case API_nvtxRangeStart:
-        push(thread, record);
-        return LOOP_NOTHING;
+        return push(thread, record);
     case API_nvtxRangePop:
         return pop(thread, record);
     case API_nvtxRangeEnd:

@@ -69,10 +69,10 @@ struct loop_place {
     uint64_t text;  /* string id of the iteration's range; 0 where steps end iterations */
 };
 
-enum loop_event { LOOP_NOTHING, LOOP_ENDS };
+enum loop_event { LOOP_NOTHING, LOOP_ENDS, LOOP_FAILED };
 
 /* A RANGE record. LOOP_ENDS: the thread's iteration is over; its loop still shows it, until
- * loop_end. */
+ * loop_end. LOOP_FAILED: memory is short. */
 enum loop_event loop_feed(struct thread *thread, const struct record *record);
 void loop_end(struct thread *thread);
 

@@ -1,11 +1,13 @@
 /* memory.c: tracks the allocations of a process. */
 #include "analyzer/model/memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/invariant.h"
 #include "analyzer/model/array.h"
+#include "analyzer/model/devices.h"
 #include "analyzer/model/freed.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hazard/unwritten.h"
@@ -191,14 +193,17 @@ int memory_feed(struct thread *thread, const struct record *record)
 
 int memory_peer_access(struct process *process, const struct record *record)
 {
-    int64_t from = record->device, to = record->device_access.peer;
-    if (from < 0 || from >= PEER_DEVICES_MAX || to < 0 || to >= PEER_DEVICES_MAX)
+    int64_t to = record->device_access.peer;
+    if (to < 0 || to >= PEER_DEVICES_MAX)
         return ENGINE_SKIPPED;
+    struct device_state *from = device_get(process, record->device);
+    if (!from)
+        return errno == ENOMEM ? ENGINE_FAILED : ENGINE_SKIPPED;
     if (record->api == API_cudaDeviceDisablePeerAccess && record->result == 0)
-        process->peer_access[from][to / 64] &= ~(UINT64_C(1) << to % 64);
+        from->may_access[to / 64] &= ~(UINT64_C(1) << to % 64);
     else if (record->api == API_cudaDeviceEnablePeerAccess &&
              (record->result == 0 || record->result == PEER_ACCESS_ALREADY_ENABLED))
-        process->peer_access[from][to / 64] |= UINT64_C(1) << to % 64;
+        from->may_access[to / 64] |= UINT64_C(1) << to % 64;
     return ENGINE_OK;
 }
 
@@ -206,6 +211,6 @@ bool memory_can_access(const struct process *process, int from, int to)
 {
     if (from == to || from < 0 || to < 0)
         return true;
-    return from < PEER_DEVICES_MAX && to < PEER_DEVICES_MAX &&
-           (process->peer_access[from][to / 64] >> to % 64 & 1);
+    const struct device_state *device = device_find(process, from);
+    return device && to < PEER_DEVICES_MAX && (device->may_access[to / 64] >> to % 64 & 1);
 }

@@ -20,8 +20,7 @@ enum {
     THREADS_MAX = 4096,     /* kept of one process; the oldest that is in no call goes */
     MEMBER_ISSUERS_MAX = 4, /* threads that issue operations of one member */
     MEMBERS_MAX = 1 << 20,  /* a larger communicator is noise */
-    NUMBER_MAX_BITS = 62,   /* a larger operation number is noise */
-    PEER_DEVICES_MAX = 256
+    NUMBER_MAX_BITS = 62    /* a larger operation number is noise */
 };
 
 /* Where a call was made. */
@@ -70,15 +69,16 @@ struct thread {
     struct site enter_site;
     struct clock waits_for; /* while in_call: what must be done before the call can return */
     struct work work;       /* of its last record that put work on a stream */
-    struct setup setup[THREAD_SETUPS_MAX];
-    uint32_t setups;
+    struct setup *setup;
+    uint32_t setups, setup_capacity;
     uint32_t group_depth;
     struct operation *group; /* calls of the open ncclGroup, not yet issued */
     uint32_t group_calls, group_capacity;
     uint64_t group_id;
-    struct open_range range[THREAD_RANGES_MAX]; /* NVTX's, outermost first */
-    bool group_cut;                             /* the group is too large to be compared as one */
-    uint32_t ranges;
+    bool group_cut; /* the group is too large to be compared as one */
+    /* NVTX's, outermost first; of `ranges` the first THREAD_RANGES_MAX are kept. */
+    struct open_range *range;
+    uint32_t ranges, range_capacity;
     struct loop loop;
     bool uses_nccl;
     bool has_ended;        /* notice_thread_end, and nothing since */
@@ -237,15 +237,14 @@ struct process {
     struct stream_state *streams;   /* table, without those that are gone and those in captures */
     struct stream_state **timeline; /* all, sorted by timeline */
     uint32_t timelines, timeline_capacity, gone_streams;
-    struct stream_state *legacy[PEER_DEVICES_MAX]; /* legacy default streams by device */
+    struct device_state *devices; /* by number, as far as the process has used one: devices.h */
+    uint32_t device_capacity;
     struct event_state *events;
     struct capture *captures;             /* open ones: graphs.h */
     struct graph *graphs;                 /* by handle */
     struct host_function *host_functions; /* put on streams, not run yet: order.c */
     uint32_t host_function_count, host_function_capacity;
     uint64_t now; /* position of the record in hand */
-    uint64_t
-        device_seen[PEER_DEVICES_MAX]; /* position of the last wait for the device that returned */
     uint64_t last_timeline, last_capture;
     uint64_t unknown;      /* of what was issued up to here the host may have seen anything done */
     uint64_t seen_version; /* host waits that returned */
@@ -263,10 +262,8 @@ struct process {
     uint64_t
         wrote_anything; /* position of the last work that may have written anywhere: unwritten.h */
     struct dead_stream *dead_streams; /* table, by handle: dead_streams.h */
-    uint64_t peer_access[PEER_DEVICES_MAX]
-                        [PEER_DEVICES_MAX / 64]; /* bit j % 64 of [i][j / 64]: i may access j */
-    struct record launch;     /* the last LAUNCH, for records with RECORD_FLAG_MORE */
-    struct redop_made *redop; /* redops.h: ring */
+    struct record launch;             /* the last LAUNCH, for records with RECORD_FLAG_MORE */
+    struct redop_made *redop;         /* redops.h: ring */
     uint64_t redops_made;
     uint32_t redop_capacity;
     struct member *members; /* linked by process_next */

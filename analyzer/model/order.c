@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/model/array.h"
+#include "analyzer/model/devices.h"
 #include "analyzer/model/graphs.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/progress.h"
@@ -452,14 +453,13 @@ int order_wait(struct thread *thread, const struct record *record)
     }
 }
 
-void order_wait_returned(struct thread *thread)
+int order_wait_returned(struct thread *thread)
 {
     struct process *process = thread->process;
     const struct record *enter = &thread->enter;
     bool of_device = enter->api == API_cudaDeviceSynchronize || enter->api == API_cudaDeviceReset;
-    if (of_device && enter->device >= 0 && enter->device < PEER_DEVICES_MAX)
-        process->device_seen[enter->device] = enter->serial;
     order_reached(process, &thread->waits_for);
+    return of_device ? device_see(process, enter->device, enter->serial) : ENGINE_OK;
 }
 
 void order_reached(struct process *process, const struct clock *clock)

@@ -61,8 +61,8 @@ int order_notice(struct process *process, const struct record *record);
 /* A call of class WAIT begins: what must be done before it can return goes to thread->waits_for, a
  * copy on its stream. 0 or -1 (ENOMEM). */
 int order_wait(struct thread *thread, const struct record *record);
-/* It has returned. */
-void order_wait_returned(struct thread *thread);
+/* It has returned. ENGINE_*. */
+int order_wait_returned(struct thread *thread);
 /* A host wait for all of the clock has returned. */
 void order_reached(struct process *process, const struct clock *clock);
 void order_free(struct process *process);

@@ -7,6 +7,7 @@
 
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/dead_streams.h"
+#include "analyzer/model/devices.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
@@ -107,6 +108,8 @@ static void thread_free(struct thread *thread)
 {
     clock_free(&thread->waits_for);
     free(thread->group);
+    free(thread->setup);
+    free(thread->range);
     free(thread->states); /* checks keep nothing of their own in it */
     free(thread);
 }
@@ -131,6 +134,7 @@ void process_free(struct process *process)
     progress_free(process);
     dead_streams_free(process);
     memory_free(process);
+    devices_free(process);
     free(process->redop);
     free(process);
 }

@@ -1,10 +1,12 @@
 /* timelines.c: tracks the streams of a process and their handles. */
 #include "analyzer/model/timelines.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/model/array.h"
+#include "analyzer/model/devices.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
 
@@ -88,11 +90,6 @@ void timeline_free(struct process *process, struct stream_state *stream)
     free(stream);
 }
 
-static struct stream_state **legacy_of(struct process *process, int device)
-{
-    return device >= 0 && device < PEER_DEVICES_MAX ? &process->legacy[device] : NULL;
-}
-
 struct stream_state *timeline_get(struct process *process, const struct record *record)
 {
     struct stream_key key = key_of(record);
@@ -100,7 +97,9 @@ struct stream_state *timeline_get(struct process *process, const struct record *
     TABLE_FIND(process->streams, &key, stream);
     if (stream)
         return stream;
-    stream = timeline_new(process, &key, record->device);
+    errno = 0;
+    struct device_state *device = device_get(process, record->device);
+    stream = device || errno != ENOMEM ? timeline_new(process, &key, record->device) : NULL;
     if (!stream)
         return NULL;
     TABLE_ADD(process->streams, key, stream);
@@ -109,11 +108,10 @@ struct stream_state *timeline_get(struct process *process, const struct record *
         return NULL;
     }
     stream->known = stream->blocking = key.handle <= HANDLE_PER_THREAD;
-    if (record->device >= 0 && record->device < PEER_DEVICES_MAX)
-        stream->seen = process->device_seen[record->device]; /* it may have been there for long */
-    struct stream_state **legacy = legacy_of(process, record->device);
-    if (order_is_default(stream) && legacy)
-        *legacy = stream;
+    if (device)
+        stream->seen = device->seen; /* it may have been there for long */
+    if (device && order_is_default(stream))
+        device->legacy = stream;
     return stream;
 }
 
@@ -174,9 +172,9 @@ int timeline_join_legacy(struct process *process, struct stream_state *stream)
         return 0;
     if (order_is_default(stream))
         return join_all(process, stream);
-    struct stream_state **slot =
-        stream->blocking || !stream->known ? legacy_of(process, stream->device) : NULL;
-    struct stream_state *legacy = slot ? *slot : NULL;
+    const struct device_state *device =
+        stream->blocking || !stream->known ? device_find(process, stream->device) : NULL;
+    struct stream_state *legacy = device ? device->legacy : NULL;
     if (!legacy || legacy->joined == stream->joined)
         return 0;
     stream->joined = legacy->joined;

@@ -90,7 +90,7 @@ static uint64_t count_iteration(struct speed_rank *rank, uint64_t number)
 
 static int grow_operations(struct speed_rank *rank)
 {
-    uint32_t capacity = rank->operation_capacity ? 2 * rank->operation_capacity : 64;
+    uint32_t capacity = rank->operation_capacity ? 2 * rank->operation_capacity : 8;
     struct speed_operation *grown = malloc(capacity * sizeof *grown);
     if (!grown)
         return -1;

@@ -83,7 +83,7 @@ static int load_report(struct report *report, const char *const *paths, int coun
 {
     if (trace_open(&report->trace, paths, count, err))
         return -1;
-    report->sources = sources_find(paths, count, &report->source, err);
+    report->sources = sources_describe(report->trace, &report->source, err);
     if (report->sources < 0)
         return -1;
     for (int i = 0; i < report->sources; i++)

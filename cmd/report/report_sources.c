@@ -1,8 +1,6 @@
-/* report_sources.c: finds and opens the databases of a report. */
+/* report_sources.c: describes the databases of a report, one by one. */
 #include "cmd/report/report_sources.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <libgen.h>
@@ -16,11 +14,6 @@
 #include "lib/base/name_ranges.h"
 #include "lib/base/text.h"
 #include "lib/trace/trace.h"
-
-static int fail_sources_memory(struct error *err)
-{
-    return error_set(err, "can't list the traces: memory is short");
-}
 
 /* /proc/locks names the file of each lock by device and inode. Asking the kernel for the lock
  * itself would, for a moment, take it from a collector that is just starting. */
@@ -71,15 +64,18 @@ static char *join_host_names(const char *const *name, int count)
 }
 
 /* The hosts of its processes; a source may not know them. Returns 0 or -1. */
-static int list_hosts(struct report_source *source, const struct trace *trace)
+static int list_hosts(struct report_source *source, const struct trace *trace, int database)
 {
     const char **host = calloc((size_t)source->processes + 1, sizeof *host);
     int hosts = 0;
     if (!host)
         return -1;
-    for (int i = 0; i < source->processes; i++)
-        if (*trace_process(trace, i)->host)
-            host[hosts++] = trace_process(trace, i)->host;
+    for (int i = 0; i < source->processes; i++) {
+        const struct process_info *process =
+            trace_process(trace, trace_process_of(trace, database, i));
+        if (*process->host)
+            host[hosts++] = process->host;
+    }
     hosts = names_sort(host, hosts);
     source->hosts = join_host_names(host, hosts);
     source->host_ranges = name_ranges(host, hosts);
@@ -87,77 +83,32 @@ static int list_hosts(struct report_source *source, const struct trace *trace)
     return source->hosts && source->host_ranges ? 0 : -1;
 }
 
-static int inspect(struct report_source *source, struct error *err)
+static int describe_source(struct report_source *source, struct trace *trace, int database)
 {
-    struct trace *trace;
-    const char *path = source->path;
-    source->collecting = is_collecting(path);
-    if (trace_open(&trace, &path, 1, err))
-        return -1;
-    source->complete = trace_complete(trace);
+    const char *path = trace_database_path(trace, database);
+    *source = (struct report_source){
+        .path = strdup(path),
+        .processes = trace_database_processes(trace, database),
+        .unrecorded = trace_database_unrecorded(trace, database),
+        .events = trace_database_events(trace, database),
+        .collecting = is_collecting(path),
+        .complete = false,
+    };
+    source->complete = trace_database_complete(trace, database);
     source->collecting &= !source->complete; /* a hub outlives its job */
-    source->events = trace_event_count(trace);
-    source->processes = trace_process_count(trace);
-    source->unrecorded = trace_unrecorded(trace);
-    int result = list_hosts(source, trace) ? fail_sources_memory(err) : 0;
-    trace_close(trace);
-    return result;
+    return source->path ? list_hosts(source, trace, database) : -1;
 }
 
-static int add_report_source(struct report_source **sources, int *count, const char *path,
-                             struct error *err)
+int sources_describe(struct trace *trace, struct report_source **sources, struct error *err)
 {
-    struct report_source *more = reallocarray(*sources, *count + 1, sizeof *more);
-    if (!more)
-        return fail_sources_memory(err);
-    *sources = more;
-    more[*count] = (struct report_source){.path = strdup(path)};
-    if (!more[*count].path)
-        return fail_sources_memory(err);
-    return inspect(&more[(*count)++], err);
-}
-
-static int is_database_entry(const struct dirent *entry)
-{
-    const char *dot = strrchr(entry->d_name, '.');
-    return dot && dot != entry->d_name && !strcmp(dot, ".db");
-}
-
-static int add_source_directory(struct report_source **sources, int *count, const char *path,
-                                struct error *err)
-{
-    struct dirent **entry;
-    int entries = scandir(path, &entry, is_database_entry, alphasort);
-    if (entries < 0)
-        return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
-    int result = 0;
-    for (int i = 0; i < entries; i++) {
-        char file[PATH_MAX];
-        if (!result &&
-            snprintf(file, sizeof file, "%s/%s", path, entry[i]->d_name) < (int)sizeof file)
-            result = add_report_source(sources, count, file, err);
-        free(entry[i]);
-    }
-    free(entry);
-    return result;
-}
-
-int sources_find(const char *const *paths, int count, struct report_source **sources,
-                 struct error *err)
-{
-    int found = 0;
-    *sources = NULL;
-    for (int i = 0; i < count; i++) {
-        struct stat file;
-        bool directory = !stat(paths[i], &file) && S_ISDIR(file.st_mode);
-        if ((directory ? add_source_directory : add_report_source)(sources, &found, paths[i],
-                                                                   err)) {
-            sources_free(*sources, found);
+    int count = trace_database_count(trace);
+    *sources = calloc((size_t)count + 1, sizeof **sources);
+    for (int i = 0; *sources && i < count; i++)
+        if (describe_source(&(*sources)[i], trace, i) < 0) {
+            sources_free(*sources, i + 1);
             *sources = NULL;
-            return -1;
         }
-    }
-    return found;
+    return *sources ? count : error_set(err, "can't list the traces: memory is short");
 }
 
 void sources_free(struct report_source *sources, int count)

@@ -7,6 +7,8 @@
 
 #include "lib/base/error.h"
 
+struct trace;
+
 enum { SOURCES_NAMED_MAX = 4 }; /* more databases are listed as ranges of names */
 
 struct report_source {
@@ -20,10 +22,9 @@ struct report_source {
     bool collecting; /* its collector runs now */
 };
 
-/* Finds the databases of `paths` (files, or directories whose *.db are taken) and what each is.
- * Returns how many, with *sources for sources_free, or -1 with err. */
-int sources_find(const char *const *paths, int count, struct report_source **sources,
-                 struct error *err);
+/* What each database of the trace is. Returns how many, with *sources for sources_free, or -1 with
+ * err. */
+int sources_describe(struct trace *trace, struct report_source **sources, struct error *err);
 void sources_free(struct report_source *sources, int count);
 
 #endif

@@ -355,7 +355,8 @@ _Static_assert(sizeof(struct record) == RECORD_BYTES, "the record is on disk and
 
 enum {
     RECORD_FLAG_ADDRESS = 1, /* record.stack is a plain return address */
-    RECORD_FLAG_MORE = 2,    /* continues the record before it (LAUNCH) */
+    RECORD_FLAG_MORE =
+        2, /* continues the record before it (LAUNCH); notice_silent: others follow */
     RECORD_FLAG_CAPTURE = 4, /* the stream was being captured into a graph: nothing ran */
     RECORD_FLAG_GONE = 8, /* the communicator was destroyed or aborted before this call; its id and
                              rank are those it had */

@@ -247,15 +247,29 @@ int trace_process_of(const struct trace *trace, int database, int process)
     return process >= 0 && process < source->process_count ? source->processes[process] : -1;
 }
 
+int trace_database_processes(const struct trace *trace, int database)
+{
+    return trace->sources[database].process_count;
+}
+
+uint64_t trace_database_events(const struct trace *trace, int database)
+{
+    const struct trace_source *source = &trace->sources[database];
+    return (uint64_t)(source->limit == INT64_MAX ? source->last : source->limit) -
+           source_count_dropped(source);
+}
+
 uint64_t trace_event_count(struct trace *trace)
 {
     uint64_t count = 0;
-    for (int i = 0; i < trace->source_count; i++) {
-        const struct trace_source *source = &trace->sources[i];
-        count += (uint64_t)(source->limit == INT64_MAX ? source->last : source->limit);
-        count -= source_count_dropped(source);
-    }
+    for (int i = 0; i < trace->source_count; i++)
+        count += trace_database_events(trace, i);
     return count;
+}
+
+bool trace_database_complete(struct trace *trace, int database)
+{
+    return source_complete(&trace->sources[database]);
 }
 
 bool trace_complete(struct trace *trace)
@@ -266,11 +280,16 @@ bool trace_complete(struct trace *trace)
     return true;
 }
 
+int trace_database_unrecorded(struct trace *trace, int database)
+{
+    return source_unrecorded(&trace->sources[database]);
+}
+
 int trace_unrecorded(struct trace *trace)
 {
     int count = 0;
     for (int i = 0; i < trace->source_count; i++)
-        count += source_unrecorded(&trace->sources[i]);
+        count += trace_database_unrecorded(trace, i);
     return count;
 }
 

@@ -76,6 +76,12 @@ struct sqlite3 *trace_database(const struct trace *trace, int database);
 const char *trace_database_path(const struct trace *trace, int database);
 /* The minor schema version of a database. */
 int trace_database_minor(const struct trace *trace, int database);
+/* Its part of what trace_process_count, trace_event_count, trace_complete and trace_unrecorded say.
+ */
+int trace_database_processes(const struct trace *trace, int database);
+uint64_t trace_database_events(const struct trace *trace, int database);
+bool trace_database_complete(struct trace *trace, int database);
+int trace_database_unrecorded(struct trace *trace, int database);
 int trace_process_of(const struct trace *trace, int database, int process);
 
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */

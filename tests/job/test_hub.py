@@ -68,7 +68,8 @@ class HubProcess(unittest.TestCase):
         self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
         for line in (b"CONNECT {}", b'CONNECT {"auth_token":"guess"}', b'CONNECT {"user":"a","pass":"b"}'):
             self.assertEqual(answers(hub.port, line), b"-ERR 'Authorization Violation'\r\n", line)
-        for name in ("nats.conf", "token"):
+        await_true("its database's log", lambda: os.path.exists(os.path.join(hub.folder, "job.db-wal")))
+        for name in ("nats.conf", "token", "job.db", "job.db-wal", "job.db-shm"):
             self.assertEqual(mode(os.path.join(hub.folder, name)), 0o600, name)
         self.assertEqual(mode(hub.folder), 0o700)
         self.assertEqual(mode(os.path.join(hub.folder, "jetstream")), 0o700)

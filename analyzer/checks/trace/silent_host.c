@@ -1,86 +1,204 @@
-/* silent_host.c: DC212: a host of a job from which nothing comes any more (notice_silent, of the
+/* silent_host.c: DC212: hosts of a job from which nothing comes any more (notice_silent, of the
  * job's hub). */
-#include <string.h>
+#include <stdlib.h>
 
 #include "analyzer/findings.h"
+#include "analyzer/model/array.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/states.h"
 #include "lib/base/moment.h"
+#include "lib/base/name_ranges.h"
 
 enum { SILENT_RANKS_BYTES = 128, SILENT_TIME_BYTES = 64 };
 
-/* Kept with the host's first process. */
-struct silence {
-    uint32_t finding; /* id; 0: it sends */
+/* Hosts that fell silent together: one cause is likely. */
+struct silent_hosts {
+    uint32_t finding; /* id; 0: not reported yet */
+    uint64_t since_ns;
+    struct process **first; /* of each host */
+    uint32_t hosts, capacity;
+    bool changed; /* since it was reported */
+    struct silent_hosts *next;
 };
 
-/* How far the host's ranks were on the communicator on which they were furthest. */
-static void add_reached(const struct host *host, struct text *what)
+struct silences {
+    struct silent_hosts *list;
+    struct silent_hosts *open; /* to which the records in hand add; NULL: none yet */
+};
+
+/* Kept with the host's first process. */
+struct silence {
+    struct silent_hosts *hosts; /* NULL: it sends */
+};
+
+static void silences_end(void *state)
+{
+    struct silences *silences = state;
+    while (silences->list) {
+        struct silent_hosts *next = silences->list->next;
+        free(silences->list->first);
+        free(silences->list);
+        silences->list = next;
+    }
+}
+
+/* How far the ranks of all these hosts were on the communicator on which one was furthest. */
+static void add_reached(const struct silent_hosts *hosts, struct text *what)
 {
     const struct member *furthest = NULL;
     uint64_t least = UINT64_MAX;
     char name[COMM_TITLE_BYTES];
-    for (const struct process *process = host->processes; process; process = process->host_next)
-        for (const struct member *member = process->members; member; member = member->process_next)
-            if (!furthest || member->next > furthest->next)
-                furthest = member;
+    for (uint32_t i = 0; i < hosts->hosts; i++)
+        for (const struct process *process = hosts->first[i]->host->processes; process;
+             process = process->host_next)
+            for (const struct member *member = process->members; member;
+                 member = member->process_next)
+                if (!furthest || member->next > furthest->next)
+                    furthest = member;
     if (!furthest)
         return;
-    for (const struct process *process = host->processes; process; process = process->host_next)
-        for (const struct member *member = process->members; member; member = member->process_next)
-            if (member->comm == furthest->comm && member->next < least)
-                least = member->next;
-    text_add(what, "; it had called %llu", (unsigned long long)least);
+    for (uint32_t i = 0; i < hosts->hosts; i++)
+        for (const struct process *process = hosts->first[i]->host->processes; process;
+             process = process->host_next)
+            for (const struct member *member = process->members; member;
+                 member = member->process_next)
+                if (member->comm == furthest->comm && member->next < least)
+                    least = member->next;
+    text_add(what, "; %s had called %llu", hosts->hosts == 1 ? "it" : "they",
+             (unsigned long long)least);
     if (furthest->next > least)
         text_add(what, " to %llu", (unsigned long long)furthest->next);
     text_add(what, " collectives of %s", comm_title(furthest->comm, name));
 }
 
-static void silent_report(struct analyzer *analyzer, const struct process *first, uint64_t since_ns,
-                          uint32_t *id)
+static void cover_host(struct draft *draft, struct finding_side *side, const struct host *host)
+{
+    for (const struct process *process = host->processes; process; process = process->host_next) {
+        int rank = process_shown_rank(process);
+        if (process->ended)
+            continue;
+        if (rank >= 0 && rankset_add(&side->ranks, rank))
+            draft->failed = true;
+        draft_cover(draft, process);
+    }
+}
+
+/* "host n1", "4 hosts (n[0-3])". */
+static bool add_names(const struct silent_hosts *hosts, struct text *what)
+{
+    if (hosts->hosts == 1) {
+        text_add(what, "host %s", hosts->first[0]->info.host);
+        return true;
+    }
+    const char **name = malloc(hosts->hosts * sizeof *name);
+    for (uint32_t i = 0; name && i < hosts->hosts; i++)
+        name[i] = hosts->first[i]->info.host;
+    char *names = name ? name_ranges(name, names_sort(name, (int)hosts->hosts)) : NULL;
+    if (names)
+        text_add(what, "%u hosts (%s)", hosts->hosts, names);
+    free(names);
+    free(name);
+    return names != NULL;
+}
+
+static void silent_report(struct analyzer *analyzer, struct silent_hosts *hosts)
 {
     struct draft draft = draft_new(&check_silent_host, POSSIBLE, NULL);
     struct text what = {0};
     char ranks[SILENT_RANKS_BYTES], since[SILENT_TIME_BYTES];
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SILENT}, NULL);
-    side->process = first->index;
-    for (const struct process *process = first->host->processes; process;
-         process = process->host_next) {
-        int rank = process_shown_rank(process);
-        if (process->ended)
-            continue;
-        if (rank >= 0 && rankset_add(&side->ranks, rank))
-            draft.failed = true;
-        draft_cover(&draft, process);
-    }
-    draft.finding.first_ns = draft.finding.last_ns = since_ns;
-    text_add(&what, "host %s with %s %s has been silent since %s", first->info.host,
+    side->process = hosts->first[0]->index;
+    for (uint32_t i = 0; i < hosts->hosts; i++)
+        cover_host(&draft, side, hosts->first[i]->host);
+    draft.finding.first_ns = draft.finding.last_ns = hosts->since_ns;
+    draft.failed |= !add_names(hosts, &what);
+    text_add(&what, " with %s %s %s been silent since %s",
              rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&side->ranks, ranks, sizeof ranks),
-             moment_date(since_ns, since, sizeof since));
-    add_reached(first->host, &what);
-    draft_say(
-        &draft, &what,
-        "See whether the host is up and reaches the hub, and whether its 'ddpcheck run' still "
-        "runs.");
-    findings_report(analyzer, &draft, id);
+             rankset_text(&side->ranks, ranks, sizeof ranks), hosts->hosts == 1 ? "has" : "have",
+             moment_date(hosts->since_ns, since, sizeof since));
+    add_reached(hosts, &what);
+    draft_say(&draft, &what,
+              hosts->hosts == 1
+                  ? "See whether the host is up and reaches the hub, and whether its 'ddpcheck "
+                    "run' still runs."
+                  : "They fell silent together: look first at what they share, such as a switch, "
+                    "the scheduler or the network to the hub. See whether 'ddpcheck run' still "
+                    "runs there.");
+    if (hosts->finding)
+        findings_replace(analyzer, hosts->finding, &draft);
+    else
+        findings_report(analyzer, &draft, &hosts->finding);
+}
+
+static struct silent_hosts *open_hosts(struct silences *silences)
+{
+    if (silences->open || !(silences->open = calloc(1, sizeof *silences->open)))
+        return silences->open;
+    silences->open->next = silences->list;
+    return silences->list = silences->open;
+}
+
+static void falls_silent(struct analyzer *analyzer, struct silences *silences,
+                         struct silence *silence, const struct event *event)
+{
+    struct silent_hosts *hosts = open_hosts(silences);
+    struct process **grown =
+        hosts ? array_room(hosts->first, sizeof(*grown), hosts->hosts, &hosts->capacity, 1) : NULL;
+    uint64_t since_ns = event->record->silent.realtime_ns;
+    if (!grown) {
+        analyzer->failed = true;
+        return;
+    }
+    if (!hosts->hosts || since_ns < hosts->since_ns)
+        hosts->since_ns = since_ns;
+    hosts->first = grown;
+    hosts->first[hosts->hosts++] = event->process;
+    hosts->changed = true;
+    silence->hosts = hosts;
+}
+
+static void sends_again(struct silence *silence, const struct process *process)
+{
+    struct silent_hosts *hosts = silence->hosts;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < hosts->hosts; i++)
+        if (hosts->first[i] != process)
+            hosts->first[kept++] = hosts->first[i];
+    hosts->hosts = kept;
+    hosts->changed = true;
+    silence->hosts = NULL;
+}
+
+static void report_changes(struct analyzer *analyzer, struct silences *silences)
+{
+    for (struct silent_hosts *hosts = silences->list; hosts; hosts = hosts->next) {
+        if (!hosts->changed)
+            continue;
+        hosts->changed = false;
+        if (hosts->hosts)
+            silent_report(analyzer, hosts);
+        else if (hosts->finding)
+            findings_resolve(analyzer, hosts->finding, "all that were silent send again");
+    }
+    silences->open = NULL;
 }
 
 static void silent_on_silent(struct analyzer *analyzer, const struct event *event)
 {
-    struct process *process = event->process;
     struct silence *silence =
-        state_get(analyzer, &check_silent_host, OWNER_PROCESS, &process->states);
-    uint64_t since_ns = event->record->silent.realtime_ns;
-    if (!silence)
+        state_get(analyzer, &check_silent_host, OWNER_PROCESS, &event->process->states);
+    struct silences *silences =
+        state_get(analyzer, &check_silent_host, OWNER_JOB, &analyzer->states);
+    bool is_silent = event->record->silent.realtime_ns != 0;
+    if (!silence || !silences)
         return;
-    if (since_ns && !silence->finding)
-        silent_report(analyzer, process, since_ns, &silence->finding);
-    if (!since_ns && silence->finding) {
-        findings_resolve(analyzer, silence->finding, "the host sends again");
-        silence->finding = 0;
-    }
+    if (is_silent && !silence->hosts)
+        falls_silent(analyzer, silences, silence, event);
+    if (!is_silent && silence->hosts)
+        sends_again(silence, event->process);
+    if (!(event->record->flags & RECORD_FLAG_MORE))
+        report_changes(analyzer, silences);
 }
 
 const struct check check_silent_host = {
@@ -109,5 +227,7 @@ const struct check check_silent_host = {
          "another.",
          "The host's own report goes on; from there, connections to the hub's port fail."}),
     .on = {[EVENT_SILENT] = silent_on_silent},
-    .state_bytes = {[OWNER_PROCESS] = sizeof(struct silence)},
+    .state_bytes =
+        {[OWNER_JOB] = sizeof(struct silences), [OWNER_PROCESS] = sizeof(struct silence)},
+    .state_end = {[OWNER_JOB] = silences_end},
 };
