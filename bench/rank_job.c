@@ -168,8 +168,7 @@ static void trace_all_progress(struct rank_job *job, int rank)
     uint64_t all = job->rank[rank].operations[COMM_ALL] - job->before;
     uint64_t steps = (uint64_t)job->steps;
     uint64_t own = job->rank[rank].operations[COMM_HOST] - job->before;
-    trace_progress(job, rank, COMM_ALL, all - queues_all,
-                   steps - !job_ends(job, "clean"));
+    trace_progress(job, rank, COMM_ALL, all - queues_all, steps - !job_ends(job, "clean"));
     trace_progress(job, rank, COMM_HOST, own - queues_own, steps - in_cycle);
     for (int comm = COMM_PIPELINE; comm < job->comms; comm++)
         trace_progress(job, rank, comm, steps, steps);
