@@ -134,6 +134,23 @@ static enum layout_answer judge_even(const struct layout *layout, const uint32_t
     return first == second ? LAYOUT_OTHER_PIECES : LAYOUT_NEVER;
 }
 
+/* One call of a round has another count, each time, and the calls between are alike by number: it
+ * comes again after as many calls as before. In other pieces calls fall out of step. */
+static bool is_count_in_place(const struct layout *layout)
+{
+    const struct piece *a = layout->piece[0], *b = layout->piece[1];
+    uint32_t last = 0, distance = 0;
+    for (uint32_t i = 1; i < layout->pieces[0] && i < layout->pieces[1]; i++) {
+        if (is_same(&a[i], &b[i]))
+            continue;
+        if (!is_same(&a[i], a) || !is_same(&b[i], b) || (distance && i - last != distance))
+            return false;
+        distance = i - last;
+        last = i;
+    }
+    return distance > 1;
+}
+
 enum layout_answer layout_judge(struct layout *layout, bool is_all)
 {
     uint32_t whole[2];
@@ -149,6 +166,8 @@ enum layout_answer layout_judge(struct layout *layout, bool is_all)
         enum sequel sequel = sequel_of(layout, whole);
         if (answer == LAYOUT_OTHER_ORDER && whole[0] < ORDER_PIECES)
             return LAYOUT_NEVER; /* two calls swapped are two calls swapped */
+        if (answer == LAYOUT_OTHER_PIECES && is_count_in_place(layout))
+            return LAYOUT_NEVER;
         if (sequel == ELSE || (sequel != IN_STEP && is_shift(layout, whole)))
             return LAYOUT_NEVER;
         if (sequel == NOT_YET && !is_all)

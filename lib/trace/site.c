@@ -70,12 +70,19 @@ static bool is_of_tool_header(const struct frame *frame)
     return strstr(frame->file, "/nvtx3/") || !strcmp(base_name(frame->file), "ddpcheck.h");
 }
 
+/* The function templates of the C++ library are compiled into the program, and their names need not
+ * say so where an argument is a type of a function. */
+static bool is_of_cxx_header(const struct frame *frame)
+{
+    return strstr(frame->file, "/include/c++/") != NULL;
+}
+
 static bool is_plumbing(const struct frame *frame, enum python python)
 {
     const char *module = base_name(frame->module);
     if (!frame->address)
         return python == PYTHON_OWN && is_framework(frame->file);
-    if (is_of_tool_header(frame))
+    if (is_of_tool_header(frame) || is_of_cxx_header(frame))
         return true;
     if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
         (python != PYTHON_ABSENT &&
@@ -84,6 +91,20 @@ static bool is_plumbing(const struct frame *frame, enum python python)
         return true;
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main") ||
            cxx_name_is_standard(frame->function);
+}
+
+/* What nvcc makes of kernel<<<...>>>(...), in a file of its own: the index of the first frame
+ * beyond. The function of the kernel's name that calls it stands where the kernel is defined. */
+static int end_of_launch(const struct frame *frames, int count)
+{
+    int end = 0;
+    for (int i = 0; i < count; i++)
+        if (frames[i].address && strstr(frames[i].function, "device_stub_"))
+            end = i + 1;
+    for (int i = 0; i < end && end < count && *frames[end].function; i++)
+        if (strstr(frames[i].function, frames[end].function))
+            return end + 1;
+    return end;
 }
 
 /* "ncclAllReduce", "pncclAllReduce": a call of NCCL's. */
@@ -104,12 +125,12 @@ static bool is_mpi_call(const char *function)
     return !strncmp(function + (*function == 'P'), "MPI_", strlen("MPI_"));
 }
 
-/* Where NCCL is linked into the program, or MPI is called, their frames end at the call: the index
- * of the first frame beyond, or 0. */
+/* Where NCCL is linked into the program, MPI called or a kernel launched, their frames end at the
+ * call: the index of the first frame beyond, or 0. */
 static int end_of_call(const struct frame *frames, int count)
 {
-    int end = 0;
-    for (int i = 0; i < count; i++)
+    int end = end_of_launch(frames, count);
+    for (int i = end; i < count; i++)
         if (frames[i].address &&
             (is_nccl_call(frames[i].function) || is_mpi_call(frames[i].function)))
             end = i + 1;

@@ -77,6 +77,9 @@ static const struct plan plans[] = {
     {"DC102", {0}, {100, 200}, {200, 100}, 0, 1, 1},
     /* a count that is wrong once: the sums never meet */
     {"DC102", {0}, {100, 200, 300}, {100, 201, 300}, 0, 1, 1},
+    /* a count that is wrong in each round: the sums meet once another call of it has made up */
+    {"DC102", {0}, {100, 100, 100}, {50, 100, 100}, 0, 1, ROUNDS},
+    {"DC102", {0}, {100, 100, 200}, {100, 50, 200}, 0, 0, ROUNDS},
     /* a call left out: the sequence is shifted, and after a whole round its sums are equal */
     {"DC102", {0}, {100, 200, 300}, {100, 300}, 0, 2, 1},
     {"DC102", {0}, {100, 200, 300, 400, 500}, {100, 500}, 0, 2, 1},

@@ -86,6 +86,35 @@ static void test_mark_of_nvtx(void **state)
     assert_int_equal(site_user_frame(alone, 1), -1);
 }
 
+/* nvcc's stubs, and the function that has the kernel's name, are not where it is launched. */
+static void test_kernel_of_nvcc(void **state)
+{
+    (void)state;
+    struct frame frames[] = {native("cudaLaunchKernel", "/opt/libddpcheck.so"),
+                             native("_Z27__device_stub__Z3sgdPfPKfifPfPKfif", "/opt/train"),
+                             native("_Z3sgdPfPKfif", "/opt/train"), native("main", "/opt/train")};
+    assert_left(frames, 4, "main");
+    struct frame template[] = {native("_ZL28__device_stub__Z4fillIfEvPT_Pf", "/opt/train"),
+                               native("_ZL28__wrapper__device_stub_fillIfEvRPT_", "/opt/train"),
+                               native("_Z4fillIfEvPT_", "/opt/train"),
+                               native("step", "/opt/train")};
+    assert_left(template, 4, "step");
+    struct frame of_clang[] = {native("_Z18__device_stub__sgdPf", "/opt/train"),
+                               native("step", "/opt/train")};
+    assert_left(of_clang, 2, "step");
+}
+
+/* Function templates of the C++ library that are compiled into the program. */
+static void test_header_of_cxx(void **state)
+{
+    (void)state;
+    struct frame frames[] = {native("operator()", "/opt/train"),
+                             native("__invoke_impl<void, main()::<lambda()>&>", "/opt/train"),
+                             native("main", "/opt/train")};
+    strcpy(frames[1].file, "/usr/include/c++/12/bits/invoke.h");
+    assert_left(frames, 3, "operator() main");
+}
+
 static void test_only_libraries(void **state)
 {
     (void)state;
@@ -274,6 +303,7 @@ static void test_lines_that_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_of_nvcc),     cmocka_unit_test(test_header_of_cxx),
         cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
         cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
         cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
