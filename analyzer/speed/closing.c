@@ -5,19 +5,12 @@
  * operations are held until rounds.c has found how many are one. */
 #include <stdlib.h>
 
-#include "analyzer/speed/ranks.h"
+#include "analyzer/speed/followed.h"
 #include "analyzer/speed/sweep.h"
 
 enum {
-    OPEN_ITERATIONS = 64, /* a rank that is further ahead of its peers is closed without them */
-    LOOK_AROUND = 8,      /* operations that may begin while one runs */
-    LOOK_BACK = 256,      /* likewise, while one waits */
-    AT_ONCE_NS = 20000,   /* behind the one before on its stream: it was queued */
-    ROUNDED_NS = 2000,    /* times of some sources are whole microseconds */
-    HIDDEN_PERCENT = 50,
-    CHAINED_PERCENT = 90,
-    MESSAGES_LEAST = 8,
-    LEFT_BEHIND_PERCENT = 50
+    COUNTED_FIRST = 16, /* iterations */
+    LOOK_BACK = 256     /* operations that may begin while one waits */
 };
 
 /* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
@@ -72,135 +65,6 @@ static void gather_end(struct iteration_edges *gathering, uint64_t begin_ns, uin
         gathering->begin_ns = begin_ns;
 }
 
-/* It began as the one before in its communicator ended: it was in the queue, whatever the program
- * waited for. */
-static bool was_queued(struct speed_rank *rank, const struct speed_operation *operation,
-                       uint64_t serial)
-{
-    const struct speed_operation *before;
-    uint64_t last = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
-    for (uint64_t other = serial - 1; other >= last; other--)
-        if ((before = speed_operation_find(rank, other)) && before->comm == operation->comm)
-            return operation->started_ns < before->done_ns + AT_ONCE_NS;
-    return false;
-}
-
-/* While the operation ran the next began; or at its end one of the same communicator did. */
-static bool is_followed(struct speed_rank *rank, uint64_t serial)
-{
-    const struct speed_operation *operation = speed_operation_find(rank, serial), *next;
-    uint64_t first = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
-    for (uint64_t other = first; other <= serial + LOOK_AROUND; other++) {
-        if (!(next = speed_operation_find(rank, other)))
-            continue;
-        bool is_same = next->comm == operation->comm;
-        uint64_t begin_ns = next->started_ns + (is_same ? 0 : ROUNDED_NS);
-        uint64_t end_ns = operation->done_ns + (is_same ? AT_ONCE_NS : 0);
-        if (next->started_ns > operation->started_ns && begin_ns < end_ns &&
-            (is_same || !was_queued(rank, next, other)))
-            return true;
-    }
-    return false;
-}
-
-static void add_variance(struct speed_variance *variance, double value)
-{
-    double distance = value - variance->mean;
-    variance->mean += distance / (double)++variance->count;
-    variance->squares += distance * (value - variance->mean);
-}
-
-/* Whether nobody waits for the communicator's operations while more of them are to come: gradients'
- * buckets, reduced beside the backward pass. Kernels would show it. */
-static bool is_beside_work(const struct speed_followed *followed)
-{
-    return 100 * followed->hidden > HIDDEN_PERCENT * followed->passed;
-}
-
-/* Whether the rank goes on while its messages wait for the other: then what it does next comes at
- * equal times from their start, not from their end. */
-static bool is_left_behind(const struct speed_followed *followed)
-{
-    return followed->from_start.count >= MESSAGES_LEAST &&
-           100 * followed->from_start.squares < LEFT_BEHIND_PERCENT * followed->from_end.squares;
-}
-
-/* The next of its communicator in the iteration; NULL: it is the last. */
-static const struct speed_operation *next_of_comm(struct speed_rank *rank, uint64_t serial)
-{
-    const struct speed_operation *operation = speed_operation_find(rank, serial), *next;
-    while ((next = speed_operation_find(rank, ++serial)))
-        if (next->comm == operation->comm)
-            return next->iteration == operation->iteration ? next : NULL;
-    return NULL;
-}
-
-/* Whether whoever comes late to the communicator's operations is late by that much in the end: even
- * where he is the last to come, the next operations follow at once. */
-static bool is_chained(const struct speed_followed *followed)
-{
-    return 100 * followed->chained > CHAINED_PERCENT * followed->latest;
-}
-
-static struct speed_followed *followed_of(const struct speed_operation *operation)
-{
-    enum speed_role role = SPEED_MEETS;
-    if (operation->peer >= 0 && operation->sends)
-        role = operation->goes_up ? SPEED_SENDS_UP : SPEED_SENDS_DOWN;
-    else if (operation->peer >= 0)
-        role = operation->goes_up ? SPEED_RECEIVES_UP : SPEED_RECEIVES_DOWN;
-    return &operation->comm->followed[role];
-}
-
-/* The next that the rank began in the iteration; they come in the order of their ends. */
-static const struct speed_operation *next_of_rank(struct speed_rank *rank, uint64_t serial)
-{
-    const struct speed_operation *operation = speed_operation_find(rank, serial), *found = NULL;
-    uint64_t first = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
-    for (uint64_t other = first; other <= serial + LOOK_AROUND; other++) {
-        const struct speed_operation *next = speed_operation_find(rank, other);
-        if (next && next->started_ns > operation->started_ns &&
-            (!found || next->started_ns < found->started_ns))
-            found = next;
-    }
-    return found && found->iteration == operation->iteration ? found : NULL;
-}
-
-static void count_message(struct speed_rank *rank, uint64_t serial, struct speed_followed *followed)
-{
-    const struct speed_operation *operation = speed_operation_find(rank, serial);
-    const struct speed_operation *next = next_of_rank(rank, serial);
-    if (!next)
-        return;
-    double start = (double)operation->started_ns, end = (double)operation->done_ns;
-    add_variance(&followed->from_start, ((double)next->started_ns - start) / 1e9);
-    add_variance(&followed->from_end, ((double)next->started_ns - end) / 1e9);
-}
-
-/* Before any of the iteration is judged by it: what follows what repeats itself. */
-static void count_followed(struct speed_rank *rank, uint64_t serial)
-{
-    const struct speed_operation *operation = speed_operation_find(rank, serial);
-    const struct speed_operation *next = next_of_comm(rank, serial);
-    struct speed_followed *followed = followed_of(operation);
-    followed->passed += next != NULL;
-    followed->hidden += next && is_followed(rank, serial);
-    if (operation->peer >= 0)
-        count_message(rank, serial, followed);
-    if (!next || operation->waited_ns > operation->started_ns + ROUNDED_NS)
-        return;
-    followed->latest++;
-    followed->chained += next->started_ns < operation->done_ns + AT_ONCE_NS;
-}
-
-static bool can_be_waited_for(const struct speed_operation *operation, bool has_next)
-{
-    const struct speed_followed *followed = followed_of(operation);
-    if (operation->sends && is_left_behind(followed))
-        return false;
-    return !has_next || !is_beside_work(followed) || is_chained(followed);
-}
-
 /* While it waited the rank went on, at least until the last operation of another communicator that
  * began then had ended. *is_last: that was the last of others in the iteration, so what the rank
  * does from there on is wait. */
@@ -220,7 +84,7 @@ static uint64_t busy_until(struct speed_rank *rank, uint64_t serial, bool *is_la
         if (other->started_ns > operation->waited_ns)
             return operation->started_ns; /* it went on later still, and may have computed */
         if (other->started_ns > operation->started_ns + ROUNDED_NS &&
-            !was_queued(rank, other, at) && other->done_ns > busy_ns) {
+            !operation_was_queued(rank, other, at) && other->done_ns > busy_ns) {
             busy_ns = other->done_ns;
             *is_last = true;
         }
@@ -237,7 +101,7 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
     const struct speed_operation *operation = speed_operation_find(rank, serial);
     uint64_t busy_ns = operation->started_ns;
     bool is_over = gathering->over == operation->comm,
-         waits = can_be_waited_for(operation, has_next);
+         waits = operation_can_be_waited_for(operation, has_next);
     if (!is_over && operation->waited_ns > operation->started_ns + ROUNDED_NS)
         busy_ns = busy_until(rank, serial, &is_over);
     if (is_over)
@@ -247,10 +111,13 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
         add_edges(gathering, busy_ns, operation->done_ns, SHARE_WAIT);
         return;
     }
-    waits |= is_over;
-    add_edges(gathering, busy_ns, operation->waited_ns, waits ? SHARE_WAIT : SHARE_QUEUED);
-    if (waits)
-        add_edges(gathering, operation->waited_ns, operation->done_ns, SHARE_TRANSFER);
+    if (!is_over && !waits && busy_ns < operation->busy_ns)
+        busy_ns = operation->busy_ns;
+    uint64_t waiting_ns = busy_ns < operation->waited_ns ? busy_ns : operation->waited_ns;
+    uint64_t moving_ns = busy_ns > operation->waited_ns ? busy_ns : operation->waited_ns;
+    add_edges(gathering, operation->started_ns, waiting_ns, SHARE_QUEUED);
+    add_edges(gathering, waiting_ns, operation->waited_ns, SHARE_WAIT);
+    add_edges(gathering, moving_ns, operation->done_ns, SHARE_TRANSFER);
 }
 
 static void gather_operation(struct speed_rank *rank, uint64_t serial,
@@ -258,7 +125,7 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
     if (!rank->spans) {
-        gather_unseen(rank, serial, next_of_comm(rank, serial) != NULL, gathering);
+        gather_unseen(rank, serial, operation_next_of_comm(rank, serial) != NULL, gathering);
     } else {
         add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
         add_edges(gathering, operation->started_ns, operation->waited_ns, SHARE_WAIT);
@@ -276,17 +143,14 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
 static void gather_iteration(struct speed_rank *rank, uint64_t number,
                              struct iteration_edges *gathering)
 {
-    for (int pass = 0; pass < 2; pass++)
-        for (uint64_t i = 0; i < rank->operations; i++) {
-            uint64_t serial = rank->first_operation + i;
-            uint64_t iteration = speed_operation_find(rank, serial)->iteration;
-            if (iteration == number && !pass)
-                count_followed(rank, serial);
-            else if (iteration == number)
-                gather_operation(rank, serial, gathering);
-            if (iteration > number + 1)
-                break; /* operations of two iterations overlap, those of three do not */
-        }
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        uint64_t serial = rank->first_operation + i;
+        uint64_t iteration = speed_operation_find(rank, serial)->iteration;
+        if (iteration == number)
+            gather_operation(rank, serial, gathering);
+        if (iteration > number + 1)
+            break; /* operations of two iterations overlap, those of three do not */
+    }
     for (uint32_t i = 0; i < rank->spans; i++) {
         const struct speed_span *span = &rank->span[i];
         if (span->iteration != number)
@@ -369,16 +233,64 @@ static uint64_t next_iteration(struct speed_rank *rank)
     return next;
 }
 
-/* The newest goes on, and the one before may: work of it may be done after work of the next. */
+/* The newest goes on, and the one before may: work of it may be done after work of the next. Some
+ * are counted before the first is closed, so that all are judged alike. */
+static bool can_close(struct speed_rank *rank, bool all)
+{
+    if (rank->closed >= rank->newest || speed_rank_holds(rank))
+        return false;
+    bool is_first = rank->closed <= rank->begun && rank->newest < rank->begun + COUNTED_FIRST;
+    return all ||
+           (!is_first && rank->newest >= rank->closed + 2 && is_resolved(rank, rank->closed));
+}
+
+static void close_next(struct analyzer *analyzer, struct speed_rank *rank)
+{
+    rank->closed = next_iteration(rank);
+    close_iteration(analyzer, rank, rank->closed);
+    rank->closed++;
+}
+
+/* What is over, of ranks that are not further than that. */
+static void count_followed(struct speed_rank *rank, bool all)
+{
+    if (speed_rank_holds(rank))
+        return;
+    if (rank->followed < rank->closed)
+        rank->followed = rank->closed;
+    while (rank->followed < rank->newest &&
+           (all || (rank->newest >= rank->followed + 2 && is_resolved(rank, rank->followed))))
+        operation_count_iteration(rank, rank->followed++);
+}
+
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all)
 {
-    while (rank->closed < rank->newest && !speed_rank_holds(rank)) {
-        bool late = rank->newest > rank->closed + OPEN_ITERATIONS;
-        bool recent = rank->newest < rank->closed + 2;
-        if (!all && !late && (recent || !is_resolved(rank, rank->closed)))
-            return;
-        rank->closed = next_iteration(rank);
-        close_iteration(analyzer, rank, rank->closed);
-        rank->closed++;
+    count_followed(rank, all);
+    while (can_close(rank, all || rank->newest > rank->closed + OPEN_ITERATIONS))
+        close_next(analyzer, rank);
+}
+
+/* The oldest iteration that a rank can close; UINT64_MAX: none. */
+static uint64_t oldest_of(const struct speed *speed, bool all)
+{
+    uint64_t oldest = UINT64_MAX;
+    for (uint32_t r = 0; r < speed->count; r++) {
+        speed->rank[r]->can_close = can_close(speed->rank[r], all);
+        if (speed->rank[r]->can_close && next_iteration(speed->rank[r]) < oldest)
+            oldest = next_iteration(speed->rank[r]);
     }
+    return oldest;
+}
+
+void speed_close(struct analyzer *analyzer, bool all)
+{
+    struct speed *speed = analyzer->speed;
+    uint64_t oldest;
+    speed->advanced = 0;
+    for (uint32_t r = 0; r < speed->count; r++)
+        count_followed(speed->rank[r], all);
+    while ((oldest = oldest_of(speed, all)) != UINT64_MAX)
+        for (uint32_t r = 0; r < speed->count; r++)
+            if (speed->rank[r]->can_close && next_iteration(speed->rank[r]) == oldest)
+                close_next(analyzer, speed->rank[r]);
 }

@@ -75,13 +75,20 @@ void judged_free(struct judged *judged)
 }
 
 /* What slows ranks or links down explains longer iterations if it costs most of what they are
- * longer by. */
+ * longer by. A rank hides behind one that was slow before. */
 static bool step_is_explained(const struct slowdowns *found, const struct slowdown *step)
 {
+    double earlier = 0;
     for (uint32_t i = 0; i < found->count; i++)
-        if (found->slowdown[i].since &&
-            2 * (found->slowdown[i].lost - found->slowdown[i].before) >= step->lost)
+        if (!found->slowdown[i].since && found->slowdown[i].kind < SLOW_LINK)
+            earlier = fmax(earlier, found->slowdown[i].lost);
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct slowdown *slowdown = &found->slowdown[i];
+        double before = slowdown->kind < SLOW_LINK ? fmax(slowdown->before, earlier)
+                                                   : slowdown->before;
+        if (slowdown->since && 2 * (slowdown->lost - before) >= step->lost)
             return true;
+    }
     return false;
 }
 
@@ -184,6 +191,8 @@ static void find_part(struct judged *judged, struct slowdowns *found)
     if (!found->failed)
         judge_ranks(judged, found);
     if (!found->failed && !judged->recorded) /* a busy host makes ranks late now and then */
+        judge_hosts(judged, found);
+    if (!found->failed && !judged->recorded)
         judge_spells(judged, found);
     if (!found->failed) {
         judge_links(judged, found);
@@ -290,8 +299,7 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     if (!speed || !speed->count)
         return;
     speed_find_rounds(analyzer, is_end);
-    for (uint32_t i = 0; i < speed->count; i++)
-        speed_rank_close(analyzer, speed->rank[i], is_end);
+    speed_close(analyzer, is_end);
     uint64_t closed = speed_closed(speed);
     if (closed < speed->judged + JUDGE_EVERY && !(is_end && closed > speed->judged))
         return;

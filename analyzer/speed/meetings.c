@@ -158,6 +158,10 @@ double speed_comm_transfer(const struct speed_comm *comm, uint64_t iteration)
 /* Marks its operations; those that waited did so until the shortest began. */
 static void resolve_meeting(const struct speed_meeting *meeting, uint64_t transfer_ns)
 {
+    const struct meeting_part *last = &meeting->part[0];
+    for (uint32_t i = 1; i < meeting->parts; i++)
+        if (meeting->part[i].duration_ns < last->duration_ns)
+            last = &meeting->part[i];
     for (uint32_t i = 0; i < meeting->parts; i++) {
         struct speed_operation *operation =
             speed_operation_find(meeting->part[i].rank, meeting->part[i].serial);
@@ -166,6 +170,8 @@ static void resolve_meeting(const struct speed_meeting *meeting, uint64_t transf
         operation->resolved = true;
         operation->stands_for = !i;
         operation->waited_ns = operation->done_ns - transfer_ns;
+        operation->last = last->rank;
+        operation->last_serial = last->serial;
     }
 }
 
@@ -279,7 +285,12 @@ void speed_passed(struct analyzer *analyzer, const struct passed *passed)
         speed_operation_find(rank, serial)->resolved = true;
     else if (meet(comm, rank, passed, serial))
         analyzer->failed = true;
-    if (rank->newest > newest)
+    if (rank->newest == newest)
+        return;
+    /* Once about each rank has begun another: to look at all of them is then no more than that. */
+    if (++analyzer->speed->advanced >= analyzer->speed->count)
+        speed_close(analyzer, false);
+    else if (rank->newest > rank->closed + OPEN_ITERATIONS)
         speed_rank_close(analyzer, rank, false);
 }
 

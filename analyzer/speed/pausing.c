@@ -16,7 +16,10 @@ enum {
     VARYING_PERCENT = 35,    /* of their median, which most are from it at most */
     VARYING_DISTANCE = 5,    /* iterations, at least */
     NEAR_PERCENT = 70,       /* these most */
-    SMALLER_PERCENT = 40     /* of a long pause: what is shorter is none */
+    SHORT_DISTANCE = 4,      /* likewise, of so many and nearer ones: chance's are as near */
+    SHORT_LEAST = 8,
+    SHORT_NEAR_PERCENT = 90,
+    SMALLER_PERCENT = 40 /* of a long pause: what is shorter is none */
 };
 
 /* Iterations that are longer than usual by far. */
@@ -91,8 +94,11 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count,
         return false;
     pauses->period = (size_t)(usual + 0.5);
     double first = (double)pauses->at[0], last = (double)pauses->at[pauses->count - 1];
-    return usual >= VARYING_DISTANCE && 100 * near >= NEAR_PERCENT * distances &&
-           first <= 2 * usual && (double)count - last <= 2 * usual;
+    bool is_clear = 100 * near >= NEAR_PERCENT * distances;
+    if (usual < VARYING_DISTANCE)
+        is_clear = usual >= SHORT_DISTANCE && pauses->count >= SHORT_LEAST &&
+                   100 * near >= SHORT_NEAR_PERCENT * distances;
+    return is_clear && first <= 2 * usual && (double)count - last <= 2 * usual;
 }
 
 static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)

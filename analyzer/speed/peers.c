@@ -2,6 +2,7 @@
  *
  * Peers do the same work: the members of a communicator with collectives, unless it holds both ends
  * of a message, for then it spans the stages of a pipeline. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,22 +79,23 @@ static int find_stages(const struct judged *judged, struct stages *stages)
     return 0;
 }
 
-/* What a rank waits in an iteration, on average. */
-static double mean_wait(const struct judged *judged, uint32_t rank)
+/* What a rank waits in a usual iteration, for others or for a transfer: where transfers are a
+ * chain, the last of them are late because of who was late for the first. */
+static double usual_wait(const struct judged *judged, uint32_t rank)
 {
-    double sum = 0;
-    uint32_t iterations = 0;
-    for (uint64_t n = judged->first; n < judged->end; n++) {
+    double *wait = malloc((judged->end - judged->first + 1) * sizeof *wait), usual;
+    size_t count = 0;
+    for (uint64_t n = judged->first; wait && n < judged->end; n++) {
         struct speed_iteration iteration;
-        if (!judged_iteration(judged->speed->rank[rank], n, &iteration))
-            continue;
-        sum += iteration.share[SHARE_WAIT];
-        iterations++;
+        if (judged_iteration(judged->speed->rank[rank], n, &iteration))
+            wait[count++] = iteration.share[SHARE_WAIT] + iteration.share[SHARE_TRANSFER];
     }
-    return iterations ? sum / iterations : 0;
+    usual = wait ? speed_middle(wait, count) : 0;
+    free(wait);
+    return usual;
 }
 
-/* What the other members wait, at the median of them. */
+/* What the other members wait longer, at the median of them. */
 static double find_waited(const struct judged *judged, const struct comm *comm,
                           const uint32_t *index, uint32_t of)
 {
@@ -102,10 +104,10 @@ static double find_waited(const struct judged *judged, const struct comm *comm,
     for (uint32_t i = 0; waits && i < comm->members; i++) {
         if (index[i] == UINT32_MAX || index[i] == of)
             continue;
-        waits[count++] = mean_wait(judged, index[i]);
+        waits[count++] = usual_wait(judged, index[i]);
     }
     if (waits)
-        result = speed_median(waits, count);
+        result = fmax(speed_median(waits, count) - usual_wait(judged, of), 0);
     free(waits);
     return result;
 }
@@ -124,9 +126,9 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
             struct speed_iteration iteration;
             bool known = index[i] != UINT32_MAX && judged_iteration(judged->speed->rank[index[i]],
                                                                     judged->first + n, &iteration);
-            excess[i * iterations + n] = known ? speed_own(&iteration) : 0;
+            excess[i * iterations + n] = known ? speed_work(&iteration) : 0;
             if (known)
-                own[count++] = speed_own(&iteration);
+                own[count++] = speed_work(&iteration);
         }
         double median = speed_median(own, count);
         for (uint32_t i = 0; i < comm->members; i++)
@@ -134,14 +136,6 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
     }
     free(own);
     return 0;
-}
-
-static double mean_of(const double *value, size_t count)
-{
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += value[i];
-    return count ? sum / (double)count : 0;
 }
 
 /* A rank is compared with the peers that it exceeds most. Where another member of any of its
@@ -156,17 +150,18 @@ static int judge_among(struct judged *judged, const struct comm *comm, const uin
     }
     double most = 0;
     for (uint32_t i = 0; i < comm->members; i++) {
-        double mean = mean_of(excess + i * iterations, iterations);
+        double mean = speed_middle(excess + i * iterations, iterations);
         most = mean > most ? mean : most;
     }
     for (uint32_t i = 0; i < comm->members; i++) {
         if (index[i] == UINT32_MAX)
             continue;
-        double less = most - mean_of(excess + i * iterations, iterations);
+        double less = most - speed_middle(excess + i * iterations, iterations);
         if (judged->behind[index[i]] < less)
             judged->behind[index[i]] = less;
         double *known = judged_excess(judged, index[i]), *here = excess + i * iterations;
-        if (judged->among[index[i]] && mean_of(known, iterations) >= mean_of(here, iterations))
+        if (judged->among[index[i]] &&
+            speed_middle(known, iterations) >= speed_middle(here, iterations))
             continue;
         memcpy(known, here, iterations * sizeof *known);
         judged->among[index[i]] = comm;
@@ -203,13 +198,13 @@ static int judge_pipelines(struct judged *judged, const struct stages *stages)
         }
     }
     for (uint32_t r = 0; parent && most && r < count; r++) {
-        double mean = mean_of(judged_excess(judged, r), iterations);
+        double mean = speed_middle(judged_excess(judged, r), iterations);
         uint32_t root = pipeline_root(parent, r);
         most[root] = mean > most[root] ? mean : most[root];
     }
     for (uint32_t r = 0; parent && most && r < count; r++) {
         double less = most[pipeline_root(parent, r)] -
-                      mean_of(judged_excess(judged, r), iterations);
+                      speed_middle(judged_excess(judged, r), iterations);
         if (judged->behind[r] < less)
             judged->behind[r] = less;
     }
@@ -219,8 +214,7 @@ static int judge_pipelines(struct judged *judged, const struct stages *stages)
     return result;
 }
 
-/* Whether idle time is the host's: what else the rank does is recorded, or what is queued. */
-static bool shows_host(const struct judged *judged)
+bool judged_shows_host(const struct judged *judged)
 {
     for (uint32_t r = 0; r < judged->speed->count; r++)
         if (!judged->speed->rank[r]->kernels && !judged->speed->rank[r]->knows_issue)
@@ -249,12 +243,12 @@ static int judge_idle(struct judged *judged)
             idle[r * iterations + n] -= value[count / 4];
     }
     for (uint32_t r = 0; idle && value && waits && r < count; r++)
-        waits[r] = value[r] = mean_wait(judged, r);
+        waits[r] = value[r] = usual_wait(judged, r);
     double usual = idle && value && waits ? speed_median(value, count) : 0;
     for (uint32_t r = 0; idle && value && waits && r < count; r++) {
-        double mean = mean_of(idle + r * iterations, iterations);
+        double mean = speed_middle(idle + r * iterations, iterations);
         if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waits[r] >= usual ||
-            mean_of(judged_excess(judged, r), iterations) >= mean / 2)
+            speed_middle(judged_excess(judged, r), iterations) >= mean / 2)
             continue;
         memcpy(judged_excess(judged, r), idle + r * iterations, iterations * sizeof *idle);
         judged->among[r] = judged->speed->rank[r]->member->comm;
@@ -289,12 +283,13 @@ int judge_peers(struct judged *judged)
         for (uint32_t i = 0; i < stages.comm[c]->comm->members; i++) {
             uint32_t rank = stages.rank[c][i];
             bool exceeds = rank != UINT32_MAX && judged->among[rank] == stages.comm[c]->comm &&
-                           100 * mean_of(judged_excess(judged, rank), iterations) >= judged->length;
+                           100 * speed_middle(judged_excess(judged, rank), iterations) >=
+                               judged->length;
             if (exceeds)
                 judged->waited[rank] =
                     find_waited(judged, stages.comm[c]->comm, stages.rank[c], rank);
         }
-    if (!result && shows_host(judged))
+    if (!result && judged_shows_host(judged))
         result = judge_idle(judged);
     stages_free(&stages);
     return result ? -1 : 0;

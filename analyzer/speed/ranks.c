@@ -129,6 +129,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         .started_ns = passed->started_ns,
         .waited_ns = passed->started_ns,
         .done_ns = passed->done_ns,
+        .busy_ns = passed->done_ns,
         .comm = comm,
         .bytes = (float)passed->bytes,
     };

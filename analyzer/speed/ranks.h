@@ -5,10 +5,17 @@
 
 #include "analyzer/speed/speed.h"
 
+enum {
+    OPEN_ITERATIONS = 64
+}; /* a rank that is further ahead of its peers is closed without them */
+
 struct speed_operation {
     uint64_t iteration;
     uint64_t issued_ns, started_ns, waited_ns,
-        done_ns; /* waited: until then it waited for others */
+        done_ns;      /* waited: until then it waited for others */
+    uint64_t busy_ns; /* until then the rank computes, if nothing waits for its end: followed.c */
+    struct speed_rank *last; /* of the members the one that arrived last, and its operation there */
+    uint64_t last_serial;
     struct speed_comm *comm;
     uint64_t number; /* of its communicator, or of messages between the two */
     int32_t peer;    /* of a message, else -1 */
@@ -46,7 +53,10 @@ void speed_find_rounds(struct analyzer *analyzer, bool is_end);
 int speed_comm_add_transfer(struct speed_comm *comm, uint64_t iteration, double seconds);
 /* NULL: its iteration was closed without it. */
 struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t serial);
-/* Closes iterations whose operations are all resolved; with `all` also others. */
+/* Closes iterations whose operations are all resolved, of all ranks and the oldest first; with
+ * `all` also others. */
+void speed_close(struct analyzer *analyzer, bool all);
+/* Those of one rank, which is far ahead of its peers, or with `all` needs the room. */
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all);
 /* Adds to the sums of a kernel's name (a string id), in the iteration if that is known. Notes want
  * of memory in the analyzer. */

@@ -11,26 +11,43 @@ enum {
     SEEN_PERCENT = 50     /* likewise, on a host that may be busy */
 };
 
+/* Pauses do not move it; but what is judged may be that which is seldom. */
+static double usual_share(const struct judged *judged, double *value, size_t count)
+{
+    double sum = 0;
+    if (!judged->is_seldom)
+        return speed_middle(value, count);
+    for (size_t i = 0; i < count; i++)
+        sum += value[i];
+    return count ? sum / (double)count : 0;
+}
+
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank)
 {
+    enum { USUAL = 3 };
+    size_t iterations = judged->end - judged->first, count = 0;
+    double *value = malloc((USUAL * iterations + 1) * sizeof *value);
     struct means means = {0};
-    uint32_t count = 0;
-    for (uint64_t n = judged->first; n < judged->end; n++) {
+    for (uint64_t n = judged->first; value && n < judged->end; n++) {
         struct speed_iteration iteration;
         if (!judged_iteration(rank, n, &iteration))
             continue;
-        means.idle += speed_idle(&iteration);
-        means.queued += iteration.share[SHARE_QUEUED];
-        means.compute += iteration.share[SHARE_COMPUTE];
-        means.transfer += iteration.share[SHARE_TRANSFER];
+        value[count] = speed_idle(&iteration);
+        value[iterations + count] = iteration.share[SHARE_QUEUED];
+        value[2 * iterations + count++] = iteration.share[SHARE_COMPUTE];
         means.kernels += iteration.kernels;
         means.operations += iteration.operations;
         means.bytes += iteration.bytes;
-        count++;
     }
-    double *field = (double *)&means;
-    for (size_t i = 0; count && i < sizeof means / sizeof *field; i++)
-        field[i] /= count;
+    if (count) {
+        means.idle = usual_share(judged, value, count);
+        means.queued = usual_share(judged, value + iterations, count);
+        means.compute = usual_share(judged, value + 2 * iterations, count);
+        means.kernels /= (double)count;
+        means.operations /= (double)count;
+        means.bytes /= (double)count;
+    }
+    free(value);
     return means;
 }
 
@@ -89,13 +106,13 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
                 slowdown_is_more(own.operations, peers.operations) ||
                 slowdown_is_more(own.kernels, peers.kernels);
     double idle = own.idle - peers.idle, busy = own.compute - peers.compute,
-           queued = own.queued - peers.queued, transfer = own.transfer - peers.transfer;
+           queued = own.queued - peers.queued;
     bool is_seen = own.kernels > 0 || rank->knows_issue;
     double on_device = own.kernels > 0 ? busy : queued;
     bool is_unseen = own.kernels > 0 && queued > busy && queued > idle;
     if (own.kernels > 0 && judged->recorded && on_device > idle)
         is_unseen |= 100 * busy < SEEN_PERCENT * slowdown->lost;
-    if (is_unseen || (transfer > idle && transfer > on_device))
+    if (is_unseen)
         kind = SLOW_KINDS;
     else if ((on_device > idle && !(is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost)) ||
              (!is_seen && more))

@@ -4,9 +4,10 @@
 
 #include "analyzer/speed/slowdown.h"
 
-/* Means over the iterations of a rank. */
+/* Over the iterations of a rank. */
 struct means {
-    double idle, queued, compute, transfer, kernels, operations, bytes;
+    double idle, queued, compute; /* in a usual iteration */
+    double kernels, operations, bytes;
 };
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank);
 /* Enough more of it to be more work. */

@@ -69,6 +69,7 @@ struct judged {
     uint64_t step;  /* iterations became longer with this one, and both sides are judged; 0: no */
     double rise;    /* by so much */
     double *before; /* by rank: its excess before that, on average; NULL without */
+    bool is_seldom; /* what counts is in few iterations */
     bool named;     /* the program names its iterations */
     bool recorded;  /* by the shim, on a host that may be busy */
     bool coarse;    /* times come from progress words, read every millisecond on a busy host */
@@ -96,6 +97,9 @@ static inline bool judged_iteration(const struct speed_rank *rank, uint64_t numb
 double speed_median(double *value, size_t count);
 /* Likewise, of a copy. */
 double speed_median_of(const double *value, size_t count);
+/* The mean of the middle half: pauses and chance do not move it, and half of the values do. 0 of
+ * none. */
+double speed_middle(const double *value, size_t count);
 /* Of each judged iteration its length, on the median rank; what is not known is the one before.
  * NULL when memory is short; the caller frees. */
 double *speed_median_lengths(const struct judged *judged);
@@ -108,12 +112,15 @@ size_t speed_find_step(const double *value, size_t count);
 
 /* Fills in excess, waited, behind and among. 0 or -1 (ENOMEM). */
 int judge_peers(struct judged *judged);
+/* Whether idle time is the host's: what else the rank does is recorded, or what is queued. */
+bool judged_shows_host(const struct judged *judged);
 void judged_free(struct judged *judged); /* what judge_peers filled in */
 /* Each adds what it finds. */
 void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
 void judge_links(struct judged *judged, struct slowdowns *found);
 /* Those ranks that are slow in some iterations only, and not found yet. */
+void judge_hosts(struct judged *judged, struct slowdowns *found);
 void judge_spells(struct judged *judged, struct slowdowns *found);
 /* Of which ranks the own work takes longer since the step, by most of what iterations are longer,
  * where that of others does not. Returns whether there are any. */

@@ -31,6 +31,20 @@ double speed_median_of(const double *value, size_t count)
     return median;
 }
 
+double speed_middle(const double *value, size_t count)
+{
+    double *copy = malloc((count + 1) * sizeof *copy), sum = 0;
+    size_t first = count / 4, end = count - first;
+    if (copy && count) {
+        memcpy(copy, value, count * sizeof *copy);
+        speed_median(copy, count);
+        for (size_t i = first; i < end; i++)
+            sum += copy[i];
+    }
+    free(copy);
+    return count ? sum / (double)(end - first) : 0;
+}
+
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
 {
     struct slowdown *grown =

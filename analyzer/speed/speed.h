@@ -10,6 +10,7 @@
  *     meetings.c   durations of one operation on all its members: who waited, and the transfer
  *     ranks.c      what each rank does
  *     closing.c    a rank's iterations, each closed when all its operations are known
+ *     followed.c   who waits for an operation, where no kernels are recorded
  *     rounds.c     which operations are an iteration where the program names none
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
@@ -42,6 +43,8 @@ struct speed_iteration {
 float speed_idle(const struct speed_iteration *iteration);
 /* All of the iteration but exposed waiting for others. */
 float speed_own(const struct speed_iteration *iteration);
+/* Likewise, without exposed transfers, which all members share, if kernels show which are. */
+float speed_work(const struct speed_iteration *iteration);
 
 /* Kernels of one name. */
 struct speed_kernel_sum {
@@ -75,6 +78,7 @@ struct speed_rank {
     struct speed_iteration *iteration; /* ring by number */
     uint32_t iterations;               /* its room */
     uint64_t begun, newest, closed;    /* the first number, the newest; all below are closed */
+    uint64_t followed;                 /* what comes behind those below is counted */
     uint64_t offset, counted;          /* numbers that begin anew go on: ranks.c */
     struct speed_operation *operation; /* ring, by serial number: of open iterations */
     uint64_t first_operation, operations;
@@ -82,7 +86,7 @@ struct speed_rank {
     struct speed_span *span; /* of activities in open iterations */
     uint32_t spans, span_capacity;
     uint64_t end_ns; /* when the last closed iteration ended; 0 none */
-    bool has_begun;
+    bool has_begun, can_close;
     bool named;         /* the program names its iterations */
     uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
     int32_t round_peer; /* where it has no collectives: those messages, by peer and direction */
@@ -141,6 +145,9 @@ struct speed_followed {
     /* Those at which the rank arrived last while more were to come in the iteration, and those of
      * these right behind which the next began there: nothing but transfers held that up. */
     uint64_t latest, chained;
+    /* Those at which the rank waited and was as far behind the last in what it did next as if it
+     * had gone on at once, and those as if it had gone on at the end. */
+    uint64_t beside, behind;
     /* Of messages: seconds until the rank's next operation begins, from when this began and from
      * when it ended. What varies less is what the next was waiting for. */
     struct speed_variance from_start, from_end;
@@ -169,6 +176,7 @@ struct speed {
     struct speed_comm *comms;
     uint64_t held;                     /* operations of each rank with which rounds.c tries again */
     uint64_t judged;                   /* speed_closed() when last judged */
+    uint32_t advanced;                 /* ranks that began an iteration since some were closed */
     struct slowdowns *found;           /* then; slowdown.h */
     struct speed_standings *standings; /* likewise; standings.h */
 };

@@ -75,7 +75,9 @@ static void add_spells(struct judged *judged, uint32_t r, const struct spells *s
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, spells->lost);
     uint64_t iterations = judged->end - judged->first, length = spells->last + 1 - spells->first;
     bool is_unbroken = 100 * spells->count >= UNBROKEN_PERCENT * length;
+    judged->is_seldom = true;
     slowdown.kind = slowdown_find_reason(judged, r, &slowdown);
+    judged->is_seldom = false;
     slowdown.often = (double)spells->count / (double)iterations;
     if (is_unbroken && spells->first > judged->first + ITERATIONS_NEEDED)
         slowdown.since = spells->first;

@@ -46,3 +46,9 @@ float speed_own(const struct speed_iteration *iteration)
 {
     return iteration->length - iteration->share[SHARE_WAIT];
 }
+
+float speed_work(const struct speed_iteration *iteration)
+{
+    float own = speed_own(iteration);
+    return iteration->kernels ? own - iteration->share[SHARE_TRANSFER] : own;
+}

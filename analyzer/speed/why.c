@@ -78,7 +78,8 @@ static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_l
     }
     losses->often[rank] = count && 100 * often >= demand->often_percent * count;
     losses->is_steady[rank] = count && 100 * steady >= STEADY_PERCENT * count;
-    losses->lost[rank] = speed_median(grouped, count);
+    losses->lost[rank] = losses->often[rank] ? speed_middle(grouped, count)
+                                             : speed_median(grouped, count);
     free(grouped);
 }
 

@@ -72,10 +72,11 @@ def has_reason(truth, finding):
 
 
 def judge_cause(cause, findings):
-    """Whether at least half of its ranks are named, and whether the findings that name them have its kind and share."""
+    """Whether at least half of its ranks, or of those that cost as much alone, are named; and by findings of its kind and share."""
     named = [finding for finding in findings if finding["code"] in RANK_CODES + NOTE_CODES and names(cause, finding)]
     covered = set().union(*(finding["ranks"] for finding in named)) if named else set()
-    rank = len(covered & set(cause["ranks"])) * 2 >= len(cause["ranks"]) if cause["kind"] != "slow-link" else bool(named)
+    rank = any(len(covered & set(ranks)) * 2 >= len(ranks) for ranks in [cause["ranks"], *cause["enough"]])
+    rank |= cause["kind"] == "slow-link" and bool(named)
     kind = any(finding["code"] in cause["accepted"] for finding in named)
     shares = [finding["share"] for finding in named if finding["share"] is not None]
     near = any(abs(share - true) <= max(0.03, 0.3 * true) for share in shares for true in (cause["share"], cause["alone"]))

@@ -1,12 +1,15 @@
 """What slows a job, as the simulation knows: each cause with its ranks and the share of the iteration that it costs.
 
-share: beside the other causes; alone: in a job without them."""
+share: beside the other causes; alone: in a job without them. enough: sets of its ranks each of which alone costs nearly as much."""
 
+import copy
 import json
 
 from causes import CODES
 from plan import TUNING
 from simulate import Simulation
+
+ENOUGH = 0.9                    # of what a cause costs, that a part of its ranks costs alone
 
 
 def share(cause, ends, without):
@@ -34,16 +37,33 @@ def visible(job, cause):
     return sorted(shared or set.union(*slow))
 
 
+def enough(job, cause, without, whole):
+    """The ranks of a stage, where these alone cost nearly as much as all: what delays the other stages is hidden in their waiting."""
+    stages = {}
+    for rank in cause.ranks:
+        stages.setdefault(job.place(rank)[2], []).append(rank)
+    found = []
+    is_divided = cause.kind != "slow-link" and len(stages) > 1 and len(cause.ranks) < job.world and whole
+    for ranks in stages.values() if is_divided else ():
+        part = copy.copy(cause)
+        part.ranks = tuple(ranks)
+        ends = Simulation(job, [part if other is cause else other for other in job.causes]).ends()
+        if share(cause, ends, without) >= ENOUGH * whole:
+            found.append(ranks)
+    return found
+
+
 def describe(job, cause, ends, clean):
     if len(job.causes) > 1:
         without = Simulation(job, [other for other in job.causes if other is not cause]).ends()
         alone = share(cause, Simulation(job, [cause]).ends(), clean)
     else:
         without, alone = clean, share(cause, ends, clean)
+    costs = share(cause, ends, without)
     return {"kind": cause.kind, "code": CODES[cause.kind], "accepted": accepted(job, cause), "ranks": list(cause.ranks),
-            "visible": visible(job, cause),
+            "visible": visible(job, cause), "enough": enough(job, cause, without, costs),
             "since": cause.since, "period": cause.period, "mode": cause.mode, "amount": round(cause.amount, 6), "aim": round(cause.aim, 4),
-            "share": round(share(cause, ends, without), 4), "alone": round(alone, 4)}
+            "share": round(costs, 4), "alone": round(alone, 4)}
 
 
 def truth(job, simulation):

@@ -1,0 +1,185 @@
+/* hosts.c: hosts that make the others wait now by one of their ranks, now by another.
+ *
+ * Each of the ranks is late rarely, and none in most iterations, so none is found by itself. But in
+ * most iterations one of them has nothing to do but wait for its host. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/model/process.h"
+#include "analyzer/speed/reason.h"
+
+enum {
+    HOST_PERCENT = 8,       /* of an iteration: it is late */
+    HOST_LATE_PERCENT = 25, /* of the iterations */
+    HOST_TIMES = 3,         /* as much as most other hosts lose in that way */
+    HOST_OTHERS_PERCENT = 75,
+    HOST_RANK_TIMES = 2, /* as idle as these ranks of others is a rank that takes part */
+    HOSTS_LEAST = 3
+};
+
+/* Ranks of one host, or, where hosts are not known, of a communicator. */
+struct unit {
+    const char *host;
+    const struct comm *comm;
+    double most, lost; /* seconds: of the current iteration, and of all on average */
+    uint64_t late;     /* iterations */
+    uint32_t ranks;
+};
+
+struct units {
+    struct unit *unit;
+    uint32_t count;
+    uint32_t *of;  /* by rank; UINT32_MAX none */
+    double *idle;  /* by rank: beyond the lower quarter of all ranks, on average */
+    double *value; /* as many as ranks */
+};
+
+static int units_begin(const struct judged *judged, struct units *units)
+{
+    uint32_t count = judged->speed->count;
+    units->unit = calloc(count + 1, sizeof *units->unit);
+    units->of = malloc((count + 1) * sizeof *units->of);
+    units->idle = calloc(count + 1, sizeof *units->idle);
+    units->value = malloc((count + 1) * sizeof *units->value);
+    return units->unit && units->of && units->idle && units->value ? 0 : -1;
+}
+
+static void units_free(struct units *units)
+{
+    free(units->unit);
+    free(units->of);
+    free(units->idle);
+    free(units->value);
+}
+
+/* The smallest communicator with collectives that a rank is in; NULL none. */
+static const struct comm *narrowest_of(const struct judged *judged, const struct speed_rank *rank)
+{
+    const struct comm *found = NULL;
+    for (const struct speed_comm *comm = judged->speed->comms; comm; comm = comm->hh.next) {
+        bool is_smaller = comm->collectives && comm->comm->members > 1 &&
+                          (!found || comm->comm->members < found->members);
+        for (uint32_t i = 0; is_smaller && i < comm->comm->members; i++)
+            if (speed_rank_of(judged->speed, comm->comm->member[i]) == rank)
+                found = comm->comm;
+    }
+    return found;
+}
+
+static void find_units(const struct judged *judged, struct units *units)
+{
+    for (uint32_t r = 0; r < judged->speed->count; r++) {
+        const struct speed_rank *rank = judged->speed->rank[r];
+        struct unit own = {.host = rank->key.process->info.host};
+        uint32_t u = r && !*own.host && units->of[r - 1] != UINT32_MAX ? units->of[r - 1] : 0;
+        if (!*own.host)
+            own.comm = narrowest_of(judged, rank);
+        while (u < units->count &&
+               (units->unit[u].comm != own.comm || strcmp(units->unit[u].host, own.host) != 0))
+            u++;
+        if (u == units->count)
+            units->unit[units->count++] = own;
+        units->of[r] = u;
+        units->unit[u].ranks++;
+    }
+}
+
+/* How long each rank has nothing to do, and of each unit the rank for which that is longest. */
+static void add_iteration(const struct judged *judged, uint64_t number, struct units *units)
+{
+    uint32_t count = judged->speed->count;
+    double iterations = (double)(judged->end - judged->first);
+    struct speed_iteration iteration;
+    for (uint32_t r = 0; r < count; r++) {
+        judged_iteration(judged->speed->rank[r], number, &iteration);
+        units->value[r] = speed_idle(&iteration);
+    }
+    speed_median(units->value, count);
+    double usual = units->value[count / 4];
+    for (uint32_t r = 0; r < count; r++) {
+        judged_iteration(judged->speed->rank[r], number, &iteration);
+        double idle = speed_idle(&iteration) - usual;
+        struct unit *unit = &units->unit[units->of[r]];
+        units->idle[r] += idle / iterations;
+        unit->most = fmax(unit->most, idle);
+    }
+    for (uint32_t u = 0; u < units->count; u++) {
+        struct unit *unit = &units->unit[u];
+        unit->late += 100 * unit->most > HOST_PERCENT * judged->length;
+        unit->lost += unit->most / iterations;
+        unit->most = 0;
+    }
+}
+
+/* What most of the ranks, or units, have at most. */
+static double usual_of(double *value, uint32_t count)
+{
+    speed_median(value, count);
+    return count ? value[count * HOST_OTHERS_PERCENT / 100] : 0;
+}
+
+static bool is_late(const struct judged *judged, const struct unit *unit, double usual)
+{
+    uint64_t iterations = judged->end - judged->first;
+    return unit->ranks > 1 && 100 * unit->late >= HOST_LATE_PERCENT * iterations &&
+           100 * unit->lost >= HOST_PERCENT * judged->length && unit->lost >= HOST_TIMES * usual;
+}
+
+static bool is_found(const struct slowdowns *found, const struct speed_rank *rank)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        for (uint32_t k = 0; k < found->slowdown[i].ranks; k++)
+            if (found->slowdown[i].kind != SLOW_SINCE && found->slowdown[i].kind != SLOW_LINK &&
+                !found->slowdown[i].is_all && found->slowdown[i].rank[k] == rank)
+                return true;
+    return false;
+}
+
+/* Those of its ranks that take part in it, unless most of them are found already. */
+static void add_unit(const struct judged *judged, const struct units *units, uint32_t u,
+                     double usual, struct slowdowns *found)
+{
+    const struct speed_rank **rank = malloc((units->unit[u].ranks + 1) * sizeof *rank);
+    uint32_t ranks = 0, known = 0;
+    found->failed |= !rank;
+    for (uint32_t r = 0; rank && r < judged->speed->count; r++) {
+        if (units->of[r] != u || units->idle[r] < HOST_RANK_TIMES * usual)
+            continue;
+        known += is_found(found, judged->speed->rank[r]);
+        rank[ranks++] = judged->speed->rank[r];
+    }
+    if (ranks > 1 && 2 * known <= ranks) {
+        struct slowdown slowdown =
+            slowdown_of_rank(judged, rank[0]->index, rank, units->unit[u].lost);
+        slowdown.ranks = ranks;
+        slowdown.kind = SLOW_HOST;
+        slowdowns_add(found, &slowdown);
+    }
+    free(rank);
+}
+
+void judge_hosts(struct judged *judged, struct slowdowns *found)
+{
+    struct units units = {0};
+    if (!judged_shows_host(judged))
+        return;
+    if (units_begin(judged, &units)) {
+        found->failed = true;
+        units_free(&units);
+        return;
+    }
+    find_units(judged, &units);
+    for (uint64_t n = judged->first; units.count >= HOSTS_LEAST && n < judged->end; n++)
+        add_iteration(judged, n, &units);
+    for (uint32_t u = 0; u < units.count; u++)
+        units.value[u] = units.unit[u].lost;
+    double usual = usual_of(units.value, units.count);
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        units.value[r] = units.idle[r];
+    double idle = fmax(usual_of(units.value, judged->speed->count), 0);
+    for (uint32_t u = 0; u < units.count; u++)
+        if (units.count >= HOSTS_LEAST && is_late(judged, &units.unit[u], usual))
+            add_unit(judged, &units, u, idle, found);
+    units_free(&units);
+}
