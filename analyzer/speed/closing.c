@@ -252,7 +252,7 @@ static void close_next(struct analyzer *analyzer, struct speed_rank *rank)
 }
 
 /* What is over, of ranks that are not further than that. */
-static void count_followed(struct speed_rank *rank, bool all)
+static void count_closable(struct speed_rank *rank, bool all)
 {
     if (speed_rank_holds(rank))
         return;
@@ -265,7 +265,7 @@ static void count_followed(struct speed_rank *rank, bool all)
 
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all)
 {
-    count_followed(rank, all);
+    count_closable(rank, all);
     while (can_close(rank, all || rank->newest > rank->closed + OPEN_ITERATIONS))
         close_next(analyzer, rank);
 }
@@ -288,7 +288,7 @@ void speed_close(struct analyzer *analyzer, bool all)
     uint64_t oldest;
     speed->advanced = 0;
     for (uint32_t r = 0; r < speed->count; r++)
-        count_followed(speed->rank[r], all);
+        count_closable(speed->rank[r], all);
     while ((oldest = oldest_of(speed, all)) != UINT64_MAX)
         for (uint32_t r = 0; r < speed->count; r++)
             if (speed->rank[r]->can_close && next_iteration(speed->rank[r]) == oldest)

@@ -14,7 +14,8 @@ enum {
     HOST_LATE_PERCENT = 25, /* of the iterations */
     HOST_TIMES = 3,         /* as much as most other hosts lose in that way */
     HOST_OTHERS_PERCENT = 75,
-    HOST_RANK_TIMES = 2, /* as idle as these ranks of others is a rank that takes part */
+    HOST_RANK_TIMES = 2,    /* as idle as most ranks is a rank that takes part, */
+    HOST_RANK_PERCENT = 10, /* and so much as the one that is most so */
     HOSTS_LEAST = 3
 };
 
@@ -126,27 +127,22 @@ static bool is_late(const struct judged *judged, const struct unit *unit, double
            100 * unit->lost >= HOST_PERCENT * judged->length && unit->lost >= HOST_TIMES * usual;
 }
 
-static bool is_found(const struct slowdowns *found, const struct speed_rank *rank)
-{
-    for (uint32_t i = 0; i < found->count; i++)
-        for (uint32_t k = 0; k < found->slowdown[i].ranks; k++)
-            if (found->slowdown[i].kind != SLOW_SINCE && found->slowdown[i].kind != SLOW_LINK &&
-                !found->slowdown[i].is_all && found->slowdown[i].rank[k] == rank)
-                return true;
-    return false;
-}
-
 /* Those of its ranks that take part in it, unless most of them are found already. */
 static void add_unit(const struct judged *judged, const struct units *units, uint32_t u,
                      double usual, struct slowdowns *found)
 {
     const struct speed_rank **rank = malloc((units->unit[u].ranks + 1) * sizeof *rank);
     uint32_t ranks = 0, known = 0;
+    double most = 0;
     found->failed |= !rank;
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        if (units->of[r] == u)
+            most = fmax(most, units->idle[r]);
     for (uint32_t r = 0; rank && r < judged->speed->count; r++) {
-        if (units->of[r] != u || units->idle[r] < HOST_RANK_TIMES * usual)
+        if (units->of[r] != u || units->idle[r] < HOST_RANK_TIMES * usual ||
+            100 * units->idle[r] < HOST_RANK_PERCENT * most)
             continue;
-        known += is_found(found, judged->speed->rank[r]);
+        known += slowdowns_have_rank(found, judged->speed->rank[r]);
         rank[ranks++] = judged->speed->rank[r];
     }
     if (ranks > 1 && 2 * known <= ranks) {

@@ -88,7 +88,7 @@ static double usual_wait(const struct judged *judged, uint32_t rank)
     for (uint64_t n = judged->first; wait && n < judged->end; n++) {
         struct speed_iteration iteration;
         if (judged_iteration(judged->speed->rank[rank], n, &iteration))
-            wait[count++] = iteration.share[SHARE_WAIT] + iteration.share[SHARE_TRANSFER];
+            wait[count++] = iteration.length - speed_work(&iteration);
     }
     usual = wait ? speed_middle(wait, count) : 0;
     free(wait);

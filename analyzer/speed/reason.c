@@ -24,7 +24,7 @@ static double usual_share(const struct judged *judged, double *value, size_t cou
 
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank)
 {
-    enum { USUAL = 3 };
+    enum { USUAL = 4 };
     size_t iterations = judged->end - judged->first, count = 0;
     double *value = malloc((USUAL * iterations + 1) * sizeof *value);
     struct means means = {0};
@@ -34,7 +34,8 @@ struct means slowdown_means_of(const struct judged *judged, const struct speed_r
             continue;
         value[count] = speed_idle(&iteration);
         value[iterations + count] = iteration.share[SHARE_QUEUED];
-        value[2 * iterations + count++] = iteration.share[SHARE_COMPUTE];
+        value[2 * iterations + count] = iteration.share[SHARE_COMPUTE];
+        value[3 * iterations + count++] = iteration.share[SHARE_TRANSFER];
         means.kernels += iteration.kernels;
         means.operations += iteration.operations;
         means.bytes += iteration.bytes;
@@ -43,6 +44,7 @@ struct means slowdown_means_of(const struct judged *judged, const struct speed_r
         means.idle = usual_share(judged, value, count);
         means.queued = usual_share(judged, value + iterations, count);
         means.compute = usual_share(judged, value + 2 * iterations, count);
+        means.transfer = usual_share(judged, value + 3 * iterations, count);
         means.kernels /= (double)count;
         means.operations /= (double)count;
         means.bytes /= (double)count;
@@ -106,13 +108,14 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
                 slowdown_is_more(own.operations, peers.operations) ||
                 slowdown_is_more(own.kernels, peers.kernels);
     double idle = own.idle - peers.idle, busy = own.compute - peers.compute,
-           queued = own.queued - peers.queued;
+           queued = own.queued - peers.queued, transfer = own.transfer - peers.transfer;
     bool is_seen = own.kernels > 0 || rank->knows_issue;
     double on_device = own.kernels > 0 ? busy : queued;
     bool is_unseen = own.kernels > 0 && queued > busy && queued > idle;
     if (own.kernels > 0 && judged->recorded && on_device > idle)
         is_unseen |= 100 * busy < SEEN_PERCENT * slowdown->lost;
-    if (is_unseen)
+    bool is_transfer = !(own.kernels > 0) && transfer > idle && transfer > on_device;
+    if (is_unseen || is_transfer)
         kind = SLOW_KINDS;
     else if ((on_device > idle && !(is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost)) ||
              (!is_seen && more))

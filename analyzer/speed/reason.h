@@ -6,7 +6,7 @@
 
 /* Over the iterations of a rank. */
 struct means {
-    double idle, queued, compute; /* in a usual iteration */
+    double idle, queued, compute, transfer; /* in a usual iteration */
     double kernels, operations, bytes;
 };
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank);

@@ -55,6 +55,8 @@ void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown)
 /* Likewise, with all ranks. */
 void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
                        struct slowdown *slowdown);
+/* Whether one names the rank, other than all of them or those of a slow link. */
+bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_rank *rank);
 void slowdowns_free(struct slowdowns *slowdowns);
 
 /* What is judged: all ranks' iterations [first, end), which all have closed. */
@@ -119,8 +121,9 @@ void judged_free(struct judged *judged); /* what judge_peers filled in */
 void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
 void judge_links(struct judged *judged, struct slowdowns *found);
-/* Those ranks that are slow in some iterations only, and not found yet. */
+/* Hosts of which now one rank is late, now another, if most of these are not found yet. */
 void judge_hosts(struct judged *judged, struct slowdowns *found);
+/* Those ranks that are slow in some iterations only, and not found yet. */
 void judge_spells(struct judged *judged, struct slowdowns *found);
 /* Of which ranks the own work takes longer since the step, by most of what iterations are longer,
  * where that of others does not. Returns whether there are any. */

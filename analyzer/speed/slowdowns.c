@@ -80,6 +80,17 @@ void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
     free(rank);
 }
 
+bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_rank *rank)
+{
+    for (uint32_t i = 0; i < slowdowns->count; i++) {
+        const struct slowdown *slowdown = &slowdowns->slowdown[i];
+        for (uint32_t k = 0; k < slowdown->ranks && !slowdown->is_all; k++)
+            if (slowdown->kind != SLOW_LINK && slowdown->rank[k] == rank)
+                return true;
+    }
+    return false;
+}
+
 void slowdowns_free(struct slowdowns *slowdowns)
 {
     for (uint32_t i = 0; slowdowns && i < slowdowns->count; i++)

@@ -87,15 +87,6 @@ static void add_spells(struct judged *judged, uint32_t r, const struct spells *s
         slowdowns_add_rank(found, from, &slowdown);
 }
 
-static bool is_found(const struct slowdowns *found, const struct speed_rank *rank)
-{
-    for (uint32_t i = 0; i < found->count; i++)
-        for (uint32_t k = 0; k < found->slowdown[i].ranks; k++)
-            if (found->slowdown[i].kind != SLOW_SINCE && found->slowdown[i].rank[k] == rank)
-                return true;
-    return false;
-}
-
 void judge_spells(struct judged *judged, struct slowdowns *found)
 {
     uint32_t ranks = judged->speed->count, from = found->count;
@@ -113,7 +104,7 @@ void judge_spells(struct judged *judged, struct slowdowns *found)
     double usual = usual_loss(spells, ranks, value);
     for (uint32_t r = 0; r < ranks; r++)
         if (is_singled_out(judged, r, &spells[r], usual) &&
-            !is_found(found, judged->speed->rank[r]))
+            !slowdowns_have_rank(found, judged->speed->rank[r]))
             add_spells(judged, r, &spells[r], from, found);
     free(spells);
     free(value);

@@ -30,7 +30,7 @@ sys.exit(1 if causes else 0)
 
 def cause(kind="slow-device", ranks=(3,), share=0.2, code="DC604", **more):
     return {"kind": kind, "code": code, "accepted": [code], "ranks": list(ranks), "visible": list(ranks), "since": 0, "period": 0,
-            "mode": "", "share": share, "alone": share, **more}
+            "mode": "", "share": share, "alone": share, "enough": [], **more}
 
 
 def truth(*causes, **more):
@@ -96,6 +96,11 @@ class Judge(unittest.TestCase):
         self.assertEqual(found(judged(job, report("DC605", "4-7"))), (True, True, True, 0))
         self.assertEqual(found(judged(job, report("DC605", "4"), report("DC605", "6"))), (True, True, True, 0))
         self.assertEqual(found(judged(job, report("DC605", "4"))), (False, False, True, 0))
+
+    def test_ranks_that_are_enough(self):
+        job = truth(cause("slow-host", range(8), code="DC601", enough=[[6, 7]]))
+        self.assertEqual(found(judged(job, report("DC601", "6"))), (True, True, True, 0))
+        self.assertEqual(found(judged(job, report("DC601", "0-2"))), (False, False, True, 0))
 
     def test_slow_link(self):
         job = truth(cause("slow-link", (2, 3), code="DC606", visible=[0, 1, 2, 3]))
