@@ -34,7 +34,9 @@ struct app {
     int held;
     bool shown; /* the picture is of the view that is asked for */
     bool ascii, paused, mouse, leaving;
-    int rows_line, room; /* where the table was drawn, and for how many rows there was room */
+    int rows_line, room;   /* where the table was drawn, and for how many rows there was room */
+    int lifted, lift_most; /* lines above the view that are scrolled away, and that can be: where
+                              they leave the table no room */
 };
 
 static inline struct view_place *app_place(struct app *app)

@@ -36,10 +36,21 @@ void app_say(struct app *app, const char *format, ...)
 
 /* --- moving */
 
+/* Where the text above leaves the view no room, moving scrolls that first. False: it does not. */
+static bool lift(struct app *app, int by)
+{
+    int before = app->lifted;
+    if (by > 0 || app_place(app)->table.selected == 0)
+        app->lifted = rows_clamp(app->lifted + by, 0, app->lift_most);
+    return app->lifted != before;
+}
+
 /* At the end of what a long sequence shows the next stretch of it is fetched. */
 void app_do_move(struct app *app, int by)
 {
     struct view_place *place = app_place(app);
+    if (app->shown && lift(app, by))
+        return;
     if (!app->shown || table_move(&place->table, rows_shown(app), by) ||
         place->query.view != VIEW_SEQUENCE)
         return;
@@ -51,13 +62,16 @@ void app_do_move(struct app *app, int by)
 
 void app_do_page(struct app *app, int pages)
 {
-    int rows = screen_height() - app->rows_line - 3 - PAGE_OVERLAP;
-    app_do_move(app, pages * (rows > 1 ? rows : 1));
+    int rows = pages * rows_clamp(app->room - PAGE_OVERLAP, 1, app->room + 1);
+    if (app->lift_most == 0 && !rows_shown(app)->text)
+        table_shown(app)->top += rows;
+    app_do_move(app, rows);
 }
 
 void app_do_jump(struct app *app, int last)
 {
     struct view_place *place = app_place(app);
+    app->lifted = last ? app->lift_most : 0;
     if (app->shown)
         table_move(&place->table, rows_shown(app), last ? INT_MAX : INT_MIN);
     if (place->query.view != VIEW_SEQUENCE)
@@ -77,9 +91,12 @@ void app_do_open(struct app *app, int unused)
 {
     (void)unused;
     const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
-    if (!row || row->target.view < 0)
+    const struct target above = {
+        .view = VIEW_FINDING, .finding = app->picture.diagnosis.finding, .process = -1};
+    bool unseen = app->lift_most > 0 && app->room <= 1 && above.finding;
+    if (!unseen && (!row || row->target.view < 0))
         return;
-    const struct target *target = &row->target;
+    const struct target *target = unseen ? &above : &row->target;
     app_open(app, &(struct query){.view = (enum view_id)target->view,
                                   .comm = target->comm,
                                   .number = (int64_t)target->number,
@@ -103,14 +120,15 @@ void app_do_tab(struct app *app, int by)
     app_switch(app, (app->place[0].query.view + (unsigned)(VIEWS_NUMBERED + by)) % VIEWS_NUMBERED);
 }
 
-/* The finding that is shown, or that the selected row is about; 0 if there is none. */
+/* The finding that is shown, or that the selected row is about, or that the text above is; 0 if
+ * there is none. */
 static uint32_t finding_at_hand(struct app *app)
 {
     const struct query *query = &app_place(app)->query;
     const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
     if (query->view == VIEW_FINDING)
         return query->finding;
-    return row ? row->target.finding : 0;
+    return row && row->target.finding ? row->target.finding : app->picture.diagnosis.finding;
 }
 
 void app_do_explain(struct app *app, int unused)

@@ -10,6 +10,7 @@
 #include "tui/width.h"
 
 static const double waited_shown_s = 0.3;
+enum { TABLE_LEAST = 3 }; /* lines of a table that is worth its place */
 
 /* What of the rows is shown. */
 static const char *place_text(const struct app *app, const struct table *table, char *text,
@@ -19,6 +20,8 @@ static const char *place_text(const struct app *app, const struct table *table, 
     if (app->shown && *table->filter)
         snprintf(text, bytes, "filter: %s, %d of %d  ", table->filter, table->shown,
                  app->picture.rows.count);
+    else if (app->lifted < app->lift_most)
+        snprintf(text, bytes, "j: more  ");
     else if (app->shown && table->shown > app->room && app->room > 0)
         snprintf(text, bytes, "%d of %d  ", table->selected + 1, table->shown);
     return text;
@@ -45,9 +48,9 @@ static void draw_title(const struct app *app, const struct view_place *at, int w
         screen_text(0, width - columns, columns, TONE_STRONG, LOOK_BAR, right);
 }
 
-static int draw_lines(const struct rows *rows, int line, int last, int width)
+static int draw_lines(const struct rows *rows, int first, int line, int last, int width)
 {
-    for (int i = 0; i < rows->lines && line <= last; i++)
+    for (int i = first; i < rows->lines && line <= last; i++)
         screen_text(line++, 0, width, rows->line[i].tone, LOOK_USUAL, rows->line[i].text);
     return line;
 }
@@ -110,6 +113,19 @@ static void draw_waiting(const struct app *app, int line, int last, int width)
     screen_text(line, 0, width, TONE_FAINT, LOOK_USUAL, text);
 }
 
+/* On a small screen it leaves the table no room: then it can be scrolled away. */
+static int draw_diagnosis(struct app *app, int line, int last, int width)
+{
+    const struct rows *above = &app->picture.diagnosis;
+    bool fits = line + above->lines + TABLE_LEAST <= last;
+    app->lift_most = fits || !app->shown ? 0 : above->lines;
+    app->lifted = rows_clamp(app->lifted, 0, app->lift_most);
+    int next = draw_lines(above, app->lifted, line, last, width);
+    if (next > line && next < last)
+        screen_clear_line(next++);
+    return next;
+}
+
 void app_draw(struct app *app)
 {
     int width = screen_width(), height = screen_height(), line = 1, last = height - 2;
@@ -120,15 +136,14 @@ void app_draw(struct app *app)
         screen_show();
         return;
     }
-    bool detail = place->query.view >= VIEWS_NUMBERED;
-    if (!detail)
-        line = draw_lines(&app->picture.diagnosis, line, last, width);
-    if (!detail && line > 1 && line < last)
-        screen_clear_line(line++);
+    if (place->query.view < VIEWS_NUMBERED)
+        line = draw_diagnosis(app, line, last, width);
+    else
+        app->lift_most = app->lifted = 0;
     bool message = draw_message(app, last, width);
     int below = last - (message ? 1 : 0);
     if (app->shown) {
-        line = draw_lines(rows, line, below, width);
+        line = draw_lines(rows, 0, line, below, width);
         app->rows_line = line;
         app->room = table_draw(&place->table, rows, line, below - line + 1, width);
     } else {

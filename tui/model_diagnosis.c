@@ -266,6 +266,8 @@ int model_diagnosis(struct source *source, const struct query *query, struct row
     const struct tui_finding *worst = findings.count ? &findings.finding[0] : NULL;
     bool serious = worst && strcmp(worst->state, "resolved") && strcmp(worst->severity, "note");
     if (serious)
+        rows->finding = worst->id;
+    if (serious)
         say_headline(source, &findings, width, &text);
     else
         result = say_state(source, &text, err);

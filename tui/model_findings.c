@@ -70,7 +70,9 @@ static int model_findings(struct source *source, struct query *query, struct row
     rows_column(rows, "code", 0, false);
     rows_column(rows, "ranks", 12, false);
     rows_column(rows, "times", 0, true);
+    rows_column_is_minor(rows);
     rows_column(rows, "first", 12, false);
+    rows_column_is_minor(rows);
     rows_column(rows, "what", 0, false);
     for (int i = 0; i < findings.count; i++) {
         const struct tui_finding *finding = &findings.finding[i];
@@ -208,30 +210,32 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
 
 /* On a low screen what would leave no room for the table moves into it, where it can be scrolled.
  */
-static void move_lines(struct rows *rows, int most)
+static void move_lines(struct rows *rows)
 {
-    for (int i = most; i < rows->lines; i++) {
+    for (int i = 0; i < rows->lines; i++) {
         row_set(rows_add(rows, MOVED_ID + (uint64_t)i, 0), 0, rows->line[i].tone, "%s",
                 rows->line[i].text);
         free(rows->line[i].text);
     }
-    rows->lines = rows->lines > most ? most : rows->lines;
+    rows->lines = 0;
 }
 
 static int model_finding(struct source *source, struct query *query, struct rows *rows,
                          struct error *err)
 {
     struct findings findings;
-    char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES], fix[FIX_BYTES];
+    char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES], fix[FIX_BYTES], head[LINE_BYTES];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
     rows->empty = "This finding is not there any more.";
+    rows->text = true;
     if (finding) {
         const struct check *check = check_find(finding->code);
-        rows_line(rows, finding_tone(finding), "%s%s %s: %s",
-                  !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
-                  finding->code, check ? check->title : "a check of another version");
+        snprintf(head, sizeof head, "%s%s %s: %s",
+                 !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
+                 finding->code, check ? check->title : "a check of another version");
+        rows_paragraph(rows, finding_tone(finding), query->width, head);
         rows_paragraph(rows, TONE_PLAIN, query->width, finding->what);
         if (finding->others)
             rows_line(rows, TONE_PLAIN, "the same fault: %d more finding%s, of ranks %s",
@@ -250,7 +254,7 @@ static int model_finding(struct source *source, struct query *query, struct rows
         rows_line(rows, TONE_PLAIN, "%s", "");
         bool is_low = query->height > 0 && rows->lines > query->height * 2 / 3;
         if (is_low)
-            move_lines(rows, query->height / 3);
+            move_lines(rows);
         add_sides(source, finding, query->width, is_low, rows);
     }
     tui_findings_free(&findings);
@@ -276,12 +280,17 @@ static void add_text(struct rows *rows, enum tone tone, int width, const char *t
     }
 }
 
+static void add_title(struct rows *rows, const char *title)
+{
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "%s", "");
+    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", title);
+}
+
 static void add_listing(struct rows *rows, const char *title, const char *text)
 {
     if (!text || !*text)
         return;
-    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "%s", "");
-    row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", title);
+    add_title(rows, title);
     for (const char *line = text; *line;) {
         size_t bytes = strcspn(line, "\n");
         row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_PLAIN, "    %.*s", (int)bytes,
@@ -294,8 +303,7 @@ static void add_causes(struct rows *rows, int width, const struct cause *cause)
 {
     if (!cause)
         return;
-    rows_line(rows, TONE_PLAIN, "%s", "");
-    rows_line(rows, TONE_STRONG, "%s", "Usual causes, the most common first");
+    add_title(rows, "Usual causes, the most common first");
     for (; cause->what; cause++) {
         add_text(rows, TONE_PLAIN, width, cause->what);
         add_text(rows, TONE_FAINT, width, cause->look);
@@ -308,8 +316,7 @@ static void add_version_facts(struct rows *rows, int width, enum code code)
     const struct version_fact *fact = version_fact_of_code(code, NULL);
     if (!fact)
         return;
-    rows_line(rows, TONE_PLAIN, "%s", "");
-    rows_line(rows, TONE_STRONG, "%s", "By version");
+    add_title(rows, "By version");
     for (; fact; fact = version_fact_of_code(code, fact)) {
         snprintf(text, sizeof text, "%s: %s.", version_fact_range(fact, range, sizeof range),
                  fact->words);
@@ -326,6 +333,7 @@ static int model_explain(struct source *source, struct query *query, struct rows
     const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
     const struct check *check = finding ? check_find(finding->code) : NULL;
     rows->empty = "No text about it in this version.";
+    rows->text = true;
     if (check) {
         rows_line(rows, TONE_STRONG, "%s: %s", code_name(check->code), check->title);
         rows_line(rows, TONE_PLAIN, "%s", "");

@@ -11,7 +11,7 @@
 #include "tui/view.h"
 
 enum { CELL_RANK, CELL_RANGE, CELL_BYTES, CELL_STATE, CELL_USE };
-enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10 };
+enum { EVENTS = 20000, USES_MAX = 4096, WORDS = 10, NARROW = 60 };
 
 struct buffer_use {
     char label[COMM_LABEL_BYTES]; /* of comm */
@@ -141,14 +141,17 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
     return 0;
 }
 
-static void add_use(const struct buffer_use *use, struct rows *rows)
+static void add_use(const struct buffer_use *use, bool narrow, struct rows *rows)
 {
     char bytes[32];
     struct row *row = rows_add(rows, use->begin ^ (uint64_t)use->process << 56, 0);
     enum tone tone = use->in_flight ? TONE_STRONG : TONE_PLAIN;
     row_set(row, CELL_RANK, tone, "%d", use->rank);
-    row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin,
-            (unsigned long long)(use->begin + use->bytes));
+    if (narrow)
+        row_set(row, CELL_RANGE, tone, "0x%llx", (unsigned long long)use->begin);
+    else
+        row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin,
+                (unsigned long long)(use->begin + use->bytes));
     row_set(row, CELL_BYTES, tone, "%s", bytes_text(use->bytes, bytes, sizeof bytes));
     row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s",
             !use->in_flight ? "done"
@@ -170,7 +173,6 @@ static int model_memory(struct source *source, struct query *query, struct rows 
     struct members members;
     struct buffer_use *use = calloc(USES_MAX, sizeof *use);
     int uses = 0;
-    (void)query;
     if (!use)
         return error_set(err, "can't show the memory: memory is short");
     if (members_load(&members, source, err) < 0) {
@@ -181,14 +183,16 @@ static int model_memory(struct source *source, struct query *query, struct rows 
     rows_column(rows, "rank", 12, true);
     rows_column(rows, "memory", 0, false);
     rows_column(rows, "bytes", 0, true);
+    rows_column_is_minor(rows);
     rows_column(rows, "state", 0, false);
+    rows_column_is_minor(rows);
     rows_column(rows, "used by", 0, false);
     int result = add_hazards(source, rows, err);
     if (result == 0)
         result = load_uses(source, &members, use, &uses, err);
     qsort(use, (size_t)uses, sizeof *use, in_flight_first);
     for (int i = 0; result == 0 && i < uses; i++)
-        add_use(&use[i], rows);
+        add_use(&use[i], query->width < NARROW, rows);
     members_free(&members);
     free(use);
     return result;

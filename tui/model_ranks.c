@@ -391,8 +391,10 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
     rows_column(rows, "rank", 24, true);
     rows_column(rows, "host:pid", 24, false);
     rows_column_optional(rows, "gpu", 0, true);
+    rows_column_is_minor(rows);
     rows_column(rows, "state", 20, false);
     rows_column_optional(rows, "late by", 0, true);
+    rows_column_is_minor(rows);
     rows_column_optional(rows, "lost", 0, true);
     rows_column(rows, "where", 0, false);
     int result = process ? add_processes(source, query, process, rows, err) : -1;

@@ -9,6 +9,7 @@
 #include "tui/members.h"
 #include "tui/operations.h"
 #include "tui/view.h"
+#include "tui/width.h"
 
 enum { CELL_NUMBER, CELL_MARKS, CELL_CALL, CELL_OTHERS };
 enum {
@@ -122,6 +123,19 @@ static int choose(struct source *source, struct query *query, const struct tui_c
     return 0;
 }
 
+/* How many communicators the keys go through is left out where it has no room. */
+static void add_head(const struct query *query, const struct tui_comm *comm, int comms,
+                     struct rows *rows)
+{
+    char head[256], keys[64];
+    snprintf(head, sizeof head, "%s, %d ranks, %llu collective%s", comm->member->label,
+             comm->nranks, (unsigned long long)comm->most_issued,
+             comm->most_issued == 1 ? "" : "s");
+    snprintf(keys, sizeof keys, " (of %d communicator%s: c, C)", comms, comms == 1 ? "" : "s");
+    bool fits = width_of(head) + width_of(keys) <= query->width;
+    rows_line(rows, TONE_STRONG, "%s%s", head, fits ? keys : "");
+}
+
 static int model_sequence(struct source *source, struct query *query, struct rows *rows,
                           struct error *err)
 {
@@ -136,9 +150,7 @@ static int model_sequence(struct source *source, struct query *query, struct row
     rows->empty = "No collective on this communicator.";
     if (comm) {
         query->comm = comm->id;
-        rows_line(rows, TONE_STRONG, "%s, %d ranks, %llu collective%s (of %d communicator%s: c, C)",
-                  comm->member->label, comm->nranks, (unsigned long long)comm->most_issued,
-                  comm->most_issued == 1 ? "" : "s", members.comms, members.comms == 1 ? "" : "s");
+        add_head(query, comm, members.comms, rows);
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
         query->window = rows_clamp(window, WINDOW_LEAST, WINDOW_MOST);

@@ -16,6 +16,7 @@ enum { CELL_RANK, CELL_BAR };
 enum {
     LABEL_WIDTH = 10,
     LABEL_MOST = 24,
+    LEGEND_LEAST = 75,
     COLUMNS_MAX = 1024,
     PENDING_MAX = 4096,
     SLOTS_MAX = 1024,
@@ -334,6 +335,14 @@ static int first_event_ns(struct source *source, uint64_t *first_ns, struct erro
     return result;
 }
 
+/* Left out where it would be cut. */
+static const char *legend(const struct query *query)
+{
+    if (query->width < LEGEND_LEAST)
+        return "";
+    return query->ascii ? "  - called # running ! missing" : "  ░ called █ running ! missing";
+}
+
 static int model_timeline(struct source *source, struct query *query, struct rows *rows,
                           struct error *err)
 {
@@ -367,11 +376,9 @@ static int model_timeline(struct source *source, struct query *query, struct row
                                     .end_ns = query->end_ns,
                                     .comm = comm,
                                     .width = rows_clamp(width, 16, COLUMNS_MAX)};
-        rows_line(rows, TONE_STRONG, "%s, %s until %s  %s called %s running ! missing",
-                  comm->member->label,
+        rows_line(rows, TONE_STRONG, "%s, %s until %s%s", comm->member->label,
                   moment_duration(query->end_ns - query->begin_ns, span, sizeof span),
-                  moment_clock(query->end_ns, source->now_ns, to, sizeof to),
-                  query->ascii ? "-" : "░", query->ascii ? "#" : "█");
+                  moment_clock(query->end_ns, source->now_ns, to, sizeof to), legend(query));
         result = draw(source, query, &timeline, rows, err);
     }
     members_free(&members);

@@ -9,15 +9,32 @@
 #include "tui/width.h"
 
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
-enum { WIDE = 110, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
+enum { WIDE = 110, NARROW = 60, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
+
+static int tree_width(const struct query *query)
+{
+    return query->width >= NARROW ? query->width - SINCE_WIDTH : query->width;
+}
 
 /* Arguments and sizes go where a narrow screen has no room for them. */
 static const char *fit_wait(const struct query *query, int depth, const char *marks, char *text)
 {
     int indent = depth * ROWS_INDENT + width_of(marks);
     operation_shorten(text);
-    return indent + width_of(text) > query->width - SINCE_WIDTH ? operation_shorten_more(text)
-                                                                : text;
+    return indent + width_of(text) > tree_width(query) ? operation_shorten_more(text) : text;
+}
+
+/* Without much room there are no places, and calls are shortened. With less the tree is the last
+ * column, which can be scrolled sideways. */
+static void add_columns(const struct query *query, struct rows *rows)
+{
+    int most = tree_width(query);
+    rows_column(rows, "who waits for whom", query->width >= WIDE ? query->width * 3 / 4 : most,
+                false);
+    if (query->width >= NARROW)
+        rows_column(rows, "for", 0, true);
+    if (query->width >= WIDE)
+        rows_column(rows, "at", 0, false);
 }
 
 static int model_waits(struct source *source, struct query *query, struct rows *rows,
@@ -32,13 +49,8 @@ static int model_waits(struct source *source, struct query *query, struct rows *
     rows->tree = true;
     rows->empty = source->live ? "No rank waits for another."
                                : "No rank waited for another when the trace ended.";
-    bool wide = query->width >=
-                WIDE; /* else there is no room for places, and calls are shortened */
-    rows_column(rows, "who waits for whom",
-                wide ? query->width * 3 / 4 : query->width - SINCE_WIDTH, false);
-    rows_column(rows, "for", 0, true);
-    if (wide)
-        rows_column(rows, "at", 0, false);
+    bool wide = query->width >= WIDE;
+    add_columns(query, rows);
     while ((result = cursor_next(&row, err)) == 1) {
         struct frame frame[SITE_FRAMES_MAX];
         int process = cursor_process(&row, 3);

@@ -7,7 +7,7 @@
 
 #include "tui/width.h"
 
-enum { TEXT_BYTES = 8192 };
+enum { TEXT_BYTES = 8192, LAST_LEAST = 16 };
 
 static void cell_free(struct cell *cell)
 {
@@ -83,6 +83,11 @@ void rows_column_optional(struct rows *rows, const char *title, int most, bool r
     rows->column[rows->columns - 1].optional = true;
 }
 
+void rows_column_is_minor(struct rows *rows)
+{
+    rows->column[rows->columns - 1].minor = true;
+}
+
 struct row *rows_add(struct rows *rows, uint64_t id, int depth)
 {
     struct row *row = grown(rows->row, sizeof *row, rows->count, &rows->capacity);
@@ -140,13 +145,28 @@ static bool is_left_out(const struct rows *rows, int column)
     return true;
 }
 
+/* Minor columns go from the right until the last column has room for a few words. */
+static void leave_out_minor(const struct rows *rows, int width, int needed[ROW_CELLS_MAX])
+{
+    int last = rows->columns - 1, left = width;
+    for (int i = 0; i < last; i++)
+        left -= needed[i] + ROWS_GAP;
+    for (int i = last - 1; i >= 0 && left < LAST_LEAST; i--)
+        if (rows->column[i].minor && needed[i] >= 0) {
+            left += needed[i] + ROWS_GAP;
+            needed[i] = -ROWS_GAP;
+        }
+}
+
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX])
 {
-    int left = width;
+    int left = width, needed[ROW_CELLS_MAX];
+    for (int i = 0; i < rows->columns; i++)
+        needed[i] = is_left_out(rows, i) ? -ROWS_GAP : wanted(rows, i);
+    leave_out_minor(rows, width, needed);
     for (int i = 0; i < rows->columns; i++) {
-        int needed = is_left_out(rows, i) ? -ROWS_GAP : wanted(rows, i);
         bool last = i == rows->columns - 1;
-        column_width[i] = last || needed > left ? (left > 0 ? left : 0) : needed;
+        column_width[i] = last || needed[i] > left ? (left > 0 ? left : 0) : needed[i];
         left -= column_width[i] + ROWS_GAP;
     }
 }

@@ -47,14 +47,17 @@ struct column {
     int least, most; /* columns at least and at most; 0: what it needs */
     bool right;      /* aligned to the right */
     bool optional;   /* left out where no row has text in it */
+    bool minor;      /* left out where the last column would have too little room */
 };
 
 /* Zero-initialised is empty. */
 struct rows {
     struct cell *line; /* above the table */
     int lines, line_capacity;
+    uint32_t finding; /* that the lines are about; 0: none */
     struct column column[ROW_CELLS_MAX];
     int columns;
+    bool text; /* to be read: its rows lead nowhere, and moving scrolls */
     bool tree; /* depth is shown by indenting the first column, and rows can't be sorted */
     struct row *row;
     int count, capacity;
@@ -72,6 +75,9 @@ void rows_paragraph(struct rows *rows, enum tone tone, int columns, const char *
 void rows_column(struct rows *rows, const char *title, int most, bool right);
 /* The same, left out where no row has text in it. */
 void rows_column_optional(struct rows *rows, const char *title, int most, bool right);
+/* The last column that was added is left out where the table's last one would have too little
+ * room. */
+void rows_column_is_minor(struct rows *rows);
 /* Adds a row without text; NULL when memory is short. Valid until the next one is added. */
 struct row *rows_add(struct rows *rows, uint64_t id, int depth);
 /* Sets a cell of the row; NULL row is allowed. */

@@ -127,8 +127,12 @@ void table_update(struct table *table, const struct rows *rows)
 bool table_move(struct table *table, const struct rows *rows, int by)
 {
     int before = table->selected;
+    if (rows->text && by > 0 && table->selected < table->top + table->height - 1)
+        table->selected = table->top + table->height - 1;
+    if (rows->text && by < 0 && table->selected > table->top)
+        table->selected = table->top;
     if (by == INT_MIN)
-        table->selected = 0;
+        table->selected = table->top = 0;
     else if (by == INT_MAX)
         table->selected = table->shown - 1;
     else
@@ -256,6 +260,7 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
     rows_layout(rows, width, column_width);
     titles = draw_titles(table, rows, column_width, line, width);
     int room = height - titles;
+    table->height = room;
     if (table->top > table->selected)
         table->top = table->selected;
     if (table->selected >= table->top + room)
@@ -268,7 +273,7 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
         int at = table->top + i;
         if (at < table->shown)
             draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i,
-                     width, at == table->selected);
+                     width, at == table->selected && !rows->text);
         else
             screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL, "");
     }

@@ -12,6 +12,7 @@ struct table {
     uint64_t selected_id;
     bool has_selected;
     int selected, top; /* places in `order` */
+    int height;        /* rows that there was room for */
     int shift;         /* columns that the last cell is shifted to the left */
     int sort;          /* column + 1, negative for the other way round; 0 as they come */
     char filter[TABLE_TEXT], search[TABLE_TEXT];

@@ -48,6 +48,7 @@ void app_switch(struct app *app, enum view_id view)
 {
     while (app->depth > 0)
         table_free(&app->place[--app->depth].table);
+    app->lifted = 0;
     app_open(app, &(struct query){.view = view, .number = NUMBER_LAST, .process = -1});
 }
 

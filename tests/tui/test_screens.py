@@ -334,6 +334,32 @@ class Screens(unittest.TestCase):
             terminal.keys("Escape")
             terminal.wait(r"(?s)\A(?!.*arrows: more).*1 ?No")
 
+    def test_a_small_screen_is_a_page(self):
+        """40x10: the answers fill it; the table is below them, Enter opens the finding, and what is cut can be scrolled to."""
+        with self.terminal("missing", (40, 10)) as terminal:
+            text = terminal.settled(r"\A.* j: more  Now(?s:.*)Fix: ")
+            self.assertNotIn("where th", text)
+            terminal.keys("j")
+            self.assertNotEqual(text.split("\n")[1], terminal.settled("Now").split("\n")[1], "a line further")
+            terminal.keys("G")
+            self.assertNotIn("more", terminal.wait("where th"))
+            terminal.keys("g")
+            terminal.wait(r"\A.* j: more  Now(?s:.*)Fix: ")
+            terminal.keys("Enter")
+            first = terminal.settled("(?s)Finding .*a rank is missing").split("\n")
+            terminal.keys("j")
+            self.assertEqual(first[2:8], terminal.settled("Finding").split("\n")[1:7], "it scrolls by a line")
+            terminal.keys("g", "NPage")
+            self.assertEqual(first[8:9], terminal.settled("Finding").split("\n")[1:2], "and by a page")
+            terminal.keys("4")
+            self.assertRegex(terminal.settled("rank  host:pid  state  where"), r"(?m)^ +0 .*\w{4}")
+
+    def test_the_diagnosis_is_explained_in_every_view(self):
+        with self.terminal("missing") as terminal:
+            for key in "1345":
+                terminal.keys(key, "e")
+                self.assertRegex(terminal.settled("Explain"), r"(?s)DC201: .*Some ranks issued an operation")
+
     def test_a_key_closes_the_help_and_is_not_lost(self):
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
