@@ -199,7 +199,7 @@ int command_hub(int argc, char **argv)
          &server->tls_cert},
         {"tls-key", 0, OPTION_TEXT, "FILE", "its private key", &server->tls_key},
         {"tls-ca", 0, OPTION_TEXT, "FILE",
-         "accept only who has a certificate of this certificate authority", &server->tls_ca},
+         "accept only clients with a certificate of this authority", &server->tls_ca},
         {"external", 0, OPTION_TEXT, "URL",
          "use the NATS server at URL, which has JetStream, instead of starting one",
          &request.external},
@@ -212,12 +212,12 @@ int command_hub(int argc, char **argv)
     const struct command_options options = {
         .command = "hub",
         .arguments = "",
-        .summary = "Lets the hosts of a job meet, and analyses the whole job, until it is "
+        .summary = "Connects the hosts of a job, and analyses it as a whole, until it is "
                    "interrupted.",
         .details = "Prints nats://TOKEN@HOST:PORT for 'ddpcheck run --hub'. It needs nats-server "
                    "and libnats\n"
-                   "(Debian: nats-server, libnats-dev). Who has the token can read what the "
-                   "hub knows.\n",
+                   "(Debian: nats-server, libnats-dev). Anyone with the token can read what "
+                   "the hub knows.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };

@@ -57,9 +57,8 @@ int command_run(int argc, char **argv)
          "join the job's hub; auto: the job's first host starts one (docs/jobs.md)", &run.hub},
         CHOICE_ENTRIES(run.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|lines|all",
-         "call stacks to record: nccl those of NCCL's calls and host waits, lines (default) also "
-         "the "
-         "program's lines of copies and kernels, all whole stacks of all",
+         "call stacks to record; nccl: of NCCL's calls and host waits, lines (default): also the "
+         "line of each copy and kernel, all: whole stacks of everything",
          &run.stacks},
         {"cuda", 0, OPTION_CHOICE, "used|all|none",
          "kernels and copies to record (default: those of memory that NCCL uses)", &run.cuda},

@@ -203,7 +203,7 @@ int command_stacks(int argc, char **argv)
         {"pid", 'p', OPTION_TEXT, "PID[,PID...]", "running processes, watched or not",
          &request.pids},
         {"python", 0, OPTION_FLAG, NULL,
-         "of running processes Python's frames only: no thread is stopped", &request.python_only},
+         "only the Python frames of running processes; stops no thread", &request.python_only},
         {"all", 'a', OPTION_FLAG, NULL, "every frame, also those of libraries and of Python itself",
          &request.all},
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/json.md)", &request.json},

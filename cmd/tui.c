@@ -109,9 +109,9 @@ int command_tui(int argc, char **argv)
                    "leaving it never touches the job.\n"
                    "DIR defaults to ddpcheck-trace. An address of a hub shows its job on many "
                    "hosts.",
-        .details = "Keys: 1-8 views, arrows or hjkl, Enter into, Esc back, / search, f filter, s "
-                   "sort, e explain, y write the\n"
-                   "view to a file, ? help, q leave.\n",
+        .details =
+            "Keys: 1-8 views, arrows or hjkl move, Enter open, Esc back, / search, f filter,\n"
+            "s sort, e explain, y write the view to a file, ? help, q quit.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };

@@ -124,8 +124,8 @@ static int choose(struct source *source, struct query *query, const struct tui_c
 }
 
 /* How many communicators the keys go through is left out where it has no room. */
-static void add_head(const struct query *query, const struct tui_comm *comm, int comms,
-                     struct rows *rows)
+static void add_sequence_head(const struct query *query, const struct tui_comm *comm, int comms,
+                              struct rows *rows)
 {
     char head[256], keys[64];
     snprintf(head, sizeof head, "%s, %d ranks, %llu collective%s", comm->member->label,
@@ -150,7 +150,7 @@ static int model_sequence(struct source *source, struct query *query, struct row
     rows->empty = "No collective on this communicator.";
     if (comm) {
         query->comm = comm->id;
-        add_head(query, comm, members.comms, rows);
+        add_sequence_head(query, comm, members.comms, rows);
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
         query->window = rows_clamp(window, WINDOW_LEAST, WINDOW_MOST);

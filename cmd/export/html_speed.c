@@ -73,25 +73,29 @@ static void put_lag_cell(const struct html *html, const struct lag_rows *rows, i
         return;
     fprintf(html->out,
             "<rect x=%u y=%d width=%u height=%d opacity=%.2f><title>rank %d, iteration %" PRIu64,
-            LABEL_WIDTH + x * rows->cell_width, y * CELL_HEIGHT, rows->cell_width, CELL_HEIGHT - 2,
+            x * rows->cell_width, y * CELL_HEIGHT, rows->cell_width, CELL_HEIGHT - 2,
             percent < FULL_PERCENT ? percent / FULL_PERCENT : 1.0, row->rank, first);
     if (rows->per_column > 1)
         fprintf(html->out, "-%" PRIu64, first + rows->per_column - 1);
     fprintf(html->out, ": %.0f%%</title></rect>", percent);
 }
 
+/* The ranks keep their size on a narrow screen; the map beside them is compressed. */
 static void put_lag_map(const struct html *html, const struct lag_rows *rows, int shown)
 {
-    uint32_t width = LABEL_WIDTH + rows->columns * rows->cell_width;
-    fprintf(html->out,
-            "<div class=wide><svg class=heat width=%u height=%d role=img aria-label=\"ranks by "
-            "iterations\">",
-            width, shown * CELL_HEIGHT);
-    for (int y = 0; y < shown; y++) {
+    int height = shown * CELL_HEIGHT;
+    uint32_t width = rows->columns * rows->cell_width;
+    fprintf(html->out, "<div class=heat><svg width=%d height=%d aria-hidden=true>", LABEL_WIDTH,
+            height);
+    for (int y = 0; y < shown; y++)
         fprintf(html->out, "<text x=%d y=%d>%d</text>", LABEL_WIDTH - 8,
                 y * CELL_HEIGHT + CELL_HEIGHT - 4, rows->row[y].rank);
-        fprintf(html->out, "<path d=\"M%d %dH%u\"/>", LABEL_WIDTH,
-                y * CELL_HEIGHT + CELL_HEIGHT - 1, width);
+    fprintf(html->out,
+            "</svg><svg width=%u height=%d viewBox=\"0 0 %u %d\" preserveAspectRatio=none role=img "
+            "aria-label=\"ranks by iterations\">",
+            width, height, width, height);
+    for (int y = 0; y < shown; y++) {
+        fprintf(html->out, "<path d=\"M0 %dH%u\"/>", y * CELL_HEIGHT + CELL_HEIGHT - 1, width);
         for (uint32_t x = 0; x < rows->columns; x++)
             put_lag_cell(html, rows, y, x);
     }

@@ -112,7 +112,8 @@ static const struct metric {
 } metrics[] = {
     {"ddpcheck_collectives_total", "Collectives, sends and receives that were called.",
      offsetof(struct counter, calls), false},
-    {"ddpcheck_collectives_done_total", "Those whose stream has passed them.",
+    {"ddpcheck_collectives_done_total",
+     "Collectives, sends and receives that their stream has completed.",
      offsetof(struct counter, done), false},
     {"ddpcheck_collective_bytes_total", "Elements times their size, as given to the calls.",
      offsetof(struct counter, bytes), false},
@@ -175,7 +176,7 @@ static const struct speed_gauge {
 } speed_gauges[] = {
     {"ddpcheck_iteration_seconds", "Median length of the last iterations.",
      offsetof(struct speed_view, median_s)},
-    {"ddpcheck_iteration_slow_seconds", "99th percentile of them.",
+    {"ddpcheck_iteration_slow_seconds", "99th percentile of the length of the last iterations.",
      offsetof(struct speed_view, p99_s)},
     {"ddpcheck_iteration_waiting_seconds",
      "Of an iteration, on average: waiting for other ranks. Those that wait least are waited for.",

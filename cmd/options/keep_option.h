@@ -6,12 +6,12 @@
 #include "lib/trace/keep.h"
 
 /* value: const char **, to be read with keep_parse. */
-#define OPTION_KEEP(value)                                                        \
-    {                                                                             \
-        "keep", 0, OPTION_TEXT, "SIZE[,AGE]",                                     \
-            "drop the oldest CUDA records beyond this, such as 5G, 5G,2d or all " \
-            "(default: " KEEP_DEFAULT ")",                                        \
-            value                                                                 \
+#define OPTION_KEEP(value)                                                      \
+    {                                                                           \
+        "keep", 0, OPTION_TEXT, "SIZE[,AGE]",                                   \
+            "drop the oldest records beyond this size and age: 5G; 5G,2d; all " \
+            "(default: " KEEP_DEFAULT ")",                                      \
+            value                                                               \
     }
 
 /* DDPCHECK_KEEP, which a collector started by the shim goes by, or the default. */

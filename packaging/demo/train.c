@@ -33,6 +33,16 @@ static void require(int result, const char *call)
     exit(1);
 }
 
+/* The name is what findings call the communicator. */
+static ncclComm_t demo_communicator(const char *name, ncclUniqueId id, int rank)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclComm_t comm;
+    config.commName = name;
+    require(ncclCommInitRankConfig(&comm, RANKS, id, rank, &config), "ncclCommInitRankConfig");
+    return comm;
+}
+
 static void demo_begin(struct replica *replica, struct demo_ids *meeting)
 {
     if (replica->rank == 0) {
@@ -48,10 +58,8 @@ static void demo_begin(struct replica *replica, struct demo_ids *meeting)
     require(cudaMalloc((void **)&replica->gradients, GRADIENTS * sizeof(float)), "cudaMalloc");
     require(cudaMalloc((void **)&replica->token, sizeof(int)), "cudaMalloc");
     require(cudaMemset(replica->token, 0, sizeof(int)), "cudaMemset");
-    require(ncclCommInitRank(&replica->gradients_comm, RANKS, meeting->id[0], replica->rank),
-            "ncclCommInitRank");
-    require(ncclCommInitRank(&replica->barrier_comm, RANKS, meeting->id[1], replica->rank),
-            "ncclCommInitRank");
+    replica->gradients_comm = demo_communicator("gradients", meeting->id[0], replica->rank);
+    replica->barrier_comm = demo_communicator("checkpoint", meeting->id[1], replica->rank);
 }
 
 static void reduce_gradients(const struct replica *replica)

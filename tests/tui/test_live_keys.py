@@ -190,7 +190,7 @@ class LiveKeys(unittest.TestCase):
         with self.terminal("hangs", (40, 10)) as terminal:
             terminal.wait(r"(?s)Now  live.*DC201")
             terminal.keys("5")
-            terminal.wait(r"(?s)who waits for whom.*>$")
+            terminal.wait(r"(?sm)who waits for whom.*>$")
             terminal.keys("l", "l")
             self.stays(terminal, "(of|ator|ol|eam)\\w*$")
 
