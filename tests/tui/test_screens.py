@@ -352,7 +352,7 @@ class Screens(unittest.TestCase):
             terminal.keys("g", "NPage")
             self.assertEqual(first[8:9], terminal.settled("Finding").split("\n")[1:2], "and by a page")
             terminal.keys("4")
-            self.assertRegex(terminal.settled("rank  host:pid  state  where"), r"(?m)^ +0 .*\w{4}")
+            self.assertRegex(terminal.settled("rank +host:pid +state +where"), r"(?m)^ +0 .*killed")
 
     def test_the_diagnosis_is_explained_in_every_view(self):
         with self.terminal("missing") as terminal:
