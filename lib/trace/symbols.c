@@ -140,6 +140,18 @@ static void set_line(struct frame *frame, const char *directory, const char *fil
         snprintf(frame->file, sizeof frame->file, "%s/%s", directory, file);
 }
 
+/* Its lines say nothing of a program, and to read its debug file takes longer than all the rest
+ * (docs/decisions.md, "An address"). */
+static bool is_c_library(const struct object *object)
+{
+    static const char *const beginnings[] = {"libc.so.", "libc-2.", "ld-linux", "libpthread"};
+    const char *slash = strrchr(object->path, '/'), *name = slash ? slash + 1 : object->path;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
+            return true;
+    return false;
+}
+
 /* The unit of an address. GCC writes .debug_aranges, by which libdw finds it; clang does not: ask
  * each unit. */
 static Dwarf_Die *find_unit(struct object *object, GElf_Addr at, Dwarf_Addr *bias)
@@ -260,7 +272,7 @@ static void add_chain(struct chain *chain, struct object *object, GElf_Addr at, 
 {
     struct frame inner = *frame;
     Dwarf_Addr bias = 0;
-    Dwarf_Die *unit = find_unit(object, at, &bias);
+    Dwarf_Die *unit = is_c_library(object) ? NULL : find_unit(object, at, &bias);
     if (unit) {
         Dwarf_Attribute attribute;
         const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));

@@ -27,7 +27,8 @@ void symbols_free(struct symbols *symbols);
 
 /* Fills in the frames of a return address, innermost first, and returns how many (1 to max, which
  * is not 0): the innermost function inlined there that is not in a header, what that was inlined
- * into, and so on to the function of the object file. The line of each is that of the call. Where
+ * into, and so on to the function of the object file. The line of each is that of the call; frames
+ * of the C library have none. Where
  * no function is known it is one frame, whose module is "PATH+0xOFFSET", with the reason in
  * parentheses if the file has changed or is gone. */
 int symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,

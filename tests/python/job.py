@@ -123,7 +123,7 @@ def train(me):
         if step == 3 and me.rank == min(2, RANKS - 1):
             evaluate()
         if WHAT == "churn":
-            churn(0.7)
+            churn(0.35)
         train_step(me)
     leave.set()
     loader.join()

@@ -1,4 +1,5 @@
 /* Names for addresses of this very program. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -165,6 +167,26 @@ static void another_build_is_not_used(void **state)
     symbols_free(symbols);
 }
 
+/* Also where its debug file is installed: to read it takes longer than all other work. */
+static void the_c_library_has_functions_but_no_lines(void **state)
+{
+    (void)state;
+    Dl_info info;
+    struct frame frame[ADDRESS_FRAMES_MAX];
+    assert_true(dladdr((void *)(uintptr_t)qsort, &info));
+    const struct symbols_module module = {.path = info.dli_fname,
+                                          .base = (uint64_t)(uintptr_t)info.dli_fbase};
+    struct symbols *symbols = symbols_new();
+    int count = symbols_find(symbols, &module, (uint64_t)(uintptr_t)info.dli_saddr + 2, frame,
+                             ADDRESS_FRAMES_MAX);
+    assert_int_equal(count, 1);
+    if (strstr(frame->module, "+0x") == NULL) /* else built without libdw */
+        assert_non_null(strstr(frame->function, "qsort"));
+    assert_string_equal(frame->file, "");
+    assert_int_equal(frame->line, 0);
+    symbols_free(symbols);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +194,7 @@ int main(void)
         cmocka_unit_test(what_is_inlined_has_a_frame_for_each_function),
         cmocka_unit_test(of_many_inlined_the_first_and_the_last_are_kept),
         cmocka_unit_test(another_build_is_not_used),
+        cmocka_unit_test(the_c_library_has_functions_but_no_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
