@@ -9,7 +9,6 @@ include(architectures)
 set(DDPCHECK_CUDA_ROOTS "$ENV{CUDA_HOME};$ENV{CUDA_PATH};${CUDAToolkit_ROOT};/usr/local/cuda" CACHE STRING
   "Folders to look for CUDA and NCCL in, before the pip packages; OFF: none")
 set(cuda_roots ${DDPCHECK_CUDA_ROOTS})
-find_program(DDPCHECK_PYTHON NAMES python3 HINTS ${CMAKE_SOURCE_DIR}/build/venv/bin)
 if(DDPCHECK_PYTHON)
   execute_process(COMMAND ${DDPCHECK_PYTHON} -c
     "import sysconfig,glob;print(';'.join(g for p in ('purelib','platlib') for g in glob.glob(sysconfig.get_paths()[p]+'/nvidia/*')))"

@@ -9,7 +9,6 @@ set(DDPCHECK_GLIBC_STUBS ${CMAKE_BINARY_DIR}/glibc)
 set(portable_source ${CMAKE_SOURCE_DIR}/packaging/portable)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${portable_source}/glibc_stubs.py ${portable_source}/compatible.c)
 set(DDPCHECK_HAVE_GLIBC_STUBS FALSE)
-find_program(DDPCHECK_PYTHON NAMES python3 HINTS ${CMAKE_SOURCE_DIR}/build/venv/bin)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND DDPCHECK_PYTHON)
   execute_process(RESULT_VARIABLE failed ERROR_VARIABLE why COMMAND ${DDPCHECK_PYTHON} ${portable_source}/glibc_stubs.py
     --cc ${CMAKE_C_COMPILER} --baseline ${DDPCHECK_GLIBC} ${DDPCHECK_GLIBC_STUBS})
