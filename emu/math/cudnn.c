@@ -1,4 +1,4 @@
-/* cudnn.c: cuDNN's versions, errors, choice of algorithms, and its graph interface (backend). */
+/* cudnn.c: cuDNN's versions, errors and choice of algorithms. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,6 @@
 
 /* Newer than any program was built with: PyTorch refuses a cuDNN that is older than its own. */
 enum { VERSION = 99900 };
-/* cudnnBackendAttributeType_t */
-enum { TYPE_INT64 = 3, TYPE_BACKEND_DESCRIPTOR = 15, TYPE_INT32 = 23 };
 
 size_t cudnnGetVersion(void);
 size_t cudnnGetVersion(void)
@@ -99,20 +97,3 @@ ALGORITHM(cudnnFindConvolutionBackwardFilterAlgorithm)
 ALGORITHM_EX(cudnnFindConvolutionForwardAlgorithmEx)
 ALGORITHM_EX(cudnnFindConvolutionBackwardDataAlgorithmEx)
 ALGORITHM_EX(cudnnFindConvolutionBackwardFilterAlgorithmEx)
-
-/* One engine for every graph, without notes and knobs; sizes are 0. Of descriptors the caller
- * provides the objects to be filled. */
-int cudnnBackendGetAttribute(void *descriptor, int attribute, int type, int64_t requested,
-                             int64_t *found, void *elements);
-int cudnnBackendGetAttribute(void *descriptor, int attribute, int type, int64_t requested,
-                             int64_t *found, void *elements)
-{
-    bool number = type == TYPE_INT64 || type == TYPE_INT32;
-
-    (void)descriptor, (void)attribute;
-    if (found)
-        *found = number || type == TYPE_BACKEND_DESCRIPTOR;
-    if (number && elements && requested > 0)
-        memset(elements, 0, type == TYPE_INT64 ? sizeof(int64_t) : sizeof(int32_t));
-    return 0;
-}

@@ -1,25 +1,27 @@
 /* stubs.c: one of CUDA's math libraries: every function that its list (LIBRARY.def) names. Calls
  * succeed and compute nothing: whoever needs numbers needs a GPU.
  *
- * The lists hold names, and where a caller reads a result on the host, which argument it is: no
- * header of these libraries is needed. By the x86-64 calling convention the integer and pointer
- * arguments of a call, however many there are, can be read as a row of words. */
+ * The lists hold names, which argument is a result that the caller reads on the host, and which are
+ * memory that the call works on: no header of these libraries is needed. By the x86-64 calling
+ * convention the integer and pointer arguments of a call, however many there are, can be read as a
+ * row of words. */
 #include <stddef.h>
 #include <stdint.h>
 
 #include "emu/core.h"
 #include "emu/core/copy.h"
 #include "emu/core/stream.h"
+#include "emu/math/launch.h"
 #include "emu/math/words.h"
 
-/* The stream that the calling thread set last, for any handle: handles are no objects here. */
-static _Thread_local void *last_stream;
+/* A status of failure in each of the libraries that have handles with streams. */
+enum { NO_MEMORY = 2 };
 
 /* Programs read it, and what is left over in device memory would be an error. As work of the
- * stream: a copy to there may be on its way. */
-static inline void report_success(void *info, int count)
+ * handle's stream: a copy to there may be on its way. */
+static inline void report_success(void *handle, void *info, int count)
 {
-    struct emu_stream *stream = emu_stream_find(last_stream);
+    struct emu_stream *stream = emu_stream_find(math_handle_stream(handle));
     struct emu_fill fill = {.to = info,
                             .width = (size_t)count * sizeof(int),
                             .height = 1,
@@ -34,7 +36,35 @@ static inline void report_success(void *info, int count)
         emu_fill(stream, &fill, true, "the result of a factorization");
 }
 
-/* Launches work whose results are not computed. */
+/* `letters` says of each argument whether memory is read there (r) or written (w); s is the stream,
+ * which otherwise is that of the handle, the first argument. */
+static inline void launch_words(const char *name, const char *letters, void *const *words)
+{
+    struct math_touches touches = {0};
+    void *stream = NULL;
+    bool given = false;
+
+    for (int i = 0; letters[i] && i < WORD_COUNT; i++) {
+        if (letters[i] == 's') {
+            stream = words[i];
+            given = true;
+        } else if (letters[i] != '.') {
+            math_add_touch(&touches, letters[i], words[i]);
+        }
+    }
+    math_launch(name, &touches, given ? stream : math_handle_stream(words[0]));
+}
+
+#define LAUNCH(name, letters)                \
+    int name(WORD_PARAMETERS);               \
+    int name(WORD_PARAMETERS)                \
+    {                                        \
+        void *const words[] = {WORDS};       \
+                                             \
+        launch_words(#name, letters, words); \
+        return 0;                            \
+    }
+/* Launches work of which nothing is known. */
 #define COMPUTE(name)            \
     int name(void);              \
     int name(void)               \
@@ -44,25 +74,25 @@ static inline void report_success(void *info, int count)
     }
 /* The same; argument `info` is where in device memory it reports its success, of each of as many
  * problems as argument `batch` says, or of one. */
-#define COMPUTE_INFOS(name, info, batch)                          \
-    int name(WORD_PARAMETERS);                                    \
-    int name(WORD_PARAMETERS)                                     \
-    {                                                             \
-        void *const words[] = {WORDS};                            \
-                                                                  \
-        emu_not_computed(#name);                                  \
-        report_success(words[info], (int)(intptr_t)words[batch]); \
-        return 0;                                                 \
+#define COMPUTE_INFOS(name, info, batch)                                    \
+    int name(WORD_PARAMETERS);                                              \
+    int name(WORD_PARAMETERS)                                               \
+    {                                                                       \
+        void *const words[] = {WORDS};                                      \
+                                                                            \
+        emu_not_computed(#name);                                            \
+        report_success(words[0], words[info], (int)(intptr_t)words[batch]); \
+        return 0;                                                           \
     }
-#define COMPUTE_INFO(name, info)        \
-    int name(WORD_PARAMETERS);          \
-    int name(WORD_PARAMETERS)           \
-    {                                   \
-        void *const words[] = {WORDS};  \
-                                        \
-        emu_not_computed(#name);        \
-        report_success(words[info], 1); \
-        return 0;                       \
+#define COMPUTE_INFO(name, info)                  \
+    int name(WORD_PARAMETERS);                    \
+    int name(WORD_PARAMETERS)                     \
+    {                                             \
+        void *const words[] = {WORDS};            \
+                                                  \
+        emu_not_computed(#name);                  \
+        report_success(words[0], words[info], 1); \
+        return 0;                                 \
     }
 /* The same, once and in host memory. */
 #define COMPUTE_HOST_INFO(name, info)  \
@@ -82,14 +112,34 @@ static inline void report_success(void *info, int count)
     {                 \
         return 0;     \
     }
-#define STREAM_SETTING(name)           \
-    int name(WORD_PARAMETERS);         \
-    int name(WORD_PARAMETERS)          \
-    {                                  \
-        void *const words[] = {WORDS}; \
-                                       \
-        last_stream = words[1];        \
-        return 0;                      \
+/* A handle with a stream. The library's other handles are all the same object. */
+#define CREATE_HANDLE(name)             \
+    int name(void **handle);            \
+    int name(void **handle)             \
+    {                                   \
+        *handle = math_handle_create(); \
+        return *handle ? 0 : NO_MEMORY; \
+    }
+#define DESTROY_HANDLE(name)         \
+    int name(void *handle);          \
+    int name(void *handle)           \
+    {                                \
+        math_handle_destroy(handle); \
+        return 0;                    \
+    }
+#define SET_STREAM(name)                        \
+    int name(void *handle, void *stream);       \
+    int name(void *handle, void *stream)        \
+    {                                           \
+        math_handle_set_stream(handle, stream); \
+        return 0;                               \
+    }
+#define GET_STREAM(name)                      \
+    int name(void *handle, void **stream);    \
+    int name(void *handle, void **stream)     \
+    {                                         \
+        *stream = math_handle_stream(handle); \
+        return 0;                             \
     }
 /* Writes results that the caller reads: numbers are 0, handles are not NULL, plans are 1. */
 #define QUERY(name, results)           \

@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+enum { WORD_COUNT = 24 };
+
 #define WORD_PARAMETERS                                                                        \
     void *w0, void *w1, void *w2, void *w3, void *w4, void *w5, void *w6, void *w7, void *w8,  \
         void *w9, void *w10, void *w11, void *w12, void *w13, void *w14, void *w15, void *w16, \

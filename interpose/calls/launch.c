@@ -83,6 +83,18 @@ static void add_lists(struct launch_pointers *pointers, struct shim_thread *thre
         add_row(pointers, thread, value + lists->more_read, count, false);
 }
 
+static void search_class(struct launch_pointers *pointers, struct shim_thread *thread,
+                         const struct kernel *kernel, uint32_t index, const char *value)
+{
+    uint32_t bytes = kernel->parameter[index].bytes;
+    uint32_t inputs = kernel->parameter[index].addresses.inputs_end;
+    if (inputs > bytes)
+        inputs = bytes;
+    search_struct(pointers, thread, value, inputs, false);
+    search_struct(pointers, thread, value + inputs, bytes - inputs,
+                  !kernel->parameter[index].reads);
+}
+
 static void find_pointers(struct launch_pointers *pointers, struct shim_thread *thread,
                           const struct kernel *kernel, const struct launch_arguments *arguments)
 {
@@ -98,11 +110,10 @@ static void find_pointers(struct launch_pointers *pointers, struct shim_thread *
             add_lists(pointers, thread, value, &kernel->parameter[i].lists, arguments->grid);
         } else if (known->count) {
             for (uint32_t k = 0; k < known->count; k++)
-                add_row(pointers, thread, value + known->offset + k * sizeof word, 1,
+                add_row(pointers, thread, value + known->offset + k * known->step, 1,
                         known->written >> k & 1);
         } else if (kind == MANGLED_CLASS) {
-            search_struct(pointers, thread, value, kernel->parameter[i].bytes,
-                          !kernel->parameter[i].reads);
+            search_class(pointers, thread, kernel, i, value);
         } else {
             memcpy(&word, value, sizeof word);
             add_pointer(pointers, thread, word, kind != MANGLED_READS, false);

@@ -101,7 +101,7 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
         kernel->parameter[i].kind = (uint8_t)said[i].kind;
         kernel->parameter[i].reads = said[i].of_const;
         if (said[i].kind == MANGLED_CLASS && said[i].is_view)
-            kernel->parameter[i].addresses = (struct by_value){0, 1, !said[i].of_const};
+            kernel->parameter[i].addresses = (struct by_value){0, 1, !said[i].of_const, 8, 0};
         /* A driver older than 12.4 knows no sizes: pointers and arrays of them have one, other
          * classes go unsearched. */
         if (!count)

@@ -196,6 +196,13 @@ static struct type class_of(const struct type *arguments, int count)
                          .of_const = is_of_const(arguments, count)};
 }
 
+/* X ... E, of one of the function's own template arguments: std::conditional<B, ...>. */
+static void read_expression(struct name_reader *r)
+{
+    if (!take_char(r, 'T') || read_sequence(r, 10) < 0 || !take_char(r, 'E'))
+        fail_reading(r);
+}
+
 /* I ... E. `keep`: these are the arguments that T_ refers to. Returns the class that a template
  * gives with them. */
 static struct type read_template_arguments(struct name_reader *r, bool keep)
@@ -214,6 +221,8 @@ static struct type read_template_arguments(struct name_reader *r, bool keep)
             packs++;
         else if (take_char(r, 'L'))
             type = read_literal(r);
+        else if (take_char(r, 'X'))
+            read_expression(r);
         else
             type = read_type(r);
         if (count == SUBSTITUTIONS)

@@ -94,6 +94,40 @@ static void success_is_reported(void **state)
     OK(cudaFree(info));
 }
 
+/* As on a GPU, a call is a kernel on its handle's stream; how else would a shim see it? */
+static void calls_launch_kernels(void **state)
+{
+    int (*create)(void **) = find_function("libcublas.so.12", "cublasCreate_v2");
+    int (*destroy)(void *) = find_function("libcublas.so.12", "cublasDestroy_v2");
+    int (*set)(void *, void *) = find_function("libcublas.so.12", "cublasSetStream_v2");
+    int (*get)(void *, void **) = find_function("libcublas.so.12", "cublasGetStream_v2");
+    int (*scale)(void *, int, const float *, float *, int) =
+        find_function("libcublas.so.12", "cublasSscal_v2");
+    void *handle, *other, *of_handle;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    size_t nodes = 0;
+    float *numbers;
+
+    (void)state;
+    OK(cudaMalloc((void **)&numbers, 64));
+    OK(cudaStreamCreate(&stream));
+    assert_int_equal(create(&handle) | create(&other) | set(handle, stream), 0);
+    assert_int_equal(get(handle, &of_handle), 0);
+    assert_ptr_equal(of_handle, stream);
+    assert_int_equal(get(other, &of_handle), 0);
+    assert_null(of_handle);
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    assert_int_equal(scale(handle, 16, NULL, numbers, 1), 0);
+    OK(cudaStreamEndCapture(stream, &graph));
+    OK(cudaGraphGetNodes(graph, NULL, &nodes));
+    assert_int_equal(nodes, 1);
+    OK(cudaGraphDestroy(graph));
+    assert_int_equal(destroy(handle) | destroy(other), 0);
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFree(numbers));
+}
+
 /* JAX uses no library that is older than the one that it was built with. */
 static void versions_are_new(void **state)
 {
@@ -236,6 +270,7 @@ int main(void)
         cmocka_unit_test(libraries_have_their_functions),
         cmocka_unit_test(results_are_written),
         cmocka_unit_test(success_is_reported),
+        cmocka_unit_test(calls_launch_kernels),
         cmocka_unit_test(versions_are_new),
         cmocka_unit_test(one_algorithm_is_found),
         cmocka_unit_test(recurrent_weights_fill_their_space),

@@ -47,6 +47,13 @@ static const struct {
      "6detail16IndexBoundsCheckILm4ElEElLm4ESD_lEENS8_INS9_ISC_S2_"
      "Lm3ESD_lEESH_S2_Lm4ESD_lEEi",
      "rvvvttv"},
+    {"_ZN2at6native33batch_norm_transform_input_kernelIfffLb1EiEEvN5torch10headeronly6"
+     "detail27GenericPackedTensorAccessorINS4_14TensorAccessorIN3c108ArrayRefIlEEKT_Lm"
+     "2ENS3_17RestrictPtrTraitsET3_EENS_6detail16IndexBoundsCheckILm3ESD_EESB_Lm3ESC_S"
+     "D_EENS5_INS6_IS9_SA_Lm2ESC_SD_EESH_SA_Lm3ESC_SD_EENS5_INS6_IS9_NSt11conditionalI"
+     "XT2_ET1_T0_E4typeELm0ESC_SD_EENSG_ILm1ESD_EESP_Lm1ESC_SD_EESS_NS5_INS6_IS9_KSN_L"
+     "m0ESC_SD_EESR_ST_Lm1ESC_SD_EESV_SM_",
+     "ktttkkv"},
     {"_Z4pairPPKfPKPf", "wr"}, /* (float const**, float* const*) */
     {"_Z3refRKfPVf", "cw"},
     {"_Z5arrayPA4_KfPA4_f", "rw"},
@@ -113,14 +120,18 @@ static void addresses_in_structs(void **state)
     static const char sum[] =
         "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_wrapper_tIlZNS0_11sum_"
         "functorIlllEclERNS_14TensorIteratorEEUlllE_EEjlLi4ELi4EEEEEvT1_";
+    static const char get[] = "_ZN2at6native24index_elementwise_kernelILi128ELi4EZNS0_16gpu_index_"
+                              "kernelIZNS0_17index_kernel_implINS0_10OpaqueTypeILi4EEEEEv";
+    static const char gather[] = "_ZN2at6native34_scatter_gather_elementwise_kernelILi128ELi8EZNS0_"
+                                 "36_cuda_scatter_gather_internal_kernelILb0ENS0_10OpaqueType";
     static const struct {
         const char *name;
         uint32_t bytes, offset, count;
     } cases[] = {
-        {copy, 416, 408, 1}, {copy, 424, 408, 1},
-        {copy, 528, 504, 2}, {copy, 632, 608, 3},
-        {copy, 680, 608, 3}, {copy, 320, 0, 0},
-        {copy, 8, 0, 0},     {"_ZN2at6native12index_kernelEv", 528, 0, 0},
+        {get, 1240, 608, 2}, {get, 623, 0, 0},    {gather, 664, 608, 3},
+        {gather, 663, 0, 0}, {copy, 416, 408, 1}, {copy, 424, 408, 1},
+        {copy, 528, 504, 2}, {copy, 632, 608, 3}, {copy, 680, 608, 3},
+        {copy, 320, 0, 0},   {copy, 8, 0, 0},     {"_ZN2at6native12index_kernelEv", 528, 0, 0},
         {sum, 1056, 992, 6}, {sum, 64, 0, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -130,10 +141,22 @@ static void addresses_in_structs(void **state)
     }
 }
 
+/* Ranks that pass keys and values on while they use them do nothing wrong. */
+static void attention_reads_its_inputs(void **state)
+{
+    (void)state;
+    static const char effective[] =
+        "_Z39fmha_cutlassF_f32_aligned_64x64_rf_sm80N22PyTorchMemEffAttention15AttentionKernelIfE";
+    assert_int_equal(by_value_addresses(effective, 272).inputs_end, 64);
+    assert_int_equal(
+        by_value_addresses("_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd", 472).inputs_end, 24);
+    assert_int_equal(by_value_addresses("_Z5flashPf", 472).inputs_end, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_read),
-                                       cmocka_unit_test(addresses_in_structs),
-                                       cmocka_unit_test(damaged_names_do_no_harm)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_read), cmocka_unit_test(attention_reads_its_inputs),
+        cmocka_unit_test(addresses_in_structs), cmocka_unit_test(damaged_names_do_no_harm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

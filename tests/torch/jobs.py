@@ -46,9 +46,9 @@ class Server:
         self.process.stdin.close()
         self.process.wait(timeout=60)
 
-    def start(self, case, folder, **environment):
+    def start(self, case, folder, program=None, **environment):
         os.makedirs(folder, exist_ok=True)
-        order = {"program": self.program, "case": case, "ranks": self.ranks, "folder": folder, "environment": environment}
+        order = {"program": program or self.program, "case": case, "ranks": self.ranks, "folder": folder, "environment": environment}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())

@@ -57,6 +57,34 @@ def check(server, line, case):
     print("%s: %s" % (case, told or "no finding"), flush=True)
 
 
+def lines_of(text, source):
+    """The lines of the list `text = [` of the program."""
+    first = source.index(text + " = [") + 1
+    return {number + 1 for number in range(first, source.index("]", first))}
+
+
+def check_operations(server, line, case):
+    """A finding for each operation on a tensor that is still reduced, at its line; none where the program waits."""
+    folder = os.path.join(line.folder, "operations-" + case)
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start(case, folder, program="operations", DDPCHECK_DIR=line.trace)
+    ended = wait_for(lambda: statuses(folder), 120)
+    end_group(leader)
+    line.wait_collector()
+    assert ended == [0] * RANKS, (ended, output(folder))
+    with open(os.path.join(HERE, "operations.py")) as program:
+        source = program.read().splitlines()
+    expected = {("DC302", number) for name in ("READS", "READS_OF_HALF") for number in lines_of(name, source)}
+    expected |= {("DC301", number) for number in lines_of("WRITES", source)}
+    named = [(finding["code"], [frame["line"] for side in finding["sides"] for frame in side["frames"]
+                                if (frame["file"] or "").endswith("operations.py")])
+             for finding in line.report()[1] if finding["severity"] != "note"]
+    told = {(code, number) for code, numbers in named for number in numbers if any(number == one for _, one in expected)}
+    assert told == (expected if case == "early" else set()), "%s: missed %s, wrong %s" % (
+        case, sorted(expected - told), sorted(told - expected) or named)
+    print("operations, %s: %d findings" % (case, len(named)), flush=True)
+
+
 def check_page():
     """docs/pytorch.md shows these cases."""
     with open(os.path.join(HERE, "..", "..", "docs", "pytorch.md")) as page:
@@ -71,6 +99,8 @@ def main():
     with Line(sys.argv[1], devices=RANKS, name="torch") as line, Server(line, RANKS) as server:
         for case in sys.argv[2:] or CASES:
             check(server, line, case)
+        for case in ("early", "waited", "shared"):
+            check_operations(server, line, case)
 
 
 if __name__ == "__main__":

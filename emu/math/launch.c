@@ -1,0 +1,139 @@
+/* launch.c: launches kernels in the name of a math library's functions. */
+#include "emu/math/launch.h"
+
+#include <cuda.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/core/image.h"
+#include "emu/core/kernel.h"
+
+enum { NAME_MAX_BYTES = 256 };
+
+struct handle {
+    struct handle *next;
+    void *stream;
+};
+
+/* The kernels belong to no module that is ever unloaded: this is its address. */
+static const char module;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct handle *handles;
+
+void math_add_touch(struct math_touches *touches, char letter, void *pointer)
+{
+    if (touches->count == MATH_TOUCHES_MAX || !pointer)
+        return;
+    touches->letters[touches->count] = letter;
+    touches->pointers[touches->count++] = pointer;
+}
+
+/* A C++ function of this name with a parameter for each touch, of which those that are read are
+ * pointers to const: what the names of kernels say in the same way. False: it is too long. */
+static bool name_by_touches(char *text, const char *name, const struct math_touches *touches)
+{
+    int used = snprintf(text, NAME_MAX_BYTES, "_Z%zu%s", strlen(name), name);
+
+    for (int i = 0; i < touches->count && used < NAME_MAX_BYTES; i++)
+        used += snprintf(text + used, NAME_MAX_BYTES - (size_t)used, "%s",
+                         touches->letters[i] == 'r' ? "PKv" : "Pv");
+    return used < NAME_MAX_BYTES;
+}
+
+static struct emu_kernel *kernel_that_touches(const char *mangled, int count)
+{
+    struct emu_image_kernel image = {.name = mangled, .length = strlen(mangled), .count = count};
+    struct emu_kernel *kernel;
+
+    for (int i = 0; i < count; i++)
+        image.parameters[i] =
+            (struct emu_parameter){.offset = (size_t)i * sizeof(void *), .bytes = sizeof(void *)};
+    pthread_mutex_lock(&lock);
+    kernel = emu_kernel_named(&module, mangled);
+    if (!kernel && !emu_kernel_load(&module, NULL, &image))
+        kernel = emu_kernel_named(&module, mangled);
+    pthread_mutex_unlock(&lock);
+    return kernel;
+}
+
+void math_launch(const char *name, const struct math_touches *touches, void *stream)
+{
+    char mangled[NAME_MAX_BYTES];
+    void *arguments[MATH_TOUCHES_MAX];
+    struct emu_kernel *kernel = NULL;
+
+    emu_not_computed(name);
+    if (touches->count && name_by_touches(mangled, name, touches))
+        kernel = kernel_that_touches(mangled, touches->count);
+    if (!kernel)
+        return;
+    for (int i = 0; i < touches->count; i++)
+        arguments[i] = (void *)&touches->pointers[i];
+    if (!emu_stream_find(stream))
+        stream = NULL;
+    /* Where it fails there is no device to work on, and the caller's next call says so. */
+    cuLaunchKernel((CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0, stream, arguments, NULL);
+}
+
+void *math_handle_create(void)
+{
+    struct handle *handle = calloc(1, sizeof(*handle));
+
+    if (!handle)
+        return NULL;
+    pthread_mutex_lock(&lock);
+    handle->next = handles;
+    handles = handle;
+    pthread_mutex_unlock(&lock);
+    return handle;
+}
+
+/* Where the handle is linked; it is NULL there for a pointer that is no handle. */
+static struct handle **handle_link(const void *handle)
+{
+    struct handle **link = &handles;
+
+    while (*link && *link != handle)
+        link = &(*link)->next;
+    return link;
+}
+
+void math_handle_destroy(void *handle)
+{
+    struct handle **link, *found;
+
+    pthread_mutex_lock(&lock);
+    link = handle_link(handle);
+    found = *link;
+    if (found)
+        *link = found->next;
+    pthread_mutex_unlock(&lock);
+    free(found);
+}
+
+void math_handle_set_stream(void *handle, void *stream)
+{
+    struct handle *found;
+
+    pthread_mutex_lock(&lock);
+    found = *handle_link(handle);
+    if (found)
+        found->stream = stream;
+    pthread_mutex_unlock(&lock);
+}
+
+void *math_handle_stream(void *handle)
+{
+    struct handle *found;
+    void *stream = NULL;
+
+    pthread_mutex_lock(&lock);
+    found = *handle_link(handle);
+    if (found)
+        stream = found->stream;
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
