@@ -321,6 +321,20 @@ class Sequences(Dumps):
         whole = [("whole", 70, OPERATIONS + number + 1)]
         return part + whole if part_first else whole + part
 
+    def test_two_groups_in_crossed_order_where_nobody_is_missing(self):
+        """Every rank has issued both; rank 3 the other one first."""
+        def change(jobs, odd):
+            for rank, entries in jobs.items():
+                calls = [("0", "default_pg", 20), ("1", "undefined", 30)]
+                for group, name, line in reversed(calls) if rank == odd else calls:
+                    seq = OPERATIONS + 1 if group == "0" else 1
+                    entries.append(flight.entry(len(entries), "all_reduce", seq=seq, pg_id=int(group), line=line,
+                                                process_group=(group, name), state="scheduled"))
+        result = self.expect({"DC202": ["0-2", "3"]}, lambda jobs: change(jobs, 3), groups={"1": [0, 1, 2, 3]})
+        self.assertIn("the other way round", result.what("DC202"))
+        self.assertEqual([side["frames"][0]["line"] for side in result.findings[0]["sides"]], [20, 30])
+        self.expect({"DC211": ["0-3"]}, lambda jobs: change(jobs, None), groups={"1": [0, 1, 2, 3]})
+
     def test_one_rank_leaves_a_call_of_a_subgroup_or_of_all_out(self):
         """Either way one waits for the other; which of the two calls was always the first says who is wrong."""
         def change(jobs, part_first, skips, skipped):
@@ -590,6 +604,14 @@ class SeveralNodes(Dumps):
         self.assertEqual((result.codes(), result.severity("DC902")), ({"DC902": ["2"]}, "error"))
         self.assertIn("nothing of 2: what they did is not checked; all ranks that have a file wait in "
                       "ncclAllReduce(count=1024, float32) #9", result.what("DC902"))
+
+    def test_a_set_without_one_file_that_says_why(self):
+        """A mismatch explains why the others wait: the rank without a file is no error beside it."""
+        for rank in (0, 1, 3):
+            entries = rows() + [flight.entry(OPERATIONS, "all_reduce", state="started", sizes=[[1000 if rank == 1 else 1024]])]
+            self.write("dumps/rank_%d" % rank, flight.pickle(flight.dump(entries, ranks=RANKS)))
+        result = self.importing(os.path.join(self.folder, "dumps"))
+        self.assertEqual((result.codes(), result.severity("DC902")), ({"DC102": ["0,3", "1"], "DC902": ["2"]}, "note"))
 
     def test_an_empty_dump_is_said_to_be_empty(self):
         for rank in range(2):

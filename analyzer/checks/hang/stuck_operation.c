@@ -2,6 +2,7 @@
  *
  * A source that knows it (PyTorch's watchdog, on every rank of the group) says so; of dumps it is
  * found here; live, hang_stalled.c finds it. */
+#include "analyzer/checks/hang/crossed_dumps.h"
 #include "analyzer/checks/hang/unfinished.h"
 #include "analyzer/checks/trace/tool_message.h"
 #include "analyzer/findings.h"
@@ -59,6 +60,7 @@ static void report_unfinished(struct analyzer *analyzer, const struct comm *comm
         if (draft.finding.last_ns < process->last_ns)
             draft.finding.last_ns = process->last_ns;
     }
+    number = first ? first->number : number;
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = first ? first->site.time_ns : draft.finding.last_ns;
@@ -91,7 +93,7 @@ static void find_stuck(struct analyzer *analyzer)
             first_ns = issued_ns;
         }
     }
-    if (first && !is_explained_otherwise(analyzer))
+    if (first && !is_explained_otherwise(analyzer) && !crossed_dumps_report(analyzer))
         report_unfinished(analyzer, first, number);
 }
 

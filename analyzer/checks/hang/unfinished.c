@@ -38,18 +38,19 @@ struct sought {
     const struct pending *found;
 };
 
-static int is_sought(void *context, const struct pending *pending)
+static int compare_sought(void *context, const struct pending *pending)
 {
     struct sought *sought = context;
-    if (pending->member != sought->member || pending->number != sought->number || pending->channel)
+    if (pending->member != sought->member || pending->number < sought->number || pending->channel)
         return 0;
-    sought->found = pending;
-    return 1;
+    if (!sought->found || pending->number < sought->found->number)
+        sought->found = pending;
+    return pending->number == sought->number;
 }
 
 const struct pending *unfinished_call(const struct member *member, uint64_t number)
 {
     struct sought sought = {.member = member, .number = number};
-    progress_visit_first(member->process, UINT32_MAX, is_sought, &sought);
+    progress_visit_first(member->process, UINT32_MAX, compare_sought, &sought);
     return sought.found;
 }

@@ -16,7 +16,8 @@ bool unfinished_is_known(const struct member *member);
 /* False if there is nothing unfinished. */
 bool unfinished_find(const struct comm *comm, struct unfinished *found);
 
-/* The member's call of that number; NULL if it is not known any more. */
+/* The member's call of that number, or the first after it (a source may count from 1); NULL if it
+ * is not known any more. */
 const struct pending *unfinished_call(const struct member *member, uint64_t number);
 
 #endif

@@ -281,12 +281,16 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
         findings_find(analyzer, DC109, parent->id, 0))
         return;
     struct text what = {0};
-    char name[COMM_LABEL_BYTES];
+    char name[COMM_TITLE_BYTES];
     int first = member_shown_rank(given->shrink.member), second = member_shown_rank(member);
-    text_add(&what,
-             "rank %d and rank %d shrink %s by different ranks (they leave out %llu and %llu)",
-             first, second, comm_label(parent, name), (unsigned long long)given->shrink.count,
-             (unsigned long long)record->comm.bytes);
+    text_add(&what, "rank %d and rank %d shrink %s by different ranks: ", first, second,
+             comm_title(parent, name));
+    if (record->comm.bytes == given->shrink.count)
+        text_add(&what, "each leaves out %llu, but not the same",
+                 (unsigned long long)record->comm.bytes);
+    else
+        text_add(&what, "they leave out %llu and %llu", (unsigned long long)given->shrink.count,
+                 (unsigned long long)record->comm.bytes);
     const struct act shrinks = {.did = DID_CALLED_FUNCTION,
                                 .call = call_of_api(API_ncclCommShrink)},
                      others = {.did = DID_SHRINK_OTHERS, .call = shrinks.call};

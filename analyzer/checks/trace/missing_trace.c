@@ -60,6 +60,18 @@ static bool describe_waiting(const struct comm *comm, struct text *what)
     return true;
 }
 
+/* What is known of the others says why they wait. */
+static bool waits_are_explained(const struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        if (reported->finding.state == FINDING_OPEN && !reported->suppressed &&
+            reported->finding.severity == SEVERITY_ERROR && reported->check->family <= FAMILY_HANG)
+            return true;
+    }
+    return false;
+}
+
 static void missing_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
@@ -77,7 +89,7 @@ static void missing_on_finish(struct analyzer *analyzer, const struct event *eve
                  "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
                  comm_label(comm, name), comm->nranks,
                  rankset_text(&side->ranks, ranks, sizeof ranks));
-        if (describe_waiting(comm, &what)) {
+        if (describe_waiting(comm, &what) && !waits_are_explained(analyzer)) {
             draft.finding.severity = SEVERITY_ERROR;
             draft.finding.certainty = POSSIBLE;
         }
