@@ -1,7 +1,8 @@
 """ddptrain's faults of GPUs and links, and its tiny buckets: each gives its finding and no other one about ranks and links; the
 same job without a fault gives none of these. Kernels and links take modelled times, so that other programs on the machine can only
-add to them."""
+add to them. Mostly they sleep, so the jobs run beside each other."""
 
+import concurrent.futures
 import sys
 
 from line import Line
@@ -27,17 +28,27 @@ def train(build, name, iterations, *more, **environment):
         return [each for each in findings if each["code"] in HARDWARE and each.get("state") != "resolved"]
 
 
-def main():
-    build = sys.argv[1]
-    for fault, (iterations, code, severity, ranks, words) in FAULTS.items():
-        findings = train(build, fault, iterations, "--fault", fault)
-        found = [(each["code"], each["severity"], each["sides"][0]["ranks"]) for each in findings]
-        assert found == [(code, severity, ranks)], (fault, found, [each["what"] for each in findings])
-        for word in words:
-            assert word in findings[0]["what"], (fault, findings[0]["what"])
-        print("%s: %s" % (fault, findings[0]["what"]))
+def check_fault(build, fault):
+    iterations, code, severity, ranks, words = FAULTS[fault]
+    findings = train(build, fault, iterations, "--fault", fault)
+    found = [(each["code"], each["severity"], each["sides"][0]["ranks"]) for each in findings]
+    assert found == [(code, severity, ranks)], (fault, found, [each["what"] for each in findings])
+    for word in words:
+        assert word in findings[0]["what"], (fault, findings[0]["what"])
+    print("%s: %s" % (fault, findings[0]["what"]))
+
+
+def check_right(build):
     findings = train(build, "right", 60, **KERNEL_TIME)
     assert findings == [], [each["what"] for each in findings]
+
+
+def main():
+    build = sys.argv[1]
+    with concurrent.futures.ThreadPoolExecutor(len(FAULTS) + 1) as pool:
+        checks = [pool.submit(check_fault, build, fault) for fault in FAULTS] + [pool.submit(check_right, build)]
+    for check in checks:
+        check.result()
 
 
 if __name__ == "__main__":

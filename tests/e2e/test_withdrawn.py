@@ -1,15 +1,36 @@
 """A rank that is late for longer than --hang-after is reported as possible, which does not end a job under --on-finding
-abort; when it comes, the finding is withdrawn on stderr."""
+abort; when it comes, the finding is withdrawn on stderr. So is that a rank makes the others wait, when more iterations do not
+show it; where they do, it stays."""
 
 import os
 import sys
 
 from line import Line
 
-PROGRAM = os.path.join("tests", "suite", "clean", "rank_is_very_late")
+SUITE = os.path.join("tests", "suite")
+PROGRAM = os.path.join(SUITE, "clean", "rank_is_very_late")
+LATE_AT_FIRST = os.path.join(SUITE, "clean", "rank_is_late_at_first")
+ALWAYS_LATE = os.path.join(SUITE, "training", "always_late")
+
+
+def slow_hosts(build, program):
+    """What was said while the program ran, and whether DC601 stands in the report, by rank."""
+    with Line(build, devices=3, name="slow") as line:
+        status, _, err = line.run([os.path.join(os.path.abspath(build), program)])
+        assert status == 0, (status, err)
+        return err, {each["sides"][0]["ranks"]: each.get("state") != "resolved" for each in line.report()[1] if each["code"] == "DC601"}
+
+
+def check_slow_host(build):
+    err, found = slow_hosts(build, LATE_AT_FIRST)
+    said = [err.find(text) for text in (" note DC601: rank 1 ", "DC601 is withdrawn: rank 1 ")]
+    assert 0 <= said[0] < said[1] and not found["1"], (found, err)
+    err, found = slow_hosts(build, ALWAYS_LATE)
+    assert found["1"] and "DC601 is withdrawn: rank 1 " not in err, (found, err)
 
 
 def main():
+    check_slow_host(sys.argv[1])
     with Line(sys.argv[1], devices=3, name="withdrawn") as line:
         program = os.path.join(os.path.abspath(sys.argv[1]), PROGRAM)
         status, _, err = line.run([program], ["--hang-after", "0.5", "--on-finding", "abort"])
