@@ -17,6 +17,7 @@
 #include "analyzer/model/process.h"
 #include "analyzer/hazard/hazards.h"
 #include "analyzer/hang/waits.h"
+#include "analyzer/speed/gaps.h"
 #include "analyzer/speed/speed.h"
 #include "lib/trace/names.h"
 
@@ -179,6 +180,8 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
     /* A watchdog's loop says nothing of where the rank is. */
     if (record_is_loop(record) && !thread->uses_nccl)
         return;
+    if (!analyzer->options.only_job)
+        speed_host_call(analyzer, thread, record);
     if (record->phase == RECORD_ENTER) {
         calls_enter(analyzer, thread, record, class);
         if (record->flags & RECORD_FLAG_OVER)

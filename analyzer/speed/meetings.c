@@ -326,5 +326,6 @@ void speed_free(struct speed *speed)
     free(speed->rank);
     slowdowns_free(speed->found);
     speed_standings_free(speed->standings);
+    speed_gaps_free(speed);
     free(speed);
 }

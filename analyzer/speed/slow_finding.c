@@ -2,11 +2,14 @@
 #include "analyzer/speed/slow_finding.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
+#include "analyzer/speed/gaps.h"
 #include "analyzer/states.h"
+#include "lib/trace/names.h"
 
 enum { KERNEL_NAME_BYTES = 128, EVIDENCE_ENOUGH = 128 }; /* iterations */
 
@@ -65,6 +68,26 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
     text_add(text, "%s", before[0] == ',' ? ")" : "");
 }
 
+static struct site site_of_call(const struct site *like, const struct host_call *call)
+{
+    struct site site = *like;
+    site.stack = call->stack;
+    site.stack_is_address = call->stack_is_address;
+    return site;
+}
+
+/* The last line before the time passes, and the first one after it. */
+static void add_gap_sites(struct draft *draft, struct finding_side *side, const struct site *like,
+                          const struct host_gap *gap)
+{
+    struct site from = site_of_call(like, &gap->from), to = site_of_call(like, &gap->to);
+    char name[64];
+    snprintf(name, sizeof name, "%s()", api_name(gap->to.api));
+    if (gap->from.stack)
+        draft_side_at(draft, side, &from);
+    draft_side_now(draft, side, &(struct act){.did = DID_BUSY_BEFORE, .name = name}, &to);
+}
+
 static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, enum did did)
 {
     const struct process *process = slowdown->ranks ? slowdown->rank[0]->key.process : NULL;
@@ -73,6 +96,8 @@ static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, 
     struct site site = slowdown->rank[0]->site;
     site.time_ns = slowdown->rank[0]->end_ns;
     struct finding_side *side = draft_side(draft, &(struct act){.did = did}, &site);
+    if (side && slowdown->gap)
+        add_gap_sites(draft, side, &site, slowdown->gap);
     for (uint32_t i = 0; i < slowdown->ranks; i++)
         draft_rank(draft, side, slowdown->rank[i]->member);
     draft->finding.first_ns = draft->finding.last_ns = site.time_ns;

@@ -14,6 +14,7 @@
  *     rounds.c     which operations are an iteration where the program names none
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
+ *     gaps.c       between which of its calls a host does something else
  *     standings.c  how each rank stands, for readers
  *
  * The last ITERATIONS_KEPT iterations of each rank are kept. */
@@ -179,6 +180,8 @@ struct speed {
     uint32_t advanced;                 /* ranks that began an iteration since some were closed */
     struct slowdowns *found;           /* then; slowdown.h */
     struct speed_standings *standings; /* likewise; standings.h */
+    struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */
+    uint32_t gap_room;
 };
 
 /* An operation was passed by its stream. Notes want of memory in the analyzer. */
@@ -192,6 +195,7 @@ void speed_kernels(struct analyzer *analyzer, const struct process *process,
 /* Judges, if enough iterations are new; at the end of the trace in any case. */
 void speed_judge(struct analyzer *analyzer, bool is_end);
 void speed_free(struct speed *speed);
+void speed_gaps_free(struct speed *speed);
 
 /* The rank of a communicator's member; NULL if none of its operations was passed, or for NULL. */
 const struct speed_rank *speed_rank_of(const struct speed *speed, const struct member *member);

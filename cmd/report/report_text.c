@@ -210,10 +210,11 @@ static void print_side_where(const struct text_writer *writer, const struct find
 {
     if (!has_where(side))
         return;
-    print_label(writer, "now");
+    bool is_line_of_interest = side->now.did == DID_BUSY_BEFORE;
+    print_label(writer, is_line_of_interest ? "then" : "now");
     char where[WHERE_BYTES];
     page_words(writer->page, STYLE_PLAIN, where_of_side(writer->report, side, where, sizeof where));
-    if (!writer->verbose && side->stack)
+    if (!writer->verbose && side->stack && !is_line_of_interest)
         return;
     bool is_address;
     uint64_t stack = stack_of_where(writer->report, side, &is_address);

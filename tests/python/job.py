@@ -12,7 +12,7 @@ import time
 FLOAT32, SUM, NON_BLOCKING, ID_BYTES = 7, 0, 1, 128
 WHAT = sys.argv[1]
 RANKS = int(sys.argv[2]) if len(sys.argv) > 2 else 4
-STEPS = 6
+STEPS = 120 if WHAT == "late" else 6
 
 
 class UniqueId(ctypes.Structure):
@@ -110,7 +110,13 @@ def load_batches(leave):
     leave.wait()                            # loader
 
 
+def write_samples(me):
+    if WHAT == "late" and me.rank == RANKS - 1:
+        time.sleep(0.02)
+
+
 def train_step(me):
+    write_samples(me)                       # write_samples
     me.all_reduce(500 if WHAT == "half" and me.rank == RANKS - 1 else 1000)
     me.synchronize()
 

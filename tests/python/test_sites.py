@@ -21,11 +21,24 @@ def check(python, what, expected_code):
     assert "all_reduce()" in text and "job.py:%d" % STEP[0][1] in text, text
 
 
+def check_late(python):
+    """A rank that is late in each step: the lines between which its time passes, and how much."""
+    status, err, findings, _, text = run(python, "late", 2)
+    late = [finding for finding in findings if finding["code"] == "DC601"]
+    assert status == 0 and len(late) == 1, (python, status, err, findings)
+    side = late[0]["sides"][0]
+    assert side["ranks"] == "1" and " ms pass each time between cudaStreamSynchronize() and ncclAllReduce()" in late[0]["what"], late
+    assert places(side["frames"])[0] == ("synchronize", marked("synchronize")), side
+    assert places(side["where_frames"])[:2] == [STEP[0], ("train_step", marked("write_samples") + 1)], side
+    assert "something else, until it calls ncclAllReduce()" in text, text
+
+
 def main():
     for python in pythons():
         check(python, "half", "DC102")
         check(python, "nothing", None)
         check(python, "held", None)
+        check_late(python)
         print("%s: places are lines" % python)
 
 

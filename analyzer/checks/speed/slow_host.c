@@ -1,13 +1,29 @@
 /* slow_host.c: DC601: ranks make the others wait, because their host issues late. */
+#include <string.h>
+
+#include "analyzer/speed/gaps.h"
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
+
+static void say_gap(struct text *what, const struct host_gap *gap)
+{
+    const char *from = api_name(gap->from.api), *to = api_name(gap->to.api);
+    text_add(what, "; %.3g ms pass each time ", 1e3 * gap->seconds / (double)gap->count);
+    if (strcmp(from, to) != 0)
+        text_add(what, "between %s() and %s()", from, to);
+    else
+        text_add(what, "between two calls of %s()", to);
+}
 
 static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
-    const struct slowdown *slowdown = event->slowdown;
+    struct slowdown found = *event->slowdown;
+    const struct slowdown *slowdown = &found;
     struct text what = {0};
     if (slowdown->kind != SLOW_HOST)
         return;
+    found.gap = speed_longest_gap(analyzer->speed, slowdown->rank[0]);
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
     slowdown_add_loss(&what, slowdown);
@@ -15,6 +31,8 @@ static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event 
                         ? ": more time passes there between operations, and the source does not "
                           "say whether the host or the GPU takes it"
                         : ": the GPU has nothing to do then, because the host issues late");
+    if (found.gap)
+        say_gap(&what, found.gap);
     slowdown_report(
         analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
         "See what the program does there besides: its data loader, logging, evaluation, "

@@ -1,0 +1,117 @@
+/* gaps.c: see gaps.h.
+ *
+ * Calls and their lines are recorded anyway, so no thread is interrupted to see where its time goes
+ * by: that would cut short a sleep or a select() of the program. */
+#include "analyzer/speed/gaps.h"
+
+#include <stdlib.h>
+
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum {
+    GAPS_KEPT = 32,
+    GAP_LEAST_NS = 300000, /* shorter ones are the program's own pace */
+    GAP_TIMES = 10         /* what comes more rarely belongs to no iteration */
+};
+
+struct host_gaps {
+    struct host_gap gap[GAPS_KEPT];
+    uint32_t count;
+    uint32_t inside; /* threads in a call */
+    struct host_call last;
+    uint64_t last_ns;
+};
+
+static struct host_gaps *gaps_of_process(struct analyzer *analyzer, const struct process *process)
+{
+    struct speed *speed = analyzer->speed;
+    uint32_t index = (uint32_t)process->index;
+    if (index >= speed->gap_room) {
+        uint32_t room = index < 8 ? 16 : 2 * index;
+        struct host_gaps **grown = realloc(speed->gaps, room * sizeof *grown);
+        if (!grown)
+            return NULL;
+        for (uint32_t i = speed->gap_room; i < room; i++)
+            grown[i] = NULL;
+        speed->gaps = grown;
+        speed->gap_room = room;
+    }
+    if (!speed->gaps[index])
+        speed->gaps[index] = calloc(1, sizeof *speed->gaps[index]);
+    return speed->gaps[index];
+}
+
+static bool are_same_call(const struct host_call *one, const struct host_call *other)
+{
+    return one->stack == other->stack && one->api == other->api;
+}
+
+/* The one that takes least gives way. */
+static void count_gap(struct host_gaps *gaps, const struct host_call *to, double seconds)
+{
+    struct host_gap *least = &gaps->gap[0];
+    for (uint32_t i = 0; i < gaps->count; i++) {
+        struct host_gap *gap = &gaps->gap[i];
+        if (are_same_call(&gap->from, &gaps->last) && are_same_call(&gap->to, to)) {
+            gap->seconds += seconds;
+            gap->count++;
+            return;
+        }
+        least = gap->seconds < least->seconds ? gap : least;
+    }
+    if (gaps->count < GAPS_KEPT)
+        least = &gaps->gap[gaps->count++];
+    *least = (struct host_gap){gaps->last, *to, seconds, 1};
+}
+
+/* Threads that only ask whether something is done, such as a watchdog's, do not count. */
+static bool is_of_interest(const struct thread *thread, const struct record *record)
+{
+    enum api_class class = api_class_of(record->api);
+    bool is_work = class == CLASS_COPY || class == CLASS_LAUNCH || class == CLASS_GRAPH;
+    return class != CLASS_RANGE && (is_work || thread->uses_nccl) && !thread->process->info.lacks;
+}
+
+void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
+                     const struct record *record)
+{
+    if (!analyzer->speed || !is_of_interest(thread, record))
+        return;
+    struct host_gaps *gaps = gaps_of_process(analyzer, thread->process);
+    if (!gaps) {
+        analyzer->failed = true;
+        return;
+    }
+    const struct record *call = record->phase == RECORD_LEAVE ? &thread->enter : record;
+    const struct host_call here = {call->stack, (call->flags & RECORD_FLAG_ADDRESS) != 0,
+                                   call->api};
+    if (record->phase == RECORD_LEAVE || thread->in_call) /* its LEAVE may be lost */
+        gaps->inside -= gaps->inside > 0;
+    else if (!gaps->inside && gaps->last_ns && record->time_ns > gaps->last_ns + GAP_LEAST_NS)
+        count_gap(gaps, &here, (double)(record->time_ns - gaps->last_ns) / 1e9);
+    gaps->inside += record->phase == RECORD_ENTER && !(record->flags & RECORD_FLAG_OVER);
+    gaps->last = here;
+    gaps->last_ns = record->time_ns;
+}
+
+const struct host_gap *speed_longest_gap(const struct speed *speed, const struct speed_rank *rank)
+{
+    uint32_t index = (uint32_t)rank->key.process->index;
+    const struct host_gap *longest = NULL;
+    if (rank->key.device >= 0 || index >= speed->gap_room || !speed->gaps[index])
+        return NULL;
+    for (uint32_t i = 0; i < speed->gaps[index]->count; i++) {
+        const struct host_gap *gap = &speed->gaps[index]->gap[i];
+        if (gap->count >= GAP_TIMES && (!longest || longest->seconds < gap->seconds))
+            longest = gap;
+    }
+    return longest;
+}
+
+void speed_gaps_free(struct speed *speed)
+{
+    for (uint32_t i = 0; i < speed->gap_room; i++)
+        free(speed->gaps[i]);
+    free(speed->gaps);
+}
