@@ -232,11 +232,13 @@ static bool lacks_members(const struct hub *hub)
     return false;
 }
 
+/* A host without a process has not taken part yet: the successor of a collector that was killed at
+ * once ends what that one had begun, and then begins anew. */
 static bool is_job_over(struct hub *hub, uint64_t now_ns)
 {
     bool any = false, all_last = true, all_done = true;
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        if (!host->lives)
+        if (!host->lives || !host->processes)
             continue;
         any |= host->is_last; /* a network that was cut may come back */
         all_last &= host->is_last || host->silent;

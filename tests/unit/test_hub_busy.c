@@ -152,6 +152,45 @@ static void who_sends_nothing_is_silent(void **state)
     end(&busy);
 }
 
+/* They sent last 0.9 s apart, so that one is overdue while the other's time is not up yet. */
+static void who_fall_silent_together_are_judged_together(void **state)
+{
+    (void)state;
+    struct busy busy;
+    begin(&busy);
+    for (uint64_t tenth = 0; tenth <= 120; tenth++) {
+        struct error err;
+        if (tenth == 0)
+            beat(&busy, 0);
+        if (tenth == 9)
+            beat(&busy, 1);
+        assert_int_equal(hub_step(busy.hub, begin_ns + tenth * second_ns / 10, 0, &err), 0);
+        assert_int_equal(is_silent(&busy, "n0"), tenth >= 109);
+        if (tenth >= 9)
+            assert_int_equal(is_silent(&busy, "n1"), tenth >= 109);
+    }
+    end(&busy);
+}
+
+/* The successor of a collector that was killed at once says last that it ends what that one had
+ * begun; the job of the host begins after that. */
+static void a_host_without_a_process_ends_no_job(void **state)
+{
+    (void)state;
+    struct busy busy;
+    const struct item_beat last = {.realtime_ns = 1, .flags = BEAT_LAST};
+    const struct item_process process = {.info = {.pid = 1, .rank = 0, .host = "n0"}};
+    begin(&busy);
+    publish(&busy, 0, CHANNEL_DIGESTS, ITEM_BEAT, &last);
+    for (uint64_t second = 0; second < 9; second++)
+        step(&busy, second); /* which asserts that the job is not over */
+    publish(&busy, 0, CHANNEL_FACTS, ITEM_PROCESS, &process);
+    publish(&busy, 0, CHANNEL_DIGESTS, ITEM_BEAT, &last);
+    struct error err;
+    assert_int_equal(hub_step(busy.hub, begin_ns + 9 * second_ns, 0, &err), 1);
+    end(&busy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +198,8 @@ int main(void)
         cmocka_unit_test(who_could_not_be_heard_is_not_silent),
         cmocka_unit_test(who_is_behind_others_in_the_queue_is_not_silent),
         cmocka_unit_test(who_sends_nothing_is_silent),
+        cmocka_unit_test(who_fall_silent_together_are_judged_together),
+        cmocka_unit_test(a_host_without_a_process_ends_no_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
