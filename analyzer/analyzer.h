@@ -73,6 +73,9 @@ struct member_numbers {
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                              struct member_numbers *numbers);
 
+/* The innermost NVTX range that the thread is in (a string id); 0 none. */
+uint64_t analyzer_phase(const struct analyzer *analyzer, int process, uint32_t tid);
+
 /* One line of the tree of waits: who waits in an operation or set-up, and below it, one step
  * deeper, each rank that it is for, and below that what keeps this one, until a wait comes again or
  * a rank is held back by nothing. */

@@ -11,7 +11,13 @@
 #include "cmd/options/choice.h"
 
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
-enum { NO_STATUS = -1, NOT_EMULATED = -1, EMULATED_MAX = 256, LINE_BYTES = 4096 };
+enum {
+    NO_STATUS = -1,
+    NOT_EMULATED = -1,
+    EMULATED_MAX = 256,
+    LINE_BYTES = 4096,
+    JOB_NEWS_KEPT = 256
+};
 
 struct run_hub;
 
@@ -44,9 +50,12 @@ struct watched_run {
     bool killed;
     char details[2 * LINE_BYTES]; /* lines below the finding that the collector sends next */
     bool saw_end, said_report;
-    bool has_job_news; /* some findings are the hub's */
-    int states;        /* of members, that were said */
-    bool gone;         /* the trace was removed while the job ran */
+    bool has_job_news;                /* some findings are the hub's */
+    uint64_t job_news[JOB_NEWS_KEPT]; /* hashes of these that stand: a collector's successor hears
+                                         them again */
+    int job_news_count;
+    int states; /* of members, that were said */
+    bool gone;  /* the trace was removed while the job ran */
     int ranks, communicators, errors, warnings;
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
@@ -63,7 +72,7 @@ void run_print_report(const struct watched_run *run, const char *before);
 bool run_print_finding(struct watched_run *run, const char *line);
 /* Keeps a line for below the finding that comes next: where a rank is, how to fix it. */
 void run_keep_detail(struct watched_run *run, const char *text);
-void run_print_withdrawn(const struct watched_run *run, const char *line);
+void run_print_withdrawn(struct watched_run *run, const char *line);
 /* Prints where a rank stood last, of what could not be stored. */
 void run_print_state(struct watched_run *run, const char *text);
 /* Says that the trace was removed while the job ran, `text` is how many records it held. */

@@ -4,6 +4,7 @@
 
 #include "cmd/run.h"
 #include "collector/collector_notify.h"
+#include "lib/base/text.h"
 
 enum { STATES_SHOWN = 64 };
 
@@ -31,10 +32,36 @@ static bool read_news(struct news *news, const char *line)
     return true;
 }
 
+static uint64_t hash_news(const struct news *news)
+{
+    return hash_text(hash_text(hash_text(HASH_START, news->certainty), news->code), news->what);
+}
+
+static int find_job_news(const struct watched_run *run, const struct news *news)
+{
+    for (int i = 0; i < run->job_news_count; i++)
+        if (run->job_news[i] == hash_news(news))
+            return i;
+    return -1;
+}
+
+/* Whether it was printed, by whichever collector of this host heard it. */
+static bool is_printed_news(struct watched_run *run, const struct news *news)
+{
+    if (news->id < JOB_NEWS_FIRST)
+        return false;
+    run->has_job_news = true;
+    if (find_job_news(run, news) >= 0)
+        return true;
+    if (run->job_news_count < JOB_NEWS_KEPT)
+        run->job_news[run->job_news_count++] = hash_news(news);
+    return false;
+}
+
 bool run_print_finding(struct watched_run *run, const char *line)
 {
     struct news news;
-    if (!read_news(&news, line))
+    if (!read_news(&news, line) || is_printed_news(run, &news))
         return false;
     bool is_error = strcmp(news.severity, "error") == 0;
     bool is_possible = strcmp(news.certainty, "possible") == 0;
@@ -43,7 +70,6 @@ bool run_print_finding(struct watched_run *run, const char *line)
                 news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
                 news.code, news.what, run->details);
     run->details[0] = '\0';
-    run->has_job_news |= news.id >= JOB_NEWS_FIRST;
     if (!run->quiet && !run->said_report)
         run_print_report(run, "          see: ");
     run->said_report = true;
@@ -63,9 +89,14 @@ void run_print_state(struct watched_run *run, const char *text)
         fprintf(stderr, "ddpcheck: %s\n", text);
 }
 
-void run_print_withdrawn(const struct watched_run *run, const char *line)
+void run_print_withdrawn(struct watched_run *run, const char *line)
 {
     struct news news;
-    if (read_news(&news, line) && !run->quiet)
+    if (!read_news(&news, line))
+        return;
+    int place = news.id >= JOB_NEWS_FIRST ? find_job_news(run, &news) : -1;
+    if (place >= 0)
+        run->job_news[place] = run->job_news[--run->job_news_count];
+    if (!run->quiet)
         fprintf(stderr, "ddpcheck: %s is withdrawn: %s\n", news.code, news.what);
 }

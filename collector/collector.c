@@ -380,6 +380,7 @@ static void free_collector(struct collector *collector)
     progress_watch_free(collector->progress);
     batch_free(collector->batch);
     collector_forget_notified(collector);
+    collector_job_forget(collector);
     free(collector);
 }
 

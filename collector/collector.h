@@ -28,6 +28,7 @@ struct symbolizer;
 struct trace;
 struct transport;
 struct collector_job;
+struct collector_news;
 struct collector_state;
 
 struct collector_options {
@@ -87,6 +88,7 @@ struct collector {
     struct progress_watch *progress;
     struct dormant_search *dormant; /* NULL until one was needed */
     struct collector_job *job;      /* NULL without a hub */
+    struct collector_news *news;    /* of the hub, of all sessions; NULL: none yet */
     struct record_batch *batch;
     struct producer **producers;
     int producer_count;
@@ -194,6 +196,8 @@ void collector_job_finish(struct collector *collector);
 /* Adds the job's findings, where they are reported here, to those of the summary. */
 void collector_job_count(struct collector *collector);
 void collector_job_close(struct collector *collector);
+/* What the hub has said. */
+void collector_job_forget(struct collector *collector);
 /* The finding is about ranks of several hosts: the hub makes it, and knows more. */
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding);
 

@@ -11,27 +11,55 @@
 #include "collector/symbolizer.h"
 
 static const uint64_t finish_patience_ns = 3000000000; /* the hub may be gone */
+static const uint64_t news_skew_ns = 2000000000;       /* of the hosts' clocks */
+
+/* A finding of the hub, as it is now and as it was reported last. */
+struct heard_news {
+    struct item_news now, reported;
+};
+
+/* Of all sessions of the collector: the hub's server sends each once, perhaps while what a dead
+ * collector left is finished, or before it is known which ranks are here. */
+struct collector_news {
+    struct heard_news *heard;
+    int count;
+};
 
 struct collector_job {
     struct join *join;
-    struct item_news *news; /* the hub's findings, as they were reported last */
-    int count;
     bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
+    uint64_t
+        since_ns; /* when its first process here began; what was found before is another job's */
     bool is_failure_reported, is_refusal_reported;
     bool is_alone; /* no hub judges the job */
 };
 
-static struct item_news *find_news(struct collector_job *job, uint32_t id)
+static struct heard_news *find_news(struct collector *collector, uint32_t id)
 {
-    for (int i = 0; i < job->count; i++)
-        if (job->news[i].id == id)
-            return &job->news[i];
-    struct item_news *grown = realloc(job->news, ((size_t)job->count + 1) * sizeof *grown);
+    struct collector_news *news = collector->news;
+    if (!news && !(news = collector->news = calloc(1, sizeof *news)))
+        return NULL;
+    for (int i = 0; i < news->count; i++)
+        if (news->heard[i].now.id == id)
+            return &news->heard[i];
+    struct heard_news *grown = realloc(news->heard, ((size_t)news->count + 1) * sizeof *grown);
     if (!grown)
         return NULL;
-    job->news = grown;
-    grown[job->count] = (struct item_news){.id = id, .state = FINDING_RESOLVED};
-    return &grown[job->count++];
+    news->heard = grown;
+    grown[news->count] = (struct heard_news){.now = {.id = id, .state = FINDING_RESOLVED}};
+    grown[news->count].reported = grown[news->count].now;
+    return &grown[news->count++];
+}
+
+/* It is of this job, not of an earlier one on the same server. */
+static bool is_of_job(const struct collector *collector, const struct item_news *news)
+{
+    return news->realtime_ns + news_skew_ns >= collector->job->since_ns;
+}
+
+static int count_news(const struct collector *collector)
+{
+    return collector->news ? collector->news->count : 0;
 }
 
 struct same_news {
@@ -53,31 +81,41 @@ static void compare_news(void *context, const struct finding *finding)
 static bool is_reported_here(const struct collector *collector, const struct item_news *news)
 {
     struct same_news same = {news, collector, false};
-    const struct collector_job *job = collector->job;
-    for (int i = 0; i < job->count; i++)
-        same.found |= job->news[i].id < news->id && job->news[i].state == FINDING_OPEN &&
-                      strcmp(job->news[i].code, news->code) == 0 &&
-                      strcmp(job->news[i].text, news->text) == 0;
+    for (int i = 0; i < count_news(collector); i++) {
+        const struct item_news *other = &collector->news->heard[i].now;
+        same.found |= other->id < news->id && other->state == FINDING_OPEN &&
+                      is_of_job(collector, other) && strcmp(other->code, news->code) == 0 &&
+                      strcmp(other->text, news->text) == 0;
+    }
     analyzer_visit_findings(collector->analyzer, compare_news, &same);
     return same.found;
 }
 
-static void report_news(void *context, const struct item_news *news)
+static void report_news(const struct collector *collector, struct heard_news *heard)
 {
-    struct collector *collector = context;
-    struct item_news *known = find_news(collector->job, news->id);
-    bool is_open = news->state == FINDING_OPEN;
-    if (!known || news->severity > SEVERITY_NOTE || news->certainty > POSSIBLE)
+    const struct item_news *news = &heard->now;
+    bool is_changed = heard->reported.state != news->state ||
+                      heard->reported.certainty != news->certainty;
+    if (!is_changed || !collector->job->reports || !is_of_job(collector, news) ||
+        is_reported_here(collector, news))
         return;
-    const struct item_news before = *known;
-    *known = *news;
-    bool changed = before.state != news->state || before.certainty != news->certainty;
-    if (!changed || !collector->job->reports || is_reported_here(collector, news))
-        return;
+    heard->reported = *news;
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
-           is_open ? "finding" : "withdrawn", JOB_NEWS_FIRST + (int)news->id,
+           news->state == FINDING_OPEN ? "finding" : "withdrawn", JOB_NEWS_FIRST + (int)news->id,
            severity_name((enum severity)news->severity),
            certainty_name((enum certainty)news->certainty), news->code, news->location, news->text);
+}
+
+static void hear_news(void *context, const struct item_news *news)
+{
+    struct collector *collector = context;
+    if (news->severity > SEVERITY_NOTE || news->certainty > POSSIBLE)
+        return;
+    struct heard_news *heard = find_news(collector, news->id);
+    if (!heard)
+        return;
+    heard->now = *news;
+    report_news(collector, heard);
 }
 
 static struct trace *open_names(void *context)
@@ -89,7 +127,7 @@ static struct trace *open_names(void *context)
 int collector_job_open(struct collector *collector)
 {
     const struct join_options options = {.transport = collector->options.transport,
-                                         .on_news = report_news,
+                                         .on_news = hear_news,
                                          .names = open_names,
                                          .context = collector};
     if (!options.transport)
@@ -105,9 +143,16 @@ void collector_job_close(struct collector *collector)
     if (!collector->job)
         return;
     join_free(collector->job->join);
-    free(collector->job->news);
     free(collector->job);
     collector->job = NULL;
+}
+
+void collector_job_forget(struct collector *collector)
+{
+    if (collector->news)
+        free(collector->news->heard);
+    free(collector->news);
+    collector->news = NULL;
 }
 
 int collector_job_add_process(struct collector *collector, int process,
@@ -115,20 +160,33 @@ int collector_job_add_process(struct collector *collector, int process,
 {
     if (!collector->job)
         return 0;
-    collector->job->reports |= info->rank == 0;
+    struct collector_job *job = collector->job;
+    if (!job->since_ns || info->realtime_ns < job->since_ns)
+        job->since_ns = info->realtime_ns;
+    job->reports |= info->rank == 0;
+    for (int i = 0; i < count_news(collector); i++)
+        report_news(collector, &collector->news->heard[i]);
     return join_add_process(collector->job->join, process, info);
 }
 
 int collector_job_feed(struct collector *collector, int process, const struct record *record)
 {
-    return collector->job ? join_feed(collector->job->join, process, record) : 0;
+    return collector->job ? join_feed(collector->job->join, collector->analyzer, process, record)
+                          : 0;
 }
 
-static bool has_open_news(const struct collector_job *job)
+static bool is_open_news(const struct collector *collector, const struct item_news *news)
 {
-    for (int i = 0; i < job->count; i++)
-        if (job->news[i].state == FINDING_OPEN && job->news[i].severity == SEVERITY_ERROR)
+    return news->state == FINDING_OPEN && is_of_job(collector, news);
+}
+
+static bool has_job_error(const struct collector *collector)
+{
+    for (int i = 0; i < count_news(collector); i++) {
+        const struct item_news *news = &collector->news->heard[i].now;
+        if (is_open_news(collector, news) && news->severity == SEVERITY_ERROR)
             return true;
+    }
     return false;
 }
 
@@ -138,7 +196,7 @@ static void look_for_hub(struct collector *collector)
     struct collector_job *job = collector->job;
     bool was_alone = job->is_alone;
     job->is_alone = !join_has_hub(job->join);
-    if (job->is_alone && !was_alone && !has_open_news(job))
+    if (job->is_alone && !was_alone && !has_job_error(collector))
         collector_notify_left(collector);
 }
 
@@ -163,11 +221,12 @@ void collector_job_count(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
     const struct collector_job *job = collector->job;
-    for (int i = 0; job && job->reports && i < job->count; i++) {
-        if (job->news[i].state != FINDING_OPEN || is_reported_here(collector, &job->news[i]))
+    for (int i = 0; job && job->reports && i < count_news(collector); i++) {
+        const struct item_news *news = &collector->news->heard[i].now;
+        if (!is_open_news(collector, news) || is_reported_here(collector, news))
             continue;
-        summary->errors += job->news[i].severity == SEVERITY_ERROR;
-        summary->warnings += job->news[i].severity == SEVERITY_WARNING;
+        summary->errors += news->severity == SEVERITY_ERROR;
+        summary->warnings += news->severity == SEVERITY_WARNING;
     }
 }
 

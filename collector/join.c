@@ -14,7 +14,6 @@ static const uint64_t beat_every_ns = 1000000000;
 static const uint64_t symbols_every_ns = 50000000;
 static const uint64_t linger_ns = 500000000;        /* after the hub's last request */
 static const uint64_t alone_after_ns = 10000000000; /* on a busy machine an attempt can fail */
-static const uint64_t news_skew_ns = 2000000000;    /* of the hosts' clocks */
 enum { FINISH_POLL_MS = 20, ADDED_HASH = 1 };
 
 struct join *join_new(const struct join_options *options)
@@ -25,7 +24,6 @@ struct join *join_new(const struct join_options *options)
     join->options = *options;
     if (!join->options.tail_records)
         join->options.tail_records = TAIL_RECORDS;
-    join->began_ns = realtime_now_ns();
     return join;
 }
 
@@ -156,7 +154,8 @@ static int feed_members(struct join *join, int process, const struct record *rec
     return 0;
 }
 
-int join_feed(struct join *join, int process, const struct record *record)
+int join_feed(struct join *join, const struct analyzer *analyzer, int process,
+              const struct record *record)
 {
     if (process < 0 || process >= join->processes || !join->process[process])
         return 0;
@@ -167,7 +166,8 @@ int join_feed(struct join *join, int process, const struct record *record)
         for (struct join_member *member = joined->members; member; member = member->process_next)
             if (member->key.comm == record->range.id)
                 member->name = *record;
-    return feed_members(join, process, record) || join_tail_feed(joined, record) ? -1 : 0;
+    uint64_t phase = join_phase_of(joined, analyzer, process, record);
+    return feed_members(join, process, record) || join_tail_feed(joined, record, phase) ? -1 : 0;
 }
 
 static void announce_processes(struct join *join)
@@ -334,7 +334,7 @@ static void answer_request(struct join *join, const struct transport_message *me
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
         if (item.kind == ITEM_WANT && (int)item.want.process < join->processes &&
             join->process[item.want.process])
-            join_tail_write(join, &item.want);
+            join_answer_write(join, &item.want);
     if (result < 0)
         join->refusal = err;
     if (!message_is_empty(&join->writer))
@@ -350,8 +350,7 @@ static void take_news(struct join *join, const struct transport_message *message
     struct error err;
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
-        if (item.kind == ITEM_NEWS && join->options.on_news &&
-            item.news.realtime_ns + news_skew_ns >= join->began_ns)
+        if (item.kind == ITEM_NEWS && join->options.on_news)
             join->options.on_news(join->options.context, &item.news);
         if (item.kind == ITEM_PACE)
             join->digest_every_ns = item.pace.digest_every_ns;

@@ -20,7 +20,8 @@ struct trace;
 
 struct join_options {
     struct transport *transport; /* borrowed; the caller closes it after join_free */
-    /* A finding of the job, or its new state; NULL: not wanted. */
+    /* A finding of the job or of an earlier one on the same server, or its new state; NULL: not
+     * wanted. */
     void (*on_news)(void *context, const struct item_news *news);
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
@@ -36,8 +37,9 @@ void join_free(struct join *join);
 
 /* A process, as analyzer and store number it. 0, or -1 when memory is short. */
 int join_add_process(struct join *join, int process, const struct process_info *info);
-/* A record that the analyzer was fed, in its order. 0, or -1 when memory is short. */
-int join_feed(struct join *join, int process, const struct record *record);
+/* A record that the analyzer was fed just now. 0, or -1 when memory is short. */
+int join_feed(struct join *join, const struct analyzer *analyzer, int process,
+              const struct record *record);
 
 /* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
  * on the host until then was fed; 0: not known this time. */

@@ -1,4 +1,4 @@
-/* join_internal.h: what join.c and join_tail.c share. */
+/* join_internal.h: what the files of join share. */
 #ifndef DDPCHECK_JOIN_INTERNAL_H
 #define DDPCHECK_JOIN_INTERNAL_H
 
@@ -16,11 +16,16 @@ struct join_text {
     UT_hash_handle hh;
 };
 
-/* What a thread did last. */
+/* What a thread did last, and in which NVTX range (a string id; 0 none). */
 struct join_thread {
     uint32_t thread;
     struct record last; /* ENTER or LEAVE */
     uint64_t position;
+    uint64_t last_phase;      /* of the last ENTER */
+    uint64_t phase, phase_ns; /* now, since when */
+    uint64_t sent_phase;      /* what the hub takes it to be in */
+    bool has_sent;            /* some range */
+    bool is_doubtful;         /* whether the hub got the last of it */
     UT_hash_handle hh;
 };
 
@@ -50,6 +55,7 @@ struct join_member {
 struct join_process {
     struct process_info info;
     struct record *tail;     /* ring by position */
+    uint64_t *phase;         /* likewise, of each ENTER */
     uint32_t capacity, most; /* records */
     uint64_t first, end;     /* positions that it holds: first .. end - 1 */
     uint64_t answered;       /* up to where the last answer went: its texts were sent */
@@ -87,18 +93,34 @@ struct join {
     struct message_writer writer, facts;
     uint64_t digest_ns, beat_ns, symbols_ns, asked_ns; /* when each was last */
     uint64_t digest_every_ns;                          /* as the hub said; 0: it did not */
-    uint64_t began_ns;                                 /* realtime */
     uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
     uint64_t lost_ns;                                  /* since when; 0: the hub is connected */
     bool is_last, is_over;                             /* this host's part ends; the job is over */
 };
 
 /* join_tail.c */
-int join_tail_feed(struct join_process *process, const struct record *record);
+int join_tail_feed(struct join_process *process, const struct record *record, uint64_t phase);
 struct record *join_tail_record(const struct join_process *process, uint64_t position);
-/* Writes what a request wants of a process into join->writer, as far as there is room. */
-void join_tail_write(struct join *join, const struct item_want *want);
 void join_tail_free(struct join_process *process);
+
+/* join_answer.c: writes what a request wants of a process into join->writer, as far as there is
+ * room. */
+void join_answer_write(struct join *join, const struct item_want *want);
+void join_write_record(struct join *join, int number, const struct record *record);
+/* A string or stack that a record names, and what it refers to, unless the hub has it. */
+void join_write_text(struct join *join, int number, uint64_t id, const struct record *named_by);
+
+/* join_phases.c: in which range the thread of an ENTER is, after the analyzer was fed it; else 0.
+ * Notes ranges that begin and end. */
+uint64_t join_phase_of(struct join_process *process, const struct analyzer *analyzer, int number,
+                       const struct record *record);
+/* Before an ENTER of that phase is written: lets the hub know. */
+void join_write_phase(struct join *join, int number, const struct record *record, uint64_t phase);
+/* Lets the hub know in which ranges those threads are that make no call from a position on, and
+ * have been in these since time_ns. */
+void join_write_phases(struct join *join, int number, uint64_t position, uint64_t time_ns);
+/* What was sent may not have come. */
+void join_doubt_phases(struct join_process *process);
 
 /* join_symbols.c: the hub has this address in a stack. */
 void join_note_address(struct join *join, int number, uint64_t address);

@@ -132,6 +132,16 @@ void analyzer_visit_members(struct analyzer *analyzer,
     free(shared.words);
 }
 
+uint64_t analyzer_phase(const struct analyzer *analyzer, int process, uint32_t tid)
+{
+    const struct process *known =
+        process >= 0 && process < analyzer->processes ? analyzer->process[process] : NULL;
+    const struct thread *thread = known ? known->last_thread : NULL;
+    if (known && (!thread || thread->tid != tid))
+        TABLE_FIND(known->threads, &tid, thread);
+    return thread ? thread_phase(thread) : 0;
+}
+
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                              struct member_numbers *numbers)
 {

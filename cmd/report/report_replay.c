@@ -86,7 +86,8 @@ int replay_host_events(struct report *report, struct join *join, struct replay_p
         note_event(report, process, &record);
         if (record.time_ns > *known_ns)
             *known_ns = record.time_ns;
-        if (analyzer_feed(report->analyzer, process, &record) || join_feed(join, process, &record))
+        if (analyzer_feed(report->analyzer, process, &record) ||
+            join_feed(join, report->analyzer, process, &record))
             break;
         if (++report->events % EVENTS_TOGETHER == 0)
             show_together(progress);

@@ -15,11 +15,11 @@ def act_of(act):
 
 
 def findings(ddpcheck, *arguments):
-    """Each finding that is no note: code, certainty, fingerprint and, for each side, ranks, acts and lines."""
+    """Each finding that is no note: code, certainty, fingerprint and, for each side, ranks, acts, phase and lines."""
     done = subprocess.run([ddpcheck, "report", "--json", *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return [(line["code"], line["certainty"], line["fingerprint"],
-             [(side["ranks"], act_of(side["act"]), act_of(side["now"]), [frame["line"] for frame in side["frames"]])
+             [(side["ranks"], act_of(side["act"]), act_of(side["now"]), side["phase"], [frame["line"] for frame in side["frames"]])
               for side in line["sides"]])
             for line in lines if line["schema"] == "ddpcheck.finding/1" and line["severity"] != "note"]
 

@@ -56,9 +56,10 @@ class Hub:
     """with Hub(build, folder) as hub: hub.url ..."""
 
     def __init__(self, build, folder, *options, port=None, env=None, listen="127.0.0.1"):
-        self.port = port or free_port()
         self.folder = folder
-        command = [os.path.join(build, "bin", "ddpcheck"), "hub", "--port", str(self.port), "--dir", folder, *options]
+        # A port that is free now may be another program's a moment later: then the hub takes another one.
+        where = ["--port", str(port)] if port else ["--port", str(free_port()), "--any-port"]
+        command = [os.path.join(build, "bin", "ddpcheck"), "hub", *where, "--dir", folder, *options]
         if listen:
             command += ["--listen", listen]
         self.errors = tempfile.NamedTemporaryFile("w", prefix="ddpcheck-test-hub-errors-", encoding="utf-8")
@@ -71,6 +72,7 @@ class Hub:
             self.process.communicate()
             raise AssertionError("the hub printed %r, and on stderr: %s" % (self.url, self.said()))
         self.token = URL.match(self.url)[2]
+        self.port = int(URL.match(self.url)[4])
 
     def said(self):
         """Its stderr so far."""
@@ -108,6 +110,11 @@ def message(*items, version=1, magic=b"DDPJ"):
 
 
 BEAT = (10, struct.pack("<QII", 0, 1, 0))
+
+
+def news(code, text):
+    """A certain error that the hub has just found, and that is open."""
+    return 30, struct.pack("<QIBBBB8s256s2048s", time.time_ns(), 77, 0, 0, 0, 0, code.encode(), b"train.c:1", text.encode())
 
 
 class Stranger:

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from hosts import BUILD, DDPCHECK, HOSTS, Job, main
-from hub import BEAT, Hub, Stranger, await_true, free_port, message
+from hub import BEAT, Hub, Stranger, await_true, free_port, message, news
 
 
 class Jobs(Job):
@@ -146,6 +146,22 @@ class Jobs(Job):
             os.kill(host.collector(), signal.SIGKILL)
         self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
         self.assertNotIn("DC212", hub.said())
+
+    def test_findings_that_come_before_rank_0(self):
+        """A collector hears what the hub has found as soon as it connects, and knows its ranks later. Its successor hears it again."""
+        self.hang_after = "60"
+        hub = self.start_hub()
+        stranger = self.stranger(hub)
+        stranger.send("ddpcheck.job.keep.news.early", message(news("DC209", "this test says so")))
+        self.start_recording(hub)
+        self.await_news("DC209")
+        killed = self.hosts[0].collector()
+        os.kill(killed, signal.SIGKILL)
+        await_true("a successor", lambda: self.hosts[0].collector() not in (None, killed))
+        while not stranger.hears("ddpcheck.job.digest.*").split(".")[-1].startswith("n0"):
+            pass
+        time.sleep(1)   # it reports what it hears at once
+        self.assertEqual(self.hosts[0].said().count("error DC209: this test says so"), 1)
 
     def test_a_cut_network(self):
         """Nobody is heard, since the server stands still for longer than a host may be silent: no host is said to be. What

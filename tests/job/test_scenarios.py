@@ -123,7 +123,7 @@ class Hosts(unittest.TestCase):
     def test_a_rank_is_missing_in_the_setup(self):
         self.expect_same("DC209", "--model", "cnn", "--fault", "init-missing",
                          # where rank 3 is, only a process of its host that has called NCCL could say
-                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[3]) for side in finding[3]])
+                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[4]) for side in finding[3]])
                                               for finding in found])
 
     def test_a_mismatch(self):

@@ -107,7 +107,7 @@ class Jobs(unittest.TestCase):
     def test_a_rank_is_missing_in_the_setup(self):
         # Rank 3 never calls NCCL, so that its host has nothing to record, and only another rank of it could report where it is.
         self.expect_same(["DC209"], *CNN, "--fault", "init-missing", hosts=HOSTS[:3],
-                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[3]) for side in finding[3]])
+                         alike=lambda found: [(*finding[:3], [(side[0], side[1], side[4]) for side in finding[3]])
                                               for finding in found])
 
     def test_a_mismatch(self):

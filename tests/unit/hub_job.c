@@ -90,7 +90,7 @@ void hub_job_feed(struct test_host *host, int process, const struct record *reco
     if (host->dead)
         return;
     assert_int_equal(analyzer_feed(host->analyzer, process, record), 0);
-    assert_int_equal(join_feed(host->join, process, record), 0);
+    assert_int_equal(join_feed(host->join, host->analyzer, process, record), 0);
 }
 
 void hub_job_exchange(struct test_hub *test, uint64_t now_ns)

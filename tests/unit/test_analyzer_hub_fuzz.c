@@ -288,7 +288,7 @@ static void a_host_takes_anything(void **state)
     }
     for (size_t i = 0; i < fuzz.records; i++) {
         assert_int_equal(analyzer_feed(analyzer, fuzz.rank[i], &fuzz.record[i]), 0);
-        assert_int_equal(join_feed(join, fuzz.rank[i], &fuzz.record[i]), 0);
+        assert_int_equal(join_feed(join, analyzer, fuzz.rank[i], &fuzz.record[i]), 0);
     }
     size_t answered = 0;
     for (int round = 0; round < 50 * fuzz_rounds(); round++, fuzz.now_ns += step_ns) {
