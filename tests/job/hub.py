@@ -52,6 +52,17 @@ def runs(pid):
         return False
 
 
+def is_free(port):
+    """Nobody listens there. The threads of a killed process keep its socket a moment longer than it is seen to run."""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 class Hub:
     """with Hub(build, folder) as hub: hub.url ..."""
 
@@ -94,6 +105,7 @@ class Hub:
         server = self.server()
         self.end(signal.SIGKILL)
         await_true("nats-server ends", lambda: not server or not runs(server))
+        await_true("its port is free", lambda: is_free(self.port))
 
     def __enter__(self):
         return self
