@@ -163,7 +163,7 @@ static int model_sequence(struct source *source, struct query *query, struct row
     rows_column(rows, "number", 0, true);
     rows_column(rows, "ranks", MARKS_MOST, false);
     rows_column(rows, "call", 0, false);
-    rows_column(rows, "others", 0, false);
+    rows_column_optional(rows, "others", 0, false);
     for (int i = 0, end; i < operations.count; i = end) {
         for (end = i + 1; end < operations.count &&
                           operations.operation[end].number == operations.operation[i].number;

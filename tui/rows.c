@@ -145,10 +145,18 @@ static bool is_left_out(const struct rows *rows, int column)
     return true;
 }
 
+int rows_last_column(const struct rows *rows)
+{
+    int last = rows->columns - 1;
+    while (last > 0 && is_left_out(rows, last))
+        last--;
+    return last;
+}
+
 /* Minor columns go from the right until the last column has room for a few words. */
 static void leave_out_minor(const struct rows *rows, int width, int needed[ROW_CELLS_MAX])
 {
-    int last = rows->columns - 1, left = width;
+    int last = rows_last_column(rows), left = width;
     for (int i = 0; i < last; i++)
         left -= needed[i] + ROWS_GAP;
     for (int i = last - 1; i >= 0 && left < LAST_LEAST; i--)
@@ -160,13 +168,13 @@ static void leave_out_minor(const struct rows *rows, int width, int needed[ROW_C
 
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX])
 {
-    int left = width, needed[ROW_CELLS_MAX];
+    int left = width, last = rows_last_column(rows), needed[ROW_CELLS_MAX];
     for (int i = 0; i < rows->columns; i++)
         needed[i] = is_left_out(rows, i) ? -ROWS_GAP : wanted(rows, i);
     leave_out_minor(rows, width, needed);
     for (int i = 0; i < rows->columns; i++) {
-        bool last = i == rows->columns - 1;
-        column_width[i] = last || needed[i] > left ? (left > 0 ? left : 0) : needed[i];
+        bool takes_rest = i == last || (needed[i] > left && i < last);
+        column_width[i] = takes_rest ? rows_clamp(left, 0, width) : needed[i];
         left -= column_width[i] + ROWS_GAP;
     }
 }

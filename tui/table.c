@@ -188,7 +188,7 @@ static void draw_cell(const struct rows *rows, int column, const char *text, int
                       int line, int at, int width, enum tone tone, enum look look)
 {
     char filled[CELL_BYTES];
-    bool last = column == rows->columns - 1;
+    bool last = column == rows_last_column(rows);
     if (width < 0)
         return;
     if (last && shift > 0)
@@ -196,7 +196,8 @@ static void draw_cell(const struct rows *rows, int column, const char *text, int
     int fill = rows->column[column].right ? width - width_of(text) : indent;
     snprintf(filled, sizeof filled, "%*s%s", fill > 0 ? fill : 0, "", text);
     screen_text(line, at, width, tone, look, filled);
-    if (last && width > 0 && width_of(filled) > width) /* as less -S: Right shows the rest */
+    if (width > 0 &&
+        width_of(filled) > width) /* as less -S; in the last column Right shows the rest */
         screen_text(line, at + width - 1, 1, TONE_FAINT, look, ">");
 }
 
