@@ -70,7 +70,13 @@ int command_demo(int argc, char **argv)
         return status;
     if (argc > 0)
         return options_usage_error(&options, "'%s' is no option", argv[0]);
-    if (record_demo(directory, &err) < 0 || (status = show_demo(directory, &err)) < 0)
+    if ((status = record_demo(directory, &err)) < 0)
+        return command_fail(&err);
+    if (status == STATUS_USAGE) {
+        error_set(&err, "nothing was recorded; 'ddpcheck demo -o DIR' uses another directory");
+        return command_fail(&err);
+    }
+    if ((status = show_demo(directory, &err)) < 0)
         return command_fail(&err);
     if (status != STATUS_FINDINGS) {
         error_set(&err, "the demo's fault was not found; 'ddpcheck doctor' checks this machine");

@@ -30,6 +30,7 @@ int tool_folder(char folder[PATH_MAX], struct error *err)
 static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
 {
     static const char *const folders[] = {"../lib", DDPCHECK_LIBDIR_FROM_BINDIR};
+    static const char emulated[] = "ddpcheck/";
     char folder[PATH_MAX], relative[PATH_MAX + 128];
     if (tool_folder(folder, err) < 0)
         return -1;
@@ -38,8 +39,10 @@ static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
         if (realpath(relative, path))
             return 0;
     }
-    return error_set(err, "can't find %s: %s; ddpcheck's bin/ and lib/ belong together", relative,
-                     strerror(errno));
+    return error_set(err, "can't find %s: %s; it is installed with %s, and lib/ stays beside bin/",
+                     relative, strerror(errno),
+                     strncmp(name, emulated, sizeof emulated - 1) ? "libddpcheck-preload"
+                                                                  : "ddpcheck-emulator");
 }
 
 int shim_path(char shim[PATH_MAX], struct error *err)
