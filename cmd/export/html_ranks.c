@@ -244,7 +244,7 @@ static void put_group(const struct html *html, const struct stack_group *group)
     else
         html_format(html, "%d %s, %s", group->threads, group->threads == 1 ? "thread" : "threads",
                     name ? name : "without a name");
-    if (*standing_called(report, standing, called, sizeof called))
+    if (*standing_waits_in(report, standing, called, sizeof called))
         html_format(html, ", in %s", called);
     fputs("</p>", html->out);
     html_frames(html, standing->process, standing->stack, false);

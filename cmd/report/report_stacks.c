@@ -9,7 +9,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
-enum { CALLERS = 1024 };
+enum { CALLERS = 1024, PLACE_COLUMNS = 60 };
 
 static struct caller *caller_of(const struct standings *standings, int process, uint32_t thread)
 {
@@ -90,7 +90,8 @@ void standings_note(struct standings *standings, int process, const struct recor
                                  .name = record->standing.name,
                                  .time_ns = time_ns,
                                  .flags = record->standing.flags,
-                                 .syscall = record->standing.syscall};
+                                 .syscall = record->standing.syscall,
+                                 .holder = record->standing.holder};
 }
 
 static bool append_callers(struct standings *standings, const struct caller *caller,
@@ -158,29 +159,6 @@ char *standing_called(const struct report *report, const struct report_standing 
     return text;
 }
 
-/* What distinguishes two stacks: the program's own frames, and the call that the thread is in. */
-static char *stack_text(const struct report *report, const struct report_standing *standing)
-{
-    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
-    char *text = NULL, called[256];
-    size_t bytes;
-    FILE *out = frame ? open_memstream(&text, &bytes) : NULL;
-    if (out) {
-        int count = site_frames(report->trace, standing->process, standing->stack, false, frame);
-        for (int i = 0; i < count; i++)
-            if (frame[i].function[0])
-                fprintf(out, "%s %s:%d\n", frame[i].function, frame[i].file, frame[i].line);
-            else
-                fprintf(out, "%s+%llx\n", frame[i].module,
-                        frame[i].module[0] ? 0 : (unsigned long long)frame[i].address);
-        fprintf(out, "%s %u", standing_called(report, standing, called, sizeof called),
-                standing->flags & RECORD_THREAD_MAIN);
-        fclose(out);
-    }
-    free(frame);
-    return text;
-}
-
 /* The launcher's rank; else the one whose operations the thread calls; else those of all members in
  * the process. */
 static bool add_ranks(const struct report *report, const struct report_standing *standing,
@@ -204,6 +182,94 @@ static bool add_ranks(const struct report *report, const struct report_standing 
                                 member->shown_rank >= 0 ? member->shown_rank : member->rank) == 0;
     }
     return found;
+}
+
+static const struct report_standing *find_thread(const struct standings *standings, int process,
+                                                 uint32_t thread)
+{
+    for (int i = 0; i < standings->count; i++)
+        if (standings->standing[i].process == process && standings->standing[i].thread == thread)
+            return &standings->standing[i];
+    return NULL;
+}
+
+/* " in cudaStreamSynchronize at train.c:88" */
+static void write_place(const struct report *report, const struct report_standing *standing,
+                        FILE *out)
+{
+    char called[WHERE_BYTES], place[WHERE_BYTES];
+    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
+    int count = frame ? site_frames(report->trace, standing->process, standing->stack, false, frame)
+                      : 0;
+    int at = site_user_frame(frame, count);
+    if (*standing_called(report, standing, called, sizeof called))
+        fprintf(out, " in %s", called);
+    if (at >= 0)
+        fprintf(out, " at %s", frame_place(&frame[at], PLACE_COLUMNS, place, sizeof place));
+    free(frame);
+}
+
+static void write_holder(const struct report *report, const struct report_standing *standing,
+                         FILE *out)
+{
+    struct rankset ranks = {0};
+    const struct report_standing *holder =
+        find_thread(&report->standings, standing->process, standing->holder);
+    if (standing->holder == standing->thread) {
+        fputs(", for a lock that it holds itself", out);
+        return;
+    }
+    if (!holder) {
+        fprintf(out, ", for a lock that thread %u holds", standing->holder);
+        return;
+    }
+    bool of_one = add_ranks(report, holder, &ranks) && rankset_count(&ranks) == 1 &&
+                  trace_process(report->trace, standing->process)->rank < 0;
+    if (of_one)
+        fprintf(out, ", for a lock that the thread of rank %d holds,", rankset_next(&ranks, 0));
+    else
+        fputs(", for a lock that another thread holds,", out);
+    write_place(report, holder, out);
+    rankset_free(&ranks);
+}
+
+char *standing_waits_in(const struct report *report, const struct report_standing *standing,
+                        char *text, size_t bytes)
+{
+    standing_called(report, standing, text, bytes);
+    if (!standing->holder || strcmp(text, "pthread_mutex_lock"))
+        return text;
+    size_t used = strlen(text);
+    FILE *out = fmemopen(text + used, bytes - used, "w");
+    if (out) {
+        write_holder(report, standing, out);
+        fclose(out);
+    }
+    text[bytes - 1] = '\0';
+    return text;
+}
+
+/* What distinguishes two stacks: the program's own frames, and the call that the thread is in. */
+static char *stack_text(const struct report *report, const struct report_standing *standing)
+{
+    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
+    char *text = NULL, called[256];
+    size_t bytes;
+    FILE *out = frame ? open_memstream(&text, &bytes) : NULL;
+    if (out) {
+        int count = site_frames(report->trace, standing->process, standing->stack, false, frame);
+        for (int i = 0; i < count; i++)
+            if (frame[i].function[0])
+                fprintf(out, "%s %s:%d\n", frame[i].function, frame[i].file, frame[i].line);
+            else
+                fprintf(out, "%s+%llx\n", frame[i].module,
+                        frame[i].module[0] ? 0 : (unsigned long long)frame[i].address);
+        fprintf(out, "%s %u", standing_waits_in(report, standing, called, sizeof called),
+                standing->flags & RECORD_THREAD_MAIN);
+        fclose(out);
+    }
+    free(frame);
+    return text;
 }
 
 static int compare_groups(const void *a, const void *b)
@@ -305,7 +371,7 @@ const char *where_of_side(const struct report *report, const struct finding_side
     char called[WHERE_BYTES];
     const struct report_standing *standing =
         side->now.did == DID_RUNNING && !side->where_stack ? standing_of_side(report, side) : NULL;
-    if (!standing || !*standing_called(report, standing, called, sizeof called))
+    if (!standing || !*standing_waits_in(report, standing, called, sizeof called))
         return side->where;
     snprintf(text, bytes, "in %s", called);
     return text;

@@ -21,6 +21,7 @@ struct report_standing {
     uint64_t capture, stack, name, time_ns; /* realtime */
     uint32_t flags;                         /* RECORD_THREAD_* */
     int64_t syscall;
+    uint32_t holder; /* of the mutex that it waits for; 0 not known */
 };
 
 /* Whose operations a thread calls, where one process has several ranks. */
@@ -79,5 +80,9 @@ const char *where_of_side(const struct report *report, const struct finding_side
 /* Which function of a library (NCCL, CUDA, libc) the thread is in; "" if in none. Returns text. */
 char *standing_called(const struct report *report, const struct report_standing *standing,
                       char *text, size_t bytes);
+/* The same, and of a mutex which thread holds it: "pthread_mutex_lock, for a lock that the thread
+ * of rank 2 holds, in cudaStreamSynchronize at train.c:88". Returns text. */
+char *standing_waits_in(const struct report *report, const struct report_standing *standing,
+                        char *text, size_t bytes);
 
 #endif

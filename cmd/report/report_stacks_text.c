@@ -60,7 +60,7 @@ static void print_stack_group(const struct report *report, const struct stack_gr
     else
         page_format(page, STYLE_PLAIN, "%d threads, %s", group->threads,
                     name ? name : "without a name");
-    if (*standing_called(report, standing, called, sizeof called))
+    if (*standing_waits_in(report, standing, called, sizeof called))
         page_format(page, STYLE_PLAIN, ", in %s", called);
     else if (standing->syscall < 0)
         page_words(page, STYLE_PLAIN, ", running");

@@ -19,6 +19,7 @@
 #include "interpose/stacks/frames.h"
 #include "interpose/stacks/stacks.h"
 #include "interpose/shim/thread.h"
+#include "lib/python/peek.h"
 
 enum { WAIT_MS = 200, WORK_MS = 2000, SYSCALL_ARGUMENTS = 6 };
 
@@ -212,12 +213,28 @@ static uint32_t request_stack(uint32_t thread, uint64_t *address, uint32_t max)
     return count;
 }
 
+/* pthread_mutex_lock of glibc waits until the word is no longer 2, "taken and waited for"; a count
+ * and the thread that has it follow. Read through the kernel: the mutex may be gone. */
+static uint32_t read_holder(const struct thread_position *position)
+{
+    enum { TAKEN_AND_WAITED_FOR = 2 };
+    struct {
+        uint32_t word, count, owner;
+    } mutex;
+    bool waits = position->syscall == SYS_futex &&
+                 (position->argument[1] & FUTEX_CMD_MASK) == FUTEX_WAIT &&
+                 (uint32_t)position->argument[2] == TAKEN_AND_WAITED_FOR;
+    if (!waits || !peek(position->argument[0], &mutex, sizeof mutex))
+        return 0;
+    return mutex.word == TAKEN_AND_WAITED_FOR ? mutex.owner : 0;
+}
+
 uint32_t interrupt_walk(uint32_t thread, bool may_interrupt, uint64_t *address, uint32_t max,
                         struct interrupted *state)
 {
     struct thread_position position;
     find_position(thread, &position);
-    *state = (struct interrupted){.syscall = position.syscall};
+    *state = (struct interrupted){.syscall = position.syscall, .holder = read_holder(&position)};
     uint32_t count = 0;
     if (may_interrupt && is_restarted(&position) && has_signal() && !blocks_signal(thread))
         count = request_stack(thread, address, max);

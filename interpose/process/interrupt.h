@@ -15,6 +15,7 @@ enum { SYSCALL_NONE = -1, SYSCALL_UNKNOWN = -2 };
 struct interrupted {
     int64_t syscall; /* the system call that the thread is in, SYSCALL_NONE, SYSCALL_UNKNOWN */
     bool walked;     /* it was interrupted and unwound itself */
+    uint32_t holder; /* the thread that holds the mutex, if it waits for one; 0 not known */
 };
 
 /* The addresses of the thread's frames, innermost first; with `may_interrupt` false, or where it

@@ -108,6 +108,7 @@ static void record_thread(struct shim_thread *thread, uint32_t capture, uint32_t
     if (count && !state.walked)
         record.standing.flags |= RECORD_THREAD_INNER;
     record.standing.syscall = state.syscall;
+    record.standing.holder = state.holder;
     snprintf(path, sizeof path, "/proc/self/task/%u/comm", id);
     int length = file_read(path, name, sizeof name);
     if (length > 0 && name[length - 1] == '\n')

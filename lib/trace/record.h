@@ -252,6 +252,9 @@ struct record {
             uint64_t name;    /* string id of the thread's name */
             int64_t syscall;  /* the system call that it was in; -1 none (it ran), -2 not known */
             uint32_t index, count; /* which of how many threads of this capture */
+            /* If it waits for a mutex: the thread that holds it. Other waits look alike to the
+             * kernel: it means something where the stack is in pthread_mutex_lock. 0 not known. */
+            uint32_t holder, reserved;
         } standing;
         struct {           /* notice_module: an executable mapping */
             uint64_t base; /* load bias: address - base is the address in the file */

@@ -1,6 +1,7 @@
 /* A thread for each device. Rank 0's holds the lock of the log while it waits for its first AllReduce; the others want to log
  * before theirs.
  * expect: DC201 possible ranks=1-2
+ * says: for a lock that the thread of rank
  * ends: hang */
 #include "tests/suite/suite.h"
 

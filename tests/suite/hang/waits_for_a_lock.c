@@ -1,5 +1,6 @@
 /* The thread of rank 2 waits for a lock that the thread of rank 0 took and forgot. NCCL's calls do not tell of locks.
  * expect: DC201 possible ranks=2
+ * says: for a lock that the thread of rank
  * ends: hang */
 #include "tests/suite/suite.h"
 
