@@ -182,6 +182,38 @@ static void report_call(struct analyzer *analyzer, const struct operation *opera
 }
 
 /* A peer that is no rank, and a message to itself outside of any group. */
+/* Another communicator that was split off the same one and has another number of ranks; NULL if
+ * there is none. */
+static const struct comm *find_uneven_sibling(const struct analyzer *analyzer,
+                                              const struct comm *comm)
+{
+    for (const struct comm *other = analyzer->first_comm; comm->parent && other;
+         other = other->next)
+        if (other->parent == comm->parent && other->nranks > 0 && other->nranks != comm->nranks)
+            return other;
+    return NULL;
+}
+
+static void report_no_such_peer(struct analyzer *analyzer, const struct operation *operation)
+{
+    const struct comm *comm = operation->member->comm;
+    const struct comm *sibling = find_uneven_sibling(analyzer, comm);
+    char why[256], name[COMM_TITLE_BYTES];
+    int used = snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)",
+                        operation->record.op.root, comm->nranks - 1);
+    if (sibling)
+        snprintf(why + used, sizeof why - (size_t)used,
+                 ", while %s, of the same parent, has %d rank%s", comm_label(sibling, name),
+                 sibling->nranks, sibling->nranks == 1 ? "" : "s");
+    report_call(analyzer, operation, DID_CALLED, why,
+                comm->parent
+                    ? "Give the peer as a rank in this communicator, not in the whole job. If it "
+                      "has other members than was meant, check the color that each rank gives "
+                      "ncclCommSplit."
+                    : "Give the peer as a rank in this communicator, not in the whole job; the "
+                      "first and the last rank of a chain have one neighbour.");
+}
+
 static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
@@ -204,7 +236,6 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
     if (!out_of_range && !alone)
         return;
     invalid_note_call(analyzer, thread, record);
-    char why[96];
     if (alone) {
         report_call(analyzer, &operation,
                     record->api == API_ncclRecv ? DID_CALLED_FROM_ITSELF : DID_CALLED_TO_ITSELF,
@@ -213,11 +244,7 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
                     "or copy with cudaMemcpyAsync.");
         return;
     }
-    snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)", peer,
-             nranks - 1);
-    report_call(analyzer, &operation, DID_CALLED, why,
-                "Give the peer as a rank in this communicator, not in the whole job; the "
-                "first and the last rank of a chain have one neighbour.");
+    report_no_such_peer(analyzer, &operation);
 }
 
 static bool unmatched_is_to_itself(const struct operation *call, const struct member *member)
@@ -296,7 +323,9 @@ const struct check check_unmatched_message = {
         {"An all-to-all made of sends and receives that skips empty messages on one side only.",
          "The lonely message has few elements or none."},
         {"A neighbour computed past the end of the chain.",
-         "The peer is rank -1, or is not a rank of the communicator."}),
+         "The peer is rank -1, or is not a rank of the communicator."},
+        {"A rank that gave ncclCommSplit another color than its group.",
+         "Communicators of one split have different numbers of ranks."}),
     .source = "NCCL 2.29 user guide, \"Point-to-point communication\"",
     .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "
                "receives */\n",
