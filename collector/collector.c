@@ -81,8 +81,13 @@ static int wait_for_space(struct collector *collector, const struct error *err)
     if (!collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s; trying again every second\n", err->text);
     collector->no_space_reported = true;
-    /* Nobody knows whether the job gets on: a full disk must not end it. */
-    notify(collector->options.notify_fd, "activity");
+    /* A full disk must not end a job that makes progress, nor keep one that does not. */
+    uint64_t steps = 0;
+    for (int i = 0; i < collector->producer_count; i++)
+        steps += producer_steps(collector->producers[i]);
+    if (steps != collector->steps)
+        notify(collector->options.notify_fd, "activity");
+    collector->steps = steps;
     return collector_stopping() || hear(collector, 1000) ? -1 : 0;
 }
 

@@ -96,6 +96,7 @@ struct collector {
     bool *process_ended; /* by process: its notice_end is stored */
     bool recovering;     /* finishing what a dead collector left, before a new job's database */
     bool no_space_reported, replaying, memory_short;
+    uint64_t steps;       /* of all processes, when a full disk was tried last */
     bool database_gone;   /* somebody has removed it while the job ran */
     int unrecorded;       /* processes that left a mark that they could not record */
     int unrecorded_error; /* the errno of one of them */

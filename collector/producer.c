@@ -342,3 +342,15 @@ void producer_free(struct producer *producer)
     free(producer->path);
     free(producer);
 }
+
+uint64_t producer_steps(const struct producer *producer)
+{
+    struct ring_progress slot[RING_SLOTS_MAX];
+    if (!producer->reader)
+        return 0;
+    uint64_t steps = ring_reader_serial(producer->reader);
+    int slots = ring_reader_progress(producer->reader, slot);
+    for (int i = 0; i < slots; i++)
+        steps += slot[i].started + slot[i].done;
+    return steps;
+}

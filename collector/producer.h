@@ -53,6 +53,9 @@ int producer_store_positions(struct producer *producer, struct store *store, str
  * damaged and the reader closed. */
 int producer_stored(struct producer *producer, struct error *err);
 
+/* Grows while the process makes calls or its GPU streams make progress, stored or not. */
+uint64_t producer_steps(const struct producer *producer);
+
 /* True while a call or a GPU stream of the process has begun something that is not done. */
 bool producer_waits(const struct producer *producer);
 

@@ -204,6 +204,25 @@ int ring_reader_progress(const struct ring_reader *reader, struct ring_progress 
     return fault_guard_run(read_slot_words, &reading);
 }
 
+struct serial_reading {
+    const struct ring_file *header;
+    uint64_t serial;
+};
+
+static int read_last_serial(void *context)
+{
+    struct serial_reading *reading = context;
+    reading->serial =
+        atomic_load_explicit((_Atomic uint64_t *)&reading->header->serial, memory_order_relaxed);
+    return 0;
+}
+
+uint64_t ring_reader_serial(const struct ring_reader *reader)
+{
+    struct serial_reading reading = {.header = reader->header};
+    return fault_guard_run(read_last_serial, &reading) < 0 ? 0 : reading.serial;
+}
+
 unsigned ring_reader_hashes(const struct ring_reader *reader)
 {
     return reader->hashes;

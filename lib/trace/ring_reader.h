@@ -114,6 +114,8 @@ struct ring_progress {
     uint64_t started, done;
 };
 int ring_reader_progress(const struct ring_reader *reader, struct ring_progress *slot);
+/* The last serial that the process has given out by now; 0 if the file was cut off. */
+uint64_t ring_reader_serial(const struct ring_reader *reader);
 
 /* Asks the process where its threads stand: notices of them follow, if it can answer (once per call
  * of this). */

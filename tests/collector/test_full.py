@@ -56,6 +56,7 @@ def main():
             assert trace.check_complete() == 32000
         ends_while_full(mount)
         ends_while_full(mount)
+        hangs_while_full(mount)
     finally:
         subprocess.run(["umount", "-l", mount])
         os.rmdir(mount)
@@ -93,6 +94,22 @@ def ends_while_full(mount):
         indexes = [row[0] for row in trace.query("SELECT w1 FROM event WHERE api = ? ORDER BY seq", EVENT_QUERY)]
         assert len(indexes) > stored and indexes == sorted(set(indexes)), (stored, unstored, len(indexes))
         assert trace.query("SELECT value FROM meta WHERE key = 'ended'"), done.stderr
+
+
+def hangs_while_full(mount):
+    """A job that stops making progress meanwhile: --timeout ends it, although nothing of it can be stored; not before that."""
+    subprocess.run(["mount", "-o", "remount,size=64m", mount], check=True)
+    with Trace(sys.argv[1], "hangs", parent=mount) as trace:
+        os.makedirs(trace.rings(), mode=0o700, exist_ok=True)
+        program = "%s %s %s 1 8000 8 lossy pause=1000; echo done; sleep 1000" % (
+            trace.producer_program, trace.rings(), os.path.join(trace.folder, "journal-8"))
+        run = subprocess.Popen([trace.tool, "run", "--timeout", "3", "-o", trace.path, "--", "sh", "-c", program],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        wait_until(lambda: trace.databases() and trace.query("SELECT 1 FROM event LIMIT 1"), 30, "the first record")
+        leave_free(mount, 128)
+        said, _ = run.communicate(timeout=120)
+        assert run.returncode == 143 and "no progress for 3 s" in said, (run.returncode, said)
+        assert said.index("done") < said.index("no progress"), said
 
 
 def leave_free(mount, kib):
