@@ -119,10 +119,14 @@ static bool is_nccl_call(const char *function)
     return false;
 }
 
-/* "MPI_Barrier", "PMPI_Barrier": what MPI does to wait, in libraries of its own, says nothing. */
-static bool is_mpi_call(const char *function)
+/* "MPI_Barrier", also of "PMPI_Barrier": what MPI does to wait, in libraries of its own, says
+ * nothing. Open MPI's end leaves no frame of the call. NULL: it is none of MPI's. */
+static const char *mpi_call(const char *function)
 {
-    return !strncmp(function + (*function == 'P'), "MPI_", strlen("MPI_"));
+    if (!strcmp(function, "ompi_mpi_finalize"))
+        return "MPI_Finalize";
+    const char *name = function + (*function == 'P');
+    return !strncmp(name, "MPI_", strlen("MPI_")) ? name : NULL;
 }
 
 /* Where NCCL is linked into the program, MPI called or a kernel launched, their frames end at the
@@ -131,8 +135,7 @@ static int end_of_call(const struct frame *frames, int count)
 {
     int end = end_of_launch(frames, count);
     for (int i = end; i < count; i++)
-        if (frames[i].address &&
-            (is_nccl_call(frames[i].function) || is_mpi_call(frames[i].function)))
+        if (frames[i].address && (is_nccl_call(frames[i].function) || mpi_call(frames[i].function)))
             end = i + 1;
     return end;
 }
@@ -167,8 +170,8 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
 {
     *text = '\0';
     for (int i = count - 1; i >= 0; i--)
-        if (frames[i].address && is_mpi_call(frames[i].function)) {
-            snprintf(text, bytes, "%s", frames[i].function + (frames[i].function[0] == 'P'));
+        if (frames[i].address && mpi_call(frames[i].function)) {
+            snprintf(text, bytes, "%s", mpi_call(frames[i].function));
             return text;
         }
     for (int i = 0; i < count; i++) {

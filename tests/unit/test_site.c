@@ -68,6 +68,13 @@ static void test_call_of_mpi(void **state)
     };
     assert_string_equal(site_called(frames, 6, called, sizeof called), "MPI_Barrier");
     assert_left(frames, 6, "save main");
+    struct frame ends[] = {
+        native("usleep", "/lib/libc.so.6"),
+        native("ompi_mpi_finalize", "/usr/lib/libmpi.so.40"),
+        native("main", "/opt/train"),
+    };
+    assert_string_equal(site_called(ends, 3, called, sizeof called), "MPI_Finalize");
+    assert_left(ends, 3, "main");
 }
 
 /* NVTX is headers: a mark's first frame is in one, unless the compiler put it into its caller. */

@@ -120,6 +120,11 @@ static void report_invalid(struct analyzer *analyzer, struct thread *thread,
         todo = "Create the communicator first, check the result of the call that creates it, and "
                "give its handle to this call.";
     }
+    /* What NCCL says of a communicator that is not blocking and still at its last call. */
+    const char *said = left->leave.text ? process_string(thread->process, left->leave.text) : "";
+    if (strstr(said, "before the previous operation returned"))
+        todo = "After each call on a communicator that is not blocking, repeat "
+               "ncclCommGetAsyncError until it no longer gives ncclInProgress.";
     text_add(&what, ", and NCCL refuses it: ");
     add_reason(&what, thread->process, left->result, left->leave.text);
     invalid_report(analyzer, thread, entered, one.member, comm_find(analyzer, left->leave.comm),

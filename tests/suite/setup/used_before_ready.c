@@ -1,5 +1,6 @@
 /* Rank 0 issues on its non-blocking communicator before it is made; NCCL refuses it, and nobody looks.
- * expect: DC111 certain ranks=0 place=here */
+ * expect: DC111 certain ranks=0 place=here
+ * fix: ncclCommGetAsyncError */
 #include "tests/suite/suite.h"
 
 enum { COUNT = 500 };
