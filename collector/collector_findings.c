@@ -10,7 +10,7 @@
 #include "lib/finding/fault.h"
 #include "lib/finding/finding_fix.h"
 #include "lib/finding/finding_site.h"
-#include "lib/trace/site_operation.h"
+#include "lib/finding/finding_said.h"
 
 enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256, RANKS_BYTES = 128, SIDES_NOTIFIED = 4 };
 
@@ -92,33 +92,12 @@ static void notify_side(const struct collector *collector, const struct finding_
                side->where);
 }
 
-/* "more in PyTorch: ranks 0-2 gradient bucket of DDP; rank 3 barrier()": calls that look alike. */
-static void notify_operations(const struct collector *collector, const struct finding *finding)
-{
-    struct text text = {0};
-    for (int i = 0; i < finding->sides && i < SIDES_NOTIFIED; i++) {
-        const struct finding_side *side = &finding->side[i];
-        char name[SITE_OPERATION_BYTES], ranks[RANKS_BYTES];
-        if (!*site_operation_of(symbolizer_trace(collector->symbolizer), side->process, side->stack,
-                                side->stack_is_address, name, sizeof name))
-            continue;
-        text_add(&text, "%s%s %s %s", text.len ? "; " : "",
-                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks), name);
-    }
-    char *all = text_take(&text);
-    if (all && *all)
-        notify(collector->options.notify_fd, "more in PyTorch: %s", all);
-    free(all);
-}
-
 /* What run prints below an error, which is sent next. */
 static void notify_details(const struct collector *collector, const struct finding *finding,
                            const char *location)
 {
     for (int i = 1; i < finding->sides && i < SIDES_NOTIFIED; i++)
         notify_side(collector, &finding->side[i], location);
-    notify_operations(collector, finding);
     if (*finding->todo)
         notify(collector->options.notify_fd, "more fix: %s",
                finding_fix(symbolizer_trace(collector->symbolizer), finding));
@@ -147,9 +126,12 @@ static void notify_finding(struct collector *collector, const struct finding *fi
         finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
     if (is_open && finding->severity == SEVERITY_ERROR)
         notify_details(collector, finding, location);
+    char *said = finding_said(trace, finding);
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),
-           certainty_name(finding->certainty), finding->code, location, finding->what);
+           certainty_name(finding->certainty), finding->code, location,
+           said ? said : finding->what);
+    free(said);
     collector_mark_notified(collector, finding);
 }
 

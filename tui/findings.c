@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_said.h"
 #include "lib/trace/site.h"
 
 enum { ID_BITS = 20 }; /* findings of one database */
@@ -309,6 +310,27 @@ static void choose_fixes(struct findings *findings, struct source *source)
     }
 }
 
+static void name_calls(struct findings *findings, struct source *source)
+{
+    for (int i = 0; i < findings->count; i++) {
+        struct tui_finding *finding = &findings->finding[i];
+        struct said_side side[TUI_SIDES_MAX];
+        for (int k = 0; k < finding->sides; k++)
+            side[k] = (struct said_side){
+                .act = &finding->side[k].act,
+                .call = finding->side[k].call,
+                .process = finding->side[k].process,
+                .stack = finding->side[k].stack,
+                .stack_is_address = finding->side[k].stack_is_address,
+            };
+        char *said = said_with_names(source->trace, finding->what, side, finding->sides);
+        if (!said)
+            continue;
+        free(finding->what);
+        finding->what = said;
+    }
+}
+
 /* One fault is one finding: the first of it, which is the worst, stays in the list. */
 static void merge_faults(struct findings *findings, struct source *source)
 {
@@ -349,6 +371,7 @@ int tui_findings_load(struct findings *findings, struct source *source, struct e
     if (findings->count)
         qsort(findings->finding, (size_t)findings->count, sizeof *findings->finding, worst_first);
     choose_fixes(findings, source);
+    name_calls(findings, source);
     merge_faults(findings, source);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* The findings of the page, and what their codes mean. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/export/html.h"
@@ -8,6 +9,7 @@
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_faults.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_said.h"
 #include "lib/base/moment.h"
 
 enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
@@ -145,7 +147,9 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
     fputs("</h3>", out);
     put_location(html, finding);
     fputs("<p class=what>", out);
-    put_sentence(html, finding->what);
+    char *said = finding_said(html->export->report->trace, finding);
+    put_sentence(html, said ? said : finding->what);
+    free(said);
     fputs("</p>", out);
     if (*report_fault_others(fault, others, sizeof others)) {
         fputs("<p class=others>", out);

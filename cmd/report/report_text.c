@@ -12,6 +12,7 @@
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
+#include "lib/finding/finding_said.h"
 #include "lib/trace/site_operation.h"
 
 enum {
@@ -263,10 +264,13 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
     if (page->column > writer->value_column - 2)
         page_line(page);
     page_column(page, writer->value_column);
-    if (*site_operation_of(writer->report->trace, side->process, side->stack,
-                           side->stack_is_address, operation, sizeof operation))
-        page_format(page, STYLE_STRONG, "%s:", operation);
-    page_format(page, STYLE_STRONG, *operation ? " %s" : "%s", side->call);
+    site_operation_of(writer->report->trace, side->process, side->stack, side->stack_is_address,
+                      operation, sizeof operation);
+    bool is_call = side->act.did == DID_CALLED || side->act.did == DID_CALLED_IN_GROUP;
+    page_format(page, STYLE_STRONG, *operation && is_call ? "%s: %s" : "%s%s",
+                is_call ? operation : "", side->call);
+    if (*operation && !is_call)
+        page_format(page, STYLE_PLAIN, " (last: %s)", operation);
     if (side->stack != side->where_stack || !has_where(side) || !writer->verbose)
         print_side_stack(writer, finding, side);
     if (*side->phase) {
@@ -385,7 +389,9 @@ static void print_headline(const struct text_writer *writer, const struct findin
     page_format(page, severities[finding->severity].style, "%s%s%s %s:", *location ? " " : "",
                 finding->certainty == POSSIBLE ? "possible " : "",
                 severities[finding->severity].one, finding->code);
-    page_format(page, STYLE_STRONG, " %s", finding->what);
+    char *said = finding_said(report->trace, finding);
+    page_format(page, STYLE_STRONG, " %s", said ? said : finding->what);
+    free(said);
     if (wait_ns)
         page_format(page, STYLE_STRONG, " (waiting for %s)",
                     moment_duration(wait_ns, duration, sizeof duration));

@@ -14,6 +14,15 @@ static const char parted[] =
     "data, or for a call that one side skips or repeats, before the lines shown. If these lines "
     "are meant to be one operation, pass the same arguments at each.";
 
+static const char other_buckets[] =
+    "The ranks reduce different gradient buckets: look for a backward pass that only some ranks "
+    "make (a step of one of several models, a skipped batch), for parameters that only some ranks "
+    "use, or for models that differ between ranks.";
+
+static const char objects[] =
+    "The lists of objects have different lengths: give the function as many objects on every rank, "
+    "or look for a call that one side skips or repeats.";
+
 /* One side's call, as far as the program's sources and PyTorch's names tell it. */
 struct called_from {
     struct frame frame[SITE_FRAMES_MAX];
@@ -67,6 +76,10 @@ const char *fix_of_places(struct trace *trace, const char *code, const char *tod
         if (calls_part(&first, &other))
             return parted;
     }
+    if (!strcmp(code, "DC102") && !strcmp(first.operation, "gradient bucket of DDP"))
+        return other_buckets;
+    if (!strcmp(code, "DC102") && strstr(first.operation, "_object_list()"))
+        return objects;
     return todo;
 }
 

@@ -9,6 +9,9 @@ CASES = {
     "uneven-inputs": ("DC201", "2", "hang"),
     "shared-comm": ("DC102", "2", "hang"),
     "comm-order": ("DC202", "2", "hang"),
+    "skipped-model": ("DC102", "2", "hang"),
+    "no-receive": ("DC201", "2", "hang"),
+    "object-lists": ("DC102", "2", "hang"),
     "sharded-layers": ("DC101", "2", "hang"),
     "group-by-members": ("DC109", "2", "hang"),
     "unused-params": ("DC205", "2", "hang"),
@@ -38,9 +41,17 @@ CAUSES = {
     "group-by-members": "new_group called by its members only",
 }
 
+# case: words of the fix.
+FIXES = {
+    "skipped-model": "a backward pass that only some ranks make",
+    "no-receive": "as many receives as sends between the two ranks",
+    "object-lists": "as many objects on every rank",
+}
+
 # case: what of PyTorch made the calls of its sides.
 OPERATIONS = {
     "partial-barrier": ["barrier()"],
     "uneven-inputs": ["gradient bucket of DDP"],
     "sharded-layers": ["FSDP's all-gather of parameters"],
+    "object-lists": ["broadcast_object_list()"],
 }

@@ -292,6 +292,57 @@ def comm_order_twin():
     two_models([dist.new_group(), dist.new_group()], False)
 
 
+def skip_model(skip):
+    """A GAN's generator is left out in a step in which its loss is small: a value of this rank."""
+    models = [wrap(Scale(width)) for width in (16, 64)]
+    for step in range(2):       # of more, DC504 says that the rank began a round early
+        for model, width in zip(models, (16, 64)):
+            if not (skip and is_odd() and step and width == 16):
+                model(batch(step, width)).square().mean().backward()
+
+
+@case
+def skipped_model():
+    skip_model(True)
+
+
+@case
+def skipped_model_twin():
+    skip_model(False)
+
+
+def pass_around(receive):
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    works = [dist.P2POp(dist.isend, torch.ones(8, device=DEVICE), (rank + 1) % ranks)]
+    if receive:
+        works.append(dist.P2POp(dist.irecv, torch.empty(8, device=DEVICE), (rank - 1) % ranks))
+    for work in dist.batch_isend_irecv(works):
+        work.wait()
+    dist.barrier()
+
+
+@case
+def no_receive():
+    dist.barrier()
+    pass_around(not is_odd())
+
+
+@case
+def no_receive_twin():
+    dist.barrier()
+    pass_around(True)
+
+
+@case
+def object_lists():
+    dist.broadcast_object_list(["lr", "epochs"] if is_odd() else ["lr", "epochs", "name"])
+
+
+@case
+def object_lists_twin():
+    dist.broadcast_object_list(["lr", "epochs", "name"])
+
+
 class Layers(torch.nn.Module):
     def __init__(self):
         super().__init__()

@@ -30,15 +30,16 @@ def python():
 
 
 class Server:
-    """server.py under a bare LD_PRELOAD, as a context manager. Its jobs run main() of a module, job.py or one in `folder`."""
+    """server.py under a bare LD_PRELOAD, as a context manager. Its jobs run main() of a module: of `program`, which is imported
+    once, or of another."""
 
     def __init__(self, line, ranks, program="job", folder=HERE):
         self.line, self.ranks, self.program, self.folder = line, ranks, program, folder
 
     def __enter__(self):
         self.process = subprocess.Popen(
-            [python(), os.path.join(HERE, "server.py")], cwd=self.line.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, env=self.line.bare_environment(OMP_NUM_THREADS="1", DDPCHECK_EMU_DEVICES=str(self.ranks),
+            [python(), os.path.join(HERE, "server.py"), self.program], cwd=self.line.folder, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, env=self.line.bare_environment(OMP_NUM_THREADS="1", DDPCHECK_EMU_DEVICES=str(self.ranks),
                                               PYTHONPATH=self.folder))
         return self
 
@@ -46,9 +47,10 @@ class Server:
         self.process.stdin.close()
         self.process.wait(timeout=60)
 
-    def start(self, case, folder, program=None, **environment):
+    def start(self, case, folder, program=None, ranks=None, **environment):
         os.makedirs(folder, exist_ok=True)
-        order = {"program": program or self.program, "case": case, "ranks": self.ranks, "folder": folder, "environment": environment}
+        order = {"program": program or self.program, "case": case, "ranks": ranks or self.ranks, "folder": folder,
+                 "environment": environment}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return int(self.process.stdout.readline())

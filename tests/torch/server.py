@@ -1,8 +1,8 @@
 """Imports PyTorch once, then forks the ranks of one job after the other.
 
-server.py: reads lines of JSON {"program", "case", "ranks", "environment", "folder"} and starts each as a process group of its own,
-whose id it prints; what the ranks print goes to FOLDER/output.log, and their exit statuses, when all have ended, to
-FOLDER/statuses. A launcher that ends the others when one rank fails would hide who waited: this one does not."""
+server.py MODULE: imports it, then reads lines of JSON {"program", "case", "ranks", "environment", "folder"} and starts each as
+a process group of its own, whose id it prints; what the ranks print goes to FOLDER/output.log, and their exit statuses, when
+all have ended, to FOLDER/statuses. A launcher that ends the others when one rank fails would hide who waited: this one does not."""
 
 import functools
 import importlib
@@ -61,6 +61,7 @@ def launch(order):
 
 
 def main():
+    importlib.import_module(sys.argv[1])
     for line in sys.stdin:
         order = json.loads(line)
         leader = os.fork()

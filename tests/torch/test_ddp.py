@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from cases import CASES, CAUSES, LINES, OPERATIONS
+from cases import CASES, CAUSES, FIXES, LINES, OPERATIONS
 from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 3
@@ -48,13 +48,29 @@ def check(server, line, case):
         source = program.read().splitlines()
     likely = [(finding["cause"] or {}).get("what", "") for finding in findings]
     assert CAUSES.get(case, "") in "\n".join(likely), "%s: the likely cause is %s" % (case, likely)
+    assert all(FIXES.get(case, "") in finding["todo"] for finding in findings), "%s: the fix is %s" % (case, findings)
     named = [source[frames[0]["line"] - 1].strip() for finding in findings for side in finding["sides"]
              if (frames := [frame for frame in side["frames"] if (frame["file"] or "").endswith("job.py")])]
-    for line in LINES.get(case, []):
-        assert any(line in name for name in named), "%s: no side stands at %s, but at %s" % (case, line, named)
+    for place in LINES.get(case, []):
+        assert any(place in name for name in named), "%s: no side stands at %s, but at %s" % (case, place, named)
     operations = [side["operation"] for finding in findings for side in finding["sides"]]
     assert all(name in operations for name in OPERATIONS.get(case, [])), "%s: made by %s" % (case, operations)
+    if case in OPERATIONS:
+        check_names(line, OPERATIONS[case])
     print("%s: %s" % (case, told or "no finding"), flush=True)
+
+
+def check_names(line, operations):
+    """Every view says in its sentence what of PyTorch made a call, before NCCL's name of it."""
+    page = os.path.join(line.folder, "page.html")
+    for command in (["report", line.trace], ["tui", "--once", line.trace], ["export", "--format", "html", "-o", page, line.trace]):
+        status, out, err = line.call([line.tool, *command])
+        if command[0] == "export":
+            with open(page) as file:
+                out = file.read()
+        said = " ".join(out.replace("&#39;", "'").replace("&#x27;", "'").split())
+        for name in operations:
+            assert name + " [nccl" in said, (command, status, err, out)
 
 
 def lines_of(text, source):

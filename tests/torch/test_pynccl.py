@@ -5,15 +5,9 @@ test_pynccl.py BUILD"""
 import os
 import sys
 
-from jobs import HERE, Line, torch_folder
+from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 2
-
-
-def start(line, *arguments, options=()):
-    torchrun = os.path.join(torch_folder(), "bin", "torchrun")
-    return line.run([torchrun, "--standalone", "--nproc_per_node", str(RANKS), os.path.join(HERE, "pynccl.py"), *arguments],
-                    options, 200, {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "GLOG_minloglevel": "2", "TMPDIR": line.folder})
 
 
 def marked(text):
@@ -26,14 +20,26 @@ def findings_of(line):
     return [one for one in line.report()[1] if one["state"] == "open" and not one["code"].startswith("DC6")]
 
 
+def run(server, line, case, is_over):
+    """Runs it until then; returns the ranks' exit statuses, and what they printed."""
+    folder = os.path.join(line.folder, case)
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start(case, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="2")
+    try:
+        wait_for(lambda: statuses(folder) or is_over(), 120)
+        return statuses(folder), output(folder)
+    finally:
+        end_group(leader)
+        line.wait_collector()
+
+
 def main():
-    with Line(sys.argv[1], devices=RANKS, name="pynccl") as line:
-        status, out, err = start(line)
-        assert status == 0, (status, out, err)
-        assert "%d ranks, 1 communicator, no finding" % RANKS in err, err
-        assert findings_of(line) == [], err
-    with Line(sys.argv[1], devices=RANKS, name="pynccl-skip") as line:
-        _, out, err = start(line, "skip", options=("--hang-after", "2", "--timeout", "30"))
+    torch_folder()
+    with Line(sys.argv[1], devices=RANKS, name="pynccl") as line, Server(line, RANKS, "pynccl") as server:
+        ended, text = run(server, line, "clean", lambda: False)
+        assert ended == [0] * RANKS, (ended, text)
+        assert findings_of(line) == [] and line.query("SELECT COUNT(DISTINCT comm) FROM member_state") == [(1,)], text
+        run(server, line, "skip", line.live_findings)
         (finding,) = findings_of(line)
         assert finding["code"] == "DC201", finding
         waits, misses = finding["sides"]

@@ -85,6 +85,12 @@ static const char left_before_done[] =
     "Let every rank wait for its last operation (cudaStreamSynchronize) before it ends, resets its "
     "device or aborts the communicator; if one has to give up, all must abort.";
 
+/* Of DC201, where it is a message. */
+static const char message_alone[] =
+    "Let the peer make the counterpart, or leave this one out: as many receives as sends between "
+    "the two ranks, in the same order. Look for a loop that runs once more on one side, or a "
+    "condition on the rank.";
+
 static bool left_cleanly(const struct missing *missing)
 {
     if (missing->member && member_gave_up(missing->member))
@@ -217,6 +223,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return ended_thread;
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
         return all_in_one_group;
+    if (kind == HANG_MISSING && wait->kind == WAIT_PEER)
+        return message_alone;
     if (kind == HANG_MISSING && are_idle_threads(graph, wait))
         return condition_or_lock;
     if (kind == HANG_MISSING && wait->kind == WAIT_COLLECTIVE && wait_in_other_comms(graph, wait))
@@ -251,6 +259,9 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
     }
     const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
+    if (wait->kind == WAIT_PEER && draft->finding.sides > 1 &&
+        draft->finding.side[1].act.did == DID_NEVER_CALLED)
+        first = wait->receives ? "never sent it" : "never received it";
     if (kind == HANG_LEFT) {
         const struct member *left = wait->missing[0].member;
         unsigned long long issued = left ? left->next : 0;
