@@ -32,13 +32,20 @@ struct progress_watch {
     pthread_t thread;
 };
 
+/* Nothing ran at the last reading, and what began since is done: it began after that reading. Its
+ * issue may be much longer ago. */
+static bool was_missed(const struct ring_progress *before, const struct ring_progress *reached)
+{
+    return before->started == before->done && reached->done > before->done;
+}
+
 /* With the lock held. The time is that after the reading, so what was reached was issued before it.
  * Returns whether a slot has changed. */
 static bool read_slots(struct watched_progress *watched)
 {
     struct ring_progress reached[RING_SLOTS_MAX];
     int slots = ring_reader_progress(watched->reader, reached);
-    uint64_t now_ns = monotonic_now_ns();
+    uint64_t now_ns = monotonic_now_ns(), last_ns = watched->read_ns;
     bool changed = false;
     watched->read_ns = now_ns;
     for (int i = 0; i < slots; i++) {
@@ -48,6 +55,11 @@ static bool read_slots(struct watched_progress *watched)
         changed = true;
         if (watched->count == PROGRESS_SAMPLES)
             break;
+        if (was_missed(before, &reached[i]) && last_ns && watched->count < PROGRESS_SAMPLES - 1)
+            watched->sample[watched->count++] =
+                (struct progress_sample){.time_ns = last_ns,
+                                         .reached = {before->started + 1, before->done},
+                                         .slot = (uint32_t)i};
         *before = reached[i];
         watched->sample[watched->count++] =
             (struct progress_sample){.time_ns = now_ns, .reached = reached[i], .slot = (uint32_t)i};

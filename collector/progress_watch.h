@@ -6,8 +6,9 @@
  * pause, and once that is REST_MS the thread rests until a reading of the collector's own passes
  * finds a change. So a job that hangs or is idle costs nothing.
  *
- * A change of a slot is one sample, so there is at most one per slot and reading. Bounded: when
- * nobody takes the samples, changes are merged into the next one for which there is room.
+ * A change of a slot is one sample. Where nothing ran at the reading before, and what began since
+ * is done, another one says that it began after that reading. Bounded: when nobody takes the
+ * samples, changes are merged into the next one for which there is room.
  *
  * Only the thread that made a watch calls these functions. */
 #ifndef DDPCHECK_PROGRESS_WATCH_H

@@ -73,6 +73,9 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
         started_ns = pending->site.time_ns;
     else if (!started_ns)
         started_ns = stream->passed_ns;
+    if (started_ns <
+        pending->site.time_ns) /* it began between two readings, and was issued there */
+        started_ns = pending->site.time_ns;
     struct passed passed = {
         .member = pending->member,
         .number = pending->number,

@@ -9,14 +9,15 @@
 #include "analyzer/speed/slowdown.h"
 #include "analyzer/speed/standings.h"
 
-enum { JUDGE_EVERY = 32 }; /* iterations of a live job */
+/* Iterations of a live job: the first findings come soon, and long jobs are not judged often. */
+enum { JUDGE_EVERY = 32, JUDGE_EVERY_FIRST = 10, JUDGE_FIRST = 160 };
 
 /* Lost in an iteration: less than that is what other programs on the host take, about a time slice.
  */
 static const double recorded_least_s = 0.005;
 static const double pause_least_s = 0.02; /* a pause, likewise */
 /* In so many iterations another program's work is not taken for the job's. */
-enum { RECORDED_NEEDED = 2 * ITERATIONS_NEEDED };
+enum { RECORDED_NEEDED = 30 };
 /* Nor is what is so many times the noise, by which recorded iterations differ. */
 enum {
     NOISE_PERCENT = 25,
@@ -262,8 +263,8 @@ static bool exceeds_noise(const struct judged *judged, double noise,
 {
     bool is_quiet = 100 * noise <= NOISE_PERCENT * judged->length;
     if (slowdown->kind == SLOW_PAUSE) /* another program's are neither so long nor regular */
-        return slowdown->times >= PAUSES_NEEDED && slowdown->each >= pause_least_s &&
-               slowdown->each >= QUIET_TIMES * noise;
+        return !(judged->coarse && slowdown->period_varies) && slowdown->times >= PAUSES_NEEDED &&
+               slowdown->each >= pause_least_s && slowdown->each >= QUIET_TIMES * noise;
     if (slowdown->is_steady) /* a late host may miss two time slices in each iteration */
         return slowdown->kind != SLOW_HOST || slowdown->lost >= QUIET_TIMES * recorded_least_s;
     if (judged->coarse && slowdown->kind == SLOW_LINK)
@@ -301,7 +302,8 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     speed_find_rounds(analyzer, is_end);
     speed_close(analyzer, is_end);
     uint64_t closed = speed_closed(speed);
-    if (closed < speed->judged + JUDGE_EVERY && !(is_end && closed > speed->judged))
+    uint64_t every = speed->judged < JUDGE_FIRST ? JUDGE_EVERY_FIRST : JUDGE_EVERY;
+    if (closed < speed->judged + every && !(is_end && closed > speed->judged))
         return;
     struct judged judged = {.analyzer = analyzer, .speed = speed};
     struct slowdowns *found = calloc(1, sizeof *found);

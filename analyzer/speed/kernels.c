@@ -12,6 +12,7 @@ enum {
     UNEVEN_PERCENT = 2,     /* of the time: the kernels that differ by more hardly matter */
     MORE_PERCENT = 5,       /* threads or bytes of a launch than on the peers: more work */
     EXPLAINED_PERCENT = 25, /* of what is lost */
+    HARDLY_PERCENT = 10,    /* likewise: launches of several sizes, of which one is counted more */
     KNOWN_PERCENT = 80      /* of the kernels' time: of so much it is known how large they are */
 };
 
@@ -95,7 +96,8 @@ static enum sizes compare_sizes(const struct kernel_loss *loss, uint32_t losses,
     slowdown->work = is_more ? amount / expected : 0;
     if (is_more)
         return SIZES_LARGER;
-    return !expected && 100 * known >= KNOWN_PERCENT * all ? SIZES_EQUAL : SIZES_UNKNOWN;
+    bool are_equal = 100 * explained <= HARDLY_PERCENT * lost && 100 * known >= KNOWN_PERCENT * all;
+    return are_equal ? SIZES_EQUAL : SIZES_UNKNOWN;
 }
 
 static struct kernel_loss loss_of(const struct speed_rank *rank, const struct speed_kernel *kernel,

@@ -89,13 +89,32 @@ static void each_change_is_one_sample(void **state)
     (void)state;
     uint64_t before_ns = monotonic_now_ns();
     assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 0);
-    gpu_reaches(1, 7, 6);
+    gpu_reaches(1, 1, 0);
     assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 1);
     assert_int_equal(sample[0].slot, 1);
-    assert_int_equal(sample[0].reached.started, 7);
-    assert_int_equal(sample[0].reached.done, 6);
+    assert_int_equal(sample[0].reached.started, 1);
+    assert_int_equal(sample[0].reached.done, 0);
     assert_true(sample[0].time_ns >= before_ns && sample[0].time_ns <= monotonic_now_ns());
     assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 0);
+}
+
+/* What began and ended between two readings began after the first of them. */
+static void what_was_missed_began_at_the_reading_before(void **state)
+{
+    (void)state;
+    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 0);
+    uint64_t read_ns = monotonic_now_ns();
+    gpu_reaches(1, 3, 3);
+    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 2);
+    assert_int_equal(sample[0].reached.started, 1);
+    assert_int_equal(sample[0].reached.done, 0);
+    assert_int_equal(sample[1].reached.started, 3);
+    assert_int_equal(sample[1].reached.done, 3);
+    assert_true(sample[0].time_ns <= sample[1].time_ns && sample[1].time_ns >= read_ns);
+    gpu_reaches(1, 4, 3);
+    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 1);
+    gpu_reaches(1, 4, 4);
+    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 1);
 }
 
 /* A sample is older than the call that takes it: then it was the thread that read. A slot that goes
@@ -133,9 +152,9 @@ static void changes_that_nobody_takes_are_merged(void **state)
     }
     assert_int_equal(progress_watch_take(watched, false, sample, PROGRESS_SAMPLES),
                      PROGRESS_SAMPLES);
-    assert_int_equal(sample[0].reached.done, 1);
-    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 1);
-    assert_int_equal(sample[0].reached.done, PROGRESS_SAMPLES + 10);
+    assert_int_equal(sample[1].reached.done, 1);
+    assert_int_equal(progress_watch_take(watched, true, sample, PROGRESS_SAMPLES), 2);
+    assert_int_equal(sample[1].reached.done, PROGRESS_SAMPLES + 10);
 }
 
 static void a_file_that_is_cut_has_no_progress(void **state)
@@ -183,22 +202,22 @@ static void progress_goes_between_the_records_by_time(void **state)
     issue_call(1, 10);
     issue_call(2, 20);
     issue_call(3, UINT64_MAX / 2);
-    gpu_reaches(1, 2, 1);
+    gpu_reaches(1, 1, 0);
 
     assert_int_equal(producer_pass(producer, store, batch, 1, 30, &err), 1);
     assert_int_equal(batch->count, 1); /* records of before the reading are still to come */
     assert_int_equal(producer_pass(producer, store, batch, 1, 30, &err), 1);
     assert_int_equal(batch->count, 2);
-    gpu_reaches(1, 2, 2);
+    gpu_reaches(1, 1, 1);
     sleep_ms(2); /* the thread has read it, or its last reading is too old for the pass */
     assert_int_equal(producer_pass(producer, store, batch, 8, 30, &err), 1);
     assert_int_equal(batch->count, 5);
     assert_int_equal(batch->record[2].api, API_notice_progress);
     assert_int_equal(batch->record[2].progress.slot, 1);
-    assert_int_equal(batch->record[2].progress.started, 2);
-    assert_int_equal(batch->record[2].progress.done, 1);
+    assert_int_equal(batch->record[2].progress.started, 1);
+    assert_int_equal(batch->record[2].progress.done, 0);
     assert_int_equal(batch->record[3].api, API_notice_progress);
-    assert_int_equal(batch->record[3].progress.done, 2);
+    assert_int_equal(batch->record[3].progress.done, 1);
     assert_true(batch->record[3].time_ns >= batch->record[2].time_ns);
     assert_int_equal(batch->record[4].serial, 3);
 
@@ -214,8 +233,8 @@ static void progress_waits_for_room_in_the_batch(void **state)
     struct record_batch *batch = batch_new();
     struct producer *producer = make_producer();
     assert_int_equal(store_open(&store, scratch_path(state, "one.db"), &err), 0);
-    gpu_reaches(0, 1, 1);
-    gpu_reaches(1, 1, 1);
+    gpu_reaches(0, 1, 0);
+    gpu_reaches(1, 1, 0);
     batch->count = BATCH_RECORDS - 1;
     assert_int_equal(producer_pass(producer, store, batch, 8, 30, &err), 0);
     assert_int_equal(batch->count, BATCH_RECORDS);
@@ -235,6 +254,7 @@ int main(void)
 #define WATCHED(test) cmocka_unit_test_setup_teardown(test, watch_file, unwatch_file)
     const struct CMUnitTest tests[] = {
         WATCHED(each_change_is_one_sample),
+        WATCHED(what_was_missed_began_at_the_reading_before),
         WATCHED(the_thread_reads_while_a_stream_gets_on),
         WATCHED(changes_that_nobody_takes_are_merged),
         WATCHED(a_file_that_is_cut_has_no_progress),
