@@ -26,7 +26,7 @@ enum {
     KERNELS_PERCENT = 125,
     KERNELS_CLEAR_PERCENT = 175
 };
-enum { PAUSES_NEEDED = 5 }; /* there */
+enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
 static double mean_length(const struct judged *judged)
@@ -256,6 +256,14 @@ static double noise_of(const struct judged *judged)
     return noise;
 }
 
+/* A busy host's are at distances that vary, too. */
+static uint64_t pauses_needed(const struct judged *judged, const struct slowdown *slowdown)
+{
+    if (!slowdown->period_varies)
+        return PAUSES_NEEDED;
+    return judged->coarse ? UINT64_MAX : VARYING_PAUSES_NEEDED;
+}
+
 /* Where iterations differ much, other programs may cause whatever is not far beyond that; and
  * changes, pauses and slow transfers are theirs. */
 static bool exceeds_noise(const struct judged *judged, double noise,
@@ -263,7 +271,7 @@ static bool exceeds_noise(const struct judged *judged, double noise,
 {
     bool is_quiet = 100 * noise <= NOISE_PERCENT * judged->length;
     if (slowdown->kind == SLOW_PAUSE) /* another program's are neither so long nor regular */
-        return !(judged->coarse && slowdown->period_varies) && slowdown->times >= PAUSES_NEEDED &&
+        return slowdown->times >= pauses_needed(judged, slowdown) &&
                slowdown->each >= pause_least_s && slowdown->each >= QUIET_TIMES * noise;
     if (slowdown->is_steady) /* a late host may miss two time slices in each iteration */
         return slowdown->kind != SLOW_HOST || slowdown->lost >= QUIET_TIMES * recorded_least_s;
