@@ -137,6 +137,7 @@ struct wait_graph {
     struct wait_node **bucket;
     uint32_t buckets, op_buckets;                /* powers of two */
     struct waiting_op *ops, *last_op, *expanded; /* all, in order of their making */
+    struct op_chunk *chunks;                     /* that they lie in, the newest first */
     struct waiting_op **op_bucket;
     uint32_t op_count, ops_max;
     struct pending_index *index;

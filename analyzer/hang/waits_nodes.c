@@ -16,7 +16,14 @@ enum {
     MISSING_MAX = 1 << 17, /* ranks named in one wait; more are noise */
     SHRINK_ABSENT_MAX =
         256, /* ranks that have not called ncclCommShrink; of more nothing is said */
-    SHRINK_STEPS_MAX = 1 << 14
+    SHRINK_STEPS_MAX = 1 << 14,
+    CHUNK_OPS = 256
+};
+
+struct op_chunk {
+    struct op_chunk *next;
+    uint32_t used;
+    struct waiting_op op[CHUNK_OPS];
 };
 
 static int node_add_missing(struct wait_node *node, int rank, struct member *member,
@@ -286,6 +293,32 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
     return node;
 }
 
+/* In order of their making they lie beside each other: solving goes through all of them again and
+ * again. NULL with errno = ENOMEM. */
+static struct waiting_op *op_allocate(struct wait_graph *graph)
+{
+    if (!graph->chunks || graph->chunks->used == CHUNK_OPS) {
+        struct op_chunk *chunk = malloc(sizeof *chunk);
+        if (!chunk)
+            return NULL;
+        chunk->next = graph->chunks;
+        chunk->used = 0;
+        graph->chunks = chunk;
+    }
+    struct waiting_op *op = &graph->chunks->op[graph->chunks->used++];
+    *op = (struct waiting_op){.pending = NULL};
+    return op;
+}
+
+static void chunks_free(struct wait_graph *graph)
+{
+    while (graph->chunks) {
+        struct op_chunk *next = graph->chunks->next;
+        free(graph->chunks);
+        graph->chunks = next;
+    }
+}
+
 /* NULL with errno = ENOMEM, or 0 if there are too many. */
 static struct waiting_op *op_new(struct wait_graph *graph, struct process *process)
 {
@@ -293,7 +326,7 @@ static struct waiting_op *op_new(struct wait_graph *graph, struct process *proce
         errno = 0;
         return NULL;
     }
-    struct waiting_op *op = calloc(1, sizeof *op);
+    struct waiting_op *op = op_allocate(graph);
     if (!op)
         return NULL;
     op->process = process;
@@ -450,9 +483,9 @@ void wait_nodes_free(struct wait_graph *graph)
         if (graph->ops->callback)
             graph->ops->callback->node = NULL;
         free(graph->ops->ahead);
-        free(graph->ops);
         graph->ops = next;
     }
+    chunks_free(graph);
     free(graph->bucket);
     free(graph->op_bucket);
     pending_index_free(graph->index);

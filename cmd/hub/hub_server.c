@@ -22,6 +22,7 @@
 
 static const double start_s = 20, stop_s = 5;
 static const char any_address[] = "0.0.0.0";
+enum { PORT_TRIES = 8, PORTS_FILE_BYTES = PATH_MAX + 64 };
 
 /* The file of a program in PATH, or where Debian puts those of administrators. */
 static int find_server(char path[PATH_MAX], struct error *err)
@@ -122,8 +123,10 @@ static int write_configuration(const struct hub_server *server, struct error *er
              "authorization { token: \"%s\", timeout: 20 }\n" /* hosts may be busy */
              "jetstream { store_dir: \"%s/jetstream\", max_memory_store: 256MB, "
              "max_file_store: 4GB }\nlog_file: \"%s/server.log\"\nlogfile_size_limit: 16MB\n"
+             "ports_file_dir: \"%s\"\n"
              "max_connections: 65536\nping_interval: \"5s\"\nping_max: 3\n",
-             listen_address(server), server->port, server->token, server->real, server->real);
+             listen_address(server), server->port, server->token, server->real, server->real,
+             server->real);
     if (server->tls_cert)
         text_add(&text, "tls { cert_file: \"%s\", key_file: \"%s\"", server->tls_cert,
                  server->tls_key);
@@ -180,20 +183,18 @@ static void find_reason(const struct hub_server *server, char *reason, size_t by
         fclose(log);
 }
 
-static bool accepts_connections(const struct hub_server *server)
+/* The server writes this file once it listens. A connection would prove nothing: where two hubs
+ * start at one time, it may be the other's server that has the port. */
+static void name_ports_file(const struct hub_server *server, char path[PORTS_FILE_BYTES])
 {
-    char service[16];
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
-    const char *address = server->listen ? server->listen : "127.0.0.1";
-    snprintf(service, sizeof service, "%ld", server->port);
-    if (getaddrinfo(address, service, &hints, &found))
-        return false;
-    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_open = fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0;
-    if (fd >= 0)
-        close(fd);
-    freeaddrinfo(found);
-    return is_open;
+    snprintf(path, PORTS_FILE_BYTES, "%s/nats-server_%d.ports", server->real, (int)server->pid);
+}
+
+static bool is_listening(const struct hub_server *server)
+{
+    char path[PORTS_FILE_BYTES];
+    name_ports_file(server, path);
+    return server->pid && access(path, F_OK) == 0;
 }
 
 static int await_start(struct hub_server *server, struct error *err)
@@ -201,7 +202,7 @@ static int await_start(struct hub_server *server, struct error *err)
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(start_s * 1e9);
     char reason[256];
     while (monotonic_now_ns() < until_ns) {
-        if (accepts_connections(server))
+        if (is_listening(server))
             return 0;
         if (hub_server_has_ended(server))
             break;
@@ -229,14 +230,26 @@ int hub_server_restart(struct hub_server *server, struct error *err)
     return await_start(server, err);
 }
 
+static int start_on_port(struct hub_server *server, struct error *err)
+{
+    if (choose_port(server, err) < 0 || write_configuration(server, err) < 0)
+        return -1;
+    return hub_server_restart(server, err);
+}
+
 int hub_server_start(struct hub_server *server, struct error *err)
 {
     char program[PATH_MAX];
     if (find_server(program, err) < 0 || hub_server_prepare(server, err) < 0 ||
-        hub_token_find(server, err) < 0 || choose_port(server, err) < 0 ||
-        write_configuration(server, err) < 0)
+        hub_token_find(server, err) < 0)
         return -1;
-    return hub_server_restart(server, err);
+    int result = start_on_port(server, err);
+    /* Another hub may have taken the port since it was seen to be free. */
+    for (int tries = 1;
+         result < 0 && server->any_port && tries < PORT_TRIES && hub_server_port_is_taken(server);
+         tries++)
+        result = start_on_port(server, err);
+    return result;
 }
 
 bool hub_server_port_is_taken(const struct hub_server *server)
@@ -247,8 +260,12 @@ bool hub_server_port_is_taken(const struct hub_server *server)
 
 bool hub_server_has_ended(struct hub_server *server)
 {
-    if (server->pid && waitpid(server->pid, NULL, WNOHANG) != 0)
+    char path[PORTS_FILE_BYTES];
+    if (server->pid && waitpid(server->pid, NULL, WNOHANG) != 0) {
+        name_ports_file(server, path); /* one that was killed leaves it */
+        unlink(path);
         server->pid = 0;
+    }
     return server->pid == 0;
 }
 

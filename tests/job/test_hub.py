@@ -2,6 +2,7 @@
 
 test_hub.py BUILD"""
 
+import concurrent.futures
 import os
 import shutil
 import signal
@@ -75,6 +76,15 @@ class HubProcess(unittest.TestCase):
         self.assertEqual(mode(os.path.join(hub.folder, "jetstream")), 0o700)
         command = read_file("/proc/%d/cmdline" % hub.server()) + read_file("/proc/%d/cmdline" % hub.process.pid)
         self.assertNotIn(hub.token, command)
+
+    def test_hubs_that_start_at_one_time(self):
+        """All want one port, and see that it is free. One gets it, the others take another."""
+        port = free_port()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            hubs = list(pool.map(lambda i: self.hub("--any-port", name="hub%d" % i, port=port), range(4)))
+        self.assertEqual(len({hub.port for hub in hubs}), 4)
+        for hub in hubs:
+            self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
 
     def test_it_listens_only_where_it_was_asked_to(self):
         hub = self.hub(listen="127.0.0.2")
