@@ -91,9 +91,10 @@ static void put_rank_row(const struct html *html, const struct member_state *mem
         html_text(html, member->site);
         fputs("</div>", html->out);
     }
-    fputs("<td><code>", html->out);
+    fputs(*member->last_call ? "<td><code>" : "<td class=meta>none", html->out);
     html_text(html, member->last_call);
-    fputs("</code>", html->out);
+    if (*member->last_call)
+        fputs("</code>", html->out);
     if (*member->phase) {
         fputs("<div class=meta>", html->out);
         html_text(html, member->phase);
