@@ -217,6 +217,7 @@ static int model_now(struct source *source, struct query *query, struct rows *ro
     rows_column(rows, "ranks", 24, false);
     rows_column(rows, "last", 0, true);
     rows_column(rows, "lag", 0, true);
+    rows_column_is_minor(rows);
     rows_column(rows, "where they are", 0, false);
     int folded = 0;
     for (int i = 0; i < members.comms; i++)

@@ -17,7 +17,7 @@ enum {
     FULL_PERCENT = 30, /* the highest mark */
     ALIKE_PERCENT = 80 /* ranks that lag by so much of the worst of their row are in it */
 };
-enum { WIDE = 100, RANKS_WIDE = 30, RANKS_NARROW = 12 }; /* columns */
+enum { WIDE = 100, NOTE_LEAST = 70, RANKS_WIDE = 30, RANKS_NARROW = 12 }; /* columns */
 
 /* A row of the table, then of the view: the ranks that stand alike. */
 struct lag_group {
@@ -287,10 +287,10 @@ static int model_speed(struct source *source, struct query *query, struct rows *
     if (result == 0)
         result = tui_findings_load(&findings, source, err);
     if (result == 0 && groups.count)
-        rows_line(rows, TONE_FAINT, "iterations %lld-%lld, %.1f ms on average%s",
-                  (long long)groups.first, (long long)groups.last,
-                  groups.length_ns / standings / 1e6,
-                  groups.coarse ? "; times known to a millisecond" : "");
+        rows_line(
+            rows, TONE_FAINT, "iterations %lld-%lld, %.1f ms on average%s", (long long)groups.first,
+            (long long)groups.last, groups.length_ns / standings / 1e6,
+            groups.coarse && query->width >= NOTE_LEAST ? "; times known to a millisecond" : "");
     for (int i = 0; i < groups.count; i++) {
         if (result == 0)
             add_lag_group(&groups.group[i], query, &members, &findings, rows);

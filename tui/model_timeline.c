@@ -10,6 +10,7 @@
 #include "tui/findings.h"
 #include "tui/members.h"
 #include "tui/view.h"
+#include "tui/width.h"
 
 enum { RANKS_MANY = 65 };
 enum { CELL_RANK, CELL_BAR };
@@ -17,6 +18,7 @@ enum {
     LABEL_WIDTH = 10,
     LABEL_MOST = 24,
     LEGEND_LEAST = 75,
+    HEAD_BYTES = 512,
     COLUMNS_MAX = 1024,
     PENDING_MAX = 4096,
     SLOTS_MAX = 1024,
@@ -343,12 +345,25 @@ static const char *legend(const struct query *query)
     return query->ascii ? "  - called # running ! missing" : "  ░ called █ running ! missing";
 }
 
+/* Which communicator and times; the end is left out where it would be cut. */
+static const char *head_of(const struct source *source, const struct query *query,
+                           const struct tui_comm *comm, char head[HEAD_BYTES])
+{
+    char span[64], to[64];
+    moment_duration(query->end_ns - query->begin_ns, span, sizeof span);
+    moment_clock(query->end_ns, source->now_ns, to, sizeof to);
+    snprintf(head, HEAD_BYTES, "%s, %s until %s%s", comm->member->label, span, to, legend(query));
+    if (width_of(head) > query->width)
+        snprintf(head, HEAD_BYTES, "%s, %s", comm->member->label, span);
+    return head;
+}
+
 static int model_timeline(struct source *source, struct query *query, struct rows *rows,
                           struct error *err)
 {
     struct members members;
     uint64_t first_ns;
-    char span[64], to[64];
+    char head[HEAD_BYTES];
     if ((!query->comm && findings_worst_comm(source, &query->comm, err) < 0) ||
         members_load(&members, source, err) < 0)
         return -1;
@@ -376,9 +391,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
                                     .end_ns = query->end_ns,
                                     .comm = comm,
                                     .width = rows_clamp(width, 16, COLUMNS_MAX)};
-        rows_line(rows, TONE_STRONG, "%s, %s until %s%s", comm->member->label,
-                  moment_duration(query->end_ns - query->begin_ns, span, sizeof span),
-                  moment_clock(query->end_ns, source->now_ns, to, sizeof to), legend(query));
+        rows_paragraph(rows, TONE_STRONG, query->width, head_of(source, query, comm, head));
         result = draw(source, query, &timeline, rows, err);
     }
     members_free(&members);
