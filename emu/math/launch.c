@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "emu/core.h"
+#include "emu/core/copy.h"
 #include "emu/core/image.h"
 #include "emu/core/kernel.h"
+#include "emu/core/stream.h"
+#include "emu/math/words.h"
 
 enum { NAME_MAX_BYTES = 256 };
 
@@ -136,4 +139,38 @@ void *math_handle_stream(void *handle)
         stream = found->stream;
     pthread_mutex_unlock(&lock);
     return stream;
+}
+
+void math_report_success(void *handle, void *info, int count)
+{
+    struct emu_stream *stream = emu_stream_find(math_handle_stream(handle));
+    struct emu_fill fill = {.to = info,
+                            .width = (size_t)count * sizeof(int),
+                            .height = 1,
+                            .pitch = (size_t)count * sizeof(int),
+                            .element_bytes = 1};
+    struct emu_memory memory;
+
+    if (!stream) /* it was destroyed */
+        stream = emu_stream_find(NULL);
+    if (stream && count > 0 && emu_memory_find(info, &memory) &&
+        fill.width <= memory.base + memory.bytes - (uintptr_t)info)
+        emu_fill(stream, &fill, true, "the result of a factorization");
+}
+
+void math_launch_words(const char *name, const char *letters, void *const *words)
+{
+    struct math_touches touches = {0};
+    void *stream = NULL;
+    bool given = false;
+
+    for (int i = 0; letters[i] && i < WORD_COUNT; i++) {
+        if (letters[i] == 's') {
+            stream = words[i];
+            given = true;
+        } else if (letters[i] != '.') {
+            math_add_touch(&touches, letters[i], words[i]);
+        }
+    }
+    math_launch(name, &touches, given ? stream : math_handle_stream(words[0]));
 }

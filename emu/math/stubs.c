@@ -9,60 +9,21 @@
 #include <stdint.h>
 
 #include "emu/core.h"
-#include "emu/core/copy.h"
-#include "emu/core/stream.h"
 #include "emu/math/launch.h"
 #include "emu/math/words.h"
 
 /* A status of failure in each of the libraries that have handles with streams. */
 enum { NO_MEMORY = 2 };
 
-/* Programs read it, and what is left over in device memory would be an error. As work of the
- * handle's stream: a copy to there may be on its way. */
-static inline void report_success(void *handle, void *info, int count)
-{
-    struct emu_stream *stream = emu_stream_find(math_handle_stream(handle));
-    struct emu_fill fill = {.to = info,
-                            .width = (size_t)count * sizeof(int),
-                            .height = 1,
-                            .pitch = (size_t)count * sizeof(int),
-                            .element_bytes = 1};
-    struct emu_memory memory;
-
-    if (!stream) /* it was destroyed */
-        stream = emu_stream_find(NULL);
-    if (stream && count > 0 && emu_memory_find(info, &memory) &&
-        fill.width <= memory.base + memory.bytes - (uintptr_t)info)
-        emu_fill(stream, &fill, true, "the result of a factorization");
-}
-
-/* `letters` says of each argument whether memory is read there (r) or written (w); s is the stream,
- * which otherwise is that of the handle, the first argument. */
-static inline void launch_words(const char *name, const char *letters, void *const *words)
-{
-    struct math_touches touches = {0};
-    void *stream = NULL;
-    bool given = false;
-
-    for (int i = 0; letters[i] && i < WORD_COUNT; i++) {
-        if (letters[i] == 's') {
-            stream = words[i];
-            given = true;
-        } else if (letters[i] != '.') {
-            math_add_touch(&touches, letters[i], words[i]);
-        }
-    }
-    math_launch(name, &touches, given ? stream : math_handle_stream(words[0]));
-}
-
-#define LAUNCH(name, letters)                \
-    int name(WORD_PARAMETERS);               \
-    int name(WORD_PARAMETERS)                \
-    {                                        \
-        void *const words[] = {WORDS};       \
-                                             \
-        launch_words(#name, letters, words); \
-        return 0;                            \
+/* Launches work on the memory that `letters` names (math_launch_words). */
+#define LAUNCH(name, letters)                     \
+    int name(WORD_PARAMETERS);                    \
+    int name(WORD_PARAMETERS)                     \
+    {                                             \
+        void *const words[] = {WORDS};            \
+                                                  \
+        math_launch_words(#name, letters, words); \
+        return 0;                                 \
     }
 /* Launches work of which nothing is known. */
 #define COMPUTE(name)            \
@@ -74,25 +35,25 @@ static inline void launch_words(const char *name, const char *letters, void *con
     }
 /* The same; argument `info` is where in device memory it reports its success, of each of as many
  * problems as argument `batch` says, or of one. */
-#define COMPUTE_INFOS(name, info, batch)                                    \
-    int name(WORD_PARAMETERS);                                              \
-    int name(WORD_PARAMETERS)                                               \
-    {                                                                       \
-        void *const words[] = {WORDS};                                      \
-                                                                            \
-        emu_not_computed(#name);                                            \
-        report_success(words[0], words[info], (int)(intptr_t)words[batch]); \
-        return 0;                                                           \
+#define COMPUTE_INFOS(name, info, batch)                                         \
+    int name(WORD_PARAMETERS);                                                   \
+    int name(WORD_PARAMETERS)                                                    \
+    {                                                                            \
+        void *const words[] = {WORDS};                                           \
+                                                                                 \
+        emu_not_computed(#name);                                                 \
+        math_report_success(words[0], words[info], (int)(intptr_t)words[batch]); \
+        return 0;                                                                \
     }
-#define COMPUTE_INFO(name, info)                  \
-    int name(WORD_PARAMETERS);                    \
-    int name(WORD_PARAMETERS)                     \
-    {                                             \
-        void *const words[] = {WORDS};            \
-                                                  \
-        emu_not_computed(#name);                  \
-        report_success(words[0], words[info], 1); \
-        return 0;                                 \
+#define COMPUTE_INFO(name, info)                       \
+    int name(WORD_PARAMETERS);                         \
+    int name(WORD_PARAMETERS)                          \
+    {                                                  \
+        void *const words[] = {WORDS};                 \
+                                                       \
+        emu_not_computed(#name);                       \
+        math_report_success(words[0], words[info], 1); \
+        return 0;                                      \
     }
 /* The same, once and in host memory. */
 #define COMPUTE_HOST_INFO(name, info)  \
