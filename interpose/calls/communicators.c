@@ -332,7 +332,7 @@ void comm_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer
 /* NCCL may give the handle out again as soon as it is destroyed, so it is forgotten before. */
 void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm)
 {
-    exceptions_record(call->thread);
+    exceptions_record(call);
     comm_enter(call, comm, NULL, 0);
     struct local_member *member = comms_find(comm);
     if (!member)

@@ -1,4 +1,4 @@
-/* exceptions.c: records the Python exceptions that end a program. See exceptions.h. */
+/* exceptions.c: records the exceptions that end a program. See exceptions.h. */
 #include "interpose/stacks/exceptions.h"
 
 #include <dlfcn.h>
@@ -10,6 +10,7 @@
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
 #include "interpose/stacks/python.h"
+#include "interpose/stacks/stacks.h"
 #include "lib/python/python_exception.h"
 
 enum { TYPE_BYTES = 128, VALUE_OF_EVENT = 2 };
@@ -106,8 +107,27 @@ static uint64_t find_handled(const struct shim_thread *thread)
     return 0;
 }
 
-void exceptions_record(struct shim_thread *thread)
+/* A destructor ends the communicator while a C++ exception unwinds the stack. The C++ library does
+ * not say of which type it is before it is caught. */
+static void record_unwinding(const struct recorded_call *call)
 {
+    static const char name[] = "C++";
+    resolve_dlsym_function *find = resolve_dlsym();
+    int (*count)(void) = NULL; /* std::uncaught_exceptions */
+    if (find)
+        *(void **)&count = find(RTLD_DEFAULT, "_ZSt19uncaught_exceptionsv");
+    if (!count || count() <= 0)
+        return;
+    struct record record = {.range = {.id = EXCEPTION_HANDLED}};
+    record.range.text = emit_string(call->thread, name, strlen(name));
+    record.stack = stacks_take(call->thread, call->site, call->frame, STACK_WHOLE);
+    emit_notice(call->thread, &record, API_notice_exception);
+}
+
+void exceptions_record(const struct recorded_call *call)
+{
+    struct shim_thread *thread = call->thread;
+    record_unwinding(call);
     if (!python_memory() || atomic_load(&exceptions.uncaught_recorded))
         return;
     if (exceptions.is_shutting_down && exceptions.is_shutting_down()) {

@@ -1,5 +1,5 @@
-/* exceptions.h: records the Python exceptions that end a program: their type, and where they were
- * raised.
+/* exceptions.h: records the exceptions that end a program: of Python their type, and where they
+ * were raised; of C++ that there is one.
  *
  * An uncaught exception is announced by Python's audit event sys.excepthook, before Python shuts
  * down; one that a `finally` block interrupts is found when the program ends a communicator. */
@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-#include "interpose/shim/thread.h"
+#include "interpose/record/call.h"
 
 /* After python_start. Returns true. */
 bool exceptions_start(void);
 
 /* A communicator is about to be ended: records the exception that is being handled, or that Python
  * shuts down. */
-void exceptions_record(struct shim_thread *thread);
+void exceptions_record(const struct recorded_call *call);
 
 /* In the child of a fork. */
 void exceptions_forked(void);

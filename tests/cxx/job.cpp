@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,15 @@ template <class Element, class Settings> class Trainer
     Element *gradients_;
 };
 
+// Ends the communicator also where an exception leaves the scope.
+struct Ending {
+    ncclComm_t comm;
+    ~Ending()
+    {
+        ncclCommDestroy(comm);
+    }
+};
+
 void run_rank(Shared *shared, int rank, int ranks)
 {
     ncclComm_t comm;
@@ -69,16 +79,18 @@ void run_rank(Shared *shared, int rank, int ranks)
         usleep(1000);
     cudaSetDevice(rank);
     ncclCommInitRank(&comm, ranks, shared->id, rank);
+    Ending ending{comm};
     cudaMalloc(&memory, 4000);
     cudaMemset(memory, 0, 4000);
     cudaDeviceSynchronize();
     Trainer<float, Options> trainer(comm, static_cast<float *>(memory));
     for (int number = 0; number < 3; number++)
         trainer.step(Options(), number);
+    if (rank == ranks - 1 && std::getenv("JOB_THROWS"))
+        throw std::runtime_error("no batch");
     if (rank == ranks - 1 && !std::getenv("JOB_TWIN"))
         pause();                // mark: pause
     trainer.step(Options(), 3); // mark: last step
-    ncclCommDestroy(comm);
 }
 
 } // namespace training
@@ -91,7 +103,11 @@ int main()
         if (fork() == 0) {
             setenv("RANK", rank ? "1" : "0", 1);
             setenv("WORLD_SIZE", "2", 1);
-            training::run_rank(shared, rank, 2); // mark: main
+            try {
+                training::run_rank(shared, rank, 2); // mark: main
+            } catch (const std::exception &) {
+                pause(); // as MPI_Finalize waits for the others
+            }
             return 0;
         }
     int status, worst = 0;

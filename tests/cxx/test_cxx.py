@@ -63,6 +63,15 @@ def check_hang(folder):
     print(surfaces["report"])
 
 
+def check_exception(folder):
+    """A destructor ended the communicator while an exception unwound the stack."""
+    call(folder, "run", "--emulate", "2", "--hang-after", "2", "--timeout", "4", "-o", "thrown", "--", JOB, JOB_THROWS="1")
+    findings = [json.loads(line) for line in call(folder, "report", "--json", "thrown").splitlines()]
+    finding = next(line for line in findings if line.get("code") == "DC205")
+    assert [(side["ranks"], side["call"]) for side in finding["sides"]][1:] == [
+        ("1", "left the communicator after an exception (C++)")], finding
+
+
 def check_twin(folder):
     call(folder, "run", "--emulate", "2", "-o", "twin", "--", JOB, status=0, JOB_TWIN="1")
     call(folder, "report", "twin", status=0)
@@ -70,4 +79,5 @@ def check_twin(folder):
 
 with tempfile.TemporaryDirectory(prefix="ddpcheck-cxx-") as folder:
     check_hang(folder)
+    check_exception(folder)
     check_twin(folder)

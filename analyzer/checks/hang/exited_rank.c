@@ -252,6 +252,8 @@ const struct check check_exited_rank = {
             "After abort(), a failed assertion or an uncaught C++ exception the finding shows the "
             "line where that happened, and the rank whose thread it was. After other signals it "
             "shows the last call of NCCL or CUDA: where the program crashed is in its core file. "
+            "A C++ exception that is caught is only seen where a destructor ends the communicator "
+            "meanwhile. "
             "An exit status that is not 0 is no finding where all ranks had made the same "
             "calls: a program may return it as its result.\n\n"
             "Which rank was first is decided by the times at which the terminations were noticed; "
