@@ -43,8 +43,9 @@ def check_tree(prefix):
     assert not re.search(r"GLIBC_2\.(29|[3-9]\d)", symbols), symbols
     emulator = glob.glob(os.path.join(prefix, "lib/ddpcheck/emu/*"))
     assert len(emulator) >= 7, emulator
+    assert {"libddpcheck_emu.so", "libcuda.so.1"} <= {os.path.basename(library) for library in emulator}, emulator
     for library in emulator:
-        check_file(library, own=["libddpcheck_emu.so"])
+        check_file(library, own=["libddpcheck_emu.so", "libcuda.so.1"])     # both lie beside it
 
 
 def check_archive(folder):
