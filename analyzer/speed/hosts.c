@@ -113,11 +113,12 @@ static void add_iteration(const struct judged *judged, uint64_t number, struct u
     }
 }
 
-/* What most of the ranks, or units, have at most. */
+/* What most of the ranks, or units, have at most; of a few the others. */
 static double usual_of(double *value, uint32_t count)
 {
+    uint32_t place = count * HOST_OTHERS_PERCENT / 100;
     speed_median(value, count);
-    return count ? value[count * HOST_OTHERS_PERCENT / 100] : 0;
+    return count > 1 ? value[place > count - 2 ? count - 2 : place] : 0;
 }
 
 static bool is_late(const struct judged *judged, const struct unit *unit, double usual)
@@ -173,7 +174,7 @@ void judge_hosts(struct judged *judged, struct slowdowns *found)
     double usual = usual_of(units.value, units.count);
     for (uint32_t r = 0; r < judged->speed->count; r++)
         units.value[r] = units.idle[r];
-    double idle = fmax(usual_of(units.value, judged->speed->count), 0);
+    double idle = fmax(speed_median(units.value, judged->speed->count), 0);
     for (uint32_t u = 0; u < units.count; u++)
         if (units.count >= HOSTS_LEAST && is_late(judged, &units.unit[u], usual))
             add_unit(judged, &units, u, idle, found);

@@ -37,6 +37,19 @@ class SlowTimelines(Importer):
         self.expect(Timeline(late=lambda rank, i: 0.004 if rank == turns[i] else 0), {})
         self.expect(Timeline(late=lambda rank, i: 0.004), {})
 
+    def test_host_whose_ranks_are_late_in_turn(self):
+        chance = random.Random(2)
+        turns = [chance.randrange(8) for _ in range(60)]
+        self.expect(Timeline(ranks=8, late=lambda rank, i: 0.006 if rank == 2 + turns[i] % 2 else 0), {"DC601": ["2-3"]},
+                    ("ranks 2-3 (host n1)",))
+        self.expect(Timeline(ranks=8, late=lambda rank, i: 0.006 if rank == turns[i] else 0), {})
+
+    def test_pauses_hide_no_late_host(self):
+        """Rank 1 is late in each iteration, and waits for rank 3 in each tenth."""
+        late = lambda rank, i: 0.2 if rank == 3 and i % 10 == 9 else 0.004 if rank == 1 else 0
+        result, found = self.slow(Timeline(iterations=80, late=late))
+        self.assertEqual(found, {"DC601": ["1"], "DC608": ["3"]})
+
     def test_slow_device(self):
         slower = lambda rank, i: 1.5 if rank == 1 else 1
         self.expect(Timeline(slower=slower), {"DC604": ["1"]}, ("1.50 times as long", "attention"))
