@@ -55,6 +55,10 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
  * never matched). Live, call it when the last producer is gone. Returns 0 or -1 (ENOMEM). */
 int analyzer_finish(struct analyzer *analyzer);
 
+/* The job goes on, and this is all that is known of it yet: judges what waits also where not all
+ * hosts have ticked since that was last done. Returns 0 or -1 (ENOMEM). */
+int analyzer_catch_up(struct analyzer *analyzer);
+
 /* The trace breaks off here, and its job runs no more: judges what waits, and nothing else that
  * only the end can show. Returns 0 or -1 (ENOMEM). */
 int analyzer_break_off(struct analyzer *analyzer);

@@ -224,11 +224,21 @@ int analyzer_feed(struct analyzer *analyzer, int process, const struct record *r
     return result_of(analyzer);
 }
 
-int analyzer_break_off(struct analyzer *analyzer)
+static int judge_waits(struct analyzer *analyzer, enum moment moment)
 {
     analyzer->failed = false;
-    ticks_judge(analyzer, MOMENT_ENDING);
+    ticks_judge(analyzer, moment);
     return result_of(analyzer);
+}
+
+int analyzer_catch_up(struct analyzer *analyzer)
+{
+    return judge_waits(analyzer, MOMENT_TICK);
+}
+
+int analyzer_break_off(struct analyzer *analyzer)
+{
+    return judge_waits(analyzer, MOMENT_ENDING);
 }
 
 /* Of processes whose end was not recorded. */

@@ -170,5 +170,6 @@ int replay_end(struct report *report, bool may_break_off)
     /* Only a trace that has its end can show that something never happened. */
     if (report->complete)
         return analyzer_finish(report->analyzer);
-    return may_break_off && !report->collecting ? analyzer_break_off(report->analyzer) : 0;
+    return may_break_off && !report->collecting ? analyzer_break_off(report->analyzer)
+                                                : analyzer_catch_up(report->analyzer);
 }

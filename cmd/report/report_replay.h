@@ -26,8 +26,8 @@ struct replay_progress {
 /* Likewise of one host, and to its join too; *known_ns becomes its clock's last time. */
 int replay_host_events(struct report *report, struct join *join, struct replay_progress *progress,
                        uint64_t *known_ns, struct error *err);
-/* Judges what the end shows, or where the trace breaks off if that may be called an end. Sets
- * report->complete. Returns 0, or -1 when memory is short. */
+/* Judges what the end shows, or where the trace breaks off if that may be called an end, or what is
+ * known of a job that goes on. Sets report->complete. Returns 0, or -1 when memory is short. */
 int replay_end(struct report *report, bool may_break_off);
 /* Fills report->member; seen_only: without the ranks that the trace has nothing of. Returns 0, or
  * -1 when memory is short. */

@@ -80,6 +80,21 @@ static void a_silent_host_holds_nobody_up(void **state)
     analyzer_free(analyzer);
 }
 
+/* A reader of a job that goes on has an incomplete round at the end. */
+static void what_is_known_yet_is_judged(void **state)
+{
+    (void)state;
+    struct analyzer *analyzer = make_analyzer(HOSTS);
+    assert_int_equal(judgements_of_tick(analyzer, 0), 0);
+    assert_int_equal(judgements_of_tick(analyzer, 1), 0);
+    assert_int_equal(analyzer_catch_up(analyzer), 0);
+    assert_int_equal(judged, 1);
+    assert_int_equal(analyzer_catch_up(analyzer), 0);
+    assert_int_equal(judged, 1); /* nothing waits, and nothing has changed */
+    assert_int_equal(judgements_of_tick(analyzer, 2), 1);
+    analyzer_free(analyzer);
+}
+
 static void the_end_is_always_judged(void **state)
 {
     (void)state;
@@ -96,6 +111,7 @@ int main(void)
         cmocka_unit_test(one_host_is_judged_at_each_tick),
         cmocka_unit_test(many_are_judged_once_a_round),
         cmocka_unit_test(a_silent_host_holds_nobody_up),
+        cmocka_unit_test(what_is_known_yet_is_judged),
         cmocka_unit_test(the_end_is_always_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
