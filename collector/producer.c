@@ -70,6 +70,7 @@ static struct record make_progress(const struct progress_sample *sample)
 {
     struct record record = make_notice(API_notice_progress, sample->time_ns);
     record.progress.slot = sample->slot;
+    record.progress.idle_us = sample->idle_us;
     record.progress.started = sample->reached.started;
     record.progress.done = sample->reached.done;
     return record;

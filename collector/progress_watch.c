@@ -32,11 +32,14 @@ struct progress_watch {
     pthread_t thread;
 };
 
-/* Nothing ran at the last reading, and what began since is done: it began after that reading. Its
- * issue may be much longer ago. */
-static bool was_missed(const struct ring_progress *before, const struct ring_progress *reached)
+/* Where nothing ran at the last reading, and what began since is done, it began after that reading;
+ * its issue may be much longer ago. */
+static uint32_t idle_us(const struct ring_progress *before, const struct ring_progress *reached,
+                        uint64_t since_ns)
 {
-    return before->started == before->done && reached->done > before->done;
+    if (before->started != before->done || reached->done == before->done)
+        return 0;
+    return since_ns < UINT32_MAX ? (uint32_t)(since_ns / 1000) : 0;
 }
 
 /* With the lock held. The time is that after the reading, so what was reached was issued before it.
@@ -55,14 +58,12 @@ static bool read_slots(struct watched_progress *watched)
         changed = true;
         if (watched->count == PROGRESS_SAMPLES)
             break;
-        if (was_missed(before, &reached[i]) && last_ns && watched->count < PROGRESS_SAMPLES - 1)
-            watched->sample[watched->count++] =
-                (struct progress_sample){.time_ns = last_ns,
-                                         .reached = {before->started + 1, before->done},
-                                         .slot = (uint32_t)i};
+        watched->sample[watched->count++] = (struct progress_sample){
+            .time_ns = now_ns,
+            .reached = reached[i],
+            .slot = (uint32_t)i,
+            .idle_us = last_ns ? idle_us(before, &reached[i], now_ns - last_ns) : 0};
         *before = reached[i];
-        watched->sample[watched->count++] =
-            (struct progress_sample){.time_ns = now_ns, .reached = reached[i], .slot = (uint32_t)i};
     }
     return changed;
 }

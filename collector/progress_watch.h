@@ -7,8 +7,8 @@
  * finds a change. So a job that hangs or is idle costs nothing.
  *
  * A change of a slot is one sample. Where nothing ran at the reading before, and what began since
- * is done, another one says that it began after that reading. Bounded: when nobody takes the
- * samples, changes are merged into the next one for which there is room.
+ * is done, it says how long ago that reading was: all of it began later. Bounded: when nobody takes
+ * the samples, changes are merged into the next one for which there is room.
  *
  * Only the thread that made a watch calls these functions. */
 #ifndef DDPCHECK_PROGRESS_WATCH_H
@@ -24,7 +24,7 @@ enum { PROGRESS_SAMPLES = 1024 };
 struct progress_sample {
     uint64_t time_ns; /* of the reading */
     struct ring_progress reached;
-    uint32_t slot;
+    uint32_t slot, idle_us; /* as in the record */
 };
 
 struct progress_watch;

@@ -97,7 +97,8 @@ enum { SLOT_TIMES = 256 };
 struct slot_state {
     uint64_t key; /* the record's slot */
     uint64_t started, done;
-    uint64_t issued; /* launch of its last operation */
+    uint64_t issued;  /* launch of its last operation */
+    uint64_t idle_ns; /* when it was last read and nothing ran; 0 not known */
     /* Ring: what it said of operations whose own records had not come yet; NULL: it never did. */
     struct slot_time *ahead;
     uint32_t aheads;

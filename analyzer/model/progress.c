@@ -63,18 +63,18 @@ static int note_ahead(struct slot_state *slot, uint64_t time_ns)
     return 0;
 }
 
-/* The operation is done at `done_ns`. One that was never seen to begin began when it was issued, or
- * when the one before it on its stream was done. */
+/* The operation is done at `done_ns`. One that was never seen to begin began when it was issued,
+ * when the one before it on its stream was done, or after the last reading at which nothing ran,
+ * whatever came last. */
 static void note_passed(struct stream_state *stream, const struct pending *pending,
                         uint64_t done_ns)
 {
     uint64_t started_ns = pending->started_ns;
-    if (!started_ns && pending->site.time_ns > stream->passed_ns)
-        started_ns = pending->site.time_ns;
-    else if (!started_ns)
+    if (!started_ns && pending->slot)
+        started_ns = pending->slot->idle_ns;
+    if (!pending->started_ns && started_ns < stream->passed_ns)
         started_ns = stream->passed_ns;
-    if (started_ns <
-        pending->site.time_ns) /* it began between two readings, and was issued there */
+    if (started_ns < pending->site.time_ns) /* issued between two readings */
         started_ns = pending->site.time_ns;
     struct passed passed = {
         .member = pending->member,
@@ -293,6 +293,12 @@ int progress_feed(struct process *process, const struct record *record)
     struct slot_state *slot = slot_get(process, record->progress.slot);
     if (!slot)
         return ENGINE_FAILED;
+    if (record->progress.idle_us && slot->started == slot->done) {
+        slot->idle_ns = process->now_ns - record->progress.idle_us * UINT64_C(1000);
+        slot->started++;
+        if (note_ahead(slot, slot->idle_ns))
+            return ENGINE_FAILED;
+    }
     if (slot->started < record->progress.started)
         slot->started = record->progress.started;
     if (slot->done < record->progress.done)

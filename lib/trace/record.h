@@ -275,7 +275,8 @@ struct record {
             uint64_t oom; /* notice_end: 1 if the kernel's out-of-memory killer did it */
         } end;
         struct { /* notice_progress: all launches <= started were reached, <= done were passed */
-            uint32_t slot, reserved;
+            uint32_t slot;
+            uint32_t idle_us; /* so long before nothing of the slot ran; 0 not known */
             uint64_t started, done;
         } progress;
         struct { /* notice_reached */
