@@ -105,7 +105,7 @@ static const char *read_stat(pid_t pid, char *text, size_t bytes)
     return strrchr(text, ')');
 }
 
-/* Its field 22, which tells two processes with one number apart; 0: not known. */
+/* Its field 22, which distinguishes two processes with one number; 0: not known. */
 static uint64_t start_ticks_of(pid_t pid)
 {
     enum { BEFORE = 20 }; /* fields from the one behind the name on */
@@ -129,7 +129,7 @@ static void send_exit(int collector, const siginfo_t *info)
         send(collector, line, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The next child that has ended or stopped, told and reaped; 0 if there is none now. */
+/* The next child that has ended or stopped, reported and reaped; 0 if there is none now. */
 static pid_t reap_next(int collector, int *status)
 {
     siginfo_t info = {0};

@@ -24,8 +24,8 @@ int job_start(struct run_job *job, char *const *argv, struct error *err);
 
 /* Reaps children that changed: the job's program (ended, status), orphans, and `other` (whose
  * status goes to *other_status; *other becomes 0). A stopped job stops us too, as a shell's job
- * control expects. Each end is told to the collector at that socket (-1: none) before the process
- * is reaped (collector_notify.h). */
+ * control expects. Each end is reported to the collector at that socket (-1: none) before the
+ * process is reaped (collector_notify.h). */
 void job_reap(struct run_job *job, int collector, pid_t *other, int *other_status);
 
 /* Passes a signal on to the program's process group. */

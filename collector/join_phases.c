@@ -1,4 +1,4 @@
-/* join_phases.c: tells the hub in which NVTX ranges the calls were made. Ranges are too many to be
+/* join_phases.c: sends the hub in which NVTX ranges the calls were made. Ranges are too many to be
  * kept with the calls: instead each call that is sent has a range of its own around it, unless the
  * call before it was in the same. */
 #include "collector/join_internal.h"

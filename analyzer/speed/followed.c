@@ -1,4 +1,4 @@
-/* followed.c: what comes behind the operations of a communicator, which tells who waits for them.
+/* followed.c: what comes behind the operations of a communicator, which shows who waits for them.
  */
 #include "analyzer/speed/followed.h"
 

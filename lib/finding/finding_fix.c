@@ -1,5 +1,5 @@
-/* finding_fix.c: tells a wrong argument of one call from two calls that met because the control
- * flow of the ranks parted before. */
+/* finding_fix.c: distinguishes a wrong argument of one call from two calls that met because the
+ * control flow of the ranks parted before. */
 #include "lib/finding/finding_fix.h"
 
 #include <string.h>
