@@ -3,7 +3,7 @@
  * minimal: yes */
 #include "tests/suite/suite.h"
 
-enum { ITERATIONS = 100, COUNT = 1000 };
+enum { ITERATIONS = 250, COUNT = 1000 };
 
 static void reduce(struct rank *me, float *gradients)
 {
