@@ -315,12 +315,30 @@ void stream_create(struct job *job, int rank, uint64_t stream, bool non_blocking
     event_call(job, rank, API_cudaStreamCreateWithFlags, 0, stream, non_blocking);
 }
 
-void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream)
+static void gpu_says(struct job *job, int rank, uint64_t comm, uint64_t stream, bool is_done,
+                     uint32_t idle_us)
 {
     struct record record = {.api = API_notice_progress, .time_ns = job->now_ns};
     record.progress.slot = (uint32_t)*counter(job, rank, comm, stream, 1);
-    record.progress.started = record.progress.done = *counter(job, rank, comm, stream, 2);
+    record.progress.started = *counter(job, rank, comm, stream, 2);
+    record.progress.done = record.progress.started - !is_done;
+    record.progress.idle_us = idle_us;
     append(job, rank, &record);
+}
+
+void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream)
+{
+    gpu_says(job, rank, comm, stream, true, 0);
+}
+
+void gpu_started(struct job *job, int rank, uint64_t comm, uint64_t stream)
+{
+    gpu_says(job, rank, comm, stream, false, 0);
+}
+
+void gpu_done_since(struct job *job, int rank, uint64_t comm, uint64_t stream, uint32_t idle_us)
+{
+    gpu_says(job, rank, comm, stream, true, idle_us);
 }
 
 struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer)

@@ -66,6 +66,9 @@ void event_wait(struct job *job, int rank, uint64_t event, uint64_t stream);
 void stream_create(struct job *job, int rank, uint64_t stream, bool non_blocking);
 /* The GPU has passed all that the rank issued on its slot of (comm, stream). */
 void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream);
+/* It has begun the last of it. Or nothing of it ran so long ago, and now all is passed. */
+void gpu_started(struct job *job, int rank, uint64_t comm, uint64_t stream);
+void gpu_done_since(struct job *job, int rank, uint64_t comm, uint64_t stream, uint32_t idle_us);
 /* A kernel with one pointer, that it may write through; and the record, to be changed before it is
  * appended. */
 struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer);

@@ -1,0 +1,93 @@
+/* A slow GPU by the times of the progress words alone: what a rank's host has put in the queue
+ * begins late, and the others' operations wait for it (DC604). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "verdict.h"
+
+#define WORLD UINT64_C(0x5ae7000000000001)
+
+enum { RANKS = 2, GRADIENTS = 0x10, ITERATIONS = 120, WORK_MS = 50, TRANSFER_MS = 1 };
+
+/* Rank 1's GPU takes so much longer from iteration `since` on. `is_read`: that its operation began
+ * was read before it was done; else both are in one reading, which says that nothing ran at the one
+ * before. */
+struct machine {
+    int slower_ms, since;
+    bool is_read;
+};
+
+static void iteration(struct job *job, const struct machine *machine, int number)
+{
+    int slower_ms = number >= machine->since ? machine->slower_ms : 0;
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS);
+        wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
+    }
+    job_sleep_ms(job, WORK_MS);
+    gpu_started(job, 0, WORLD, GRADIENTS);
+    job_sleep_ms(job, (uint64_t)slower_ms);
+    if (machine->is_read)
+        gpu_started(job, 1, WORLD, GRADIENTS);
+    job_sleep_ms(job, TRANSFER_MS);
+    gpu_done(job, 0, WORLD, GRADIENTS);
+    if (machine->is_read)
+        gpu_done(job, 1, WORLD, GRADIENTS);
+    else
+        gpu_done_since(job, 1, WORLD, GRADIENTS, 1000 * TRANSFER_MS);
+    for (int rank = 0; rank < RANKS; rank++)
+        call_leave(job, rank);
+}
+
+/* The open notes of the job, as in struct verdict. */
+static void notes_of(const struct machine *machine, char notes[256])
+{
+    struct verdict verdict;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int number = 0; number < ITERATIONS; number++)
+        iteration(job, machine, number);
+    for (int rank = 0; rank < RANKS; rank++)
+        end(job, rank, END_EXIT, 0, false);
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 0);
+    snprintf(notes, 256, "%s", verdict.notes);
+    job_free(job);
+}
+
+static void expect_notes(struct machine machine, const char *expected)
+{
+    char notes[256];
+    notes_of(&machine, notes);
+    assert_string_equal(notes, expected);
+}
+
+static void a_gpu_is_slow(void **state)
+{
+    (void)state;
+    expect_notes((struct machine){.slower_ms = 60, .is_read = true}, "DC604:1 ");
+    expect_notes((struct machine){.slower_ms = 60}, "DC604:1 ");
+    expect_notes((struct machine){.slower_ms = 0}, "");
+}
+
+static void a_gpu_becomes_slow(void **state)
+{
+    (void)state;
+    expect_notes((struct machine){.slower_ms = 60, .since = 44, .is_read = true}, "DC604:1 ");
+    expect_notes((struct machine){.slower_ms = 60, .since = 44}, "DC604:1 ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gpu_is_slow),
+        cmocka_unit_test(a_gpu_becomes_slow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
