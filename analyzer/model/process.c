@@ -322,6 +322,11 @@ int process_add_string(struct process *process, const struct record *record)
     return ENGINE_OK;
 }
 
+bool process_is_recorded(const struct process *process)
+{
+    return !process->info.lacks || process->info.start_ticks;
+}
+
 const char *process_string(const struct process *process, uint64_t id)
 {
     struct interned *string = NULL;

@@ -29,6 +29,8 @@ struct site thread_site(const struct thread *thread, const struct record *record
 
 /* A piece of an interned string. ENGINE_*. */
 int process_add_string(struct process *process, const struct record *record);
+/* On a host that may be busy, by preloading or as NCCL's plugin; false for what an import made. */
+bool process_is_recorded(const struct process *process);
 /* "" if it is not known. */
 const char *process_string(const struct process *process, uint64_t id);
 /* What the name of an NVTX range means. */

@@ -52,8 +52,8 @@ static void begin_judging(struct judged *judged)
     for (uint32_t i = 0; i < speed->count; i++) {
         judged->named &= speed->rank[i]->named;
         const struct process *process = speed->rank[i]->key.process;
-        judged->recorded |= !process->info.lacks; /* the shim's: it lacks nothing */
-        judged->coarse |= !process->info.lacks && !exact_is_complete(process);
+        judged->recorded |= process_is_recorded(process);
+        judged->coarse |= process_is_recorded(process) && !exact_is_complete(process);
         if (judged->first < speed->rank[i]->begun + 1)
             judged->first = speed->rank[i]->begun + 1;
     }

@@ -74,7 +74,7 @@ struct judged {
     double *before; /* by rank: its excess before that, on average; NULL without */
     bool is_seldom; /* what counts is in few iterations */
     bool named;     /* the program names its iterations */
-    bool recorded;  /* by the shim, on a host that may be busy */
+    bool recorded;  /* on a host that may be busy */
     bool coarse;    /* times come from progress words, read every millisecond on a busy host */
     double length;  /* of an iteration, on average */
     double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */

@@ -48,6 +48,8 @@ struct job {
         uint64_t started_ns;
     } start[4]; /* the first one of the job is not in it */
     int restarts;
+    uint32_t lacks;
+    bool is_import;
 };
 
 uint64_t draw(uint64_t *state)
@@ -98,6 +100,23 @@ void job_free(struct job *job)
 void job_sleep_ms(struct job *job, uint64_t ms)
 {
     job->now_ns += ms * 1000000;
+}
+
+void job_sleep_us(struct job *job, uint64_t us)
+{
+    job->now_ns += us * 1000;
+}
+
+void job_set_lacks(struct job *job, uint32_t lacks, bool is_import)
+{
+    job->lacks = lacks;
+    job->is_import = is_import;
+}
+
+uint32_t job_lacks(const struct job *job, bool *is_import)
+{
+    *is_import = job->is_import;
+    return job->lacks;
 }
 
 int job_ranks(const struct job *job)

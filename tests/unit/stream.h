@@ -27,6 +27,10 @@ void job_restart(struct job *job, int rank);
 int job_incarnation(const struct job *job, int process, int *rank, int *ranks,
                     uint64_t *started_ns);
 void job_sleep_ms(struct job *job, uint64_t ms);
+void job_sleep_us(struct job *job, uint64_t us);
+/* Its processes lack this (LACKS_*): NCCL's plugin recorded them, or an import made them. */
+void job_set_lacks(struct job *job, uint32_t lacks, bool is_import);
+uint32_t job_lacks(const struct job *job, bool *is_import);
 /* The time of the next record, ns. */
 uint64_t job_now(const struct job *job);
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "lib/trace/lacks.h"
 #include "verdict.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)
@@ -83,11 +84,47 @@ static void a_gpu_becomes_slow(void **state)
     expect_notes((struct machine){.slower_ms = 60, .since = 44}, "DC604:1 ");
 }
 
+/* Operations that follow each other, of which the second half takes longer. */
+static void become_slow(struct job *job)
+{
+    for (int number = 0; number < 2 * ITERATIONS; number++) {
+        for (int rank = 0; rank < RANKS; rank++)
+            ALL_REDUCE(job, rank, WORLD, 1024, .stream = GRADIENTS);
+        for (int rank = 0; rank < RANKS; rank++)
+            gpu_started(job, rank, WORLD, GRADIENTS);
+        job_sleep_us(job, number < ITERATIONS ? 100 : 900);
+        for (int rank = 0; rank < RANKS; rank++)
+            gpu_done(job, rank, WORLD, GRADIENTS);
+    }
+}
+
+/* An import's times are exact. NCCL's plugin records a job whose host may have become busy. */
+static void transfers_become_slow(void **state)
+{
+    (void)state;
+    for (int is_import = 0; is_import < 2; is_import++) {
+        struct verdict verdict;
+        struct job *job = job_new(RANKS);
+        job_set_lacks(job, LACKS_CUDA | LACKS_STACK, is_import);
+        job_init(job, WORLD, 0, RANKS - 1);
+        become_slow(job);
+        for (int rank = 0; rank < RANKS; rank++)
+            end(job, rank, END_EXIT, 0, false);
+        job_analyze(job, 0, &verdict);
+        assert_string_equal(verdict.notes, "");
+        assert_int_equal(verdict.count, is_import);
+        if (is_import)
+            assert_string_equal(verdict.found[0].code, "DC606");
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_slow),
         cmocka_unit_test(a_gpu_becomes_slow),
+        cmocka_unit_test(transfers_become_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,12 +110,16 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
     const struct analyzer_options options = {.on_finding = take, .context = &collected};
     struct analyzer *analyzer = analyzer_new(&options);
     assert_non_null(analyzer);
+    bool is_import;
+    uint32_t lacks = job_lacks(job, &is_import);
     for (int rank = 0; rank < job_ranks(job); rank++) {
         int shown, ranks;
         uint64_t started_ns;
         int restart = job_incarnation(job, rank, &shown, &ranks, &started_ns);
         struct process_info info = {
             .pid = 1000 + rank,
+            .start_ticks = is_import ? 0 : 77,
+            .lacks = lacks,
             .rank = shown,
             .local_rank = shown,
             .world_size = ranks,
