@@ -1,5 +1,6 @@
 # Finds what of CUDA and NCCL is on this machine: CUDA_HOME, the usual folder, nvcc's folder, or the
-# pip packages nvidia-cuda-runtime, nvidia-nccl-cu13, nvidia-cuda-cupti, nvidia-cuda-nvcc.
+# pip packages nvidia-cuda-runtime, nvidia-cuda-cccl, nvidia-nccl-cu13, nvidia-cuda-cupti,
+# nvidia-cuda-nvcc.
 #
 # Sets DDPCHECK_HAVE_CUDA_HEADERS (cuda_runtime_api.h, cuda.h, cupti.h, nccl.h), DDPCHECK_HAVE_NVCC (nvcc,
 # libcudart and libnccl to link with) and makes the targets cuda_headers, cuda_runtime, nccl.
@@ -21,11 +22,12 @@ if(DDPCHECK_CUDA_ROOTS STREQUAL "OFF")
 endif()
 
 set(cuda_missing)
-foreach(part IN ITEMS "cuda_runtime_api.h:CUDART" "cuda.h:DRIVER" "cupti.h:CUPTI" "nccl.h:NCCL" "nvtx3/nvToolsExt.h:NVTX")
+# nv/target: nccl.h includes cuda_fp16.h, which includes it.
+foreach(part IN ITEMS "cuda_runtime_api.h:CUDART" "cuda.h:DRIVER" "cupti.h:CUPTI" "nccl.h:NCCL" "nvtx3/nvToolsExt.h:NVTX" "nv/target:CCCL")
   string(REPLACE ":" ";" pair ${part})
   list(GET pair 0 header)
   list(GET pair 1 name)
-  find_path(DDPCHECK_${name}_INCLUDE ${header} HINTS ${cuda_roots} PATH_SUFFIXES include extras/CUPTI/include NO_DEFAULT_PATH)
+  find_path(DDPCHECK_${name}_INCLUDE ${header} HINTS ${cuda_roots} PATH_SUFFIXES include include/cccl extras/CUPTI/include NO_DEFAULT_PATH)
   if(NOT DDPCHECK_${name}_INCLUDE)
     list(APPEND cuda_missing ${header})
   endif()
@@ -50,7 +52,7 @@ find_program(DDPCHECK_NVCC nvcc HINTS ${cuda_roots} PATH_SUFFIXES bin NO_DEFAULT
 find_library(DDPCHECK_CUDART_LIBRARY NAMES cudart libcudart.so.13 libcudart.so.12 HINTS ${cuda_roots} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)
 find_library(DDPCHECK_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${cuda_roots} PATH_SUFFIXES lib64 lib NO_DEFAULT_PATH)
 
-set(how "install the CUDA toolkit with NCCL (or: pip install nvidia-cuda-runtime nvidia-nccl-cu13 nvidia-cuda-cupti nvidia-cuda-nvcc nvidia-nvtx) and set CUDA_HOME or run cmake again")
+set(how "install the CUDA toolkit with NCCL (or: pip install nvidia-cuda-runtime nvidia-cuda-cccl nvidia-nccl-cu13 nvidia-cuda-cupti nvidia-cuda-nvcc nvidia-nvtx) and set CUDA_HOME or run cmake again")
 if(cuda_missing)
   set(DDPCHECK_HAVE_CUDA_HEADERS FALSE)
   list(JOIN cuda_missing ", " cuda_missing)
@@ -62,7 +64,7 @@ else()
   endif()
   add_library(cuda_headers INTERFACE)
   target_include_directories(cuda_headers SYSTEM INTERFACE ${DDPCHECK_CUDART_INCLUDE} ${DDPCHECK_DRIVER_INCLUDE}
-    ${DDPCHECK_CUPTI_INCLUDE} ${DDPCHECK_NCCL_INCLUDE} ${DDPCHECK_NVTX_INCLUDE})
+    ${DDPCHECK_CUPTI_INCLUDE} ${DDPCHECK_NCCL_INCLUDE} ${DDPCHECK_NVTX_INCLUDE} ${DDPCHECK_CCCL_INCLUDE})
 endif()
 
 set(DDPCHECK_HAVE_NVCC FALSE)

@@ -177,8 +177,8 @@ static void print_markdown_list(void)
 {
     static const char *const families[] = {
         ['1'] = "Ranks call different operations",
-        ['2'] = "Ranks wait for ever",
-        ['3'] = "Memory is used while an operation uses it",
+        ['2'] = "Ranks wait forever",
+        ['3'] = "Memory is used at the wrong time",
         ['4'] = "Devices, streams and communicators are misused",
         ['5'] = "The training loop differs between ranks",
         ['6'] = "Ranks are slow",

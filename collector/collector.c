@@ -43,6 +43,9 @@ static int write_once(struct collector *collector, struct error *err)
     for (int i = 0; i < collector->producer_count; i++)
         if (producer_store_positions(collector->producers[i], collector->store, err) < 0)
             return -1;
+    /* Readers that see a finding see where the ranks are then, not half a second before. */
+    if (collector->batch->findings && collector_write_state(collector, err) < 0)
+        return -1;
     return store_commit(collector->store, err);
 }
 
@@ -113,6 +116,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
     }
     while (write_once(collector, &why) < 0) {
         store_rollback(collector->store);
+        collector_state_forget(collector->state);
         if (wait_for_space(collector, &why) == 0)
             continue;
         if (collector->job_over && store_may_retry(collector->store)) {

@@ -146,6 +146,8 @@ int collector_count_unrecorded(struct collector *collector);
 int collector_finish(struct collector *collector, struct error *err);
 /* Stores how the members stand (collector_state.h). */
 void collector_store_state(struct collector *collector, bool now);
+/* The same within the batch's transaction. Returns 0, or -1 with err. */
+int collector_write_state(struct collector *collector, struct error *err);
 /* Closes the database as it is; the next collector goes on with it. */
 int collector_close(struct collector *collector, struct error *err);
 

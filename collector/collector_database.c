@@ -297,12 +297,24 @@ static void notify_state(void *context, const struct member_state *member)
            *member->last_call ? member->last_call : "none", member->issued, member->done);
 }
 
+static struct state_source state_source(const struct collector *collector)
+{
+    return (struct state_source){.store = collector->store,
+                                 .analyzer = collector->analyzer,
+                                 .records = collector->summary->records};
+}
+
 void collector_store_state(struct collector *collector, bool now)
 {
-    const struct state_source source = {.store = collector->store,
-                                        .analyzer = collector->analyzer,
-                                        .records = collector->summary->records};
+    const struct state_source source = state_source(collector);
     collector_state_store(collector->state, &source, now);
+}
+
+/* Waits that are over stay until the next collector_store_state: the job may be at its end. */
+int collector_write_state(struct collector *collector, struct error *err)
+{
+    const struct state_source source = state_source(collector);
+    return collector_state_write(collector->state, &source, true, err);
 }
 
 int collector_finish(struct collector *collector, struct error *err)

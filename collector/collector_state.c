@@ -33,6 +33,7 @@ struct collector_state {
     int waits;                              /* its lines, counted while it is visited */
     uint64_t stored_speed;                  /* analyzer_speed_judged of what was stored */
     int speeds;                             /* rows of it that were stored */
+    struct error *err;                      /* while it is written: why that failed */
     bool failed;
 };
 
@@ -104,7 +105,7 @@ static void store_one(void *context, const struct member_state *view)
     struct collector_state *state = context;
     if (state->failed || is_stored(state, view))
         return;
-    state->failed = store_member(state->store, view, state->now_ns, NULL) < 0;
+    state->failed = store_member(state->store, view, state->now_ns, state->err) < 0;
 }
 
 static void hash_wait(void *context, const struct wait_view *wait)
@@ -122,7 +123,7 @@ static void store_one_wait(void *context, const struct wait_view *view)
     struct collector_state *state = context;
     const struct store_wait wait = wait_row(view, state->waits++);
     if (!state->failed)
-        state->failed = store_wait(state->store, &wait, NULL) < 0;
+        state->failed = store_wait(state->store, &wait, state->err) < 0;
 }
 
 /* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it
@@ -136,7 +137,7 @@ static void store_waits(struct collector_state *state, struct analyzer *analyzer
         return;
     state->stored_waits_hash = state->waits_hash;
     if (state->waits == 0)
-        state->failed = store_wait(state->store, NULL, NULL) < 0;
+        state->failed = store_wait(state->store, NULL, state->err) < 0;
     state->waits = 0;
     analyzer_visit_waits(analyzer, store_one_wait, state);
 }
@@ -147,7 +148,7 @@ static void store_one_speed(void *context, const struct speed_standing_view *vie
     char trend[TREND_BYTES];
     const struct store_speed row = speed_row(view, state->speeds++, trend);
     if (!state->failed)
-        state->failed = store_speed(state->store, &row, NULL) < 0;
+        state->failed = store_speed(state->store, &row, state->err) < 0;
 }
 
 static void store_speeds(struct collector_state *state, struct analyzer *analyzer)
@@ -160,6 +161,29 @@ static void store_speeds(struct collector_state *state, struct analyzer *analyze
     analyzer_visit_speed_standings(analyzer, store_one_speed, state);
 }
 
+int collector_state_write(struct collector_state *state, const struct state_source *source,
+                          bool end, struct error *err)
+{
+    state->store = source->store;
+    state->now_ns = realtime_now_ns();
+    state->failed = false;
+    state->err = err;
+    analyzer_visit_members(source->analyzer, store_one, state);
+    if (!state->failed)
+        store_waits(state, source->analyzer, end);
+    if (!state->failed)
+        store_speeds(state, source->analyzer);
+    state->err = NULL;
+    return state->failed ? -1 : 0;
+}
+
+void collector_state_forget(struct collector_state *state)
+{
+    forget_members(state);
+    state->stored_waits_hash = state->stored_speed = 0;
+    state->events = 0;
+}
+
 /* What can't be stored now is tried again the next time. */
 void collector_state_store(struct collector_state *state, const struct state_source *source,
                            bool now)
@@ -170,19 +194,10 @@ void collector_state_store(struct collector_state *state, const struct state_sou
         return;
     state->last_ns = time_ns;
     state->events = source->records;
-    state->store = source->store;
-    state->now_ns = realtime_now_ns();
-    state->failed = store_begin(source->store, NULL) < 0;
-    if (!state->failed)
-        analyzer_visit_members(source->analyzer, store_one, state);
-    if (!state->failed)
-        store_waits(state, source->analyzer, now);
-    if (!state->failed)
-        store_speeds(state, source->analyzer);
-    if (!state->failed && store_commit(source->store, NULL) == 0)
+    if (store_begin(source->store, NULL) == 0 &&
+        collector_state_write(state, source, now, NULL) == 0 &&
+        store_commit(source->store, NULL) == 0)
         return;
     store_rollback(source->store);
-    forget_members(state);
-    state->stored_waits_hash = state->stored_speed = 0;
-    state->events = 0;
+    collector_state_forget(state);
 }

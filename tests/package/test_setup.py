@@ -30,6 +30,14 @@ def run(programs, *arguments):
 DEBIAN = {"dpkg-query": "exit 1", "apt-get": "echo must not run; exit 0", "id": "echo 1000", "python3": "exit 0"}
 
 
+# With no program but Python and no library at all. A header may be there: what does not follow is not compared.
+MANAGERS = {
+    "dnf": "dnf install cmake ninja-build gcc gcc-c++ pkgconf-pkg-config 'pkgconfig(sqlite3)' 'pkgconfig(libdw)' 'pkgconfig(jansson)'",
+    "zypper": "zypper install cmake ninja gcc gcc-c++ pkg-config 'pkgconfig(sqlite3)' 'pkgconfig(libdw)' 'pkgconfig(jansson)'",
+    "pacman": "pacman -S --needed cmake ninja gcc pkgconf sqlite libelf jansson ncurses libpng zlib zstd openblas",
+}
+
+
 def main():
     status, text = run(DEBIAN, "--demo")
     assert status == 1 and "only root can install what is missing" in text, (status, text)
@@ -44,7 +52,11 @@ def main():
 
     status, text = run({"cc": "exit 0", "c++": "exit 0", "cmake": "exit 0", "ninja": "exit 0", "python3": "exit 0",
                         "pkg-config": 'test "$2" != libpng'}, "--demo")
-    assert status == 1 and "this is no Debian" in text and "    libpng (pkg-config)\n" in text and "cmake" not in text, text
+    assert status == 1 and "this is not Debian" in text and "    libpng (pkg-config)\n" in text and "cmake" not in text, text
+    assert "this should do it" not in text, text
+    for manager, command in MANAGERS.items():
+        status, text = run({manager: "echo must not run", "python3": "exit 0"}, "--demo")
+        assert status == 1 and "    " + command in text and "must not run" not in text, text
 
     status, text = run({}, "--nothing")
     assert status == 2 and text.startswith("usage: "), text

@@ -56,8 +56,8 @@ const struct check check_pageable_buffer = {
             "are allowed.\n\n"
             "PyTorch raises first: a group of backend nccl has no operations for CPU tensors.\n\n"
             "If the GPU can translate host addresses (cudaDevAttrPageableMemoryAccess: HMM, or ATS "
-            "on Grace Hopper), it works, page fault by page fault; it is then a warning and only "
-            "possible.",
+            "on Grace Hopper), the operation works, but one page fault after another; the finding "
+            "is then a warning and only possible.",
     .causes = CAUSES(
         {"A host pointer is passed where a device pointer is meant: a struct with both, an array "
          "of the host, a tensor without .to(device).",

@@ -107,7 +107,7 @@ const struct check check_shared_gpu = {
                 "All sides show device 0; pass device_id to init_process_group, because barrier() "
                 "otherwise guesses the device."},
                {"CUDA_VISIBLE_DEVICES set per rank as well as a local rank: each process sees one "
-                "device, and index 1 does not exist or is another's.",
+                "device, and index 1 does not exist or belongs to another process.",
                 "The environment of two ranks ('ddpcheck doctor' in each)."},
                {"More processes than GPUs on the host.", "nproc_per_node against nvidia-smi -L."}),
     .source = "NCCL 2.29 user guide, \"Creating a Communicator\": one device for each rank",

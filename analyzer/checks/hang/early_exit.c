@@ -22,8 +22,8 @@ const struct check check_early_exit = {
          "print(len(loader)) on every rank."},
         {"An IterableDataset that is not sharded by rank and worker, or shards of different size.",
          "len() does not exist; count the batches. A sampler has no effect on an IterableDataset."},
-        {"Join used with collectives that it does not shadow: only DDP's and ZeRO's own are, "
-         "metrics and barriers of the loop are not.",
+        {"Join used with collectives that it does not shadow: it covers those of DDP and ZeRO, but "
+         "not metrics and barriers of the loop.",
          "The operation that waits is not a gradient bucket."},
         {"Early stopping decided by each rank for itself.",
          "The rank left in the middle of an epoch."}),

@@ -119,17 +119,17 @@ const struct check check_open_group = {
     .needs = LACKS_GROUP,
     .explains = CODES(CODES_HANGS),
     .title = "a group is not ended",
-    .text = "Calls between ncclGroupStart and the outermost ncclGroupEnd are only collected; "
-            "ncclGroupEnd launches them. Either a rank called an operation in a group that it has "
-            "not ended, and others wait in it. Or the rank terminated with the group still open. "
-            "Or it waits within the group for a stream on which the group's calls will run, and "
-            "that wait does not include them.\n\n"
-            "It shows as a hang of the other ranks, or as results that are not there yet. It is "
-            "certain if others are stuck because of it, or if the process terminated with calls in "
-            "an open group. It is certain as well if a thread waits for such a stream or its "
-            "device within the group, and nothing was put there since the call. It is possible if "
-            "there was other work since: the wait may be for that. A copy of the result within "
-            "the group is DC302.",
+    .text =
+        "Calls between ncclGroupStart and the outermost ncclGroupEnd are only collected; "
+        "ncclGroupEnd launches them. Either a rank called an operation in a group that it has not "
+        "ended, and others wait in it. Or the rank terminated with the group still open. Or it "
+        "waits within the group for a stream on which the group's calls will run, and that wait "
+        "does not include them.\n\n"
+        "It shows as a hang of the other ranks, or as results that are not there yet. It is "
+        "certain if others are stuck because of it, or if the process terminated with calls in an "
+        "open group. It is also certain if a thread waits for such a stream or its device within "
+        "the group, and no other work was queued there since the call. If there was, it is "
+        "possible: the wait may be for that work. A copy of the result within the group is DC302.",
     .causes = CAUSES(
         {"A return, a continue or an exception between the two calls.",
          "Only one rank, or only one step, leaves the group open; its line is in an error path."},

@@ -114,17 +114,17 @@ const struct check check_stuck_operation = {
     .text =
         "Nothing has happened for a long time (--hang-after, or until --timeout terminated the "
         "job), and no other finding says why. Every rank has called the operation that all wait "
-        "for, or the ranks wait in calls or host code that ddpcheck knows no partner of. It "
-        "is possible, says where each rank is, and is withdrawn if the job goes on.\n\n"
+        "for, or the ranks wait in calls or host code for something that ddpcheck does not know. "
+        "It is possible, says where each rank is, and is withdrawn if the job goes on.\n\n"
         "In imported logs: PyTorch's watchdog terminated the job because an operation did not end "
         "in time, and its messages show that every rank of the process group had called that "
-        "operation. So no rank is missing: the operation is stuck inside NCCL, on the network "
-        "or on a GPU. Findings that say more (DC101 to DC107, DC201) take its place.\n\n"
+        "operation. So no rank is missing: the operation is stuck inside NCCL, on the network or "
+        "on a GPU. More specific findings (DC101 to DC107, DC201) replace it.\n\n"
         "In imported dumps: every rank has issued the operation, none has done it, and nothing "
-        "happened for a long time before the dumps were made. Of several such operations it names "
-        "the one that was issued first.\n\n"
-        "It shows as a job that hangs with all GPUs at 100 % and little power, until the "
-        "timeout of the process group.",
+        "happened for a long time before the dumps were made. If there are several such "
+        "operations, it names the one that was issued first.\n\n"
+        "It shows as a job that hangs with all GPUs at 100 % and little power, until the timeout "
+        "of the process group.",
     .causes = CAUSES(
         {"A network link, NIC or switch that drops traffic, or a GPU that has failed.",
          "Xid messages in dmesg; NCCL_DEBUG=WARN on all ranks; the hosts that the finding names."},

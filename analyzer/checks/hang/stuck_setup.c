@@ -44,28 +44,26 @@ const struct check check_stuck_setup = {
     .needs = LACKS_SETUP,
     .explains = CODES(DC201, DC205, DC206),
     .title = "stuck while a communicator is created or destroyed",
-    .text =
-        "Ranks wait in ncclCommInitRank (or ncclCommFinalize, ncclCommDestroy) for ranks that "
-        "have not called it.\n\n"
-        "It shows as a hang at the start or the end. It is certain if a missing rank has "
-        "terminated or is stuck elsewhere, and possible after a long wait (--hang-after): a "
-        "rank without a trace (DC902) may only not have been recorded. A rank of this host "
-        "that runs "
-        "and has made no NCCL call yet is named with where it is, if its Python frames can be "
-        "read. A communicator of a part of the job numbers its ranks by itself, and no record "
-        "says which process one that has not arrived is. If ranks wait in several such set-ups, "
-        "one finding shows them all: each lacks ranks that wait in another.\n\n"
-        "A communicator that is destroyed while a CUDA graph holds its operations is reported "
-        "as well: NCCL waits until the graph is destroyed, which another thread may do.",
+    .text = "Ranks wait in ncclCommInitRank (or ncclCommFinalize, ncclCommDestroy) for ranks that "
+            "have not called it.\n\n"
+            "It shows as a hang at the start or the end. It is certain if a missing rank has "
+            "terminated or is stuck elsewhere, and possible after a long wait (--hang-after): a "
+            "rank without a trace (DC902) may only not have been recorded. A rank of this host "
+            "that runs and has made no NCCL call yet is named with where it is, if its Python "
+            "frames can be read. A communicator of only some of the job's ranks has its own rank "
+            "numbers, and no record says which process a missing one is. If the ranks missing in "
+            "one communicator wait in the creation of another, one finding shows all of these.\n\n"
+            "A communicator that is destroyed while a CUDA graph holds its operations is reported "
+            "as well: NCCL waits until the graph is destroyed, which another thread may do.",
     .causes = CAUSES(
         {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
          "above.",
          "The finding names the ranks that never called; look for their processes and logs.",
          {.failed = true, .did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
-        {"torch.distributed.new_group called by its members only, or in another order on some "
+        {"torch.distributed.new_group called by its members only, or in a different order on some "
          "ranks.",
-         "The ranks have another communicator already, and those that have not arrived wait "
-         "elsewhere: call new_group on all ranks, in the same order.",
+         "The ranks already share a communicator, and those that have not arrived wait elsewhere: "
+         "call new_group on all ranks, in the same order.",
          {.did = SIGN_DID(DID_INIT_CROSSED)}},
         {"The wrong network interface: NCCL picked one that other hosts can't reach (a VPN or "
          "bridge; docker0 "

@@ -295,11 +295,11 @@ const struct check check_wait_cycle = {
         "its stream, by events, by the default stream, or because a communicator's operations run "
         "one after the other on any stream. Only aborting the communicators ends the hang.\n\n"
         "Imported dumps do not show streams or where hosts wait: there it is possible, and a rank "
-        "that did nothing for a long time is taken to wait in the first operation that it has not "
-        "finished. Where every rank has issued both operations and none has finished either, the "
-        "different orders in which they issued them are the finding.\n\n"
+        "that did nothing for a long time is assumed to wait in the first operation that it has "
+        "not finished. Where every rank has issued both operations and none has finished either, "
+        "the different orders in which they issued them are the finding.\n\n"
         "NCCL's user guide, \"Using multiple NCCL communicators concurrently\", requires one order "
-        "on all ranks; streams of their own do not lift that rule.\n\n"
+        "on all ranks; using separate streams does not lift that rule.\n\n"
         "Kernels of two communicators on independent streams of one GPU can also block each other, "
         "if the GPU can't run both at once: DC204 reports these.",
     .causes =

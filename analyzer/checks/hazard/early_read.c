@@ -63,22 +63,22 @@ const struct check check_early_read = {
     .explains = CODES(DC308),
     .explains_later = CODES(DC503),
     .title = "the result of an operation is read before it is done",
-    .text = "A copy or a kernel reads memory that a collective or receive issued earlier writes, "
-            "and nothing orders it after that operation. It is on another stream, or it is a copy "
-            "to the host by the default stream, and has not waited. Or it is on the operation's "
-            "stream, but between the call and the ncclGroupEnd that launches it, and so runs "
-            "first.\n\n"
-            "It sometimes shows as values from before the reduction, or from the middle of it: "
-            "losses or norms that differ between ranks, or a gradient that is only this rank's. "
-            "ddpcheck finds it even if it went well this time.\n\n"
-            "It is certain for copies. It is possible for kernels: a kernel with a const pointer "
-            "need not read there in this launch.\n\n"
-            "CUDA defines what orders work: one stream, events, the legacy default stream, waits "
-            "of the host (of any of its threads). That the work happened to be done is not an "
-            "order. It can be wrong if calls that ddpcheck does not see create the order. It is "
-            "not reported for work around waits for events whose record was not seen, around the "
-            "default stream while there are unknown streams, and after records of the process were "
-            "lost (DC901). --certain hides the possible ones.",
+    .text =
+        "A copy or a kernel reads memory that a collective or receive issued earlier writes, and "
+        "nothing orders it after that operation. It is on another stream, or it is a copy to the "
+        "host by the default stream, and has not waited. Or it is on the operation's stream, but "
+        "between the call and the ncclGroupEnd that launches it, and so runs first.\n\n"
+        "It sometimes shows as values from before the reduction, or from the middle of it: losses "
+        "or norms that differ between ranks, or a gradient that is only this rank's. ddpcheck "
+        "finds it even if it went well this time.\n\n"
+        "It is certain for copies. It is possible for kernels: a kernel with a const pointer need "
+        "not read there in this launch.\n\n"
+        "Only what CUDA defines orders work: the same stream, events, the legacy default stream, "
+        "and waits of the host (in any thread). Work that happened to be done in time was not "
+        "ordered. False positive: calls that ddpcheck does not see may have ordered the two. It is "
+        "not reported for work around waits for events whose record was not seen, for work around "
+        "the default stream while there are unknown streams, and after records of the process were "
+        "lost (DC901). --certain hides possible findings.",
     .causes =
         CAUSES({"async_op=True without wait() before the result is used (loss.item(), a norm, a "
                 "copy to the host).",

@@ -65,19 +65,18 @@ const struct check check_early_start = {
         "after an AllReduce they are the same on all ranks, so comparing ranks shows nothing. "
         "ddpcheck finds it even if it went well this time.\n\n"
         "It is certain for copies and memsets, for a kernel that writes where the operation writes "
-        "as well (in place), and for one with a single pointer that is not const. It is possible "
-        "for a kernel with several of these, which may write only through the others. It is "
-        "possible, too, for one whose pointer is const and that may be reading what the operation "
-        "overwrites, and for pointers found inside of structures passed by value. So it is for a "
-        "cudaMemcpy from pageable memory, which may return before its last part has reached the "
-        "device. ddpcheck sees only the addresses passed to a kernel, not how far it goes from "
-        "there.\n\n"
-        "CUDA defines what orders work: one stream, events, the legacy default stream, waits of "
-        "the host (of any of its threads). That the work happened to be done is not an order. It "
-        "can be wrong if calls that ddpcheck does not see create the order. It is not reported for "
-        "work around waits for events whose record was not seen, around the default stream while "
-        "there are unknown streams, and after records of the process were lost (DC901). --certain "
-        "hides the possible ones.",
+        "as well (in place), and for a kernel with a single non-const pointer. It is possible for "
+        "a kernel with several of these, which may write only through the others, and for one "
+        "whose pointer is const, if it may be reading what the operation overwrites. It is also "
+        "possible for pointers found inside structures passed by value, and for a cudaMemcpy from "
+        "pageable memory: that may return before its last part has reached the device. ddpcheck "
+        "sees only the addresses passed to a kernel, not how far it goes from there.\n\n"
+        "Only what CUDA defines orders work: the same stream, events, the legacy default stream, "
+        "and waits of the host (in any thread). Work that happened to be done in time was not "
+        "ordered. False positive: calls that ddpcheck does not see may have ordered the two. It is "
+        "not reported for work around waits for events whose record was not seen, for work around "
+        "the default stream while there are unknown streams, and after records of the process were "
+        "lost (DC901). --certain hides possible findings.",
     .causes = CAUSES(
         {"A communication stream that does not wait for the stream that computed the gradients.",
          "The fill is a kernel or copy on another stream: wait_stream before the collective."},

@@ -133,8 +133,8 @@ const struct check check_overlapping_buffers = {
             "buffers of an AlltoAll are possible: NCCL documents no in-place form for it, but does "
             "not explicitly forbid it (RCCL does).",
     .causes =
-        CAUSES({"The part of another rank: the rank of another communicator (the global one in a "
-                "subgroup) is used for the offset.",
+        CAUSES({"The offset is computed with the wrong rank: that of another communicator, such as "
+                "the global rank in a subgroup.",
                 "The offset is a whole number of counts, but not this rank's."},
                {"An offset in bytes where elements are meant, or the reverse.",
                 "The offset is 2, 4 or 8 times as large or as small as it should be."},

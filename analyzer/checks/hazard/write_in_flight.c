@@ -79,27 +79,27 @@ const struct check check_write_in_flight = {
     .explains = CODES(DC308, DC309),
     .explains_later = CODES(DC503),
     .title = "a buffer is written while an operation uses it",
-    .text =
-        "A kernel, a copy or a memset writes memory that a collective, send or receive issued "
-        "earlier reads or writes, and nothing orders the write after that operation. It is on "
-        "another stream, which has waited neither for the operation's stream nor for an event "
-        "behind the operation, and the host has not waited either.\n\n"
-        "It often has no visible effect, or shows as values that sometimes differ between ranks: "
-        "whether the operation is done in time is chance. ddpcheck finds it even if it went well "
-        "this time.\n\n"
-        "It is certain, with two exceptions that are possible. One is a kernel with several "
-        "pointers that are not const, if the operation only reads: the kernel may only read "
-        "through this pointer. The other are pointers found inside of structures passed by value. "
-        "ddpcheck sees only the "
-        "addresses passed to a kernel, not how far it goes. So a kernel that writes elsewhere than "
-        "at its pointer can be reported wrongly, and two things are missed: a kernel whose pointer "
-        "is outside of the buffer, and accesses through pointers that are stored in memory.\n\n"
-        "It can also be wrong if calls that ddpcheck does not see create the order. It is not "
-        "reported for a stream that waited for an event whose record was not seen, and after "
-        "records of the process were lost (DC901). Nor is it for work around the default stream if "
-        "the creation of another stream was not seen. What PyTorch's watchdog thread has seen done "
-        "orders nothing before the next NCCL call. A program's own thread that queries is taken to "
-        "pass on what it has seen, so a write that comes in time by chance is missed there.",
+    .text = "A kernel, a copy or a memset writes memory that a collective, send or receive issued "
+            "earlier reads or writes, and nothing orders the write after that operation. It is on "
+            "another stream, which has waited neither for the operation's stream nor for an event "
+            "behind the operation, and the host has not waited either.\n\n"
+            "It often has no visible effect, or shows as values that sometimes differ between "
+            "ranks: whether the operation is done in time is chance. ddpcheck finds it even if it "
+            "went well this time.\n\n"
+            "It is certain, with two exceptions, which are possible. One is a kernel with several "
+            "non-const pointers, if the operation only reads: the kernel may only read through "
+            "this pointer. The other is a pointer found inside a structure that is passed by "
+            "value. ddpcheck sees only the addresses passed to a kernel, not how far it goes from "
+            "there. So a kernel that does not write at its pointer can be reported wrongly, and "
+            "two things are missed: kernels whose pointer is outside the buffer, and accesses "
+            "through pointers that are stored in memory.\n\n"
+            "False positive: calls that ddpcheck does not see may have ordered the two. It is not "
+            "reported for a stream that waited for an event whose record was not seen, and after "
+            "records of the process were lost (DC901). Nor is it for work around the default "
+            "stream if the creation of another stream was not seen. If PyTorch's watchdog thread "
+            "sees that an operation is done, this orders no other work before the next NCCL call. "
+            "If a thread of the program does, ddpcheck assumes that it passes this on to the "
+            "others, so a write that comes in time by chance is missed there.",
     .causes = CAUSES(
         {"async_op=True without wait() before the gradients are clipped, scaled or zeroed.",
          "The line of the write follows that of the collective in the same function."},

@@ -249,32 +249,32 @@ const struct check check_different_buckets = {
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),
     .title = "ranks bucket gradients differently",
-    .text = "From some operation on the counts of the ranks differ, but their sums become equal "
-            "again: the ranks reduce the same gradients in different buckets. It replaces the "
-            "DC102 of the first pair of calls.\n\n"
+    .text = "From one operation on, the ranks' counts differ, but their sums become equal again: "
+            "the ranks reduce the same gradients in different buckets. It replaces the DC102 of "
+            "the first pair of calls.\n\n"
             "It shows as a hang or as gradients that end up in the wrong parameters.\n\n"
-            "It is certain that the calls differ; that they are the same total in different "
-            "buckets rests on sums, which could be equal by chance. If NVTX ranges name "
-            "iterations, the buckets must be in the same one. Without ranges, two calls in the "
-            "other order are reported as DC102, and so is a sequence that is only shifted. It is "
-            "only possible if records were lost (DC901).",
+            "It is certain that the calls differ; that they divide the same total into different "
+            "buckets is concluded from sums, which could be equal by chance. If NVTX ranges name "
+            "iterations, the buckets must be in the same one. Without ranges, two calls in swapped "
+            "order are reported as DC102, and so is a sequence that is only shifted. It is only "
+            "possible if records were lost (DC901).",
     .causes = CAUSES(
-        {"Modules or parameters created in another order on some ranks: a set or dict that is "
-         "iterated, a branch on the rank, a plugin that only some ranks load.",
+        {"Modules or parameters created in a different order on some ranks: iteration over a set "
+         "or dict, a branch on the rank, a plugin that only some ranks load.",
          "Compare [n for n, _ in model.named_parameters()] of the ranks; a hash of it is enough."},
-        {"Another bucket size or another reducer configuration on some ranks.",
+        {"A different bucket size or reducer configuration on some ranks.",
          "The sums are equal from the first iteration on; compare bucket_cap_mb and the "
          "environment."},
         {"Parameters that some ranks freeze or leave out.",
          "The total differs after all: DC102 follows on the last bucket."},
-        {"A reducer of your own that fills buckets in the order in which gradients arrive. "
-         "PyTorch's DDP broadcasts rank 0's order after the first iteration.",
+        {"Your own reducer that fills buckets in the order in which gradients arrive. PyTorch's "
+         "DDP broadcasts rank 0's order after the first iteration.",
          "The first iteration is right, or the order changes from step to step."}),
     .source = "Li et al., \"PyTorch Distributed: Experiences on Accelerating Data Parallel "
               "Training\", VLDB 2020, section 3.2.3; PyTorch 2.10 documentation, \"Distributed "
               "Data Parallel\", Internal Design",
-    .example = "size_t cap = rank == 0 ? 25 << 20 : 10 << 20;   /* another bucket size "
-               "*/\nreduce_in_buckets(gradients, cap, comm, stream);\n",
+    .example = "size_t cap = rank == 0 ? 25 << 20 : 10 << 20;   /* a different bucket size */\n"
+               "reduce_in_buckets(gradients, cap, comm, stream);\n",
     .fix_c = "reduce_in_buckets(gradients, 25 << 20, comm, stream);\n",
     .fix_torch = "model = build_model(config)                  # the same code on every rank, no "
                  "branch on it\n"

@@ -153,7 +153,7 @@ const struct check check_different_counts = {
             "rank's next one takes its place.\n\n"
             "It shows as a hang, as wrong results, or as an access past the end of the smaller "
             "buffer.\n\n"
-            "It can be wrong only if records were lost (DC901); it is then only possible.",
+            "It is certain unless records were lost (DC901): then it is only possible.",
     .causes = CAUSES({"A gather or reduction of variable length: texts, detections or the last "
                       "batch, passed without padding.",
                       "The counts differ in every step, or only in the last one of an epoch."},
@@ -161,8 +161,8 @@ const struct check check_different_counts = {
                       "layer that only some ranks have.",
                       "The counts differ from the first step on; compare model.numel() and the "
                       "configuration of the ranks."},
-                     {"Another position in the sequence of calls: a call before this one is "
-                      "missing on one side, so that different calls meet.",
+                     {"A shifted sequence: one side left out an earlier call, so calls that do not "
+                      "belong together are matched.",
                       "The other rank's count is that of the next or the previous operation: look "
                       "for a skipped call (DC101, DC201)."},
                      {"A count in bytes on one rank and in elements on another.",

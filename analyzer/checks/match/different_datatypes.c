@@ -17,14 +17,14 @@ const struct check check_different_datatypes = {
         "Every rank must pass the same datatype to a collective; NCCL does not compare them.\n\n"
         "It shows as garbage values, or as a hang if the sizes differ.\n\n"
         "It is certain that the types differ. Calls that only move bytes (Broadcast, AllGather) "
-        "may happen to work with types of one size; NCCL does not guarantee it.",
+        "may still work if the types have the same size, but NCCL does not guarantee it.",
     .causes = CAUSES({"Mixed precision that only some ranks switch on (autocast, model.half(), a "
                       "configuration per host).",
                       "One side is float16 or bfloat16; print next(model.parameters()).dtype on "
                       "every rank before DDP.",
                       {.difference = DIFFERENCE_HALF}},
-                     {"A checkpoint that was loaded in another type on the rank that loads it.",
-                      "The fault begins after a resume, and rank 0 is the odd one."},
+                     {"A checkpoint that has a different datatype on the rank that loads it.",
+                      "The fault begins after a resume, and rank 0 differs from the others."},
                      {"A metric that is an integer on one rank and a float on another (the empty "
                       "case of a branch).",
                       "The operation is small and is not a gradient bucket.",

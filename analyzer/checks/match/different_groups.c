@@ -15,18 +15,18 @@ const struct check check_different_groups = {
     .title = "the calls of one group differ in number or order",
     .text = "The calls between ncclGroupStart and ncclGroupEnd are launched as one. On two ranks "
             "the groups that begin at the same operation contain a different number of calls, or "
-            "the same calls in another order.\n\n"
+            "the same calls in a different order.\n\n"
             "It shows as a hang or as wrong results. A group on one rank against single calls on "
             "another is not reported: NCCL's documents neither allow nor forbid it.\n\n"
             "It can be wrong only if records were lost (DC901).",
     .causes = CAUSES({"Buffers are taken from a set, a dict or a list in the order of arrival, "
                       "which differs between ranks.",
-                      "The calls of the groups are the same in another order."},
+                      "The groups contain the same calls in a different order."},
                      {"A branch inside the group: an empty message left out, a buffer that only "
                       "some ranks have.",
                       "One group has fewer calls; the missing one is the same in each step."},
-                     {"A coalescing manager (torch.distributed, batch_isend_irecv) that is given "
-                      "another list on some ranks.",
+                     {"A coalescing manager (torch.distributed, batch_isend_irecv) that gets a "
+                      "different list on some ranks.",
                       "The calls have one source line: print the list's length on every rank."}),
     .source = "NCCL 2.29 user guide, \"Group Calls\"",
     .example = "for (int i = 0; i < 2; i++) /* rank 0: a, b; rank 1: b, a */\n    order[i] = "

@@ -89,8 +89,8 @@ const struct check check_different_messages = {
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),
     .title = "send/receive mismatch (count or datatype)",
-    .text = "The n-th send from one rank to another meets the n-th receive; both must pass the "
-            "same count and datatype.\n\n"
+    .text = "NCCL matches the n-th send from one rank to another with the n-th receive; both must "
+            "pass the same count and datatype.\n\n"
             "It shows as a hang, truncated data, or a write past the end of the receive buffer.\n\n"
             "If both sides have the same number of bytes and only the datatypes differ, it is a "
             "warning, and possible: NCCL moves bytes and would not notice, but its documents "
@@ -100,8 +100,8 @@ const struct check check_different_messages = {
         CAUSES({"Activations whose shape depends on the batch (variable sequence length, the last "
                 "micro-batch).",
                 "The counts differ only in some steps: send the shape first, or pad."},
-               {"Sends and receives issued in different orders, so that the n-th of one meets "
-                "another of the peer.",
+               {"Sends and receives issued in different orders, so that messages are matched that "
+                "do not belong together.",
                 "The next message of one side has the other's count."},
                {"Autocast on one stage only.",
                 "The counts are equal and the datatypes differ.",

@@ -345,23 +345,23 @@ const struct check check_different_operations = {
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),
     .title = "ranks call different collectives at the same position",
-    .text =
-        "The operations of a communicator form one sequence: the n-th calls of all ranks "
-        "belong together. Here the n-th calls are different operations; or one is an AllReduce of "
-        "a single element (a barrier of PyTorch, a flag) and the other one of a buffer.\n\n"
-        "It shows as a hang, or as wrong results without any error: NCCL exchanges no "
-        "description of the call between ranks.\n\n"
-        "It can be wrong only if records were lost (DC901); it is then only possible.",
+    .text = "The operations of a communicator form one sequence: NCCL matches the n-th call of "
+            "each rank with the n-th call of every other rank. Here the n-th calls differ: they "
+            "are different operations, or AllReduces of which one has a single element (a PyTorch "
+            "barrier, a flag) and another a whole buffer.\n\n"
+            "It shows as a hang, or as wrong results without any error: NCCL does not compare the "
+            "ranks' calls.\n\n"
+            "It is certain unless records were lost (DC901): then it is only possible.",
     .causes = CAUSES(
         {"A branch on the rank or on local data around a collective: save, evaluation, FSDP's "
          "state_dict or a DDP forward under `if rank == 0`, a metric that only some ranks reduce.",
-         "Compare the source lines of the two sides; the condition is between the last common "
-         "operation and them.",
+         "Compare the source lines of the two sides: the condition is between the last operation "
+         "that both issued and these lines.",
          {.waiting = SIGN_RANK_0_WORK}},
         {"An exception that is caught on one rank (out of memory, a bad batch): the rank skips the "
          "rest of its step and goes on.",
-         "That rank's log has a warning or a traceback, and its iteration is ahead of the "
-         "others'."},
+         "That rank's log has a warning or a traceback, and it is one iteration ahead of the "
+         "others."},
         {"A break, early stopping or a `.item()` test on a value that was not reduced first.",
          "The value differs between ranks: print it on every rank."},
         {"Parameters without a gradient on one rank (find_unused_parameters is off, or a branch in "
@@ -374,7 +374,7 @@ const struct check check_different_operations = {
          "TORCH_LOGS=recompiles shows a line on one rank only.",
          {.waiting = "SyncBatchNorm|sync_batch_norm"}},
         {"Two threads that issue on one communicator without a lock.",
-         "The sides were called by different threads, and another run has other pairs."}),
+         "The two calls come from different threads, and the next run pairs other calls."}),
     .source =
         "NCCL 2.29 user guide, \"Collective Operations\": every rank has to make the same call",
     .example = "if (rank == 0)\n    ncclBroadcast(x, x, n, ncclFloat, 0, comm, stream);\nelse\n    "

@@ -394,16 +394,16 @@ const struct check check_different_setup = {
     .title = "ranks create a communicator with different arguments",
     .text =
         "Ranks that share an ncclUniqueId disagree: different world sizes, the same rank twice, or "
-        "a rank out of range. Or some members of a communicator did not call ncclCommSplit while "
-        "others wait in it; a unique id was used for a second communicator; ncclCommShrink was "
-        "given different ranks to leave out, or ncclCommInitRankScalable different numbers of "
-        "unique ids. Windows of different sizes (ncclCommWindowRegister) are possible: "
+        "a rank out of range. Also reported: some members of a communicator did not call "
+        "ncclCommSplit while others wait in it; a unique id was used for a second communicator; "
+        "the ranks passed ncclCommShrink different lists, or ncclCommInitRankScalable different "
+        "numbers of unique ids. Windows of different sizes (ncclCommWindowRegister) are possible: "
         "later releases of NCCL may allow them.\n\n"
         "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there.\n\n"
         "If ranks wait in a split, it is certain only if the missing rank is itself stuck or gone; "
         "after a long silence it is possible.",
     .causes = CAUSES(
-        {"torch.distributed.new_group called by its members only, or in another order on some "
+        {"torch.distributed.new_group called by its members only, or in a different order on some "
          "ranks: every rank must call it, with the same lists in the same order.",
          "A rank that is not a member waits elsewhere; or two sides create groups of different "
          "ranks.",

@@ -302,29 +302,29 @@ const struct check check_unmatched_message = {
     .explains = CODES(CODES_HANGS, DC111),
     .explains_later = CODES(DC108),
     .title = "a send or receive is never matched",
-    .text = "A send needs a receive on the peer, and a receive a send, each pair in order. Here "
-            "the peer destroyed the communicator or terminated without its part; or the peer is "
-            "not a rank of the communicator; or a rank sends to itself without having the receive "
-            "in the same ncclGroup, which NCCL refuses.\n\n"
-            "It shows as a receive that waits forever; as a send that waits forever, or succeeds "
-            "by luck while it fits NCCL's buffers (and then meets the next receive, which gets the "
-            "wrong data); or as ncclInvalidUsage.\n\n"
-            "Messages of no elements count as well: NCCL uses them to synchronise. If only such "
-            "sends are left over, it is only possible, because they may have no effect. It is not "
-            "reported if a call of the pair was captured into a graph (replays are not seen), if "
-            "records were lost, or if one of the two ranks crashed or aborted the communicator: "
-            "that is the fault then. A peer that is only late is not DC108 but DC201 or DC203. One "
-            "that left both a send and a receive of others unmet made fewer rounds than they: "
-            "DC206.",
+    .text =
+        "A send needs a receive on the peer, and a receive a send, each pair in order. Here the "
+        "peer destroyed the communicator or terminated without issuing its part. Or the peer is "
+        "not a rank of the communicator. Or a rank sends to itself without a receive in the same "
+        "ncclGroup, which NCCL refuses.\n\n"
+        "It shows as a receive or a send that waits forever, or as ncclInvalidUsage. A send that "
+        "fits NCCL's buffers may also succeed by luck; then the next receive gets its data, which "
+        "is the wrong data.\n\n"
+        "Empty messages count as well, since NCCL synchronizes with them. If only empty sends are "
+        "left over, it is only possible, because they may have no effect. It is not reported if a "
+        "call of the pair was captured into a graph (replays are not seen), if records were lost, "
+        "or if one of the two ranks crashed or aborted the communicator: then that is the fault. A "
+        "peer that is only late is not DC108 but DC201 or DC203. A peer that left both a send and "
+        "a receive unmatched made fewer rounds than the others: DC206.",
     .causes = CAUSES(
         {"The last micro-batch of a pipeline, or a warm-up or cool-down phase that is one step too "
          "long on one stage.",
          "The number of sends and receives between the pair differs by one."},
         {"An all-to-all made of sends and receives that skips empty messages on one side only.",
-         "The lonely message has few elements or none."},
+         "The unmatched message has few elements or none."},
         {"A neighbour computed past the end of the chain.",
          "The peer is rank -1, or is not a rank of the communicator."},
-        {"A rank that gave ncclCommSplit another color than its group.",
+        {"A rank that passed ncclCommSplit a different color from the rest of its group.",
          "Communicators of one split have different numbers of ranks."}),
     .source = "NCCL 2.29 user guide, \"Point-to-point communication\"",
     .example = "if (rank == 0) ncclSend(x, n, ncclFloat, 1, comm, stream);      /* rank 1 never "

@@ -35,11 +35,11 @@ const struct check check_more_work = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
     .title = "a rank has more work than its peers",
-    .text = "A rank's own time, without waiting for others, is longer than that of its peers "
-            "(see DC601), and its work differs. It has more kernels, operations or bytes. Or its "
-            "kernels and copies are launched with more threads and bytes, which is known with "
-            "`ddpcheck run --timing`. Or some of its kernels take longer while others do not, as "
-            "those do whose cost grows with the length of a sequence.\n\n"
+    .text = "A rank's own time, without waiting for others, is longer than that of its peers (see "
+            "DC601), and its work differs. It may have more kernels, operations or bytes. Its "
+            "kernels and copies may have more threads and bytes, which only `ddpcheck run "
+            "--timing` records. Or some of its kernels take longer and others do not, like those "
+            "whose cost grows with the length of a sequence.\n\n"
             "It shows as a job that is slower than its GPUs.\n\n"
             "Peers are the members of a communicator that holds no two stages of a pipeline. "
             "Stages are not compared with each other: they are different by design.",

@@ -35,13 +35,13 @@ const struct check check_pauses = {
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
-    .title = "a pause every so many iterations",
-    .text = "Every so many iterations one takes much longer, on some ranks, for which the others "
-            "wait, or on all. At least four pauses at equal distances are needed; pauses at any "
-            "time are noise of the machine.\n\n"
+    .title = "pauses at regular intervals",
+    .text = "Every few iterations one takes much longer, on all ranks or on some, for which the "
+            "others wait. At least four pauses at about equal distances are needed: irregular ones "
+            "may be noise of the machine.\n\n"
             "It shows as steps that are slow now and then.\n\n"
-            "Pauses of some ranks are seen in their own time, so ranks that only wait for them "
-            "are not named.",
+            "Pauses of some ranks are seen in their own time, so ranks that only wait for them are "
+            "not named.",
     .causes =
         CAUSES({"Checkpoints or evaluation every n steps.", "n is that of the program's options."},
                {"Python's garbage collector, at different times on each rank.",

@@ -54,21 +54,19 @@ const struct check check_slow_host = {
     .title = "a rank is late because its host issues late",
     .text =
         "A collective ends on all ranks together, soon after its last rank has arrived. So each "
-        "rank's own durations show how long it waited, and the rank that waits least while "
-        "the others wait more is the one they wait for. What is left of an iteration without "
-        "waiting is a rank's own time. Here it is longer than that of its peers, and the GPU "
-        "has nothing to do in it: no kernel runs and no operation is queued. So the host is "
-        "late.\n\n"
+        "rank's own durations show how long it waited, and the rank that waits least while the "
+        "others wait more is the one they wait for. The rest of an iteration, without waiting, is "
+        "a rank's own time. Here it is longer than that of its peers, and the GPU is idle in it: "
+        "no kernel runs and no operation is queued. So the host is late.\n\n"
         "It shows as a job that is slower than its GPUs.\n\n"
-        "Where calls are recorded, two lines are shown: the last call before the longest pause in "
-        "the "
-        "process's calls that comes again and again, and the first one after it. The time passes "
-        "between the two.\n\n"
-        "Nothing is reported below 3% of an iteration, or without 20 iterations. Clocks of "
-        "hosts are never compared. Waiting that is hidden behind compute costs nothing and "
-        "does not count, as far as the records have compute (a profiler's trace, a timeline). "
-        "A source without the times of calls and kernels can't distinguish a late host from a slow "
-        "GPU; the finding then says so.",
+        "Where calls are recorded, two lines are shown: the last call before the longest recurring "
+        "pause in the process's calls, and the first call after it. The time passes between the "
+        "two.\n\n"
+        "Nothing is reported below 3% of an iteration, or without 20 iterations. Clocks of hosts "
+        "are never compared. Waiting that is hidden behind compute costs nothing and does not "
+        "count, as far as the records have compute (a profiler's trace, a timeline). A source "
+        "without the times of calls and kernels can't distinguish a late host from a slow GPU; the "
+        "finding then says so.",
     .causes =
         CAUSES({"The data loader is too slow, or its worker processes compete for processors.",
                 "The time is spent before forward; more workers make it shorter."},

@@ -41,16 +41,15 @@ const struct check check_slow_link = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
     .title = "communication itself is slow",
-    .text = "From the moment when the last rank has arrived until its end, an operation only "
-            "transfers. Here that takes longer in one communicator than equal operations (the "
-            "same kind and size) take in communicators with as many ranks. Nobody is late: the "
-            "link is slow.\n\n"
+    .text = "Once its last rank has arrived, an operation only transfers data. Here this takes "
+            "longer in one communicator than operations of the same kind and size take in others "
+            "with as many ranks. No rank is late: the link is slow.\n\n"
             "It shows as a job that spends more time in communication than others like it.\n\n"
-            "Of several slow communicators the ranks, or hosts, that all of them share are named. "
-            "Where there are no others like it, as with a single communicator, it is compared with "
-            "its own past. One that always was slow is reported if operations of 64 KiB and more "
-            "take 10% of an iteration and reach less than gigabit Ethernet, 0.125 GB/s of bus "
-            "bandwidth. No link between GPUs is slower on purpose.",
+            "If several communicators are slow, the ranks or hosts that all of them share are "
+            "named. A communicator without others like it is compared with its own past. One that "
+            "was slow from the start is reported if operations of 64 KiB and more take 10% of an "
+            "iteration and reach less than gigabit Ethernet, 0.125 GB/s of bus bandwidth. No link "
+            "between GPUs is slower on purpose.",
     .causes = CAUSES({"A network card or cable that negotiated a lower speed, or has errors.",
                       "ibstat, ethtool; counters of errors and retries."},
                      {"NVLink or PCIe fell back.", "nvidia-smi nvlink -s; nvidia-smi topo -m."},

@@ -42,18 +42,18 @@ const struct check check_slower_since = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
     .title = "iterations became slower",
-    .text = "The iterations of the job are longer from one on. The place is where the difference "
-            "between what follows and what was before is largest, measured in standard errors; "
-            "single long iterations (pauses) do not count. The finding says how often a later "
-            "iteration is longer than an earlier one.\n\n"
-            "It shows as progress that becomes slower.\n\n"
-            "At least 20 iterations before and after are needed. If ranks became slower than "
-            "their peers, findings DC601 to DC606 name them.",
+    .text = "From some iteration on, iterations take longer. The change is placed where later and "
+            "earlier iterations differ most, measured in standard errors; single long iterations "
+            "(pauses) do not count. The finding says how often a later iteration is longer than an "
+            "earlier one.\n\n"
+            "It shows as a job that becomes slower.\n\n"
+            "At least 20 iterations before and after are needed. If ranks became slower than their "
+            "peers, findings DC601 to DC606 name them.",
     .causes = CAUSES(
         {"Clocks went down on all GPUs: power or cooling of the room.",
          "nvidia-smi -q -d PERFORMANCE."},
-        {"Sequences grow longer, by a curriculum or by sorted data.",
-         "Bytes or kernels grow with the time."},
+        {"Sequences grow longer: a curriculum, or sorted data.",
+         "The number of bytes or kernels grows over time."},
         {"Memory is short: the allocator frees and allocates in every step.",
          "cudaMalloc and cudaFree appear in later iterations."},
         {"Another job began on the same network or file system.", "It ends when that job ends."}),

@@ -209,14 +209,13 @@ const struct check check_silent_host = {
     .scope = SCOPE_JOB,
     .explains = CODES(CODES_HANGS),
     .title = "a host of the job is silent",
-    .text =
-        "The hub of a job on several hosts (ddpcheck hub) has received nothing from a host for 5 "
-        "seconds: each sends a sign of life every second.\n\n"
-        "The host is down or cut off from the network, or its 'ddpcheck run' was killed. How far "
-        "its ranks were is what it sent last. The other ranks wait for these ranks as soon as they "
-        "need them; such waits are not reported beside this finding.\n\n"
-        "It is possible only: the job may go on although its host can't reach the hub. If the host "
-        "sends again, the finding is marked as resolved.",
+    .text = "The hub of a job on several hosts (ddpcheck hub) has received nothing from a host for "
+            "5 seconds, although each host sends a heartbeat every second.\n\n"
+            "The host is down or cut off from the network, or its 'ddpcheck run' was killed. The "
+            "report shows its ranks as they were in its last message. The other ranks soon wait "
+            "for them; such waits are not reported in addition.\n\n"
+            "It is only possible: the job may go on although the host can't reach the hub. If the "
+            "host sends again, the finding is marked as resolved.",
     .causes = CAUSES(
         {"The host is down or restarts: power, a kernel panic, a node that its scheduler took "
          "away.",

@@ -123,17 +123,16 @@ const struct check check_unseen_calls = {
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_PROCESS,
     .title = "some calls are not visible to ddpcheck",
-    .text =
-        "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here something "
-        "bypassed them. It may be NCCL operations that kernels start themselves "
-        "(ncclDevCommCreate), a CUDA "
-        "graph whose creation was not recorded, a CUDA runtime that is linked into the program "
-        "(nvcc's default), an NCCL that is newer than the one that ddpcheck knows. The finding "
-        "says what was not seen and which checks are less reliable because of it.\n\n"
-        "If NCCL is linked into the program, nothing of it is seen, so there is no finding either: "
-        "'ddpcheck doctor -- PROGRAM' detects this, and 'ddpcheck run --plugin' sees it through "
-        "NCCL's profiler plugin interface (docs/front-ends.md).\n\n"
-        "Nothing is reported because of what was not seen; faults in it are missed.",
+    .text = "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here "
+            "something bypassed them. It may be NCCL operations that kernels start themselves "
+            "(ncclDevCommCreate), a CUDA graph whose creation was not recorded, a CUDA runtime "
+            "that is linked into the program (nvcc's default), or an NCCL release that is newer "
+            "than those ddpcheck knows. The finding says what was not seen and which checks are "
+            "less reliable because of it.\n\n"
+            "If NCCL is linked into the program, nothing of it is seen, so there is no finding "
+            "either: 'ddpcheck doctor -- PROGRAM' detects this, and 'ddpcheck run --plugin' sees "
+            "it through NCCL's profiler plugin interface (docs/front-ends.md).\n\n"
+            "Nothing is reported because of what was not seen; faults in it are missed.",
     .fix_c = "nvcc -cudart shared job.cu -lnccl    # so that the CUDA runtime can be seen\n",
     .on = {[EVENT_BLIND] = blind_on_blind,
            [EVENT_SETUP] = blind_on_setup,

@@ -88,7 +88,7 @@ const struct check check_different_micro_steps = {
     .explains_later = CODES(CODES_WHY),
     .title = "ranks accumulate gradients in different micro-steps, or reduce in every one",
     .text = "Gradients are accumulated over several micro-steps and should be reduced once, after "
-            "the last, by all ranks at the same one. Either some ranks reduce after another "
+            "the last, by all ranks at the same one. Either some ranks reduce after a different "
             "micro-step than the others, so that sums of different parts of the batch are "
             "averaged; or all ranks reduce in every micro-step, which gives the same result and "
             "costs several times the communication.\n\n"

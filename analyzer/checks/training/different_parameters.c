@@ -120,17 +120,17 @@ const struct check check_different_parameters = {
     .scope = SCOPE_JOB,
     .needs = LACKS_MARKS | LACKS_PAYLOAD,
     .title = "the replicas' parameters are no longer equal",
-    .text = "A buffer that the program announces as a replica (it calls ddpcheck_hash(name, ...) "
-            "on every member of a communicator) does not contain the same bytes on all of them. "
-            "The finding names the collective before which that was found, and the last one before "
-            "which all were equal. Needs payload hashes (ddpcheck run --hash) and the call, which "
-            "does nothing without ddpcheck (interpose/ddpcheck.h).\n\n"
-            "It shows as a job that learns badly, or whose ranks give different results after "
-            "training: each rank has a model of its own.\n\n"
-            "The bytes are compared, so it is certain if the buffers should be bit-identical. "
-            "Values that differ on purpose (statistics of batch normalisation that are kept per "
-            "rank) must not be announced under one name, and every member must announce the same "
-            "names equally often.",
+    .text =
+        "A buffer that the program announces as a replica (it calls ddpcheck_hash(name, ...) on "
+        "every member of a communicator) does not contain the same bytes on all of them. The "
+        "finding names the collective before which that was found, and the last one before which "
+        "all were equal. Needs payload hashes (ddpcheck run --hash) and the call, which does "
+        "nothing without ddpcheck (interpose/ddpcheck.h).\n\n"
+        "It shows as a job that learns badly, or whose ranks give different results after "
+        "training: each rank has a model of its own.\n\n"
+        "The bytes are compared, so it is certain if the buffers should be bit-identical. Values "
+        "that differ on purpose (batch normalization statistics that are kept per rank) must not "
+        "be announced under one name, and every member must announce the same names equally often.",
     .causes = CAUSES(
         {"A step that one rank skipped (overflow or NaN seen by one rank only) or made twice.",
          "DC506 beside it, or a skipped step in that rank's log."},

@@ -139,10 +139,10 @@ const struct check check_incomplete_iteration = {
     .title = "a new iteration began before the previous iteration's reduction was complete",
     .text =
         "At one operation of a communicator some ranks are in one iteration and others already in "
-        "the next, which they began with fewer operations than an iteration usually has. Their "
-        "peers reduce the rest of the old iteration with what those ranks send for the new one. "
-        "DistributedDataParallel reports the same as \"Expected to have finished reduction in the "
-        "prior iteration\".\n\n"
+        "the next, although they issued fewer operations in the first than an iteration usually "
+        "has. Their peers reduce the rest of the old iteration with what those ranks send for the "
+        "new one. DistributedDataParallel reports the same as \"Expected to have finished "
+        "reduction in the prior iteration\".\n\n"
         "It shows as a hang or as wrong results if the calls differ. If they match, there is no "
         "error: gradients of two iterations are averaged, and a hang comes at the end of the "
         "epoch.\n\n"

@@ -71,11 +71,10 @@ const struct check check_model_order = {
               "2.29 user guide, \"Using multiple NCCL communicators concurrently\"",
     .example = "reduce(rank == 0 ? generator : discriminator, comm);\nreduce(rank == 0 ? "
                "discriminator : generator, comm);\n",
-    .fix_c = "reduce(generator, comm);         /* in one order on every rank: */\n"
-             "reduce(discriminator, comm);     /* a communicator each would need that as well "
-             "(DC204) */\n",
+    .fix_c =
+        "reduce(generator, comm);         /* in one order on every rank: */\n"
+        "reduce(discriminator, comm);     /* two communicators would need it as well (DC204) */\n",
     .fix_torch =
         "generator_loss.backward()           # in one order on every rank, from one thread;\n"
-        "discriminator_loss.backward()       # a process group each does not make another order "
-        "legal\n",
+        "discriminator_loss.backward()       # separate process groups need one order, too\n",
 };

@@ -134,18 +134,18 @@ const struct check check_skipped_step = {
     /* on several communicators: one finding */
     .explains_later = CODES(CODES_LOOPS, DC503),
     .title = "some ranks skipped a step of the optimizer",
-    .text =
-        "All ranks reduced their gradients in an iteration, but some then made no step of an "
-        "optimizer that they and the others have stepped before. From then on their parameters "
-        "differ, and every later gradient is computed on different models.\n\n"
-        "It shows as a loss that differs between ranks and as training that slowly gets worse. The "
-        "usual cause is mixed precision with an overflow that only one rank detects: gradients "
-        "checked before the reduction, a scale kept per rank, a step skipped because of a local "
-        "NaN.\n\n"
-        "Steps and iterations come from NVTX ranges, so it is possible, never certain: a rank that "
-        "steps without its range is named wrongly. It is not reported for ranks that made another "
-        "number of backward passes in that iteration (they only join the others' collectives), for "
-        "optimizers that a rank has never stepped, and if records were lost (DC901).",
+    .text = "All ranks reduced their gradients in an iteration, but some ranks then did not step "
+            "an optimizer that all of them had stepped before. From then on their parameters "
+            "differ, and every later gradient is computed on different models.\n\n"
+            "It shows as a loss that differs between ranks and as training that slowly gets worse. "
+            "The usual cause is mixed precision with an overflow that only one rank detects: "
+            "gradients checked before the reduction, a scale kept per rank, a step skipped because "
+            "of a local NaN.\n\n"
+            "Steps and iterations come from NVTX ranges, so it is possible, never certain: a rank "
+            "that steps without its range is reported by mistake. It is not reported for ranks "
+            "that made a different number of backward passes in that iteration (they only join the "
+            "others' collectives), for optimizers that a rank has never stepped, and if records "
+            "were lost (DC901).",
     .causes =
         CAUSES({"A loss scale per rank that is not shared: FSDP1, ZeRO and tensor parallel need a "
                 "sharded scaler (ShardedGradScaler); torch.amp.GradScaler itself reduces nothing "
@@ -156,8 +156,8 @@ const struct check check_skipped_step = {
                 "The condition around optimizer.step(): reduce it with MAX first."}),
     .source = "PyTorch 2.10 documentation, \"Automatic Mixed Precision examples\"; PyTorch 2.10 "
               "source, torch/distributed/fsdp/sharded_grad_scaler.py",
-    .example =
-        "if (!overflow_here)          /* another answer on each rank */\n    step(optimizer);\n",
+    .example = "if (!overflow_here)          /* differs between ranks */\n"
+               "    step(optimizer);\n",
     .fix_c = "ncclAllReduce(&overflow_here, &overflow, 1, ncclInt32, ncclMax, comm, stream);\nif "
              "(!overflow)\n    step(optimizer);\n",
     .fix_torch = "scaler.scale(loss).backward()       # DDP reduces here: afterwards all ranks "
