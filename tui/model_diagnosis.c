@@ -131,7 +131,20 @@ static void shorten_to(char *text, int width, int most)
         operation_shorten_more(text);
 }
 
-/* Adds the text, cut to `most` lines with "..." at its end where it is longer. */
+/* The length of the text up to `kept`, without a word that would be cut, if there is another one in
+ * the last line, which starts at `begin`. */
+static size_t whole_words(const char *text, size_t begin, size_t kept)
+{
+    size_t end = kept;
+    if (text[end] && text[end] != ' ')
+        while (end > begin && text[end - 1] != ' ')
+            end--;
+    while (end > begin && text[end - 1] == ' ')
+        end--;
+    return end > begin ? end : kept;
+}
+
+/* Adds the text, cut to `most` lines with " ..." at its end where it is longer. */
 static void add_lines(struct rows *rows, enum tone tone, const char *text, int width, int most)
 {
     const char *next = text, *begin = text;
@@ -145,9 +158,9 @@ static void add_lines(struct rows *rows, enum tone tone, const char *text, int w
         rows_paragraph(rows, tone, width, text);
         return;
     }
-    size_t fits = width_fit(begin, width - 3);
-    size_t kept = (size_t)(begin - text) + (bytes < fits ? bytes : fits);
-    if (asprintf(&cut, "%.*s...", (int)kept, text) < 0) {
+    size_t fits = width_fit(begin, width - 4), line = (size_t)(begin - text);
+    size_t kept = whole_words(text, line, line + (bytes < fits ? bytes : fits));
+    if (asprintf(&cut, "%.*s ...", (int)kept, text) < 0) {
         rows->failed = true;
         return;
     }

@@ -9,9 +9,17 @@
 #include "lib/base/rankset.h"
 #include "tui/findings.h"
 #include "tui/members.h"
+#include "tui/operations.h"
 #include "tui/view.h"
 
-enum { GROUPS_MAX = 12, STRIP_LEAST = 16, STRIP_MOST = 1000, RANKS_BYTES = 256, SITE_BYTES = 160 };
+enum {
+    GROUPS_MAX = 12,
+    STRIP_LEAST = 16,
+    STRIP_MOST = 1000,
+    RANKS_BYTES = 256,
+    SITE_BYTES = 160,
+    WHERE_BYTES = 1024
+};
 enum { NUMBERS_WIDTH = 26, COUNTS_WIDTH = 30, WIDE = 110 };
 enum { COMMS_MOST = 32, FOLDED_ID = 1 };
 enum { CELL_WHO, CELL_NUMBER, CELL_LAG, CELL_WHERE };
@@ -21,6 +29,7 @@ struct group {
     const struct member_state *first;
     struct rankset ranks;
     uint64_t since_ns;
+    bool arguments_differ;
 };
 
 static const char *sign_of(const struct signs *signs, enum standing standing)
@@ -67,15 +76,33 @@ static void counts(const struct tui_comm *comm, struct text *text)
     for (int i = 0; i < STANDINGS; i++) {
         if (comm->count[i] == 0)
             continue;
-        text_add(text, "%s%d %s", between, comm->count[i], standing_name(i));
+        /* Before the first collective none is done: its set-up or messages may still run. */
+        bool unused = i == STANDS_DONE && comm->most_issued == 0;
+        text_add(text, "%s%d %s", between, comm->count[i],
+                 unused ? "without a collective" : standing_name(i));
         between = ", ";
+    }
+}
+
+/* Whether both texts are the same but for what stands in parentheses: arguments, sizes. */
+static bool same_calls(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        if (*a != *b)
+            return false;
+        if (*a == '(') {
+            a += strcspn(a, ")");
+            b += strcspn(b, ")");
+        }
+        if (!*a || !*b)
+            return *a == *b;
     }
 }
 
 static bool alike(const struct member_state *a, const struct member_state *b)
 {
     return a->standing == b->standing && a->issued == b->issued && a->started == b->started &&
-           a->done == b->done && !strcmp(a->where, b->where) && !strcmp(a->phase, b->phase);
+           a->done == b->done && same_calls(a->where, b->where) && !strcmp(a->phase, b->phase);
 }
 
 static int now_worse_first(const void *left, const void *right)
@@ -107,6 +134,7 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
                 group[groups++] = (struct group){.first = member, .since_ns = member->since_ns};
             if (member->since_ns && member->since_ns < group[k].since_ns)
                 group[k].since_ns = member->since_ns;
+            group[k].arguments_differ |= strcmp(group[k].first->where, member->where) != 0;
             rankset_add(&group[k].ranks, member->shown_rank);
         }
     }
@@ -129,15 +157,18 @@ static void set_where(struct source *source, const struct query *query, const st
                       struct row *row)
 {
     const struct member_state *member = group->first;
-    char duration[64] = "", site[SITE_BYTES];
-    int call = call_length(member->where);
+    char duration[64] = "", site[SITE_BYTES], where[WHERE_BYTES];
+    snprintf(where, sizeof where, "%s", member->where);
+    if (group->arguments_differ)
+        operation_shorten_more(where);
+    int call = call_length(where);
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
     member_site(source, member, query->width >= WIDE, site, sizeof site);
     bool phase = *member->phase && !member->ended;
-    row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%.*s%s%s%s%s%s", site, *site ? ", " : "", call,
-            member->where, *duration ? " " : "", duration, phase ? ", phase " : "",
-            phase ? member->phase : "", member->where + call);
+    row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%.*s%s%s%s%s%s", site, *site ? ", " : "", call, where,
+            *duration ? " " : "", duration, phase ? ", phase " : "", phase ? member->phase : "",
+            where + call);
 }
 
 static void add_group(struct source *source, const struct query *query, const struct tui_comm *comm,

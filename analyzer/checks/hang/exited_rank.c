@@ -137,6 +137,33 @@ static struct site last_site(struct process *process, const struct thread *threa
     return thread ? thread->enter_site : (struct site){.process = process};
 }
 
+static const struct end_todo {
+    const char *alone, *waited_for;
+} todo_killed =
+    {"Find out who killed that rank (short of memory? See dmesg and the container's limit).",
+     "Find out who killed that rank (short of memory? See dmesg and the container's limit); "
+     "the others only wait for it."},
+  todo_memory = {"Find what takes the memory (data loader workers, caches, pinned buffers), or "
+                 "raise the limit of the host or container.",
+                 "Find what takes the memory (data loader workers, caches, pinned buffers), or "
+                 "raise the limit of the host or container; the others only wait for that rank."},
+  todo_ended = {"Find out why that rank ended: its own output and core dump come first.",
+                "Find out why that rank ended (its own output and core dump come first); the "
+                "others only wait for it."};
+
+/* Who gets SIGKILL leaves no output and no core dump. */
+static const struct end_todo *end_todo(const struct act *act)
+{
+    if (act->did == DID_KILLED_FOR_MEMORY)
+        return &todo_memory;
+    return act->did == DID_KILLED && act->value == SIGKILL ? &todo_killed : &todo_ended;
+}
+
+const char *exited_rank_todo(const struct act *act)
+{
+    return end_todo(act)->waited_for;
+}
+
 static void add_failed_side(struct draft *draft, struct process *process, bool has_followers)
 {
     char ranks[64];
@@ -160,11 +187,13 @@ static void add_failed_side(struct draft *draft, struct process *process, bool h
         text_add(&what, ", and the launcher terminated the other ranks");
     else if (process->several_ranks && is_one)
         text_add(&what, ", and with it the process of the other ranks");
-    draft_say(draft, &what,
-              process->has_exception
-                  ? "Find out why that rank ended: its own output and core dump come first."
-                  : "Find out why that rank ended: its own output and core dump come first. The "
-                    "line is that of its last call of NCCL or CUDA.");
+    struct text todo = {0};
+    text_add(&todo, "%s%s", end_todo(&act)->alone,
+             process->has_exception ? "" : " The line is that of its last call of NCCL or CUDA.");
+    char *said = text_take(&todo);
+    draft->failed |= !said;
+    draft_say(draft, &what, said ? said : "");
+    free(said);
 }
 
 /* By its own code, not from outside. */

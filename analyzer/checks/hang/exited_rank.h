@@ -8,6 +8,10 @@
 #define DDPCHECK_ANALYZER_HANG_RESTART_H
 
 #include "analyzer/engine.h"
+#include "lib/finding/act.h"
+
+/* What to do about a rank that ended as `act` says and that others wait for. */
+const char *exited_rank_todo(const struct act *act);
 
 /* Closes what later restart attempts got over. Called after the hangs were reported. */
 void hang_close_restarted(struct analyzer *analyzer);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyzer/checks/hang/crossed_setup.h"
+#include "analyzer/checks/hang/exited_rank.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/model/comm.h"
@@ -290,9 +291,13 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         add_work(draft, wait, &what);
     else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
         text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
-    bool no_call_yet = draft->finding.sides > 1 &&
-                       draft->finding.side[1].now.did == DID_NO_CALL_YET;
-    draft_say(draft, &what, no_call_yet ? before_first_call : hang_todo(kind, graph, wait));
+    const struct finding_side *other = draft->finding.sides > 1 ? &draft->finding.side[1] : NULL;
+    const char *todo = hang_todo(kind, graph, wait);
+    if (other && other->now.did == DID_NO_CALL_YET)
+        todo = before_first_call;
+    else if (other && kind == HANG_ENDED && todo == rules[kind].todo)
+        todo = exited_rank_todo(&other->act);
+    draft_say(draft, &what, todo);
 }
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still

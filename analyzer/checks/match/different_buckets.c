@@ -147,8 +147,9 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
                  draft_ranks_text(&draft, i, ranks, sizeof ranks),
                  rankset_count(&draft.finding.side[i].ranks) == 1 ? "s" : "",
                  draft.finding.side[i].call ? draft.finding.side[i].call : "?");
-    text_add(&what, " from operation #%" PRIu64 " of %s on: the same whole in %s", layout->number,
-             comm_title(comm, name), layout->other_order ? "another order" : "other pieces");
+    text_add(&what, " from operation #%" PRIu64 " of %s on: the same total in %s", layout->number,
+             comm_title(comm, name),
+             layout->other_order ? "a different order" : "different pieces");
     draft_cover_comm(&draft, comm);
     draft_say(&draft, &what,
               "Build the model and its buckets the same on every rank: order of parameters, bucket "

@@ -29,7 +29,7 @@ static void say_model(struct draft *draft, const struct loop_divergence *loop_di
     text_add(&what,
              " at operation #%" PRIu64
              " of %s: two models share the communicator, and their reductions come in "
-             "another order",
+             "different orders",
              loop_divergence->number, comm_title(comm, name));
     draft_say(draft, &what,
               "Reduce the models in one order on every rank; a communicator for each would need "
