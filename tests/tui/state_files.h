@@ -56,8 +56,9 @@ static inline void state_call(struct store *store, int process, int rank, uint64
     assert_int_equal(store_event(store, process, &record, NULL), 0);
 }
 
-static inline void state_member(struct store *store, int process, int rank, int nranks,
-                                uint64_t issued, uint64_t started, uint64_t done)
+static inline void state_member_at(struct store *store, int process, int rank, int nranks,
+                                   uint64_t issued, uint64_t started, uint64_t done,
+                                   const char *where)
 {
     const struct member_state member = {
         .comm = state_comm,
@@ -69,12 +70,19 @@ static inline void state_member(struct store *store, int process, int rank, int 
         .issued = issued,
         .started = started,
         .done = done,
-        .where = "in cudaStreamSynchronize",
+        .where = where,
         .phase = "",
         .last_call = "AllReduce",
         .since_ns = state_epoch_ns,
     };
     assert_int_equal(store_member(store, &member, 0, NULL), 0);
+}
+
+static inline void state_member(struct store *store, int process, int rank, int nranks,
+                                uint64_t issued, uint64_t started, uint64_t done)
+{
+    state_member_at(store, process, rank, nranks, issued, started, done,
+                    "in cudaStreamSynchronize");
 }
 
 static inline void state_finding(struct store *store, uint32_t id, const char *code,

@@ -126,6 +126,32 @@ static void many_different_ranks_end_in_a_count(void **state)
     source_close_all(&source);
 }
 
+/* A hang in the set-up: each rank's call names its own rank. Nobody has called a collective. */
+static void calls_that_differ_in_arguments_are_one_row(void **state)
+{
+    enum { RANKS = 3 };
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, RANKS);
+    struct source source;
+    struct rows rows;
+    char where[64];
+    for (int rank = 0; rank < RANKS; rank++) {
+        snprintf(where, sizeof where, "in ncclCommInitRank(nranks=4, rank=%d)", rank);
+        state_member_at(store, rank, rank, RANKS, 0, 0, 0, where);
+    }
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_NOW, .ascii = true, .width = 200}, &rows);
+    assert_int_equal(rows.count, 1 + 1);
+    assert_string_equal(state_cell(&rows, 1, 0), ". 0-2");
+    const char *shown = state_cell(&rows, 1, 3);
+    assert_non_null(strstr(shown, "in ncclCommInitRank "));
+    assert_null(strchr(shown, '('));
+    assert_non_null(strstr(state_cell(&rows, 0, 3), "3 without a collective"));
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
 /* --- findings --- */
 
 static void findings_are_ordered_over_hosts(void **state)
@@ -399,6 +425,7 @@ int main(void)
         ON_SCRATCH(a_member_that_two_hosts_know_is_that_of_its_own_host),
         ON_SCRATCH(ten_thousand_ranks_show_the_one_that_is_missing),
         ON_SCRATCH(many_different_ranks_end_in_a_count),
+        ON_SCRATCH(calls_that_differ_in_arguments_are_one_row),
         ON_SCRATCH(findings_are_ordered_over_hosts),
         ON_SCRATCH(finding_says_what_holds_in_the_version),
         ON_SCRATCH(finding_says_the_likely_cause),
