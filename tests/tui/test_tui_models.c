@@ -145,7 +145,7 @@ static void calls_that_differ_in_arguments_are_one_row(void **state)
     assert_int_equal(rows.count, 1 + 1);
     assert_string_equal(state_cell(&rows, 1, 0), ". 0-2");
     const char *shown = state_cell(&rows, 1, 3);
-    assert_non_null(strstr(shown, "in ncclCommInitRank "));
+    assert_non_null(strstr(shown, "in ncclCommInitRank"));
     assert_null(strchr(shown, '('));
     assert_non_null(strstr(state_cell(&rows, 0, 3), "3 without a collective"));
     rows_free(&rows);
