@@ -18,7 +18,7 @@ enum { MAX_THREADS = 1024, MAX_SHARED_BYTES = 227 << 10 };
 /* What is recorded of a launch. */
 struct launch_activity {
     const char *name;
-    uint64_t stream;
+    uint64_t stream, launched_ns; /* 0: it is captured, or nothing is modelled */
     uint32_t correlation;
     int device;
     struct twin_grid grid;
@@ -75,7 +75,7 @@ static int run_launch(void *arg)
     }
     if (!error) {
         emu_twin_run(launch->twin, &launch->grid, launch->args);
-        emu_model_kernel_ends(device, began_ns);
+        emu_model_kernel_ends(device, began_ns, launch->activity.launched_ns);
         record_launch(&launch->activity, activity_ns);
     }
     while (i-- > 0)
@@ -89,7 +89,7 @@ static int run_no_kernel(void *arg)
     const struct emu_device *device = emu_device_get(launch->device);
     uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin();
 
-    emu_model_kernel_ends(device, began_ns);
+    emu_model_kernel_ends(device, began_ns, launch->launched_ns);
     record_launch(launch, activity_ns);
     return 0;
 }
@@ -105,8 +105,10 @@ static struct launch_activity describe_launch(const struct emu_kernel *kernel,
 
     if (kernel->mangled)
         launch.name = kernel->mangled;
-    if (!emu_stream_is_capturing(stream))
+    if (!emu_stream_is_capturing(stream)) {
         launch.correlation = emu_activity_launch();
+        launch.launched_ns = emu_model_now();
+    }
     return launch;
 }
 

@@ -30,6 +30,9 @@ static struct {
     uint64_t began_ns;
     struct model_rules speed, link, kernel;
     struct pauses device_pause, host_pause;
+    struct {
+        _Atomic uint64_t ended_ns, overslept_ns;
+    } last[EMU_MAX_DEVICES]; /* kernel of a device */
     _Atomic uint64_t kernels, slowed_ns, transfers, transfer_ns;
     const char *totals; /* the file that they are appended to; NULL: none */
 } model = {.once = PTHREAD_ONCE_INIT};
@@ -90,22 +93,24 @@ static double speed_of(const struct emu_device *device, uint64_t now_ns)
     return rule ? rule->value : 1;
 }
 
-/* What took `spent_ns` of this machine's time takes at least `least_ns` at full speed. */
-static void wait_for_speed(const struct emu_device *device, uint64_t begin_ns, uint64_t least_ns)
+/* What took `spent_ns` of this machine's time takes at least `least_ns` at full speed. Returns how
+ * long it has to wait for that. */
+static uint64_t modelled_wait_ns(const struct emu_device *device, uint64_t begin_ns,
+                                 uint64_t least_ns)
 {
-    uint64_t now_ns = model_clock_ns(), spent_ns = now_ns - begin_ns;
+    uint64_t spent_ns = model_clock_ns() - begin_ns;
     double speed = speed_of(device, begin_ns);
     uint64_t modelled_ns = (uint64_t)((double)(spent_ns > least_ns ? spent_ns : least_ns) / speed);
     if (modelled_ns <= spent_ns)
-        return; /* nothing can be faster than this machine */
+        return 0; /* nothing can be faster than this machine */
     atomic_fetch_add(&model.slowed_ns, modelled_ns - spent_ns);
-    emu_model_wait(modelled_ns - spent_ns, device_failed, device);
+    return modelled_ns - spent_ns;
 }
 
 void emu_model_work(const struct emu_device *device, uint64_t begin_ns)
 {
     if (begin_ns && model.speed.count)
-        wait_for_speed(device, begin_ns, 0);
+        emu_model_wait(modelled_wait_ns(device, begin_ns, 0), device_failed, device);
 }
 
 /* One operation more. Returns whether a pause is due, and then counts from here on. */
@@ -140,14 +145,32 @@ uint64_t emu_model_kernel_begins(const struct emu_device *device)
     return model_clock_ns();
 }
 
-void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns)
+/* A busy machine wakes the stream too late. The kernels behind it, if they were launched before it
+ * should have ended, wait so much less: together they take the modelled time. */
+static void wait_for_kernel(const struct emu_device *device, uint64_t launched_ns, uint64_t wait_ns)
+{
+    _Atomic uint64_t *ended_ns = &model.last[device->index].ended_ns,
+                     *overslept_ns = &model.last[device->index].overslept_ns;
+    uint64_t late_ns = atomic_load(overslept_ns), before_ns = model_clock_ns();
+    if (!launched_ns || launched_ns + late_ns > atomic_load(ended_ns))
+        late_ns = 0;
+    uint64_t saved_ns = late_ns < wait_ns ? late_ns : wait_ns;
+    if (wait_ns > saved_ns)
+        emu_model_wait(wait_ns - saved_ns, device_failed, device);
+    uint64_t now_ns = model_clock_ns(), due_ns = before_ns + wait_ns - saved_ns;
+    atomic_store(overslept_ns, late_ns - saved_ns + (now_ns > due_ns ? now_ns - due_ns : 0));
+    atomic_store(ended_ns, now_ns);
+}
+
+void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns, uint64_t launched_ns)
 {
     if (!begin_ns)
         return;
     const struct model_rule *rule =
         model_rules_of_device(&model.kernel, device->physical, begin_ns - model.began_ns);
     atomic_fetch_add(&model.kernels, 1);
-    wait_for_speed(device, begin_ns, rule ? (uint64_t)(rule->value * 1e9) : 0);
+    uint64_t least_ns = rule ? (uint64_t)(rule->value * 1e9) : 0;
+    wait_for_kernel(device, launched_ns, modelled_wait_ns(device, begin_ns, least_ns));
 }
 
 void emu_model_host_call(const struct emu_device *device)

@@ -23,9 +23,11 @@ void emu_model_wait(uint64_t ns, bool (*stopped)(const void *context), const voi
 /* What a device did alone since `begin_ns` (of emu_model_now), as one piece of work: waits until it
  * would have done it with its modelled speed. */
 void emu_model_work(const struct emu_device *device, uint64_t begin_ns);
-/* The same for a kernel, which has a least time and before which the device may pause. */
+/* The same for a kernel, which has a least time and before which the device may pause. Launched at
+ * (emu_model_now; 0: not known), it makes up for what the one before it lasted too long. */
 uint64_t emu_model_kernel_begins(const struct emu_device *device);
-void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns);
+void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,
+                           uint64_t launched_ns);
 
 /* How long `bytes` take between two devices: 0 if their link is not modelled. It is counted as
  * spent by the caller's process. */
