@@ -137,7 +137,7 @@ int hub_open(struct hub **opened, const struct hub_options *options, struct erro
     return 0;
 }
 
-static void write_batch(struct hub *hub)
+void hub_write_batch(struct hub *hub)
 {
     struct error err;
     if (batch_write(hub->batch, hub->store, &err) < 0)
@@ -148,7 +148,7 @@ static void write_batch(struct hub *hub)
 void hub_feed(struct hub *hub, int process, const struct record *record)
 {
     if (!batch_add(hub->batch, process, record)) {
-        write_batch(hub);
+        hub_write_batch(hub);
         batch_add(hub->batch, process, record);
     }
     hub->counts.records++;
@@ -205,7 +205,7 @@ static void take_message(struct hub *hub, const struct transport_message *messag
 
 static int store_step(struct hub *hub, struct error *err)
 {
-    write_batch(hub);
+    hub_write_batch(hub);
     if (hub->memory_short)
         return error_set(err, "can't go on with %s: out of memory", hub->database);
     if (hub->failure.text[0] || store_commit(hub->store, &hub->failure) < 0) {

@@ -6,19 +6,13 @@
 #include "lib/base/clock.h"
 
 enum {
-    ASKED_MOST = 256,     /* hosts at a time: their answers wait in memory */
-    LOOK_PACE = 10,       /* in a large job whom to ask takes one part in so many of the time */
-    PROCESSES_MANY = 1024 /* of so many, all records of each are too much to judge in a second */
+    ASKED_MOST = 256, /* hosts at a time: their answers wait in memory */
+    LOOK_PACE = 10    /* in a large job whom to ask takes one part in so many of the time */
 };
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
 static const uint64_t look_every_ns = 20000000; /* in a large job, at most */
 static const uint64_t answer_within_ns = 2000000000;
-/* How long the records of a round wait for the last answer. Within it a host whose collector was
- * killed is asked again, and one that stays away is silent. */
-static const uint64_t round_within_ns = 6000000000;
-/* The same for ranks that no host has reported: perhaps none records them. */
-static const uint64_t members_within_ns = 1500000000;
 
 /* The hosts of a communicator, since its members' waits are for each other. */
 static void want_comm(struct hub_comm *comm)
@@ -85,13 +79,6 @@ static bool has_unfed_end(const struct hub_host *host)
     return false;
 }
 
-/* The answers of its hosts take longer than the time after which others are asked again: in a large
- * job a host is asked once in a round, and others' answers are waited for while some come. */
-static bool is_large(const struct hub *hub)
-{
-    return hub->counts.processes > PROCESSES_MANY;
-}
-
 static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns)
 {
     message_clear(&hub->writer);
@@ -104,7 +91,7 @@ static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns
             want.flags |= WANT_AGAIN;
         if (host->wants_all)
             want.flags |= WANT_ALL;
-        else if (is_large(hub))
+        else if (hub_is_large(hub))
             want.flags |= WANT_FEW;
         message_add(&hub->writer, ITEM_WANT, &want);
     }
@@ -124,7 +111,7 @@ static int count_asked(struct hub *hub, uint64_t now_ns)
     int asked = 0;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
         if (host->request && now_ns - host->asked_ns >= answer_within_ns &&
-            (!is_large(hub) || now_ns - hub->answer_ns >= answer_within_ns))
+            (!hub_is_large(hub) || now_ns - hub->answer_ns >= answer_within_ns))
             host->request = 0;
         asked += host->request != 0;
     }
@@ -159,7 +146,7 @@ static void find_wanted(struct hub *hub)
 
 void hub_ask(struct hub *hub, uint64_t now_ns)
 {
-    bool is_every_step = !is_large(hub);
+    bool is_every_step = !hub_is_large(hub);
     hub->has_looked = is_every_step || now_ns >= hub->look_due_ns;
     if (hub->has_looked)
         find_wanted(hub);
@@ -183,92 +170,6 @@ static bool keep_answer(struct hub *hub, const struct item_record *record)
     return true;
 }
 
-/* Keeps a record until the answers of the other hosts are there: what happened first, on whatever
- * host, is judged first, and what follows from it is seen to follow. */
-static void keep_for_round(struct hub *hub, struct hub_process *process,
-                           const struct record *record)
-{
-    if (hub->rounds == hub->round_capacity) {
-        size_t capacity = hub->round_capacity ? 2 * hub->round_capacity : 1024;
-        struct hub_record *grown = realloc(hub->round, capacity * sizeof *grown);
-        if (!grown) {
-            hub->memory_short = true;
-            return;
-        }
-        hub->round = grown;
-        hub->round_capacity = capacity;
-    }
-    uint64_t time_ns = record->time_ns + process->offset_ns;
-    if (time_ns > process->last_ns)
-        process->last_ns = time_ns;
-    if (!process->begin_ns)
-        process->begin_ns = process->last_ns;
-    if (!hub->rounds)
-        hub->round_ns = hub->now_ns;
-    hub->round[hub->rounds] = (struct hub_record){.process = process->number,
-                                                  .time_ns = process->last_ns,
-                                                  .order = hub->rounds,
-                                                  .record = *record};
-    hub->rounds++;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    const struct hub_record *left = a, *right = b;
-    if (left->time_ns != right->time_ns)
-        return left->time_ns < right->time_ns ? -1 : 1;
-    return (left->order > right->order) - (left->order < right->order);
-}
-
-/* Some ranks of a communicator that is waited for have not been reported by any host yet. A finding
- * names the few that are missing, so all must be counted first. */
-static bool awaits_members(const struct hub *hub)
-{
-    for (const struct hub_comm *comm = hub->comms; comm; comm = comm->hh.next)
-        if (comm->waited_for && comm->known < comm->nranks)
-            return true;
-    return false;
-}
-
-static bool awaits_answers(const struct hub *hub)
-{
-    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (host->lives && !host->silent && (host->request || host->wants_more || host->in_line))
-            return true;
-    return false;
-}
-
-/* From when on something is known of each process whose records there are: what was judged before
- * would lack some. */
-static uint64_t known_since(const struct hub *hub)
-{
-    uint64_t since_ns = 0;
-    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        for (uint32_t i = 0; i < host->processes; i++)
-            if (host->process[i].begin_ns > since_ns)
-                since_ns = host->process[i].begin_ns;
-    return since_ns;
-}
-
-void hub_feed_round(struct hub *hub, uint64_t now_ns)
-{
-    uint64_t waited_ns = now_ns - hub->round_ns;
-    bool is_behind_answer = is_large(hub) && hub->answer_ns > hub->round_ns;
-    uint64_t since_ns = is_behind_answer ? hub->answer_ns : hub->round_ns;
-    if (!hub->rounds || (!hub->has_looked && now_ns != UINT64_MAX) ||
-        (waited_ns < members_within_ns && awaits_members(hub)) ||
-        (now_ns - since_ns < round_within_ns && awaits_answers(hub)))
-        return;
-    qsort(hub->round, hub->rounds, sizeof *hub->round, compare_times);
-    uint64_t known_ns = known_since(hub);
-    for (size_t i = 0; i < hub->rounds; i++)
-        if (hub->round[i].record.api != API_notice_tick || hub->round[i].time_ns >= known_ns)
-            hub_feed(hub, hub->round[i].process, &hub->round[i].record);
-    hub->rounds = 0;
-    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        host->answered = false;
-}
-
 /* The records since the last tail are this process's, and are what was wanted. */
 static void take_tail(struct hub *hub, struct hub_host *host, const struct item_tail *tail)
 {
@@ -281,7 +182,7 @@ static void take_tail(struct hub *hub, struct hub_host *host, const struct item_
             hub_refuse(hub, host, "it has records of a process that it was not asked for");
             continue;
         }
-        keep_for_round(hub, process, &hub->answer[i].record);
+        hub_round_keep(hub, process, &hub->answer[i].record);
         process->end_fed |= hub->answer[i].record.api == API_notice_end;
     }
     process->has_tail = true;
@@ -297,7 +198,7 @@ static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
         .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known) {
-            keep_for_round(hub, &host->process[i], &tick);
+            hub_round_keep(hub, &host->process[i], &tick);
             return;
         }
 }

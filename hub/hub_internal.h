@@ -83,7 +83,6 @@ struct hub_comm {
 struct hub_record {
     int process;
     uint64_t time_ns; /* realtime; not before those of its process that came before it */
-    uint64_t order;   /* in which they came */
     struct record record;
 };
 
@@ -165,11 +164,18 @@ void hub_hosts_free(struct hub *hub);
 void hub_ask(struct hub *hub, uint64_t now_ns);
 void hub_take_answer(struct hub *hub, struct hub_host *host,
                      const struct transport_message *message);
-/* Feeds what the hosts answered, in the order of time, once all that were asked have answered or
- * the last had time enough. */
-void hub_feed_round(struct hub *hub, uint64_t now_ns);
 /* Whether an ended host has nothing more that the hub wants. */
 bool hub_host_is_done(const struct hub_host *host);
+
+/* hub_round.c: keeps a record until the answers of the other hosts are there: what happened first, on
+ * whatever host, is judged first, and what follows from it is seen to follow. */
+void hub_round_keep(struct hub *hub, struct hub_process *process, const struct record *record);
+/* Judges and stores what the hosts answered, in the order of time, once all that were asked have
+ * answered or the last had time enough. */
+void hub_feed_round(struct hub *hub, uint64_t now_ns);
+/* The answers of its hosts take longer than the time after which others are asked again: in a large
+ * job a host is asked once in a round, and others' answers are waited for while some come. */
+bool hub_is_large(const struct hub *hub);
 
 /* hub_members.c: within the transaction of a step: that the hub is there, and how far members are
  * that the analyzer knows less of. */
@@ -188,6 +194,8 @@ void hub_pace_keep(struct hub *hub, uint64_t now_ns);
 
 /* hub.c: gives a record to the analyzer, and stores it with the others of this step. */
 void hub_feed(struct hub *hub, int process, const struct record *record);
+/* Stores what there is of this step. */
+void hub_write_batch(struct hub *hub);
 
 /* hub_news.c */
 /* The database as a reader has it, up to date; NULL if it can't be read. */
