@@ -152,7 +152,7 @@ static void judge_and_store(struct hub *hub, struct sorted_round *round)
 {
     pthread_t thread;
     hub_write_batch(hub);
-    bool is_shared = hub_is_large(hub) && !pthread_create(&thread, NULL, store_round, round);
+    bool is_shared = !pthread_create(&thread, NULL, store_round, round);
     judge_round(hub, round);
     if (is_shared)
         pthread_join(thread, NULL);
