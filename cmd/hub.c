@@ -23,11 +23,11 @@ enum { PORT_MAX = 65535, HUB_POLL_MS = 100 };
 static const double server_wait_s = 10;
 static const uint64_t restart_pause_ns = 1000000000;
 
+/* With a job (`ddpcheck run --hub auto`) it ends with it, and run prints. */
 struct hub_request {
     struct hub_server server;
     const char *external;
     double hang_after;
-    bool one_job; /* of `ddpcheck run --hub auto`: it ends with the job, and run prints */
 };
 
 /* Where the database of the job is. */
@@ -119,7 +119,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
     const struct hub_options options = {.transport = transport,
                                         .database = database,
                                         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
-                                        .on_news = request->one_job ? NULL : print_job_finding};
+                                        .on_news = request->server.job ? NULL : print_job_finding};
     if (mkdir(job_folder(request), 0700) < 0 && errno != EEXIST)
         return error_set(err, "can't create %s: %s", job_folder(request), strerror(errno));
     if (hub_open(&hub, &options, err) < 0)
@@ -129,7 +129,7 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
         result = watch_server(request, &watch, err);
         if (result == 0)
             result = hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err);
-        if (result == 1 && !request->one_job)
+        if (result == 1 && !request->server.job)
             result = 0;
     }
     struct error closing;
@@ -206,7 +206,7 @@ int command_hub(int argc, char **argv)
         {"hang-after", 0, OPTION_SECONDS, "S",
          "report a rank as missing after S seconds without progress (default 10)",
          &request.hang_after},
-        {"one-job", 0, OPTION_FLAG, NULL, NULL, &request.one_job},
+        {"one-job", 0, OPTION_TEXT, NULL, NULL, &server->job},
         {"any-port", 0, OPTION_FLAG, NULL, NULL, &server->any_port},
     };
     const struct command_options options = {

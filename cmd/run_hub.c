@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/hub/hub_address.h"
 #include "cmd/hub/hub_place.h"
 #include "cmd/hub/hub_server.h"
 #include "cmd/hub/hub_token.h"
@@ -53,7 +54,7 @@ static const char *hub_port(void)
 }
 
 /* The hub is this program again; it outlives Ctrl-C, and ends with us. */
-static void become_hub(const char *directory, int output, pid_t parent)
+static void become_hub(const char *directory, const char *job, int output, pid_t parent)
 {
     char folder[PATH_MAX + 8];
     sigset_t none;
@@ -65,8 +66,8 @@ static void become_hub(const char *directory, int output, pid_t parent)
         _exit(0);
     snprintf(folder, sizeof folder, "%s/" RUN_HUB_FOLDER, directory);
     dup2(output, STDOUT_FILENO);
-    execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", "--dir", folder, "--port", hub_port(),
-          given_token() ? NULL : "--any-port", (char *)NULL);
+    execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", job, "--dir", folder, "--port",
+          hub_port(), given_token() ? NULL : "--any-port", (char *)NULL);
     _exit(127);
 }
 
@@ -108,16 +109,17 @@ static int start_hub(struct run_hub *hub, const struct hub_place *place, const c
     int ends[2];
     char printed[HUB_URL_BYTES], line[HUB_URL_BYTES + 1];
     pid_t parent = getpid();
+    snprintf(hub->file, sizeof hub->file, "%s/hub-%s.url", directory, place->job);
+    unlink(hub->file); /* of a run that was killed */
     if (pipe2(ends, O_CLOEXEC) < 0 || (hub->pid = fork()) < 0)
         return error_set(err, "can't start the hub: %s", strerror(errno));
     if (hub->pid == 0)
-        become_hub(directory, ends[1], parent);
+        become_hub(directory, place->job, ends[1], parent);
     close(ends[1]);
     bool is_ready = read_hub_url(ends[0], printed);
     close(ends[0]);
     if (!is_ready)
         return error_set(err, "the hub did not start");
-    snprintf(hub->file, sizeof hub->file, "%s/hub-%s.url", directory, place->job);
     replace_host(printed, "127.0.0.1", hub->url);
     replace_host(printed, place->host, line);
     strcat(line, "\n");
@@ -149,14 +151,16 @@ static int find_hub(struct run_hub *hub, const struct hub_place *place, const ch
     const char *token = given_token();
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(hub_file_s * 1e9);
     if (token && place->host[0]) {
-        snprintf(hub->url, sizeof hub->url, "nats://%s@%s:%s", token, place->host, hub_port());
+        snprintf(hub->url, sizeof hub->url, "nats://%s@%s:%s/%s", token, place->host, hub_port(),
+                 place->job);
         return 0;
     }
     snprintf(path, sizeof path, "%s/hub-%s.url", directory, place->job);
-    while (!read_address(path, hub->url)) {
+    while (!read_address(path, hub->url) || hub_address_is_stale(hub->url)) {
         if (monotonic_now_ns() > until_ns)
             return error_set(err,
-                             "the job's first process has not written %s within %g s; give "
+                             "the job's first process has not started a hub and written its "
+                             "address into %s within %g s; give "
                              "all hosts one trace directory (-o), or the same "
                              "DDPCHECK_HUB_TOKEN",
                              path, hub_file_s);

@@ -167,8 +167,8 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
 /* Whether an ended host has nothing more that the hub wants. */
 bool hub_host_is_done(const struct hub_host *host);
 
-/* hub_round.c: keeps a record until the answers of the other hosts are there: what happened first, on
- * whatever host, is judged first, and what follows from it is seen to follow. */
+/* hub_round.c: keeps a record until the answers of the other hosts are there: what happened first,
+ * on whatever host, is judged first, and what follows from it is seen to follow. */
 void hub_round_keep(struct hub *hub, struct hub_process *process, const struct record *record);
 /* Judges and stores what the hosts answered, in the order of time, once all that were asked have
  * answered or the last had time enough. */

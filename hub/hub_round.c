@@ -87,21 +87,21 @@ static uint64_t known_since(const struct hub *hub)
 }
 
 /* Where a record of the round is, beside what it is sorted by. */
-struct place {
+struct round_place {
     uint64_t time_ns, index;
 };
 
 struct sorted_round {
     struct store *store;
     const struct hub_record *record;
-    struct place *place;
+    struct round_place *place;
     size_t places;
     struct error failure; /* of the store */
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_round_places(const void *a, const void *b)
 {
-    const struct place *left = a, *right = b;
+    const struct round_place *left = a, *right = b;
     if (left->time_ns != right->time_ns)
         return left->time_ns < right->time_ns ? -1 : 1;
     return (left->index > right->index) - (left->index < right->index);
@@ -116,8 +116,8 @@ static int sort_round(const struct hub *hub, struct sorted_round *round)
         return -1;
     for (size_t i = 0; i < hub->rounds; i++)
         if (hub->round[i].record.api != API_notice_tick || hub->round[i].time_ns >= known_ns)
-            round->place[round->places++] = (struct place){hub->round[i].time_ns, i};
-    qsort(round->place, round->places, sizeof *round->place, compare_places);
+            round->place[round->places++] = (struct round_place){hub->round[i].time_ns, i};
+    qsort(round->place, round->places, sizeof *round->place, compare_round_places);
     return 0;
 }
 

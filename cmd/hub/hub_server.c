@@ -85,10 +85,10 @@ static int choose_port(struct hub_server *server, struct error *err)
     if (port == 0 && server->any_port)
         port = try_port(server, 0, err);
     if (port == 0)
-        return error_set(err,
-                         "port %ld is in use, perhaps by another hub; give another one with "
-                         "--port",
-                         server->port);
+        return error_set(err, "port %ld is in use, perhaps by the hub of another job; %s",
+                         server->port,
+                         server->job ? "set DDPCHECK_HUB_PORT to another one on all hosts"
+                                     : "give another one with --port");
     server->port = port;
     return port < 0 ? -1 : 0;
 }
@@ -285,8 +285,9 @@ void hub_server_stop(struct hub_server *server)
 static void write_url(const struct hub_server *server, const char *host, char url[HUB_URL_BYTES])
 {
     bool is_ipv6 = strchr(host, ':') != NULL;
-    snprintf(url, HUB_URL_BYTES, "%s://%s@%s%s%s:%ld", server->tls_cert ? "tls" : "nats",
-             server->token, is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", server->port);
+    snprintf(url, HUB_URL_BYTES, "%s://%s@%s%s%s:%ld%s%s", server->tls_cert ? "tls" : "nats",
+             server->token, is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", server->port,
+             server->job ? "/" : "", server->job ? server->job : "");
 }
 
 void hub_server_url(const struct hub_server *server, char url[HUB_URL_BYTES])

@@ -25,6 +25,7 @@ struct hub_server {
     const char *tls_cert, *tls_key; /* files; NULL: no TLS */
     const char *tls_ca;             /* file: only who has a certificate of this CA may connect */
     const char *token_file;         /* NULL: DDPCHECK_HUB_TOKEN, DIR/token or a new one */
+    const char *job; /* the last part of its addresses, which only its hosts have; NULL none */
 
     char real[PATH_MAX]; /* the directory's absolute path */
     char token[HUB_TOKEN_BYTES];
@@ -45,7 +46,7 @@ bool hub_server_has_ended(struct hub_server *server);
 /* Ends it: SIGTERM, after 5 s SIGKILL. */
 void hub_server_stop(struct hub_server *server);
 
-/* Where others reach it, with the token: nats://TOKEN@HOST:PORT. */
+/* Where others reach it, with the token: nats://TOKEN@HOST:PORT[/JOB]. */
 void hub_server_url(const struct hub_server *server, char url[HUB_URL_BYTES]);
 /* The same for a process of this host. */
 void hub_server_local_url(const struct hub_server *server, char url[HUB_URL_BYTES]);

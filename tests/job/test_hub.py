@@ -195,6 +195,49 @@ class HubProcess(unittest.TestCase):
         self.assertIn("others can read", self.failure("--token-file", public))
 
 
+class Auto(unittest.TestCase):
+    """`run --hub auto` where another job's hub is, or was."""
+    setUp, hub = HubProcess.setUp, HubProcess.hub
+
+    def start(self, shell, **env):
+        """A run whose program is this line of a shell; its trace directory is the test's folder."""
+        run = subprocess.Popen([DDPCHECK, "run", "--hub", "auto", "-o", self.folder, "--", "sh", "-c", shell], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ, **env))
+        self.addCleanup(end_run, run)
+        return run
+
+    def test_the_port_of_another_job(self):
+        """Without a token of the user's the hub takes another port. With one the other hosts would look for it where the other job's
+        hub is, so the job does not start."""
+        other = self.hub(name="other")
+        address = self.start("cat %s/hub-none.url; read end" % self.folder, DDPCHECK_HUB_PORT=str(other.port)).stdout.readline()
+        self.assertRegex(address, r"^nats://[0-9a-f]{32}@\S+:\d+/none\n$")
+        self.assertNotIn(":%d/" % other.port, address)
+        run = self.start("echo began", DDPCHECK_HUB_PORT=str(other.port), DDPCHECK_HUB_TOKEN=other.token)
+        self.assertEqual(run.communicate(timeout=120),
+                         ("", "ddpcheck: port %d is in use, perhaps by the hub of another job; set DDPCHECK_HUB_PORT to another one on "
+                          "all hosts\nddpcheck: the hub did not start\n" % other.port))
+        self.assertEqual(run.returncode, 2)
+
+    def test_the_address_of_a_killed_run(self):
+        """Nobody listens there: the other hosts wait for that of this run."""
+        path = os.path.join(self.folder, "hub-pods-127.0.0.1.url")
+        stale = "nats://0123456789@127.0.0.1:%d/pods-127.0.0.1" % free_port()
+        with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(stale + "\n")
+        env = {"MASTER_ADDR": "127.0.0.1", "RANK": "1"}
+        second = self.start("cat %s" % path, **env)
+        first = self.start("cat %s; read end" % path, **dict(env, RANK="0"))
+        address = first.stdout.readline()
+        self.assertRegex(address, "^nats://[0-9a-f]{32}@127.0.0.1:")
+        self.assertEqual(second.communicate(timeout=120)[0], address)
+
+
+def end_run(run):
+    run.kill()
+    run.communicate()
+
+
 def accepts(port):
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=20):
