@@ -11,7 +11,7 @@
 enum { LIMIT = 20, RANK_NONE = -1 };
 
 struct diff_request {
-    bool json;
+    bool json, by_host;
     int color; /* enum color_when */
     long limit, rank, with;
 };
@@ -122,6 +122,7 @@ int command_diff(int argc, char **argv)
         {"limit", 0, OPTION_NUMBER, "N", "show the first N differences (default: 20)",
          &request.limit},
         {"json", 0, OPTION_FLAG, NULL, "print JSON lines (docs/diff.md)", &request.json},
+        {"by-host", 0, OPTION_FLAG, NULL, NULL, &request.by_host},
         OPTION_COLOR(&request.color),
     };
     const struct command_options options = {
@@ -143,6 +144,9 @@ int command_diff(int argc, char **argv)
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
+    if (request.by_host)
+        return options_usage_error(&options, "it compares every call of every rank, and analyses "
+                                             "nothing across hosts that --by-host could leave out");
     bool two_ranks = request.rank != RANK_NONE || request.with != RANK_NONE;
     if (two_ranks && (request.rank == RANK_NONE || request.with == RANK_NONE))
         return options_usage_error(&options, "--rank and --with go together");

@@ -19,6 +19,7 @@ struct export_request {
     const char *path, *src_prefix;
     struct choice_options choice;
     double hang_after_s;
+    bool by_host;
 };
 
 /* A write that failed is reported by the commit, which knows the file. */
@@ -40,6 +41,8 @@ static int write_out(struct report *report, const char *const *paths, int count,
     struct output output;
     struct not_checked *not_checked = NULL;
     int not_checked_count = not_checked_find(report->trace, &not_checked), result = -1;
+    if (not_checked_count >= 0 && report->is_by_host)
+        not_checked_count = not_checked_add_by_host(&not_checked, not_checked_count);
     if (not_checked_count < 0)
         return error_set(err, "can't write the export: memory is short");
     const struct export export = {.report = report,
@@ -64,6 +67,7 @@ static int export_copies(const char *const *paths, int count, const struct expor
         choice_load(&choice, &request->choice, &err))
         return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
+                                           .hosts = request->by_host ? HOSTS_APART : HOSTS_MERGED,
                                            .choice = &choice,
                                            .copies = copies};
     if (report_load(&report, paths, count, &options, &err)) {
@@ -143,6 +147,9 @@ int command_export(int argc, char **argv)
          &request.src_prefix},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "silence that counts as a hang (default: as when recorded)", &request.hang_after_s},
+        {"by-host", 0, OPTION_FLAG, NULL,
+         "analyse each host by itself, and ask the hosts as a hub does (docs/jobs.md)",
+         &request.by_host},
     };
     const struct command_options options = {
         .command = "export",

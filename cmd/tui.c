@@ -85,7 +85,7 @@ static bool has_address(int argc, char **argv)
 
 int command_tui(int argc, char **argv)
 {
-    bool once = false, ascii = false;
+    bool once = false, ascii = false, by_host = false;
     int color = COLOR_AUTO;
     const char *view = NULL;
     double wait_s = 0;
@@ -100,6 +100,7 @@ int command_tui(int argc, char **argv)
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
         {"ras", 0, OPTION_TEXT, "HOST:PORT",
          "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
+        {"by-host", 0, OPTION_FLAG, NULL, NULL, &by_host},
         OPTION_COLOR(&color),
     };
     const struct command_options options = {
@@ -118,6 +119,11 @@ int command_tui(int argc, char **argv)
     int status = options_parse(&options, &argc, &argv);
     if (status != OPTIONS_GO)
         return status;
+    if (by_host)
+        return options_usage_error(&options,
+                                   "it shows what each host's collector found, and merges "
+                                   "nothing; for the job's findings: ddpcheck report "
+                                   "--by-host, or ddpcheck tui on its hub's job.db");
     if (ras && argc)
         return options_usage_error(&options, "--ras shows a running job, not a trace");
     bool is_hub = has_address(argc, argv);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyzer/check.h"
+#include "cmd/report/report_by_host.h"
 
 struct gathering {
     struct trace *trace;
@@ -92,11 +93,30 @@ int not_checked_find(struct trace *trace, struct not_checked **list)
     return gathering.count;
 }
 
+static const struct lack_text by_host_lack = {
+    .name = "by-host",
+    .what = "they compare all records of several hosts, of which each was analysed by itself "
+            "(--by-host)",
+    .codes = by_host_unchecked,
+};
+
+int not_checked_add_by_host(struct not_checked **list, int count)
+{
+    struct not_checked *grown = realloc(*list, ((size_t)count + 1) * sizeof *grown);
+    if (!grown)
+        return -1;
+    *list = grown;
+    grown[count] = (struct not_checked){.lack = &by_host_lack, .all = true};
+    return count + 1;
+}
+
 char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes)
 {
     char ranks[256];
     int count = rankset_count(&entry->ranks);
-    if (entry->all || count == 0)
+    if (entry->lack == &by_host_lack)
+        snprintf(text, bytes, "%s", entry->lack->what);
+    else if (entry->all || count == 0)
         snprintf(text, bytes, "%s does not say %s", entry->title, entry->lack->what);
     else
         snprintf(text, bytes, "%s does not say %s (%s %s)", entry->title, entry->lack->what,
@@ -104,12 +124,29 @@ char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes
     return text;
 }
 
+/* "DC204, DC501-DC507" */
+static bool lists_code(const char *codes, const char *code)
+{
+    char first[8], last[8];
+    int bytes, words;
+    while ((words = sscanf(codes, " %5[DC0-9]-%5[DC0-9]%n", first, last, &bytes)) > 0) {
+        if (words == 1)
+            snprintf(last, sizeof last, "%s", first);
+        if (strcmp(code, first) >= 0 && strcmp(code, last) <= 0)
+            return true;
+        codes += strcspn(codes, ",");
+        codes += *codes == ',';
+    }
+    return false;
+}
+
 const struct not_checked *not_checked_code(const struct not_checked *list, int count,
                                            const char *code)
 {
     const struct check *check = check_find(code);
     for (int i = 0; check && i < count; i++)
-        if (list[i].lack->bit & check->needs)
+        if (list[i].lack == &by_host_lack ? lists_code(list[i].lack->codes, code)
+                                          : (list[i].lack->bit & check->needs) != 0)
             return &list[i];
     return NULL;
 }

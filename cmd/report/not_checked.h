@@ -21,6 +21,9 @@ struct not_checked {
  * (not_checked_free). Returns how many, or -1 when memory is short. A trace of the shim has none.
  */
 int not_checked_find(struct trace *trace, struct not_checked **list);
+/* Adds that the hosts were analysed by themselves. Returns the new count, or -1 when memory is
+ * short. */
+int not_checked_add_by_host(struct not_checked **list, int count);
 /* "Flight Recorder does not say buffer addresses (ranks 0-3)". Returns text. */
 char *not_checked_text(const struct not_checked *entry, char *text, size_t bytes);
 /* The first entry for which a finding of this code can't be judged, or NULL. */

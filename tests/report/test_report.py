@@ -151,6 +151,27 @@ class Report(unittest.TestCase):
         status, _, errors = self.tool.call("report", "--by-host", "--speed", "hosts")
         self.assertEqual((status, "--speed compares all records of all hosts" in errors), (2, True))
 
+    def test_exports_of_hosts_by_themselves(self):
+        """The same findings in each format, and a word on what was not checked."""
+        def exported(name, *options):
+            status, text, errors = self.tool.call("export", "-f", name, *options, "hosts")
+            self.assertEqual(status, 0, errors)
+            return text
+
+        self.assertEqual(set(exported("github").splitlines()) - set(exported("github", "--by-host").splitlines()), set())
+        for name in "csv", "chrome":
+            self.assertEqual(exported(name, "--by-host"), exported(name), name)
+        for name in "html", "sarif", "junit", "github", "jsonl":
+            self.assertNotIn("DC501-DC507", exported(name), name)
+        for name in "html", "sarif", "github", "jsonl":
+            self.assertIn("DC501-DC507", exported(name, "--by-host"), name)
+        cases = [set(re.findall(r'<testcase [^>]*name="(DC\d+)[^>]*>\s*<skipped', exported("junit", *options))) for options in ([], ["--by-host"])]
+        self.assertTrue({"DC204", "DC501", "DC507", "DC608"} <= cases[1], cases)
+        self.assertTrue(not cases[0] and "DC201" not in cases[1] and "DC508" not in cases[1], cases)
+        for command, why in (("diff", "compares every call"), ("tui", "merges nothing")):
+            status, _, errors = self.tool.call(command, "--by-host", "hosts", "hosts")
+            self.assertEqual((status, why in errors), (2, True), errors)
+
     def test_exit_status(self):
         for status, *arguments in [
                 (0, "mismatch", "--only", "DC201"), (1, "mismatch", "--only", "DC102"), (1, "mismatch", "--only", "201,dc1xx"),
