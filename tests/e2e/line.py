@@ -41,6 +41,18 @@ class Line:
         command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
         return self.call(command, timeout, environment)
 
+    def run_until(self, program, options, code, timeout=300, environment=None):
+        """The same, but ddpcheck gets SIGTERM as soon as the job has a finding of this code."""
+        command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
+        process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+        end = time.monotonic() + timeout
+        while process.poll() is None and code not in [each[0] for each in self.live_findings()] and time.monotonic() < end:
+            time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=timeout)
+        return process.returncode, out, err
+
     def call(self, command, timeout=300, environment=None):
         done = subprocess.run(command, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=timeout, env={**os.environ, **(environment or {})})

@@ -79,7 +79,7 @@ def check_packages(folder):
     """Of those generators whose tools are on this machine."""
     packages = folder / "packages"
     kinds = [kind for kind, program in (("DEB", "dpkg-shlibdeps"), ("RPM", "rpmbuild"), ("TGZ", "tar")) if shutil.which(program)]
-    output("cpack", "-G", ";".join(kinds), "-B", packages, cwd=BUILD, timeout=240)
+    output("cpack", "-G", ";".join(kinds), "-B", packages, cwd=BUILD, timeout=900)
     if "DEB" in kinds:
         deb = {re.sub(r"_.*", "", os.path.basename(path)): path for path in glob.glob(packages + "/*.deb")}
         assert set(deb) == {"ddpcheck", "libddpcheck-preload", "ddpcheck-emulator", "libddpcheck-trace0", "libddpcheck-trace-dev"}, deb

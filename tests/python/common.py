@@ -28,10 +28,15 @@ def places(frames):
     return [(short(frame["function"]), frame["line"]) for frame in frames if frame["file"] == JOB]
 
 
-def run(python, what, ranks=4, options=(), environment=None, timeout=300):
-    """(status, stderr, findings, stacks, findings as told in text) of a job under `ddpcheck run`."""
+def run(python, what, ranks=4, options=(), environment=None, timeout=300, until=None):
+    """(status, stderr, findings, stacks, findings as told in text) of a job under `ddpcheck run`. A job that hangs is
+    terminated as a scheduler does it, once there is a finding of the code `until`."""
     with Line(sys.argv[1], devices=ranks, name="python") as line:
-        status, _, err = line.run([python, JOB, what, str(ranks)], ["--hang-after", "1", *options], timeout, environment)
+        program, options = [python, JOB, what, str(ranks)], ["--hang-after", "1", *options]
+        if until:
+            status, _, err = line.run_until(program, options, until, timeout, environment)
+        else:
+            status, _, err = line.run(program, options, timeout, environment)
         _, findings, lines = line.report()
         _, text, _ = line.call([line.tool, "report", "--verbose", line.trace])
         stacks = [one for one in lines if one["schema"] == "ddpcheck.stack/1"]

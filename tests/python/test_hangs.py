@@ -22,7 +22,7 @@ def told(findings):
 
 
 def check(python, what):
-    status, err, findings, stacks, text = run(python, what, 4, ["--timeout", "4"])
+    status, err, findings, stacks, text = run(python, what, until="DC201")
     findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"], (python, what, findings, err)
     line, calls = marked("stuck", STUCK[what][0]), STUCK[what][1]
@@ -47,7 +47,7 @@ def check(python, what):
 
 def check_async(python):
     """The loop's own frames are there; the coroutine that is suspended is on nobody's stack."""
-    _, err, findings, stacks, _ = run(python, "async", 4, ["--timeout", "4"])
+    _, err, findings, stacks, _ = run(python, "async", until="DC201")
     assert [finding["code"] for finding in told(findings)] == ["DC201"], (findings, err)
     frames = stacks_of(stacks, True)["2"]["frames"]
     assert ("evaluate", marked("stuck", 6) + 2) in places(frames), places(frames)
@@ -55,7 +55,7 @@ def check_async(python):
 
 
 def check_off(python):
-    _, err, findings, stacks, text = run(python, "sleep", 4, ["--timeout", "4"], {"DDPCHECK_PYSTACK": "off"})
+    _, err, findings, stacks, text = run(python, "sleep", environment={"DDPCHECK_PYSTACK": "off"}, until="DC201")
     findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"] and stacks == [], (findings, stacks, err)
     assert "Where the threads stood" not in text
