@@ -199,7 +199,7 @@ static void put_facts(const struct html *html)
         }
     }
     if (report->end_ns) {
-        moment_watched(report->begin_ns, report->end_ns, text, sizeof text);
+        moment_recorded(report->begin_ns, report->end_ns, text, sizeof text);
         put_fact(html, report->collecting ? "recorded so far" : "recorded", text);
     }
     fputs("</dl>", html->out);

@@ -125,9 +125,9 @@ static void print_head_text(struct report *report, struct page *page, bool verbo
                    "No process of the job made an NCCL call that ddpcheck can see; "
                    "'ddpcheck doctor -- PROGRAM' shows why.");
     } else {
-        page_format(page, STYLE_PLAIN, "%d %s, %s.", trace_process_count(report->trace),
+        page_format(page, STYLE_PLAIN, "%d %s, recorded %s.", trace_process_count(report->trace),
                     plural(trace_process_count(report->trace), "process", "processes"),
-                    moment_watched(report->begin_ns, report->end_ns, watched, sizeof watched));
+                    moment_recorded(report->begin_ns, report->end_ns, watched, sizeof watched));
     }
     if (report->collecting)
         page_line(page),

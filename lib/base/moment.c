@@ -62,16 +62,16 @@ bool moment_known(uint64_t ns)
     return ns >= september_2001;
 }
 
-char *moment_watched(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes)
+char *moment_recorded(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes)
 {
     char duration[64], date[64];
     if (!moment_known(end_ns) && end_ns - begin_ns < MILLISECOND_NS)
-        snprintf(text, bytes, "at a time that was not recorded");
+        snprintf(text, bytes, "at an unknown time");
     else if (!moment_known(end_ns))
-        snprintf(text, bytes, "watched for %s, on a day that was not recorded",
+        snprintf(text, bytes, "over %s on an unknown day",
                  moment_duration(end_ns - begin_ns, duration, sizeof duration));
     else
-        snprintf(text, bytes, "watched for %s until %s",
+        snprintf(text, bytes, "over %s until %s",
                  moment_duration(end_ns - begin_ns, duration, sizeof duration),
                  moment_date(end_ns, date, sizeof date));
     return text;

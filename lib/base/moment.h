@@ -20,9 +20,9 @@ char *moment_date(uint64_t ns, char *text, size_t bytes);
  * for times. */
 bool moment_known(uint64_t ns);
 
-/* "watched for 10.2 s until 2026-11-21 14:03:32 UTC", or that the day was not recorded. Returns
- * text. */
-char *moment_watched(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes);
+/* "over 10.2 s until 2026-11-21 14:03:32 UTC", or that the day is not known: what "recorded" is
+ * followed by. Returns text. */
+char *moment_recorded(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes);
 
 /* "2026-11-21T14:03:22.418123456Z", for programs. Returns text. */
 char *moment_iso(uint64_t ns, char *text, size_t bytes);

@@ -109,7 +109,7 @@ class Logs(Importer):
         result = self.of(job(missing=2) + [warning])
         self.assertEqual(result.severity("DC904"), "note")
         report = self.ddpcheck("report", result.database)
-        self.assertIn("4 processes, at a time that was not recorded.", report.stdout)
+        self.assertIn("4 processes, recorded at an unknown time.", report.stdout)
         for form in "jsonl", "sarif", "html", "csv":
             self.assertNotIn("1970", self.ddpcheck("export", "--format", form, result.database).stdout, form)
 
