@@ -164,7 +164,7 @@ static void print_end(const struct doctor_table *table, const char *program,
     else if (program)
         printf("\nIt will work: ddpcheck run%s -- %s\n", option, program);
     else
-        printf("\nIt will work.\n");
+        printf("\nddpcheck works here; 'ddpcheck doctor -- PROGRAM' checks a program.\n");
 }
 
 int command_doctor(int argc, char **argv)

@@ -39,7 +39,7 @@ static int below_lib(char path[PATH_MAX], const char *name, struct error *err)
         if (realpath(relative, path))
             return 0;
     }
-    return error_set(err, "can't find %s: %s; it is installed with %s, and lib/ stays beside bin/",
+    return error_set(err, "can't find %s: %s; install the package %s, or keep lib/ beside bin/",
                      relative, strerror(errno),
                      strncmp(name, emulated, sizeof emulated - 1) ? "libddpcheck-preload"
                                                                   : "ddpcheck-emulator");

@@ -20,7 +20,7 @@ def children_of(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
         for child in file.read().split():
             try:
-                with open("/proc/%s/cmdline" % child) as words:
+                with open("/proc/%s/cmdline" % child, errors="replace") as words:
                     found[words.read().replace("\0", " ")] = int(child)
             except OSError:
                 pass

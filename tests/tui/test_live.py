@@ -168,7 +168,7 @@ class Live(unittest.TestCase):
         found = []
         for path in glob.glob("/proc/[0-9]*"):
             try:
-                with open(path + "/cmdline") as file:
+                with open(path + "/cmdline", errors="replace") as file:     # of any process: it need not be text
                     words = file.read().split("\0")
                 name = os.path.basename(words[0])
                 if name in ("ddpcheck", "ddptrain") and command in (name, words[1], "") and \
@@ -193,9 +193,9 @@ class Live(unittest.TestCase):
         found = []
         for status in glob.glob("/proc/[0-9]*/stat"):
             try:
-                with open(status) as file:
+                with open(status, errors="replace") as file:
                     state, parent = file.read().rpartition(")")[2].split()[:2]
-                with open("/proc/%s/cmdline" % parent) as file:
+                with open("/proc/%s/cmdline" % parent, errors="replace") as file:
                     if state == "Z" and name in file.read():
                         found.append(status)
             except OSError:
