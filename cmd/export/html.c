@@ -12,6 +12,7 @@
 #include "cmd/export/text.h"
 #include "export_page.h" /* page/page.css and page/page.js */
 #include "lib/base/moment.h"
+#include "lib/base/name_ranges.h"
 #include "lib/import/import.h"
 
 enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
@@ -165,10 +166,31 @@ static void put_origin(const struct html *html, const char *launcher)
         put_fact(html, "ranks from", "DDPCHECK_RANK");
     else if (strcmp(launcher, "env") == 0)
         put_fact(html, "ranks from", "RANK");
-    else if (strcmp(launcher, "none") != 0) {
+    else if (*launcher && strcmp(launcher, "none") != 0) {
         snprintf(text, sizeof text, "%s's variables", launcher);
         put_fact(html, "ranks from", text);
     }
+}
+
+/* "1024 processes on n[00000-00127]" */
+static void put_job(const struct html *html)
+{
+    const struct trace *trace = html->export->report->trace;
+    int processes = html->names.processes, named = 0;
+    const char **host = calloc((size_t)processes, sizeof *host);
+    for (int i = 0; host && i < processes; i++)
+        if (*trace_process(trace, i)->host)
+            host[named++] = trace_process(trace, i)->host;
+    char *hosts = named ? name_ranges(host, names_sort(host, named)) : NULL;
+    fprintf(html->out, "<div><dt>job<dd>%d %s", processes,
+            plural((uint64_t)processes, "process", "processes"));
+    if (hosts) {
+        fputs(" on ", html->out);
+        html_text(html, hosts);
+    }
+    fputs("</div>", html->out);
+    free(hosts);
+    free(host);
 }
 
 static void put_facts(const struct html *html)
@@ -180,14 +202,7 @@ static void put_facts(const struct html *html)
     fputs("<dl class=facts>", html->out);
     if (info) {
         put_fact(html, "program", *info->command ? info->command : info->program);
-        const char *hosts = report->sources ? report->source[0].hosts : info->host;
-        snprintf(text, sizeof text, "%d %s%s%.400s", html->names.processes,
-                 plural((uint64_t)html->names.processes, "process", "processes"),
-                 *hosts ? " on " : "", hosts);
-        if (report->sources > 1)
-            snprintf(text + strlen(text), sizeof text - strlen(text), " and %d more",
-                     report->sources - 1);
-        put_fact(html, "job", text);
+        put_job(html);
         put_origin(html, info->launcher);
         if (info->nccl_version > 0) {
             snprintf(text, sizeof text, "NCCL %d.%d.%d", info->nccl_version / 10000,

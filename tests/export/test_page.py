@@ -114,6 +114,7 @@ class Html(unittest.TestCase):
         self.assertEqual(page.all("article", **{"class": "error"}), [])
         self.assertEqual(page.all("path", **{"class": "stuck"}), [])
         self.assertTrue("No finding" in words or page.all("article"))
+        self.assertRegex(words, r"job\d+ processes on \S+ranks from")
         self.assertEqual({found["class"] for found in page.all("li", tabindex="0")}, {"over"})
 
     def test_a_thousand_ranks(self):
@@ -132,6 +133,14 @@ class Html(unittest.TestCase):
         self.assertRegex(ranks, r"(?s)\A.*?<tbody><tr><th scope=row class=behind><i>!</i> 517<", "the worst first")
         self.assertRegex(ranks, r"<details class=resolved><summary>\d+ more communicators, in which no rank waits")
         self.assertLess(len(text), 400000)
+
+    def test_hosts_are_ranges(self):
+        """64 hosts of 8 ranks, whose launcher is not known."""
+        folder = os.path.join(JOBS.folder, "hosts")
+        os.mkdir(folder)
+        subprocess.run([os.path.join(BUILD, "bench", "bench_rank_traces"), folder, "skipped", "512"], check=True, timeout=100)
+        _, page = self.page("hosts")
+        self.assertIn("job512 processes on n[00000-00063]recorded", page.words())
 
     def test_it_asks_for_nothing(self):
         text, page = self.page("hang")
