@@ -41,13 +41,13 @@ class Line:
         command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
         return self.call(command, timeout, environment)
 
-    def run_until(self, program, options, code, timeout=300, environment=None):
-        """The same, but ddpcheck gets SIGTERM as soon as the job has a finding of this code."""
+    def run_until(self, program, options, ready, timeout=300, environment=None):
+        """The same, but ddpcheck gets SIGTERM as soon as ready(line), which is asked again and again."""
         command = [self.tool, "run", "--emulate", str(self.devices), "-o", self.trace, *options, "--", *program]
         process = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
         end = time.monotonic() + timeout
-        while process.poll() is None and code not in [each[0] for each in self.live_findings()] and time.monotonic() < end:
+        while process.poll() is None and not ready(self) and time.monotonic() < end:
             time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=timeout)
@@ -90,19 +90,24 @@ class Line:
         finally:
             connection.close()
 
-    def live_findings(self):
-        """What the collector stored, [] while there is no database yet."""
+    def live(self, sql):
+        """The rows, [] while there is no database yet."""
         try:
-            return self.query("SELECT code, severity, fingerprint FROM finding ORDER BY id")
+            return self.query(sql)
         except (AssertionError, FileNotFoundError, sqlite3.Error):
             return []
 
+    def live_findings(self):
+        """What the collector stored."""
+        return self.live("SELECT code, severity, fingerprint FROM finding ORDER BY id")
+
+    def live_sides(self):
+        """(code, ranks) of each side of what the collector found, likewise."""
+        return self.live("SELECT f.code, s.ranks FROM finding f JOIN finding_side s ON s.finding = f.id")
+
     def live_database(self):
         """True once the collector has stored an event."""
-        try:
-            return self.query("SELECT 1 FROM event LIMIT 1") != []
-        except (AssertionError, FileNotFoundError, sqlite3.Error):
-            return False
+        return self.live("SELECT 1 FROM event LIMIT 1") != []
 
     def wait_collector(self, timeout=300):
         """Returns when no collector holds the directory any more."""

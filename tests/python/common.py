@@ -30,7 +30,7 @@ def places(frames):
 
 def run(python, what, ranks=4, options=(), environment=None, timeout=300, until=None):
     """(status, stderr, findings, stacks, findings as told in text) of a job under `ddpcheck run`. A job that hangs is
-    terminated as a scheduler does it, once there is a finding of the code `until`."""
+    terminated as a scheduler does it, once until(line)."""
     with Line(sys.argv[1], devices=ranks, name="python") as line:
         program, options = [python, JOB, what, str(ranks)], ["--hang-after", "1", *options]
         if until:

@@ -12,6 +12,15 @@ STUCK = {
 }
 
 
+def waits(line):
+    return ("DC201", "0-1,3") in line.live_sides()
+
+
+def hangs(line):
+    """Ranks wait for rank 2, and each has said where its threads are."""
+    return waits(line) and line.live("SELECT count(DISTINCT rank) FROM v_thread_stack") == [(4,)]
+
+
 def stacks_of(stacks, main):
     return {stack["ranks"]: stack for stack in stacks if stack["main"] == main}
 
@@ -22,7 +31,7 @@ def told(findings):
 
 
 def check(python, what):
-    status, err, findings, stacks, text = run(python, what, until="DC201")
+    status, err, findings, stacks, text = run(python, what, until=hangs)
     findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"], (python, what, findings, err)
     line, calls = marked("stuck", STUCK[what][0]), STUCK[what][1]
@@ -47,7 +56,7 @@ def check(python, what):
 
 def check_async(python):
     """The loop's own frames are there; the coroutine that is suspended is on nobody's stack."""
-    _, err, findings, stacks, _ = run(python, "async", until="DC201")
+    _, err, findings, stacks, _ = run(python, "async", until=hangs)
     assert [finding["code"] for finding in told(findings)] == ["DC201"], (findings, err)
     frames = stacks_of(stacks, True)["2"]["frames"]
     assert ("evaluate", marked("stuck", 6) + 2) in places(frames), places(frames)
@@ -55,7 +64,7 @@ def check_async(python):
 
 
 def check_off(python):
-    _, err, findings, stacks, text = run(python, "sleep", environment={"DDPCHECK_PYSTACK": "off"}, until="DC201")
+    _, err, findings, stacks, text = run(python, "sleep", environment={"DDPCHECK_PYSTACK": "off"}, until=waits)
     findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"] and stacks == [], (findings, stacks, err)
     assert "Where the threads stood" not in text
