@@ -39,7 +39,7 @@ def replay(trace, records, keep):
     while collector.poll() is None:
         most = max([most, *map(bytes_used, trace.databases())])
         time.sleep(0.02)
-    counted, _ = soak.communicate(timeout=60)
+    counted, _ = soak.communicate(timeout=300)
     assert soak.returncode == 0 and collector.returncode == 0, collector.stderr.read()
     return list(map(int, counted.split())), most, time.monotonic() - begin
 

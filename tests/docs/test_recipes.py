@@ -19,7 +19,7 @@ def read(path):
 
 
 def options_of(tool, command):
-    done = subprocess.run([tool, command, "--help"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([tool, command, "--help"], capture_output=True, text=True, timeout=300, check=True)
     return set(re.findall(r"(?<![\w-])(--[a-z][\w-]*|-\w)\b", done.stdout))
 
 

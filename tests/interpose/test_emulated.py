@@ -251,7 +251,7 @@ def test_events_that_could_not_be_recorded():
 def test_first_use_of_the_hash_kernel_waits_for_nothing():
     """Where CUDA loads lazily, what first uses a kernel waits for the device: here for operations behind a closed gate."""
     with watch(os.path.join(PROGRAMS, "interpose_capture"), "late", DDPCHECK_HASH="1", DDPCHECK_EMU_LAZY_LOADING="1",
-               timeout=60).ok() as run:
+               timeout=300).ok() as run:
         assert len(of(run.records(), "hash")) > 150, "hashes"
 
 

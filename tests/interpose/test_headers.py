@@ -16,7 +16,7 @@ HEADERS = ("cuda_runtime_api.h", "cuda.h", "cupti.h", "nvtx3/nvToolsExt.h")
 
 def folders():
     """Include folders of CUDA 12, or none."""
-    torch = subprocess.run([os.path.join(ROOT, "tools", "setup-torch"), "--find"], capture_output=True, text=True, timeout=60,
+    torch = subprocess.run([os.path.join(ROOT, "tools", "setup-torch"), "--find"], capture_output=True, text=True, timeout=300,
                            check=False).stdout.strip()
     packages, found = glob.glob(os.path.join(torch, "lib", "python3*", "site-packages", "nvidia", "*", "include")), []
     for header in HEADERS:

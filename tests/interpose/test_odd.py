@@ -54,7 +54,7 @@ def test_refused_programs():
 def test_nobody_reads_the_message():
     """The shim has something to say (no collector) and stderr is a closed or a full pipe."""
     for name in ("broken_pipe", "full_pipe"):
-        with Run(ODD, name, DDPCHECK_COLLECT="1", DDPCHECK_COLLECTOR="/nonexistent", timeout=60) as run:
+        with Run(ODD, name, DDPCHECK_COLLECT="1", DDPCHECK_COLLECTOR="/nonexistent", timeout=300) as run:
             run.ok()
             equal(counts(run), [1], name)
 

@@ -531,7 +531,7 @@ def test_budget_of_a_small_file_system():
 def test_little_shared_memory_is_left_to_others():
     """With less than 32 MB free in /dev/shm the rings are in TMPDIR; with a container's 64 MB they are there."""
     inside = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o "size=$SIZE" tmpfs /dev/shm && exec "$0" "$@"')
-    if subprocess.run([*inside, "true"], capture_output=True, env={**os.environ, "SIZE": "1m"}, timeout=60).returncode:
+    if subprocess.run([*inside, "true"], capture_output=True, env={**os.environ, "SIZE": "1m"}, timeout=300).returncode:
         print("  can't mount in a namespace: skipped")
         return
     with tempfile.TemporaryDirectory() as folder:

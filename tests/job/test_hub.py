@@ -57,7 +57,7 @@ class HubProcess(unittest.TestCase):
     def failure(self, *options, **env):
         """The message of a hub that does not start, on one line."""
         done = subprocess.run([DDPCHECK, "hub", "--dir", os.path.join(self.folder, "other"), *options], text=True,
-                              capture_output=True, timeout=60, env=dict(os.environ, **env), check=False)
+                              capture_output=True, timeout=300, env=dict(os.environ, **env), check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done)
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done.stderr

@@ -18,7 +18,7 @@ SKIPPED = 77
 def torch_folder():
     """Where PyTorch is; ends the test as skipped where there is none."""
     setup = os.path.join(HERE, "..", "..", "tools", "setup-torch")
-    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=60)
+    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=300)
     if found.returncode:
         print("skipped: no PyTorch here; tools/setup-torch installs it where there is a network")
         sys.exit(SKIPPED)
@@ -45,7 +45,7 @@ class Server:
 
     def __exit__(self, *_):
         self.process.stdin.close()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=300)
 
     def start(self, case, folder, program=None, ranks=None, **environment):
         os.makedirs(folder, exist_ok=True)

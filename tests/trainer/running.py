@@ -108,7 +108,7 @@ def free_port():
 def of_setup(program):
     """A program of the PyTorch that tools/setup-torch installs."""
     setup = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "setup-torch")
-    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=60).stdout.strip()
+    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=300).stdout.strip()
     return shutil.which(os.path.join(found, "bin", program)) if found else None
 
 

@@ -455,7 +455,7 @@ class Screens(unittest.TestCase):
         with Terminal(self.folder, "%s run --help; sleep 100" % TOOL, 72, 100) as terminal:
             text = terminal.wait("show this help")
         options = text.split("Options:")[1].split("Exit status")[0]
-        page = subprocess.run([TOOL, "run", "--help"], capture_output=True, text=True, timeout=60).stdout
+        page = subprocess.run([TOOL, "run", "--help"], capture_output=True, text=True, timeout=300).stdout
         self.assertGreater(max(map(len, page.split("Options:")[1].split("Exit status")[0].split("\n"))), 90)
         words = " ".join(page.split("Options:")[1].split("Exit status")[0].split())
         self.assertEqual(" ".join(options.split()), words)
