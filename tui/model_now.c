@@ -29,7 +29,7 @@ struct group {
     const struct member_state *first;
     struct rankset ranks;
     uint64_t since_ns;
-    bool arguments_differ;
+    bool arguments_differ, waits_differ;
 };
 
 static const char *sign_of(const struct signs *signs, enum standing standing)
@@ -84,8 +84,9 @@ static void counts(const struct tui_comm *comm, struct text *text)
     }
 }
 
-/* Whether both texts are the same but for what stands in parentheses: arguments, sizes. */
-static bool same_calls(const char *a, const char *b)
+/* Whether both texts are the same but for what stands in parentheses (arguments, sizes), up to the
+ * first comma outside of them or to the end. */
+static bool same_words(const char *a, const char *b, bool to_the_end)
 {
     for (;; a++, b++) {
         if (*a != *b)
@@ -96,13 +97,16 @@ static bool same_calls(const char *a, const char *b)
         }
         if (!*a || !*b)
             return *a == *b;
+        if (*a == ',' && !to_the_end)
+            return true;
     }
 }
 
 static bool alike(const struct member_state *a, const struct member_state *b)
 {
     return a->standing == b->standing && a->issued == b->issued && a->started == b->started &&
-           a->done == b->done && same_calls(a->where, b->where) && !strcmp(a->phase, b->phase);
+           a->done == b->done && same_words(a->where, b->where, false) &&
+           !strcmp(a->phase, b->phase);
 }
 
 static int now_worse_first(const void *left, const void *right)
@@ -135,6 +139,7 @@ static int find_groups(const struct tui_comm *comm, struct group group[GROUPS_MA
             if (member->since_ns && member->since_ns < group[k].since_ns)
                 group[k].since_ns = member->since_ns;
             group[k].arguments_differ |= strcmp(group[k].first->where, member->where) != 0;
+            group[k].waits_differ |= !same_words(group[k].first->where, member->where, true);
             rankset_add(&group[k].ranks, member->shown_rank);
         }
     }
@@ -162,6 +167,8 @@ static void set_where(struct source *source, const struct query *query, const st
     if (group->arguments_differ)
         operation_shorten_more(where);
     int call = call_length(where);
+    if (group->waits_differ)
+        where[call] = '\0';
     if (group->since_ns && source->now_ns > group->since_ns && !member->ended)
         moment_duration(source->now_ns - group->since_ns, duration, sizeof duration);
     member_site(source, member, query->width >= WIDE, site, sizeof site);

@@ -76,8 +76,6 @@ static void host_function_report(struct analyzer *analyzer, const struct wait_gr
     struct text what = {0};
     text_add(&what, "rank %d: the host function that %s put on a stream has not returned",
              process_shown_rank(process), api_name(callback->api));
-    if (graph->now_ns > callback->begin_ns)
-        text_add(&what, " for %.1f s", (double)(graph->now_ns - callback->begin_ns) / 1e9);
     if (thread->in_call)
         now = (struct act){.did = DID_IN_CALL, .call = call_of_record(&thread->enter)};
     host_function_add_side(&draft, process, &function_act, &callback->site, &now,
