@@ -144,7 +144,7 @@ static size_t whole_words(const char *text, size_t begin, size_t kept)
     return end > begin ? end : kept;
 }
 
-/* Adds the text, cut to `most` lines with " ..." at its end where it is longer. */
+/* Adds the text, cut to `most` lines with "..." at its end where it is longer. */
 static void add_lines(struct rows *rows, enum tone tone, const char *text, int width, int most)
 {
     const char *next = text, *begin = text;
@@ -158,14 +158,36 @@ static void add_lines(struct rows *rows, enum tone tone, const char *text, int w
         rows_paragraph(rows, tone, width, text);
         return;
     }
-    size_t fits = width_fit(begin, width - 4), line = (size_t)(begin - text);
+    size_t fits = width_fit(begin, width - 3), line = (size_t)(begin - text);
     size_t kept = whole_words(text, line, line + (bytes < fits ? bytes : fits));
-    if (asprintf(&cut, "%.*s ...", (int)kept, text) < 0) {
+    if (asprintf(&cut, "%.*s...", (int)kept, text) < 0) {
         rows->failed = true;
         return;
     }
     rows_paragraph(rows, tone, width, cut);
     free(cut);
+}
+
+/* Of a rank in no call of NCCL or CUDA: where its main thread was when the hang was noticed. Of the
+ * threads of a process with several ranks it is not known whose they are. */
+static void captured_where(struct source *source, struct tui_side *side)
+{
+    /* The literal 251 (notice_thread_stack) lets SQLite use the index over these rows alone. */
+    static const char sql[] = "SELECT process, stack, flags FROM event WHERE api = 251 AND "
+                              "w1 >> 32 & 1 ORDER BY seq";
+    if (side->process < 0 || trace_process(source->trace, side->process)->rank < 0)
+        return;
+    struct cursor row = cursor_new(source->trace, sql, NULL, 0);
+    while (cursor_next(&row, NULL) == 1)
+        if (cursor_process(&row, 0) == side->process) {
+            side->where_stack = (uint64_t)cursor_number(&row, 1);
+            side->where_stack_is_address = cursor_number(&row, 2) & 1;
+        }
+}
+
+static bool is_in_no_call(const struct tui_side *side)
+{
+    return side->now.did == DID_RUNNING || side->now.did == DID_NOT_IN_CALL;
 }
 
 /* "rank 3 is at train.c:42, in wait_for_losses()", for sides that are elsewhere than the headline
@@ -174,13 +196,15 @@ static void add_side_lines(struct source *source, const struct tui_finding *find
                            struct rows *rows)
 {
     for (int i = 1; i < finding->sides && i < SIDES_SHOWN; i++) {
-        const struct tui_side *side = &finding->side[i];
+        struct tui_side side = finding->side[i]; /* its texts stay the finding's */
         char place[512], text[1024];
-        side_user_line(source, side, width / 2, true, place, sizeof place);
-        bool one = !strpbrk(side->ranks, "-,");
-        if (!*place || !side->where_stack)
+        if (!side.where_stack && is_in_no_call(&side))
+            captured_where(source, &side);
+        side_user_line(source, &side, width / 2, true, place, sizeof place);
+        bool one = !strpbrk(side.ranks, "-,");
+        if (!*place || !side.where_stack)
             continue;
-        snprintf(text, sizeof text, "%s %s %s at %s", one ? "rank" : "ranks", side->ranks,
+        snprintf(text, sizeof text, "%s %s %s at %s", one ? "rank" : "ranks", side.ranks,
                  one ? "is" : "are", place);
         rows_paragraph(rows, TONE_PLAIN, width, text);
     }

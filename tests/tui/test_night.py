@@ -1,4 +1,4 @@
-"""The 3 a.m. test: ten jobs hang, each by another fault. The first screen of `ddpcheck tui` beside the hanging job, 80x24, at
+"""The 3 a.m. test: eleven jobs hang, each by another fault. The first screen of `ddpcheck tui` beside the hanging job, 80x24, at
 most two keys: it has the rank at fault, the code, a line of the user's source and the fix, and cuts none of it."""
 
 import os
@@ -17,8 +17,9 @@ TRAINER = os.path.join(build, "bin", "ddptrain")
 GAN = ["--model", "gan", "--ranks", "4", "--iterations", "12", "--no-gang", "--fault"]
 CNN = ["--model", "cnn", "--ranks", "4", "--iterations", "12", "--no-gang", "--fault"]
 KEYS = 2
+ASLEEP = os.path.join(build, "tests", "suite", "hang", "rank_asleep")
 
-# fault: (arguments of ddptrain, code, the rank at fault as the screen names it, keys)
+# fault: (arguments of ddptrain, or a program that sleeps, code, the rank at fault as the screen names it, keys)
 FAULTS = {
     "partial-barrier": (GAN + ["partial-barrier"], "DC201", r"rank 3 never called it", []),
     "uneven-updates": (GAN + ["uneven-updates"], "DC202", r"ranks 0-2 in [^;]* wait for rank 3", []),
@@ -31,15 +32,18 @@ FAULTS = {
     "shared-comm": (GAN + ["shared-comm"], "DC507", r"rank 3", []),
     "oom-skip": (GAN + ["oom-skip"], "DC504", r"rank 3", []),
     "unused-params": (CNN + ["unused-params"], "DC504", r"rank 3", []),
+    "asleep": ([ASLEEP], "DC201", r"rank 0 never called it", []),
     "model-mismatch": (GAN + ["model-mismatch"], "DC110", r"rank 3", []),
 }
+# Where the rank at fault is, if it is in no call: its stack was captured.
+CAPTURED = {"asleep": r"rank 0 is at \S*suite\.c:\d+, in suite_nap_ms\(\)"}
 
 
 class Night(unittest.TestCase):
-    def look(self, folder, code, rank, keys):
+    def look(self, folder, code, rank, keys, captured):
         with Terminal(folder, "cd %s && %s tui --wait 100 trace" % (folder, TOOL), 80, 24) as terminal:
             terminal.keys(*keys) if keys else None
-            text = terminal.wait(r"\S+\.c:\d+: (possible )?error %s[^\n]*\n(?s:.*)\nFix: " % code)
+            text = terminal.wait(r"\S+\.c:\d+: (possible )?error %s[^\n]*\n(?s:.*)%s(?s:.*)\nFix: " % (code, captured))
             terminal.resize(40, 10)
             small = terminal.wait(r"(?s)\A.*%s.*1No.*\? q\s*\Z" % code)
         # What stands above the table, without its line ends.
@@ -64,11 +68,12 @@ class Night(unittest.TestCase):
         for name, (arguments, code, rank, keys) in FAULTS.items():
             self.assertLessEqual(len(keys), KEYS)
             with self.subTest(name), tempfile.TemporaryDirectory(prefix="ddpcheck-night-") as folder:
-                job = subprocess.Popen([TOOL, "run", "-q", "--emulate", "4", "-o", os.path.join(folder, "trace"), "--", TRAINER,
-                                        *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL, start_new_session=True)
+                program = ["--hang-after", "2", "--", *arguments] if arguments[0] == ASLEEP else ["--", TRAINER, *arguments]
+                job = subprocess.Popen([TOOL, "run", "-q", "--emulate", "4", "-o", os.path.join(folder, "trace"), *program],
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       start_new_session=True)
                 try:
-                    text = self.look(folder, code, rank, keys)
+                    text = self.look(folder, code, rank, keys, CAPTURED.get(name, ""))
                     print("== " + name + "\n" + text, flush=True)
                     self.assertIsNone(job.poll(), "the job did not hang")
                 finally:
