@@ -293,7 +293,9 @@ int progress_feed(struct process *process, const struct record *record)
     struct slot_state *slot = slot_get(process, record->progress.slot);
     if (!slot)
         return ENGINE_FAILED;
-    if (record->progress.idle_us && slot->started == slot->done) {
+    /* A hub is given the last of them again. */
+    bool is_new = slot->started < record->progress.started;
+    if (record->progress.idle_us && slot->started == slot->done && is_new) {
         slot->idle_ns = process->now_ns - record->progress.idle_us * UINT64_C(1000);
         slot->started++;
         if (note_ahead(slot, slot->idle_ns))

@@ -95,6 +95,30 @@ static void right_orders_are_none(void **state)
     }
 }
 
+/* A hub is told the last progress of each slot again, also with how long before nothing ran: the
+ * operation that is queued next has not started for all that. */
+static void progress_that_is_told_again(void **state)
+{
+    (void)state;
+    struct job *job = cycle_job_new(RANKS);
+    struct record told = {.api = API_notice_progress};
+    told.progress.slot = 1; /* of the first call that a rank makes */
+    told.progress.started = told.progress.done = 1;
+    told.progress.idle_us = 1000;
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, FIRST, 100, .stream = ONE);
+        job_record(job, rank, told);
+        cycle_job_issue(job, rank, rank == 2 ? SECOND : FIRST, rank == 2 ? FIRST : SECOND,
+                        ON_ONE_STREAM, true);
+        wait_enter(job, rank, API_cudaDeviceSynchronize, 0);
+        job_record(job, rank, told);
+    }
+    ticks(job, 1000);
+    struct verdict verdict;
+    assert_int_equal(expect_in(job, &verdict, "DC202")->certainty, CERTAIN);
+    job_free(job);
+}
+
 /* Two ranks, each waits on the host for its first. */
 static void crossed_with_host_waits(void **state)
 {
@@ -277,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crossed_communicators),
         cmocka_unit_test(right_orders_are_none),
+        cmocka_unit_test(progress_that_is_told_again),
         cmocka_unit_test(crossed_with_host_waits),
         cmocka_unit_test(named_communicators),
         cmocka_unit_test(skipped_barrier_of_two_ranks),
