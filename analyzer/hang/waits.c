@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/callbacks.h"
@@ -42,12 +43,23 @@ struct building {
     struct blocked *blocked;
 };
 
+/* Room for one more in an array that begins as `few`. Returns NULL when memory is short. */
+static void *blocked_room(void *array, void *few, uint32_t count, uint32_t *capacity)
+{
+    if (count < *capacity)
+        return array;
+    if (array != few)
+        return array_room(array, sizeof(void *), count, capacity, BLOCKED_FEW);
+    void *grown = array_room(NULL, sizeof(void *), count, capacity, BLOCKED_FEW);
+    return grown ? memcpy(grown, few, count * sizeof(void *)) : NULL;
+}
+
 static int blocked_add_wait(struct blocked *blocked, struct wait_node *node)
 {
     if (!node->missing_count && !node->behind_count)
         return 0;
     struct wait_node **grown =
-        array_room(blocked->wait, sizeof(*grown), blocked->waits, &blocked->capacity, 4);
+        blocked_room(blocked->wait, blocked->few_waits, blocked->waits, &blocked->capacity);
     if (!grown)
         return -1;
     blocked->wait = grown;
@@ -60,7 +72,7 @@ static int blocked_add_op(struct blocked *blocked, struct waiting_op *op)
     if (!op)
         return errno ? -1 : 0;
     struct waiting_op **grown =
-        array_room(blocked->op, sizeof(*grown), blocked->ops, &blocked->op_capacity, 4);
+        blocked_room(blocked->op, blocked->few_ops, blocked->ops, &blocked->op_capacity);
     if (!grown)
         return -1;
     blocked->op = grown;
@@ -149,7 +161,12 @@ static bool may_be_blocked(const struct wait_graph *graph, const struct thread *
 static int add_blocked(struct wait_graph *graph, struct thread *thread)
 {
     struct blocked *blocked = &graph->blocked[graph->blocked_count++];
-    *blocked = (struct blocked){.thread = thread, .component = -1};
+    *blocked = (struct blocked){.thread = thread,
+                                .wait = blocked->few_waits,
+                                .capacity = BLOCKED_FEW,
+                                .op = blocked->few_ops,
+                                .op_capacity = BLOCKED_FEW,
+                                .component = -1};
     thread->blocked_node = graph->blocked_count;
     struct building building = {graph, blocked};
     if (progress_visit(thread->process, &thread->waits_for, add_op, &building) ||
@@ -348,8 +365,10 @@ void wait_graph_free(struct wait_graph *graph)
 {
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         graph->blocked[i].thread->blocked_node = 0;
-        free(graph->blocked[i].wait);
-        free(graph->blocked[i].op);
+        if (graph->blocked[i].wait != graph->blocked[i].few_waits)
+            free(graph->blocked[i].wait);
+        if (graph->blocked[i].op != graph->blocked[i].few_ops)
+            free(graph->blocked[i].op);
     }
     free(graph->blocked);
     wait_nodes_free(graph);

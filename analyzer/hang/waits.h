@@ -110,12 +110,16 @@ struct wait_node {
     struct wait_node *bucket_next;
 };
 
+enum { BLOCKED_FEW = 2 };
+
 struct blocked {
     struct thread *thread;
     struct wait_node **wait; /* that are not satisfied yet */
     uint32_t waits, capacity;
     struct waiting_op **op;
     uint32_t ops, op_capacity;
+    struct wait_node *few_waits[BLOCKED_FEW]; /* where they are while there are no more */
+    struct waiting_op *few_ops[BLOCKED_FEW];
     bool can_go_on;
     int component; /* the same for all threads that are stuck together; -1 if it can go on */
 };
