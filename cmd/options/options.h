@@ -42,9 +42,9 @@ struct option_entry {
 };
 
 /* For commands with coloured output; the value is an enum color_when (lib/base/terminal.h). */
-#define OPTION_COLOR(value)                                                                        \
-    {                                                                                              \
-        "color", 0, OPTION_CHOICE, "auto|always|never", "colour the output (default: auto)", value \
+#define OPTION_COLOR(value)                                                                       \
+    {                                                                                             \
+        "color", 0, OPTION_CHOICE, "auto|always|never", "color the output (default: auto)", value \
     }
 #define OPTION_COUNT(entries) ((int)(sizeof(entries) / sizeof(entries)[0]))
 

@@ -27,14 +27,14 @@ ROWS = {
     6: ("blocking sends in a ring", ["p2p-cycle"], ["p2p-cycle-twin"]),
     7: ("a timeout of the process group: who was waited for", ["timeout"], ["timeout-twin"]),
     8: ("one process, all devices, ncclCommInitAll, and the group is forgotten", ["mirrored-no-group"], ["mirrored-no-group-twin"]),
-    9: ("wrong initialisation", ["init-world", "init-duplicate", "init-gpu", "init-missing"], ["clean"]),
+    9: ("wrong initialization", ["init-world", "init-duplicate", "init-gpu", "init-missing"], ["clean"]),
     10: ("the sampler does not shard", ["same-shard"], ["clean-cnn-hash"]),
     11: ("uneven inputs: one rank has a batch more", ["uneven-inputs"], ["uneven-inputs-twin"]),
     12: ("gradient accumulation with no_sync on some ranks, or on none", ["accum-mismatch", "accum-every"], ["accum-twin"]),
     13: ("loss scaling: one rank alone sees an overflow", ["amp-skip", "amp-skip-hash"], ["amp-skip-twin", "amp-skip-twin-hash"]),
     14: ("loss = A(B(x)): two models, each with its own reducer", [], ["clean"]),
     15: ("two models on one communicator, interleaved differently on one rank", ["shared-comm"], ["shared-comm-twin"]),
-    16: ("two models on two communicators, in another order on one rank", ["comm-order"], ["comm-order-twin"]),
+    16: ("two models on two communicators, in a different order on one rank", ["comm-order"], ["comm-order-twin"]),
     17: ("two forward passes before one backward", ["forward-twice"], ["forward-twice-twin"]),
     18: ("unused parameters without find_unused_parameters", ["unused-params"], ["unused-params-twin"]),
     19: ("out of memory on one rank, caught; it skips its backward", ["oom-skip"], ["oom-skip-twin"]),
@@ -174,10 +174,10 @@ def row(build, number, folder):
 
 
 def index():
-    lines = ["# Scenarios", "", "These pages answer 30 questions that users of data-parallel training ask. Each has the answer in three sentences, the",
-             "fault and its fix in PyTorch. Then comes the same with a reproducer (a fault of ddptrain): what a user sees of it,",
-             "ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages quote real",
-             "output; the test docs_samples runs the PyTorch samples.", "",
+    lines = ["# Scenarios", "", "These pages answer 30 questions that users of data-parallel training ask. Each page has the answer in three",
+             "sentences, and the fault and its fix in PyTorch. Then it shows the same fault in ddptrain: what a user sees without",
+             "ddpcheck, ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages",
+             "quote real output; the test docs_samples runs the PyTorch samples.", "",
              "| page | what happens | names in `make scenarios` |", "| --- | --- | --- |"]
     for number, (asked, faults, twins) in ROWS.items():
         lines.append("| [%d](%02d.md) | %s | %s |" % (number, number, asked, ", ".join(faults + twins)))

@@ -109,7 +109,7 @@ static void lists_of_unique_ids(void **state)
         init_scalable(job, 1, ids);
         const struct found *found = expect(job, ids == 2 ? NULL : "DC109");
         if (ids == 1)
-            assert_has(found->what, "rank 0 makes comm 1111 from 2 unique ids, rank 1 from 1");
+            assert_has(found->what, "rank 0 creates comm 1111 from 2 unique ids, rank 1 from 1");
         job_free(job);
     }
 }

@@ -127,7 +127,7 @@ static void report_claims(struct analyzer *analyzer, const struct comm *comm,
         const struct rankset *shown = side ? &side->ranks : &variant->ranks;
         bool one = rankset_count(shown) == 1;
         text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "", one ? "rank" : "ranks",
-                 rankset_text(shown, ranks, sizeof ranks), one ? "makes" : "make",
+                 rankset_text(shown, ranks, sizeof ranks), one ? "creates" : "create",
                  comm_label(comm, name), (unsigned long long)variant->signature.count);
         if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = variant->site.time_ns;
@@ -215,7 +215,7 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
     struct act second = first;
     second.number = ids;
     text_add(&what,
-             "rank %d makes %s from %u unique ids, rank %d from %u: the list must be the same",
+             "rank %d creates %s from %u unique ids, rank %d from %u: the list must be the same",
              given->unique_ids_rank, comm_label(comm, name), given->unique_ids,
              member_shown_rank(member), ids);
     report_two(analyzer, comm, &given->unique_ids_site, given->unique_ids_rank, &first, site,
@@ -242,7 +242,7 @@ static void report_reuse(struct analyzer *analyzer, const struct member *member,
     struct text what = {0};
     char name[COMM_LABEL_BYTES];
     text_add(&what,
-             "rank %d makes a communicator from the unique id of %s, which %s: an id is good for "
+             "rank %d creates a communicator from the unique id of %s, which %s: an id is good for "
              "one communicator",
              one_call_rank(&one), comm_label(member->comm, name),
              member->destroyed ? "it made before" : "exists already");
