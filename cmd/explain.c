@@ -256,7 +256,7 @@ int command_explain(int argc, char **argv)
     const struct command_options options = {
         .command = "explain",
         .arguments = "CODE...",
-        .summary = "Explains a finding: what it means, how it shows, an example, the fix.",
+        .summary = "Explains a finding: what it means, its symptoms, an example, the fix.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };

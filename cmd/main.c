@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         return finish_output(STATUS_CLEAN);
     }
     bool is_help = strcmp(argv[1], "help") == 0;
-    if (is_help && argc > 2) { /* help COMMAND: COMMAND --help */
+    if (is_help && argc > 2 && argv[2][0] != '-') { /* help COMMAND: COMMAND --help */
         static char option[] = "--help";
         argv[1] = argv[2];
         argv[2] = option;

@@ -116,7 +116,7 @@ int command_report(int argc, char **argv)
          "analyse each host by itself, and ask the hosts as a hub does (docs/jobs.md)",
          &request.by_host},
         {"reanalyse", 0, OPTION_FLAG, NULL,
-         "analyse all records of all hosts in one, however many there are", &request.reanalyse},
+         "analyse all records of all hosts together, however many there are", &request.reanalyse},
         {"allow-missing", 0, OPTION_FLAG, NULL, "accept a trace without its end or some ranks",
          &request.allow_missing},
         OPTION_COLOR(&request.color),
