@@ -30,7 +30,7 @@ def command_line():
         (["collect", "--dameon", "x"], 2, "", "did you mean --daemon?"), (["collect", "a", "b"], 2, "", "only one DIR is possible"),
         (["run", "--emulate", "x", "--", "ls"], 2, "", "needs a number"), (["run", "--on-finding=stop", "ls"], 2, "", "is one of warn|abort"),
         (["run", "--timeout"], 2, "", "needs an argument"), (["run"], 2, "", "missing PROGRAM"), (["run", "--help"], 0, "--error-exitcode N", ""),
-        (["version"], 0, "ddpcheck ", ""), (["help", "run"], 0, "--error-exitcode N", ""), (["help"], 0, "Usage: ddpcheck", ""),
+        (["version"], 0, "ddpcheck ", ""), (["help", "run"], 0, "--error-exitcode N", ""), (["help"], 0, "Usage: ddpcheck", ""), (["help", "--help"], 0, "Usage: ddpcheck [--version", ""),
         (["help", "reprot"], 2, "", "did you mean 'report'?"), (["run"], 2, "", "try 'ddpcheck run -- ./train'"),
         (["run", "-z", "ls"], 2, "", "no option -z"),
         (["html", "trace"], 2, "", "'html' is a format, no command: ddpcheck export -f html"),
