@@ -127,11 +127,13 @@ static int choose(struct source *source, struct query *query, const struct tui_c
 static void add_sequence_head(const struct query *query, const struct tui_comm *comm, int comms,
                               struct rows *rows)
 {
-    char head[256], keys[64];
+    char head[256], keys[64] = "";
     snprintf(head, sizeof head, "%s, %d ranks, %llu collective%s", comm->member->label,
              comm->nranks, (unsigned long long)comm->most_issued,
              comm->most_issued == 1 ? "" : "s");
-    snprintf(keys, sizeof keys, " (of %d communicator%s: c, C)", comms, comms == 1 ? "" : "s");
+    if (comms > 1)
+        snprintf(keys, sizeof keys, "; c, C: one of %d other communicator%s", comms - 1,
+                 comms == 2 ? "" : "s");
     bool fits = width_of(head) + width_of(keys) <= query->width;
     rows_line(rows, TONE_STRONG, "%s%s", head, fits ? keys : "");
 }
