@@ -52,6 +52,7 @@ static const int values[] = {
     [CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1] = 1,
     [cudaDevAttrCooperativeLaunch] = 1,
     [cudaDevAttrMaxSharedMemoryPerBlockOptin] = 227 << 10,
+    [CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED] = 1,
     [cudaDevAttrHostRegisterSupported] = 1,
     [cudaDevAttrMaxBlocksPerMultiprocessor] = 32,
     [cudaDevAttrReservedSharedMemoryPerBlock] = 1 << 10,

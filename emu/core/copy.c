@@ -72,7 +72,7 @@ static enum place copy_side_of(const void *pointer, size_t bytes, bool *fits)
         return freed >= 0 ? FREED : PAGEABLE;
     /* A registration may end inside a host buffer; the rest of it is pageable, not missing. */
     if (range.kind != EMU_MEMORY_REGISTERED)
-        *fits = bytes <= range.bytes - ((uintptr_t)pointer - range.base);
+        *fits = bytes <= emu_memory_bytes_from(pointer);
     return of_kind[range.kind];
 }
 

@@ -17,6 +17,7 @@ enum handle_kind {
     HANDLE_VARIABLE,      /* the host shadow of a device variable; with it goes the variable */
     HANDLE_CONTEXT,
     HANDLE_MODULE,
+    HANDLE_PHYSICAL, /* memory of cuMemCreate */
 };
 
 /* Returns 0 or cudaErrorMemoryAllocation. */

@@ -83,7 +83,7 @@ int emu_ipc_export(void *pointer, void *handle)
 
     if (!pointer || !emu_memory_look_up(pointer, &known, NULL) ||
         known.base != (uintptr_t)pointer || known.kind != EMU_MEMORY_DEVICE || known.pool ||
-        known.imported)
+        known.imported || known.physical)
         return cudaErrorInvalidValue;
     error = emu_stream_synchronize_device(emu_device_get(known.device));
     if (!error)

@@ -1,6 +1,5 @@
-/* memory.c: the table of address ranges: allocation, lookup, and protection while work uses them.
- */
-#include "emu/core/memory.h"
+/* memory.c: the table of address ranges: allocation, mappings, and what ends them. */
+#include "emu/core/memory_table.h"
 
 #include <driver_types.h>
 #include <pthread.h>
@@ -10,34 +9,27 @@
 #include <unistd.h>
 
 #include "emu/core.h"
-#include "emu/core/arena.h"
 #include "emu/core/device.h"
+#include "emu/core/mapping.h"
 #include "emu/core/pool.h"
 
 enum { PAGE = 4096 };
 
-static struct {
-    pthread_rwlock_t lock;
-    struct emu_range **ranges; /* sorted by base, disjoint */
-    size_t count, room;
-    uint64_t next_id;
-    struct emu_arena arenas[EMU_MAX_DEVICES];
-} memory = {.lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1};
+struct emu_memory_table emu_memory_table = {.lock = PTHREAD_RWLOCK_INITIALIZER, .next_id = 1};
 
 static size_t whole_pages(size_t bytes)
 {
     return (bytes + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-/* The number of ranges that begin at or below `address`. */
-static size_t position_of(uintptr_t address)
+size_t emu_memory_position(uintptr_t address)
 {
-    size_t low = 0, high = memory.count;
+    size_t low = 0, high = emu_memory_table.count;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
 
-        if (memory.ranges[middle]->base <= address)
+        if (emu_memory_table.ranges[middle]->base <= address)
             low = middle + 1;
         else
             high = middle;
@@ -45,10 +37,10 @@ static size_t position_of(uintptr_t address)
     return low;
 }
 
-static struct emu_range *range_around(uintptr_t address)
+struct emu_range *emu_memory_around(uintptr_t address)
 {
-    size_t position = position_of(address);
-    struct emu_range *range = position ? memory.ranges[position - 1] : NULL;
+    size_t position = emu_memory_position(address);
+    struct emu_range *range = position ? emu_memory_table.ranges[position - 1] : NULL;
 
     return range && address - range->base < range->bytes ? range : NULL;
 }
@@ -56,36 +48,37 @@ static struct emu_range *range_around(uintptr_t address)
 /* Puts a copy of `model` into the table. Returns it, or NULL if there is no memory. */
 static struct emu_range *insert_range(const struct emu_range *model)
 {
-    size_t position = position_of(model->base);
+    size_t position = emu_memory_position(model->base);
     struct emu_range *range;
 
-    if (memory.count == memory.room) {
-        size_t room = memory.room ? memory.room * 2 : 256;
-        struct emu_range **grown = realloc(memory.ranges, room * sizeof(struct emu_range *));
+    if (emu_memory_table.count == emu_memory_table.room) {
+        size_t room = emu_memory_table.room ? emu_memory_table.room * 2 : 256;
+        struct emu_range **grown =
+            realloc(emu_memory_table.ranges, room * sizeof(struct emu_range *));
 
         if (!grown)
             return NULL;
-        memory.ranges = grown;
-        memory.room = room;
+        emu_memory_table.ranges = grown;
+        emu_memory_table.room = room;
     }
     range = malloc(sizeof(*range));
     if (!range)
         return NULL;
     *range = *model;
-    range->id = memory.next_id++;
+    range->id = emu_memory_table.next_id++;
     atomic_init(&range->holders, 1);
-    memmove(&memory.ranges[position + 1], &memory.ranges[position],
-            (memory.count - position) * sizeof(struct emu_range *));
-    memory.ranges[position] = range;
-    memory.count++;
+    memmove(&emu_memory_table.ranges[position + 1], &emu_memory_table.ranges[position],
+            (emu_memory_table.count - position) * sizeof(struct emu_range *));
+    emu_memory_table.ranges[position] = range;
+    emu_memory_table.count++;
     return range;
 }
 
 /* Whether [base, base+bytes) is free of ranges, with a page of guard behind each. */
 static bool gap_at(uintptr_t base, size_t bytes, uintptr_t *past)
 {
-    size_t position = position_of(base + bytes);
-    const struct emu_range *below = position ? memory.ranges[position - 1] : NULL;
+    size_t position = emu_memory_position(base + bytes);
+    const struct emu_range *below = position ? emu_memory_table.ranges[position - 1] : NULL;
 
     if (!below || below->base + below->mapped + PAGE <= base)
         return true;
@@ -126,10 +119,22 @@ static bool charge(struct emu_device *device, size_t bytes)
     return true;
 }
 
+bool emu_memory_charge(int device, size_t bytes)
+{
+    struct emu_device *own = emu_device_get(device);
+
+    return bytes <= own->memory_limit && charge(own, bytes);
+}
+
+void emu_memory_refund(int device, size_t bytes)
+{
+    atomic_fetch_sub(&emu_device_get(device)->memory_used, bytes);
+}
+
 /* With the lock held: an opened range of the device's arena, or NULL. */
 static struct emu_range *open_range(struct emu_device *device, size_t bytes, struct emu_pool *pool)
 {
-    struct emu_arena *arena = &memory.arenas[device->index];
+    struct emu_arena *arena = &emu_memory_table.arenas[device->index];
     struct emu_range model = {.bytes = bytes,
                               .mapped = whole_pages(bytes),
                               .device = device->index,
@@ -155,11 +160,11 @@ int emu_memory_allocate(int index, size_t bytes, struct emu_pool *pool, void **p
 
     if (bytes > device->memory_limit || !charge(device, whole_pages(bytes)))
         return cudaErrorMemoryAllocation;
-    pthread_rwlock_wrlock(&memory.lock);
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
     range = open_range(device, bytes, pool);
-    pthread_rwlock_unlock(&memory.lock);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
     if (!range) {
-        atomic_fetch_sub(&device->memory_used, whole_pages(bytes));
+        emu_memory_refund(index, whole_pages(bytes));
         return cudaErrorMemoryAllocation;
     }
     emu_pool_count(pool, (long)range->mapped);
@@ -182,9 +187,9 @@ int emu_memory_allocate_host(int device, size_t bytes, enum emu_memory_kind kind
     if (base == MAP_FAILED)
         return cudaErrorMemoryAllocation;
     model.base = (uintptr_t)base;
-    pthread_rwlock_wrlock(&memory.lock);
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
     known = insert_range(&model) != NULL;
-    pthread_rwlock_unlock(&memory.lock);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
     if (!known) {
         munmap(base, model.mapped);
         return cudaErrorMemoryAllocation;
@@ -205,14 +210,14 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
     const struct emu_range *below;
     int error = emu_file_backs(pointer, bytes) ? cudaErrorInvalidValue : 0;
 
-    pthread_rwlock_wrlock(&memory.lock);
-    size_t position = position_of(((uintptr_t)pointer + bytes - 1) | (PAGE - 1));
-    below = position ? memory.ranges[position - 1] : NULL;
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    size_t position = emu_memory_position(((uintptr_t)pointer + bytes - 1) | (PAGE - 1));
+    below = position ? emu_memory_table.ranges[position - 1] : NULL;
     if (!error && below && below->base + below->bytes > first)
         error = cudaErrorHostMemoryAlreadyRegistered; /* pages are pinned once */
     if (!error && !insert_range(&model))
         error = cudaErrorMemoryAllocation;
-    pthread_rwlock_unlock(&memory.lock);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
     return error;
 }
 
@@ -224,6 +229,10 @@ void emu_memory_release(struct emu_range *range)
     case EMU_MEMORY_DEVICE:
         if (range->shared)
             close(range->shared - 1);
+        if (range->physical) {
+            emu_mapping_close(range);
+            break;
+        }
         if (!range->imported) {
             emu_arena_close(range->base, range->mapped);
             break;
@@ -242,19 +251,19 @@ void emu_memory_release(struct emu_range *range)
 /* With the lock held: takes the range out of the table; the caller then owns the table's hold. */
 static struct emu_range *take_out(size_t position)
 {
-    struct emu_range *range = memory.ranges[position];
+    struct emu_range *range = emu_memory_table.ranges[position];
 
-    memory.count--;
-    memmove(&memory.ranges[position], &memory.ranges[position + 1],
-            (memory.count - position) * sizeof(struct emu_range *));
+    emu_memory_table.count--;
+    memmove(&emu_memory_table.ranges[position], &emu_memory_table.ranges[position + 1],
+            (emu_memory_table.count - position) * sizeof(struct emu_range *));
     return range;
 }
 
 static void refund(const struct emu_range *range)
 {
-    if (range->kind != EMU_MEMORY_DEVICE || range->imported)
+    if (range->kind != EMU_MEMORY_DEVICE || range->imported || range->physical)
         return;
-    atomic_fetch_sub(&emu_device_get(range->device)->memory_used, range->mapped);
+    emu_memory_refund(range->device, range->mapped);
     emu_pool_count(range->pool, -(long)range->mapped);
 }
 
@@ -263,15 +272,15 @@ static int give_back(void *pointer, unsigned kinds, bool imported)
     struct emu_range *range = NULL;
     size_t position;
 
-    pthread_rwlock_wrlock(&memory.lock);
-    position = position_of((uintptr_t)pointer);
-    if (position && memory.ranges[position - 1]->base == (uintptr_t)pointer &&
-        (kinds & 1u << memory.ranges[position - 1]->kind) &&
-        memory.ranges[position - 1]->imported == imported) {
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    position = emu_memory_position((uintptr_t)pointer);
+    if (position && emu_memory_table.ranges[position - 1]->base == (uintptr_t)pointer &&
+        (kinds & 1u << emu_memory_table.ranges[position - 1]->kind) &&
+        emu_memory_table.ranges[position - 1]->imported == imported) {
         range = take_out(position - 1);
         refund(range);
     }
-    pthread_rwlock_unlock(&memory.lock);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
     if (!range)
         return cudaErrorInvalidValue;
     emu_memory_release(range);
@@ -287,9 +296,9 @@ int emu_memory_import(const struct emu_range *model)
 {
     bool known;
 
-    pthread_rwlock_wrlock(&memory.lock);
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
     known = insert_range(model) != NULL;
-    pthread_rwlock_unlock(&memory.lock);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
     return known ? 0 : cudaErrorMemoryAllocation;
 }
 
@@ -298,11 +307,83 @@ int emu_memory_unimport(void *pointer)
     return give_back(pointer, 1u << EMU_MEMORY_DEVICE, true);
 }
 
+/* With the lock held: the number of ranges from the first on that fill these addresses; 0: they do
+ * not, or one is cut. `first` is the position of the first. */
+static size_t mappings_in(uintptr_t base, size_t bytes, size_t *first)
+{
+    uintptr_t at = base;
+    size_t position = emu_memory_position(base);
+
+    *first = position - 1;
+    if (!position)
+        return 0;
+    for (position--; position < emu_memory_table.count && at < base + bytes; position++) {
+        const struct emu_range *range = emu_memory_table.ranges[position];
+
+        if (!range->physical || range->base != at)
+            return 0;
+        at += range->bytes;
+    }
+    return at == base + bytes ? position - *first : 0;
+}
+
+bool emu_memory_maps(uintptr_t base, size_t bytes)
+{
+    pthread_rwlock_rdlock(&emu_memory_table.lock);
+    size_t position = emu_memory_position(base + bytes - 1);
+    const struct emu_range *below = position ? emu_memory_table.ranges[position - 1] : NULL;
+    bool found = below && below->base + below->bytes > base;
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return found;
+}
+
+int emu_memory_map(const struct emu_range *model)
+{
+    int error = 0;
+
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    size_t position = emu_memory_position(model->base + model->bytes - 1);
+    const struct emu_range *below = position ? emu_memory_table.ranges[position - 1] : NULL;
+    if (below && below->base + below->bytes > model->base)
+        error = cudaErrorInvalidValue;
+    else if (!insert_range(model))
+        error = cudaErrorMemoryAllocation;
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return error;
+}
+
+int emu_memory_unmap(uintptr_t base, size_t bytes)
+{
+    size_t first;
+
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    size_t count = mappings_in(base, bytes, &first);
+    for (size_t i = 0; i < count; i++)
+        emu_memory_release(take_out(first));
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return count ? 0 : cudaErrorInvalidValue;
+}
+
+int emu_memory_allow(uintptr_t base, size_t bytes, int device, bool allowed)
+{
+    size_t first;
+
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    size_t count = mappings_in(base, bytes, &first);
+    for (size_t i = 0; i < count && device < 64; i++) {
+        uint64_t *access = &emu_memory_table.ranges[first + i]->access, bit = UINT64_C(1) << device;
+
+        *access = allowed ? *access | bit : *access & ~bit;
+    }
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return count ? 0 : cudaErrorInvalidValue;
+}
+
 void emu_memory_drop_device(int device, bool unmap)
 {
-    pthread_rwlock_wrlock(&memory.lock);
-    for (size_t i = memory.count; i-- > 0;) {
-        struct emu_range *range = memory.ranges[i];
+    pthread_rwlock_wrlock(&emu_memory_table.lock);
+    for (size_t i = emu_memory_table.count; i-- > 0;) {
+        struct emu_range *range = emu_memory_table.ranges[i];
         bool registered = range->kind == EMU_MEMORY_REGISTERED;
 
         if (range->device != device || (range->kind != EMU_MEMORY_DEVICE && !registered))
@@ -314,99 +395,5 @@ void emu_memory_drop_device(int device, bool unmap)
         else
             free(range); /* the pages stay: a hung kernel may still be writing to them */
     }
-    pthread_rwlock_unlock(&memory.lock);
-}
-
-/* The device whose address space holds `address`, or -1. */
-static int arena_of(uintptr_t address)
-{
-    for (int i = 0; i < EMU_MAX_DEVICES && memory.arenas[i].bytes; i++)
-        if (emu_arena_holds(&memory.arenas[i], address))
-            return i;
-    return -1;
-}
-
-bool emu_memory_look_up(const void *pointer, struct emu_range *copy, int *freed_device)
-{
-    const struct emu_range *range;
-    int device = -1;
-
-    pthread_rwlock_rdlock(&memory.lock);
-    range = range_around((uintptr_t)pointer);
-    if (range)
-        memcpy(copy, range, offsetof(struct emu_range, holders));
-    else
-        device = arena_of((uintptr_t)pointer);
-    pthread_rwlock_unlock(&memory.lock);
-    if (freed_device)
-        *freed_device = device;
-    return range != NULL;
-}
-
-static bool may_touch(int device, const struct emu_range *range)
-{
-    const struct emu_device *own;
-
-    if (device < 0 || range->kind != EMU_MEMORY_DEVICE || range->device == device)
-        return true;
-    if (range->pool)
-        return emu_pool_allows(range->pool, device);
-    own = emu_device_get(device);
-    return own && (atomic_load(&own->peers) >> range->device & 1);
-}
-
-/* With the lock held. *found is NULL for pageable host memory. */
-static int check_range(int device, uintptr_t address, size_t bytes, bool pageable,
-                       struct emu_range **found)
-{
-    struct emu_range *range = range_around(address);
-
-    *found = range;
-    if (range)
-        return bytes <= range->bytes - (address - range->base) && may_touch(device, range)
-                   ? 0
-                   : cudaErrorIllegalAddress;
-    return pageable && address && arena_of(address) < 0 ? 0 : cudaErrorIllegalAddress;
-}
-
-int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
-                    struct emu_range **held)
-{
-    int error;
-
-    pthread_rwlock_rdlock(&memory.lock);
-    error = check_range(device, (uintptr_t)pointer, bytes, pageable, held);
-    if (error)
-        *held = NULL;
-    if (*held)
-        atomic_fetch_add(&(*held)->holders, 1);
-    pthread_rwlock_unlock(&memory.lock);
-    return error;
-}
-
-bool emu_memory_find(const void *pointer, struct emu_memory *found)
-{
-    struct emu_range range;
-
-    if (!emu_memory_look_up(pointer, &range, NULL))
-        return false;
-    *found = (struct emu_memory){
-        .base = range.base,
-        .bytes = range.bytes,
-        .device = range.kind == EMU_MEMORY_DEVICE || range.kind == EMU_MEMORY_MANAGED ? range.device
-                                                                                      : -1,
-        .managed = range.kind == EMU_MEMORY_MANAGED,
-    };
-    return true;
-}
-
-bool emu_memory_reachable(int device, const void *pointer, size_t bytes)
-{
-    struct emu_range *range;
-    int error;
-
-    pthread_rwlock_rdlock(&memory.lock);
-    error = check_range(device, (uintptr_t)pointer, bytes, false, &range);
-    pthread_rwlock_unlock(&memory.lock);
-    return !error;
+    pthread_rwlock_unlock(&emu_memory_table.lock);
 }

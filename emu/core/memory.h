@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct emu_physical;
 struct emu_pool;
 
 enum emu_memory_kind {
@@ -26,12 +27,14 @@ struct emu_range {
     size_t mapped; /* whole pages */
     int device;    /* owner; of pinned and managed memory the device current at allocation */
     enum emu_memory_kind kind;
-    unsigned flags;        /* cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
-    uint64_t id;           /* never given twice */
-    struct emu_pool *pool; /* whose access rights hold, NULL: cudaMalloc */
-    bool imported;         /* another process's device memory (ipc.h) */
-    int shared;            /* the memory file that it was moved into, and 1; 0: none */
-    atomic_int holders;    /* 1 for the table */
+    unsigned flags;                /* cudaHostAlloc, cudaHostRegister, cudaMallocManaged */
+    uint64_t id;                   /* never given twice */
+    struct emu_pool *pool;         /* whose access rights hold, NULL: cudaMalloc */
+    struct emu_physical *physical; /* that is mapped here (mapping.h), else NULL */
+    uint64_t access;               /* of a mapping: bit d: device d may touch it */
+    bool imported;                 /* another process's device memory (ipc.h) */
+    int shared;                    /* the memory file that it was moved into, and 1; 0: none */
+    atomic_int holders;            /* 1 for the table */
 };
 
 /* Allocates device memory. Returns 0, cudaErrorMemoryAllocation. bytes > 0. */
@@ -54,9 +57,25 @@ int emu_memory_unimport(void *pointer);
  * (nothing can be using them). */
 void emu_memory_drop_device(int device, bool unmap);
 
+/* Makes a mapping known, which `model` describes; pages are the caller's affair. Returns 0,
+ * cudaErrorInvalidValue (something is mapped there), cudaErrorMemoryAllocation. */
+int emu_memory_map(const struct emu_range *model);
+/* Ends the mappings that fill these addresses, and their pages. Returns 0, cudaErrorInvalidValue
+ * (there are none, or one is cut). */
+int emu_memory_unmap(uintptr_t base, size_t bytes);
+/* Whether a device may touch the mappings that fill these addresses. Likewise. */
+int emu_memory_allow(uintptr_t base, size_t bytes, int device, bool allowed);
+/* Whether something is mapped in there. */
+bool emu_memory_maps(uintptr_t base, size_t bytes);
+/* Takes bytes of the device's budget: false if there are not so many. And gives them back. */
+bool emu_memory_charge(int device, size_t bytes);
+void emu_memory_refund(int device, size_t bytes);
+
 /* Copies what is known of the range around `pointer`. False if there is none; then *freed_device,
  * if not NULL, is the device whose address space it lies in (freed, or past an end), else -1. */
 bool emu_memory_look_up(const void *pointer, struct emu_range *range, int *freed_device);
+/* The bytes from there to the end of the range, and of mappings that follow without a gap. */
+size_t emu_memory_bytes_from(const void *pointer);
 /* Checks that `device` may touch [pointer, pointer+bytes) and holds the range until released.
  * *range is NULL for pageable host memory, which is refused unless `pageable`. Returns 0 or
  * cudaErrorIllegalAddress. A negative device may touch everything (a copy staged through the host).

@@ -58,7 +58,7 @@ static int put_range(void *data, CUpointer_attribute attribute, const struct emu
         PUT(unsigned, 1);
         return 0;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-        PUT(unsigned, range->kind == EMU_MEMORY_DEVICE && !range->pool);
+        PUT(unsigned, range->kind == EMU_MEMORY_DEVICE && !range->pool && !range->physical);
         return 0;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:

@@ -103,6 +103,9 @@ static void calls_launch_kernels(void **state)
     int (*get)(void *, void **) = find_function("libcublas.so.12", "cublasGetStream_v2");
     int (*scale)(void *, int, const float *, float *, int) =
         find_function("libcublas.so.12", "cublasSscal_v2");
+    int (*batched)(void *, int, int, int, int, int, const float *, const void *, int, const void *,
+                   int, const float *, void *, int,
+                   int) = find_function("libcublas.so.12", "cublasSgemmBatched");
     void *handle, *other, *of_handle;
     cudaStream_t stream;
     cudaGraph_t graph;
@@ -119,9 +122,12 @@ static void calls_launch_kernels(void **state)
     assert_null(of_handle);
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     assert_int_equal(scale(handle, 16, NULL, numbers, 1), 0);
+    /* Of arrays of matrices a kernel's arguments are the arrays. */
+    assert_int_equal(
+        batched(handle, 0, 0, 2, 2, 2, NULL, numbers, 2, numbers, 2, NULL, numbers, 2, 1), 0);
     OK(cudaStreamEndCapture(stream, &graph));
     OK(cudaGraphGetNodes(graph, NULL, &nodes));
-    assert_int_equal(nodes, 1);
+    assert_int_equal(nodes, 2);
     OK(cudaGraphDestroy(graph));
     assert_int_equal(destroy(handle) | destroy(other), 0);
     OK(cudaStreamDestroy(stream));

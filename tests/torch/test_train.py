@@ -11,7 +11,8 @@ from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, 
 
 QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "GLOG_minloglevel": "2", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 # Not all in one job: of more communicators than half of them have, not all streams are watched (DC903).
-FORKED = [(4, "ways"), (2, "examples"), (4, "examples"), (2, "compiled")]
+EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+FORKED = [(4, "ways", {}), (2, "examples", EXPANDABLE), (4, "examples", {}), (2, "compiled", {})]
 
 
 def torch_version():
@@ -53,10 +54,10 @@ def check_compiled(line):
 
 def check_forked(build):
     with Line(build, devices=4, name="train") as line, Server(line, 4, "train") as server:
-        for ranks, programs in FORKED:
+        for ranks, programs, settings in FORKED:
             folder = os.path.join(line.folder, "%s-%d" % (programs, ranks))
             line.trace = os.path.join(folder, "trace")
-            leader = server.start(programs, folder, ranks=ranks, DDPCHECK_DIR=line.trace, TMPDIR=line.folder, **QUIET)
+            leader = server.start(programs, folder, ranks=ranks, DDPCHECK_DIR=line.trace, TMPDIR=line.folder, **QUIET, **settings)
             ended = wait_for(lambda at=folder: statuses(at), 600)
             end_group(leader)
             line.wait_collector()

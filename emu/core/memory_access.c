@@ -1,0 +1,142 @@
+/* memory_access.c: looks addresses up in the table of ranges, and protects memory while work uses
+ * it.
+ */
+#include <driver_types.h>
+#include <string.h>
+
+#include "emu/core.h"
+#include "emu/core/device.h"
+#include "emu/core/mapping.h"
+#include "emu/core/memory_table.h"
+#include "emu/core/pool.h"
+
+/* The device whose address space holds `address`, or -1. */
+static int arena_of(uintptr_t address)
+{
+    for (int i = 0; i < EMU_MAX_DEVICES && emu_memory_table.arenas[i].bytes; i++)
+        if (emu_arena_holds(&emu_memory_table.arenas[i], address))
+            return i;
+    return -1;
+}
+
+bool emu_memory_look_up(const void *pointer, struct emu_range *copy, int *freed_device)
+{
+    const struct emu_range *range;
+    int device = -1;
+
+    pthread_rwlock_rdlock(&emu_memory_table.lock);
+    range = emu_memory_around((uintptr_t)pointer);
+    if (range)
+        memcpy(copy, range, offsetof(struct emu_range, holders));
+    else
+        device = arena_of((uintptr_t)pointer);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    if (freed_device)
+        *freed_device = device;
+    return range != NULL;
+}
+
+static bool may_touch(int device, const struct emu_range *range)
+{
+    const struct emu_device *own;
+
+    if (range->physical)
+        return device < 0 || device > 63 || (range->access >> device & 1);
+    if (device < 0 || range->kind != EMU_MEMORY_DEVICE || range->device == device)
+        return true;
+    if (range->pool)
+        return emu_pool_allows(range->pool, device);
+    own = emu_device_get(device);
+    return own && (atomic_load(&own->peers) >> range->device & 1);
+}
+
+/* With the lock held: the bytes up to the end of the range, and of those behind it without a gap,
+ * where memory is mapped and the device may touch it. */
+static size_t bytes_mapped_from(int device, uintptr_t address)
+{
+    size_t position = emu_memory_position(address) - 1;
+    uintptr_t end = emu_memory_table.ranges[position]->base +
+                    emu_memory_table.ranges[position]->bytes;
+
+    while (++position < emu_memory_table.count && emu_memory_table.ranges[position]->base == end &&
+           emu_memory_table.ranges[position]->physical &&
+           may_touch(device, emu_memory_table.ranges[position]))
+        end += emu_memory_table.ranges[position]->bytes;
+    return end - address;
+}
+
+/* With the lock held. *found is NULL for pageable host memory. */
+static int check_range(int device, uintptr_t address, size_t bytes, bool pageable,
+                       struct emu_range **found)
+{
+    struct emu_range *range = emu_memory_around(address);
+
+    *found = range;
+    if (range) {
+        size_t reach = range->bytes - (address - range->base);
+
+        if (range->physical && bytes > reach)
+            reach = bytes_mapped_from(device, address);
+        return bytes <= reach && may_touch(device, range) ? 0 : cudaErrorIllegalAddress;
+    }
+    return pageable && address && arena_of(address) < 0 && !emu_mapping_reserves(address)
+               ? 0
+               : cudaErrorIllegalAddress;
+}
+
+int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
+                    struct emu_range **held)
+{
+    int error;
+
+    pthread_rwlock_rdlock(&emu_memory_table.lock);
+    error = check_range(device, (uintptr_t)pointer, bytes, pageable, held);
+    if (error)
+        *held = NULL;
+    if (*held)
+        atomic_fetch_add(&(*held)->holders, 1);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return error;
+}
+
+size_t emu_memory_bytes_from(const void *pointer)
+{
+    const struct emu_range *range;
+    size_t bytes = 0;
+
+    pthread_rwlock_rdlock(&emu_memory_table.lock);
+    range = emu_memory_around((uintptr_t)pointer);
+    if (range && range->physical)
+        bytes = bytes_mapped_from(-1, (uintptr_t)pointer);
+    else if (range)
+        bytes = range->bytes - ((uintptr_t)pointer - range->base);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return bytes;
+}
+
+bool emu_memory_find(const void *pointer, struct emu_memory *found)
+{
+    struct emu_range range;
+
+    if (!emu_memory_look_up(pointer, &range, NULL))
+        return false;
+    *found = (struct emu_memory){
+        .base = range.base,
+        .bytes = (uintptr_t)pointer - range.base + emu_memory_bytes_from(pointer),
+        .device = range.kind == EMU_MEMORY_DEVICE || range.kind == EMU_MEMORY_MANAGED ? range.device
+                                                                                      : -1,
+        .managed = range.kind == EMU_MEMORY_MANAGED,
+    };
+    return true;
+}
+
+bool emu_memory_reachable(int device, const void *pointer, size_t bytes)
+{
+    struct emu_range *range;
+    int error;
+
+    pthread_rwlock_rdlock(&emu_memory_table.lock);
+    error = check_range(device, (uintptr_t)pointer, bytes, false, &range);
+    pthread_rwlock_unlock(&emu_memory_table.lock);
+    return !error;
+}
