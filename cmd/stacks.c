@@ -33,6 +33,40 @@ static void print_live_ranks(const struct live_group *group, struct page *page)
     page_column(page, VALUE_COLUMN);
 }
 
+/* The thread that holds the lock which a group's thread waits for; NULL: it waits for none. */
+static const struct live_thread *lock_holder(const struct live_group *group)
+{
+    if (!group->first->holder || strcmp(group->called, "pthread_mutex_lock"))
+        return NULL;
+    for (int i = 0; i < group->process->threads; i++)
+        if (group->process->thread[i].id == group->first->holder)
+            return &group->process->thread[i];
+    return NULL;
+}
+
+/* ", for a lock that thread 812 (loader) holds, in read at load.c:88" */
+static void print_lock(const struct live_group *group, struct page *page)
+{
+    enum { PLACE_COLUMNS = 60 };
+    char called[256], place[256];
+    const struct live_thread *holder = lock_holder(group);
+    if (!holder)
+        return;
+    if (holder == group->first) {
+        page_words(page, STYLE_PLAIN, ", for a lock that it holds itself");
+        return;
+    }
+    int at = site_user_frame(holder->frame, holder->frames);
+    page_format(page, STYLE_PLAIN, ", for a lock that thread %u (%s) holds,", holder->id,
+                holder->name);
+    site_called(holder->frame, holder->frames, called, sizeof called);
+    if (*called)
+        page_format(page, STYLE_PLAIN, " in %s", called);
+    if (at >= 0)
+        page_format(page, STYLE_PLAIN, " at %s",
+                    frame_place(&holder->frame[at], PLACE_COLUMNS, place, sizeof place));
+}
+
 static void print_live_group(const struct live_group *group, struct page *page)
 {
     const struct live_thread *thread = group->first;
@@ -46,6 +80,8 @@ static void print_live_group(const struct live_group *group, struct page *page)
         page_format(page, STYLE_PLAIN, "%d threads named %s", group->threads, thread->name);
     if (group->called[0])
         page_format(page, STYLE_PLAIN, ", in %s", group->called);
+    if (group->called[0])
+        print_lock(group, page);
     else if (thread->state == 'R')
         page_words(page, STYLE_PLAIN, ", running");
     else if (thread->state == 'T' || thread->state == 't')
@@ -91,12 +127,13 @@ static void print_live_json(const struct live_group *group)
 {
     char ranks[RANKS_BYTES], pids[RANKS_BYTES], state[2] = {group->first->state};
     json_t *line = json_pack(
-        "{s:s, s:s, s:s, s:b, s:i, s:b, s:o, s:s, s:o, s:b, s:o}", "schema",
+        "{s:s, s:s, s:s, s:b, s:i, s:b, s:o, s:s, s:o, s:I, s:b, s:o}", "schema",
         "ddpcheck.live-stack/1", "pids", rankset_text(&group->pids, pids, sizeof pids), "ranks",
         rankset_count(&group->ranks) ? rankset_text(&group->ranks, ranks, sizeof ranks) : "",
         "all_ranks_known", group->all_have_ranks, "threads", group->threads, "main", group->is_main,
         "name", json_of_text(group->first->name), "state", state, "in", json_of_text(group->called),
-        "python", group->first->is_python, "frames", json_of_frames(group->frame, group->frames));
+        "lock_holder", (json_int_t)(lock_holder(group) ? group->first->holder : 0), "python",
+        group->first->is_python, "frames", json_of_frames(group->frame, group->frames));
     if (line)
         json_dumpf(line, stdout, JSON_COMPACT);
     putchar('\n');

@@ -89,6 +89,9 @@ static void read_thread(const struct live_process *process, struct live_thread *
     const char *end = read_proc(process->pid, name, stat, sizeof stat) > 0 ? strrchr(stat, ')')
                                                                            : NULL;
     thread->state = end && end[1] ? end[2] : '?';
+    snprintf(name, sizeof name, "task/%u/syscall", thread->id);
+    if (read_proc(process->pid, name, stat, sizeof stat) > 0)
+        thread->holder = live_mutex_holder(process->pid, stat);
 }
 
 static int compare_threads(const void *a, const void *b)

@@ -19,6 +19,8 @@ struct live_thread {
     uint32_t id;    /* the kernel's; the main thread's is the process's */
     bool is_python; /* its frames begin with Python's */
     char state; /* of /proc: 'R' running, 'S' waiting, 'D' in the kernel, 'T' stopped, 'Z' ended */
+    uint32_t holder; /* of the mutex that it may wait for: it means something where its innermost
+                        frame is in pthread_mutex_lock; 0 not known */
     char name[32];
     struct frame *frame; /* innermost first: Python's, then native ones */
     int frames;

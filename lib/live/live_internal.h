@@ -14,6 +14,10 @@ void live_read_python(struct live_process *process, Dwfl *dwfl);
 int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err);
 #endif
 
+/* The thread that holds the mutex which a thread waits for, of which /proc/PID/task/TID/syscall has
+ * this text; 0: it waits for none, or that is not known. */
+uint32_t live_mutex_holder(int pid, const char *system_call);
+
 /* Room for `more` frames after those of the thread; NULL when memory is short. */
 struct frame *live_more_frames(struct live_thread *thread, int more);
 struct live_thread *live_find_thread(struct live_process *process, uint32_t id);
