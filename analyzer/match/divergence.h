@@ -3,7 +3,7 @@
 #ifndef DDPCHECK_DIVERGENCE_H
 #define DDPCHECK_DIVERGENCE_H
 
-#include "analyzer/match/window.h"
+#include "analyzer/match/other_comm.h"
 
 enum { LOOK_AHEAD = 8 }; /* operations after it that say whether a rank skipped or doubled a call */
 
@@ -14,6 +14,9 @@ struct divergence {
     bool stale;                   /* more have since */
     int shift[FINDING_SIDES_MAX]; /* side i of the finding is this many calls ahead of (> 0) or
                                      behind (< 0) side 0 */
+    struct other_call intended; /* of the side that is no side 0, if it made it on this communicator
+                                   by mistake; or of side 0, if of_first */
+    bool of_first;
     struct slot slot[1 + LOOK_AHEAD];
 };
 

@@ -23,8 +23,8 @@ bool did_step(enum did did)
            did == DID_STEP_OTHER_STREAM;
 }
 
-static const char *const awaited_keys[] = {"nothing",  "operation", "setup", "split",
-                                           "teardown", "shrink",    "window"};
+static const char *const awaited_keys[] = {"nothing",  "operation", "setup",  "split",
+                                           "teardown", "shrink",    "window", "communicator"};
 
 const char *awaited_key(enum awaited_kind kind)
 {
@@ -61,6 +61,9 @@ void awaited_add(struct text *text, const struct awaited *awaited)
         break;
     case AWAITED_WINDOW:
         text_add(text, "ncclCommWindowRegister #%" PRIu64 " of %s", awaited->number, comm);
+        break;
+    case AWAITED_COMM:
+        text_add(text, "%s", comm);
         break;
     case AWAITED_TEARDOWN:
         text_add(text, "the tear-down of %s", comm);

@@ -24,7 +24,8 @@ enum awaited_kind {
     AWAITED_SPLIT,
     AWAITED_TEARDOWN,
     AWAITED_SHRINK,
-    AWAITED_WINDOW
+    AWAITED_WINDOW,
+    AWAITED_COMM /* no wait: the communicator itself */
 };
 enum { COMM_TITLE_BYTES = 64 };
 struct awaited {

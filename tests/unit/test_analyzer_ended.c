@@ -111,6 +111,37 @@ static void terminated_after_another_left_is_no_cause(void **state)
     }
 }
 
+/* A rank that ended before its first call left nothing; its launcher terminated those who waited
+ * for it. Where they were ended by Ctrl-C, or all had come, there is nothing to report. */
+static void ended_before_its_first_call(void **state)
+{
+    (void)state;
+    static const struct {
+        int ranks, signal;
+        const char *code;
+    } cases[] = {{RANKS - 1, SIGTERM, "DC209"}, {RANKS - 1, SIGINT, NULL}, {RANKS, SIGTERM, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = job_new(RANKS);
+        for (int rank = 0; rank < cases[i].ranks; rank++)
+            init_enter(job, rank, WORLD, RANKS, rank, 1000 + (uint64_t)rank);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < cases[i].ranks; rank++)
+            end(job, rank, END_SIGNAL, cases[i].signal, false);
+        ticks(job, 2000);
+        if (!cases[i].code) {
+            expect(job, NULL);
+        } else {
+            struct verdict verdict;
+            const struct found *found = expect_in(job, &verdict, cases[i].code);
+            assert_string_equal(found->ranks[0], "0-2");
+            assert_has(found->where[0], "was killed by SIGTERM");
+            assert_string_equal(found->ranks[1], "3");
+            assert_has(found->what, "rank 3 ended before its first call of NCCL");
+        }
+        job_free(job);
+    }
+}
+
 /* Nobody waits for the rank that failed: the launcher terminates those who compute, which is what
  * the job's output ends with. */
 static void failed_before_anybody_waited(void **state)
@@ -276,6 +307,7 @@ int main(void)
         cmocka_unit_test(gang_ended_at_once_is_one_finding),
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(failed_before_anybody_waited),
+        cmocka_unit_test(ended_before_its_first_call),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(an_abort_is_the_programs_or_pythons),

@@ -60,7 +60,7 @@ void hang_close_restarted(struct analyzer *analyzer)
 }
 
 /* A hang or what is certain to be wrong says more, and often why the rank failed. */
-static bool has_open_error(const struct analyzer *analyzer)
+bool hang_has_open_error(const struct analyzer *analyzer)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
@@ -71,12 +71,32 @@ static bool has_open_error(const struct analyzer *analyzer)
     return false;
 }
 
+/* By its own code, not from outside. */
+static bool has_crashed(const struct process *process)
+{
+    if (process->end.end.how != END_SIGNAL)
+        return false;
+    switch (process->end.end.value) {
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGSYS:
+    case SIGTRAP:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* By itself: not by Ctrl-C, and nobody started the job again. */
 static bool failed_by_itself(const struct analyzer *analyzer, const struct process *process)
 {
     const char *exception = end_exception(process);
-    return process->ended && process->end_class == END_CLASS_CAUSE && process->member_count &&
-           process->end.end.how <= END_SIGNAL && !successor(analyzer, process) &&
+    return process->ended && process->end_class == END_CLASS_CAUSE &&
+           (process->member_count || has_crashed(process)) && process->end.end.how <= END_SIGNAL &&
+           !successor(analyzer, process) &&
            (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
 }
 
@@ -196,25 +216,6 @@ static void add_failed_side(struct draft *draft, struct process *process, bool h
     free(said);
 }
 
-/* By its own code, not from outside. */
-static bool has_crashed(const struct process *process)
-{
-    if (process->end.end.how != END_SIGNAL)
-        return false;
-    switch (process->end.end.value) {
-    case SIGABRT:
-    case SIGBUS:
-    case SIGFPE:
-    case SIGILL:
-    case SIGSEGV:
-    case SIGSYS:
-    case SIGTRAP:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Whom the launcher terminated because of it. */
 static bool had_followers(const struct analyzer *analyzer, const struct process *process)
 {
@@ -243,7 +244,7 @@ static void failed_on_finish(struct analyzer *analyzer, const struct event *even
     (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        if (!process || has_open_error(analyzer) || !failed_by_itself(analyzer, process))
+        if (!process || hang_has_open_error(analyzer) || !failed_by_itself(analyzer, process))
             continue;
         bool has_followers = had_followers(analyzer, process);
         if (!has_followers && !has_crashed(process) && !was_cut_short(process))

@@ -16,4 +16,7 @@ const char *exited_rank_todo(const struct act *act);
 /* Closes what later restart attempts got over. Called after the hangs were reported. */
 void hang_close_restarted(struct analyzer *analyzer);
 
+/* Some finding that is an error is open: it says more than that a rank ended. */
+bool hang_has_open_error(const struct analyzer *analyzer);
+
 #endif

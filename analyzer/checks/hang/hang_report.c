@@ -57,6 +57,12 @@ static const char group_on_all[] =
     "Create the group on every rank that is in it; in PyTorch call new_group on all ranks, also on "
     "those that are not in the group, with the same lists in the same order.";
 
+/* Likewise, where they made the same call on another communicator. */
+static const char other_communicator[] =
+    "If these are one call of the program, pass the same communicator on every rank. Else let "
+    "every rank make this call, or none: look for a condition on the rank around it; and issue the "
+    "operations of all communicators in one order.";
+
 static const char stopped_process[] =
     "Let the process go on (kill -CONT, fg, or continue in the debugger), and find out what "
     "stopped it.";
@@ -125,9 +131,9 @@ enum hang_kind hang_kind(const struct wait_node *wait)
             return HANG_ENDED;
         all_left = all_left && left_cleanly(missing);
     }
-    if (all_left)
-        return HANG_LEFT;
-    return wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK ? HANG_SPLIT : HANG_MISSING;
+    if (wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK)
+        return HANG_SPLIT;
+    return all_left && wait->kind != WAIT_WINDOW ? HANG_LEFT : HANG_MISSING;
 }
 
 /* What the late ones do: "; it still works: in ncclAllReduce, in phase "checkpoint"". */
@@ -220,6 +226,9 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
 {
     if (kind != HANG_ENDED && kind != HANG_LEFT && all_are_stopped(wait))
         return stopped_process;
+    if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
+        return "Call ncclCommWindowRegister on every rank of the communicator, in the same order "
+               "on each.";
     if (kind == HANG_MISSING && all_threads_ended(wait))
         return ended_thread;
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
@@ -240,9 +249,6 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return one_id_for_all;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)
         return "Call ncclCommShrink on every rank that stays, and list every other rank in it.";
-    if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
-        return "Call ncclCommWindowRegister on every rank of the communicator, in the same order "
-               "on each.";
     return rules[kind].todo;
 }
 
@@ -297,6 +303,8 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
         todo = before_first_call;
     else if (other && kind == HANG_ENDED && todo == rules[kind].todo)
         todo = exited_rank_todo(&other->act);
+    else if (other && other->act.did == DID_NEVER_CALLED_HERE)
+        todo = other_communicator;
     draft_say(draft, &what, todo);
 }
 

@@ -8,8 +8,10 @@
 
 #include "analyzer/hang/dormant.h"
 #include "analyzer/match/channel.h"
+#include "analyzer/match/other_comm.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/pending_index.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/match/window.h"
@@ -186,10 +188,39 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
     side->since_ns = wait->begin_ns;
 }
 
+/* A call that every rank makes once, as a split: who ended without it skipped it, rather than an
+ * iteration. */
+static bool left_without_call(const struct wait_node *wait, const struct missing *missing)
+{
+    bool is_single = wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK ||
+                     wait->kind == WAIT_WINDOW;
+    const struct member *member = missing->member;
+    if (!is_single || missing->issued || (member && (member->aborted || member_gave_up(member))))
+        return false;
+    return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
+           (member && member->leaving && !process_is_ending(missing->process));
+}
+
+/* A call of the same kind that it made on another communicator, and the one who waits did not. */
+static bool called_elsewhere(const struct wait_node *wait, const struct missing *missing,
+                             struct other_call *call)
+{
+    if (wait->kind != WAIT_COLLECTIVE || !missing->member || missing->issued || missing->held)
+        return false;
+    for (uint32_t i = 0; i < wait->comm->members; i++) {
+        const struct member *waiting = wait->comm->member[i];
+        if (waiting->next > wait->number && !wait_node_missing(wait, waiting->rank))
+            return other_comm_used(missing->member, waiting, &wait->signature, call);
+    }
+    return false;
+}
+
 static struct act missing_act(const struct wait_node *wait, const struct missing *missing)
 {
     if (missing->held)
         return (struct act){.did = DID_HELD_IN_GROUP};
+    if (left_without_call(wait, missing))
+        return (struct act){.did = DID_NEVER_CALLED};
     bool aborted_it = missing->issued && missing->member->aborted &&
                       missing->process->end_class != END_CLASS_CAUSE;
     if (aborted_it || (missing->member && member_gave_up(missing->member)))
@@ -205,6 +236,16 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
         return (struct act){.did = DID_LEFT, .name = end_exception(missing->process)};
     if (wait->kind == WAIT_INIT)
         return (struct act){.did = DID_NOT_COME};
+    struct other_call other;
+    if (called_elsewhere(wait, missing, &other)) {
+        struct act act = {.did = DID_NEVER_CALLED_HERE,
+                          .wait = {.kind = AWAITED_OPERATION,
+                                   .call = signature_call(&other.signature),
+                                   .comm = other.comm->id,
+                                   .number = other.number}};
+        comm_title(other.comm, act.wait.title);
+        return act;
+    }
     bool counts_returns = missing->process && missing->process->info.lacks & LACKS_UNRETURNED;
     return (struct act){.did = counts_returns ? DID_NOT_CALLED_OR_INSIDE : DID_NEVER_CALLED};
 }

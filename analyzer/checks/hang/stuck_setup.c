@@ -1,5 +1,6 @@
 /* stuck_setup.c: DC209: the check for ranks that never finish creating or destroying a
  * communicator; hang_report.c finds those who wait, and the rest is here. */
+#include "analyzer/checks/hang/ended_setup.h"
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/graphs.h"
@@ -53,6 +54,10 @@ const struct check check_stuck_setup = {
             "frames can be read. A communicator of only some of the job's ranks has its own rank "
             "numbers, and no record says which process a missing one is. If the ranks missing in "
             "one communicator wait in the creation of another, one finding shows all of these.\n\n"
+            "A rank that ends before its first call of NCCL leaves no record. If its launcher then "
+            "terminates the others, which wait for it in the set-up, that is reported as possible: "
+            "the job may have been terminated from outside while that rank was still on its "
+            "way.\n\n"
             "A communicator that is destroyed while a CUDA graph holds its operations is reported "
             "as well: NCCL waits until the graph is destroyed, which another thread may do.",
     .causes = CAUSES(
@@ -83,5 +88,5 @@ const struct check check_stuck_setup = {
         "# torchrun --nnodes=1 --nproc_per_node=4 train.py: as many processes as WORLD_SIZE says\n"
         "dist.init_process_group(\"nccl\", timeout=timedelta(minutes=2))    # fail early instead "
         "of after 10 minutes\n",
-    .on = {[EVENT_NCCL] = check_graphs},
+    .on = {[EVENT_NCCL] = check_graphs, [EVENT_FINISH] = setup_on_finish},
 };

@@ -235,8 +235,21 @@ static void cover_rest(struct draft *draft, const struct cycle *cycle)
             draft_cover(draft, cycle->step[i].wait->comm->member[k]->process);
 }
 
+/* The same call on two communicators of the same ranks. */
+static bool is_one_call(const struct cycle *cycle)
+{
+    const struct wait_node *a = cycle->step[0].wait, *b = cycle->step[1].wait;
+    return cycle->steps == 2 && a->kind == WAIT_COLLECTIVE && b->kind == WAIT_COLLECTIVE &&
+           a->comm != b->comm && a->comm->nranks == b->comm->nranks &&
+           a->signature.api == b->signature.api && !signature_differs(&a->signature, &b->signature);
+}
+
 static const char *cycle_todo(const struct cycle *cycle, const struct check *check)
 {
+    if (check == &check_wait_cycle && is_one_call(cycle))
+        return "If these are one call of the program, pass the same communicator on every rank. "
+               "Else issue the operations of all communicators in one order on every rank, from "
+               "one thread.";
     if (check == &check_wait_cycle)
         return "Issue the operations of all communicators in one order on every rank, from one "
                "thread.";

@@ -45,6 +45,11 @@ static const struct field_rule barrier_rule = {
     "Make every rank issue the same sequence of collectives: one side calls a barrier or reduces "
     "a flag where the other reduces a buffer; look for a branch or a skipped call before it."};
 
+static const struct field_rule other_comm_rule = {
+    0, &check_different_operations, "",
+    "Pass the same communicator on every rank: look at what chooses it, or for a call that one "
+    "side skips."};
+
 static unsigned variant_count(struct slot *slot, uint32_t i)
 {
     return (unsigned)rankset_count(&slot_variant(slot, i)->ranks);
@@ -158,6 +163,58 @@ static void match_describe(struct draft *draft, const struct comm *comm, unsigne
     draft_say(draft, &what, rule->todo);
 }
 
+/* One of two sides made its call where the other made it on another communicator: found once, as
+ * what the ranks do afterwards hides it. */
+static bool find_intended(struct comm *comm, const uint32_t *order)
+{
+    struct divergence *divergence = comm->divergence;
+    struct slot *slot = &divergence->slot[0];
+    for (int first = 0; first < 2 && !divergence->intended.comm && slot->variants == 2; first++) {
+        divergence->of_first = first;
+        other_comm_intended(comm, divergence->number, slot_variant(slot, order[!first]),
+                            slot_variant(slot, order[first]), &divergence->intended);
+    }
+    return divergence->intended.comm && slot->variants == 2;
+}
+
+static struct act call_on(const struct comm *comm, const struct signature *signature)
+{
+    struct act act = {.did = DID_CALLED_ON,
+                      .call = signature_call(signature),
+                      .wait = {.kind = AWAITED_COMM, .comm = comm->id}};
+    comm_title(comm, act.wait.title);
+    return act;
+}
+
+/* Both sides with the communicator that they made the call on. */
+static void describe_intended(struct draft *draft, const struct comm *comm)
+{
+    const struct divergence *divergence = comm->divergence;
+    const struct other_call *intended = &divergence->intended;
+    struct text what = {0};
+    char ranks[2][RANKS_BYTES], here[COMM_TITLE_BYTES], there[COMM_TITLE_BYTES];
+    int odd = divergence->of_first ? 0 : 1;
+    struct finding_side *side = draft->finding.side;
+    const struct act wrong = call_on(comm, &intended->signature),
+                     right = call_on(intended->comm, &intended->signature);
+    draft_side_act(draft, &side[odd], &wrong);
+    draft_side_act(draft, &side[!odd], &right);
+    draft_side_at(draft, &side[!odd], &intended->site);
+    bool one = rankset_count(&side[odd].ranks) == 1,
+         one_other = rankset_count(&side[!odd].ranks) == 1;
+    char call[RANKS_BYTES];
+    text_add(&what,
+             "%s %s %s %s on %s as operation #%llu, where %s %s %s it on %s as #%llu: every "
+             "rank has to pass the same communicator",
+             one ? "rank" : "ranks", rankset_text(&side[odd].ranks, ranks[0], RANKS_BYTES),
+             one ? "calls" : "call", signature_text(&intended->signature, call, sizeof call),
+             comm_title(comm, here), (unsigned long long)draft->finding.number,
+             one_other ? "rank" : "ranks", rankset_text(&side[!odd].ranks, ranks[1], RANKS_BYTES),
+             one_other ? "calls" : "call", comm_title(intended->comm, there),
+             (unsigned long long)intended->number);
+    draft_say(draft, &what, other_comm_rule.todo);
+}
+
 static bool is_all_reduce(const struct variant *variant)
 {
     return variant->signature.api == API_ncclAllReduce &&
@@ -224,6 +281,9 @@ static void match_report(struct analyzer *analyzer, struct comm *comm)
         return;
     }
     find_shifts(comm, order);
+    bool on_other_comm = find_intended(comm, order);
+    if (on_other_comm)
+        rule = &other_comm_rule;
     struct draft draft = draft_new(rule->check, comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
     draft.finding.number = divergence->number;
     draft.finding.has_number = true;
@@ -231,7 +291,10 @@ static void match_report(struct analyzer *analyzer, struct comm *comm)
         add_variant_side(&draft, comm, slot_variant(slot, order[i]), fields & FIELD_GROUP);
     free(order);
     draft_cover_comm(&draft, comm);
-    match_describe(&draft, comm, fields, rule);
+    if (on_other_comm)
+        describe_intended(&draft, comm);
+    else
+        match_describe(&draft, comm, fields, rule);
     if (divergence->finding) {
         findings_replace(analyzer, divergence->finding, &draft);
         return;
@@ -351,6 +414,9 @@ const struct check check_different_operations = {
             "barrier, a flag) and another a whole buffer.\n\n"
             "It shows as a hang, or as wrong results without any error: NCCL does not compare the "
             "ranks' calls.\n\n"
+            "Where one side's call is the one that the other made just before on another "
+            "communicator, and only there, the finding shows both communicators: one side passed "
+            "the wrong one, or skipped a call on each.\n\n"
             "It is certain unless records were lost (DC901): then it is only possible.",
     .causes = CAUSES(
         {"A branch on the rank or on local data around a collective: save, evaluation, FSDP's "
@@ -373,6 +439,10 @@ const struct check check_different_operations = {
          "One side is the AllGather or AllReduce of a normalization layer, or "
          "TORCH_LOGS=recompiles shows a line on one rank only.",
          {.waiting = "SyncBatchNorm|sync_batch_norm"}},
+        {"The wrong communicator: a group looked up by rank, or a variable that is set on some "
+         "ranks only.",
+         "The finding shows one call on two communicators.",
+         {.did = SIGN_DID(DID_CALLED_ON)}},
         {"Two threads that issue on one communicator without a lock.",
          "The two calls come from different threads, and the next run pairs other calls."}),
     .source =

@@ -1,0 +1,87 @@
+/* ended_setup.c: reports a rank that ended before its first call of NCCL, when its launcher then
+ * terminated the others, which waited for it in the set-up of a communicator.
+ *
+ * That rank has left no record. Its launcher is faster than any wait that could be called a hang,
+ * so what is left is that the others were terminated while they waited. */
+#include "analyzer/checks/hang/ended_setup.h"
+
+#include <signal.h>
+
+#include "analyzer/checks/hang/exited_rank.h"
+#include "analyzer/findings.h"
+#include "analyzer/hang/where.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
+#include "lib/trace/names.h"
+
+enum { RANKS_BYTES = 128 };
+
+static const char ended_early[] =
+    "See why that rank ended before its first call of NCCL, or why it was not started: its own "
+    "output and core dump come first; the launcher's message and exit status say how it ended.";
+
+/* The thread that is in the member's ncclCommInitRank; NULL: none. */
+static const struct thread *setup_thread(const struct member *member)
+{
+    for (const struct thread *thread = member->process->threads; thread; thread = thread->hh.next)
+        if (thread->in_call && api_class_of(thread->enter.api) == CLASS_COMM &&
+            thread->enter.comm.comm == member->comm->id)
+            return thread;
+    return NULL;
+}
+
+static bool was_terminated_waiting(const struct member *member)
+{
+    const struct process *process = member->process;
+    bool by_signal = process->ended && process->end.end.how == END_SIGNAL &&
+                     (process->end.end.value == SIGTERM || process->end.end.value == SIGKILL);
+    return by_signal && member->arrived && !member->exists && setup_thread(member);
+}
+
+static bool all_were_terminated(const struct comm *comm)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (!was_terminated_waiting(comm->member[i]))
+            return false;
+    return comm->members > 0 && comm->nranks > 0 && comm->members < (uint32_t)comm->nranks;
+}
+
+static void ended_report(struct analyzer *analyzer, const struct comm *comm)
+{
+    const struct act call = {.did = DID_CALLED, .call = call_of_api(API_ncclCommInitRank)},
+                     not_come = {.did = DID_NOT_COME}, not_seen = {.did = DID_NOT_SEEN};
+    char waiting[RANKS_BYTES], missing[RANKS_BYTES], title[COMM_TITLE_BYTES];
+    struct draft draft = draft_new(&check_stuck_setup, POSSIBLE, comm);
+    struct text what = {0};
+    struct where where;
+    const struct member *first = comm->member[0];
+    struct finding_side *side = draft_side(&draft, &call, &setup_thread(first)->enter_site);
+    where_find(NULL, first->process, first, &where);
+    draft_side_now(&draft, side, &where.act, &where.site);
+    for (uint32_t i = 0; i < comm->members; i++)
+        draft_rank(&draft, side, comm->member[i]);
+    draft.finding.first_ns = first->arrival.time_ns;
+    draft.finding.last_ns = first->process->end_ns;
+    struct finding_side *absent = draft_side(&draft, &not_come, NULL);
+    draft_side_now(&draft, absent, &not_seen, NULL);
+    draft.failed |= comm_list_untraced(comm, &absent->ranks) != 0;
+    bool one = rankset_count(&absent->ranks) == 1;
+    text_add(&what,
+             "%s %s ended before %s first call of NCCL, or %s never started: %s %s %s terminated "
+             "while in the set-up of %s",
+             one ? "rank" : "ranks", rankset_text(&absent->ranks, missing, sizeof missing),
+             one ? "its" : "their", one ? "was" : "were",
+             rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
+             rankset_text(&side->ranks, waiting, sizeof waiting),
+             rankset_count(&side->ranks) == 1 ? "was" : "were", comm_title(comm, title));
+    draft_say(&draft, &what, ended_early);
+    findings_report(analyzer, &draft, NULL);
+}
+
+void setup_on_finish(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
+        if (!hang_has_open_error(analyzer) && !comm_is_of_group(comm) && all_were_terminated(comm))
+            ended_report(analyzer, comm);
+}
