@@ -13,12 +13,15 @@ enum {
     LONGER_PERCENT = 25,     /* than the median sister's */
     ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
     BECAME_PERCENT = 10,     /* than before, by most of what iterations are longer since then */
+    FAST_PART = 4,           /* a quarter of sisters, that are fast while most are slow by a host */
     FEW_PERCENT = 150,       /* over the root of how many there are: few differ by chance */
     CLEARLY_TIMES = 2,       /* as long nearly all are, of a link that noise does not explain */
     BESIDE_PERCENT = 50,     /* longer than before, where all else takes longer as well */
     BESIDE_SHARE = 5,        /* of an iteration, likewise */
-    SLOW_BYTES = 64 << 10,   /* operations of such a size show what a link carries */
-    SLOW_SHARE = 10          /* of an iteration, that a link without sisters takes */
+    BEFORE_NEEDED = 30, /* iterations of a recorded job: while it begins, its host may be idle, */
+    BEFORE_TIMES = 5,   /* or it takes so much to be sure */
+    SLOW_BYTES = 64 << 10, /* operations of such a size show what a link carries */
+    SLOW_SHARE = 10        /* of an iteration, that a link without sisters takes */
 };
 /* Bytes a second: gigabit Ethernet, which no link between GPUs is slower than on purpose. */
 static const double slow_rate = 125e6, right_rate = 1.25e9; /* and ten times that */
@@ -30,7 +33,7 @@ struct link_class {
     struct speed_class_key key;
     double *mean; /* of each communicator that has it */
     uint32_t count, capacity;
-    double median;
+    double usual; /* of those that are not slow */
     UT_hash_handle hh;
 };
 
@@ -48,6 +51,7 @@ struct links {
     struct link_class *classes;
     struct slow_comm *slow;
     uint32_t count;
+    bool most_are_slow; /* of some class, by one host if by anything */
     bool failed;
 };
 
@@ -77,13 +81,27 @@ static void add_link_mean(struct links *links, const struct speed_class *class)
         known->mean[known->count++] = speed_class_quartile(class);
 }
 
+/* The median; but of links between hosts one host may slow most: with a stage of a pipeline before
+ * it and one behind it, two of three. Then a quarter of them is clearly faster, and alike. */
+static double usual_quartile(struct links *links, struct link_class *class)
+{
+    double median = speed_median(class->mean, class->count);
+    double fast = class->mean[class->count / FAST_PART], fastest = class->mean[0];
+    bool is_alike = 100 * fast <= (100 + LONGER_PERCENT) * fastest;
+    if (class->key.hosts < 2 || class->count < 2 * FAST_PART || !is_alike ||
+        median < CLEARLY_TIMES * fast)
+        return median;
+    links->most_are_slow = true;
+    return fast;
+}
+
 static void gather_classes(struct links *links)
 {
     for (struct speed_comm *comm = links->judged->speed->comms; comm; comm = comm->hh.next)
         for (struct speed_class *class = comm->classes; class; class = class->hh.next)
             add_link_mean(links, class);
     for (struct link_class *class = links->classes; class; class = class->hh.next)
-        class->median = speed_median(class->mean, class->count);
+        class->usual = usual_quartile(links, class);
 }
 
 /* Transfer time of the members that nothing hides, a mean over iterations and members. */
@@ -134,6 +152,22 @@ static double transfer_quantile(const struct speed_comm *comm, uint64_t first, u
     return found;
 }
 
+static double floor_of(const struct judged *judged)
+{
+    return judged->coarse ? slow_floor_coarse_s : slow_floor_s;
+}
+
+/* Nearly all of its transfers take longer than nearly all did before, and, in a recorded job,
+ * longer than its host explains. */
+static bool became_steadily_slow(const struct judged *judged, const struct speed_comm *comm)
+{
+    double least = CLEARLY_TIMES * transfer_quantile(comm, judged->begin, judged->since, 90);
+    bool is_early = judged->since < judged->begin + BEFORE_NEEDED;
+    if (judged->recorded)
+        least = fmax(least, floor_of(judged) * (is_early ? BEFORE_TIMES : 1));
+    return transfer_quantile(comm, judged->since, judged->end, 10) >= least;
+}
+
 /* Its transfers take longer than before, since iterations do, by most of what these are longer, or
  * by much. */
 static bool became_slow(const struct judged *judged, const struct speed_comm *comm,
@@ -144,15 +178,14 @@ static bool became_slow(const struct judged *judged, const struct speed_comm *co
     slow->lost = now - then;
     slow->ratio = then > 0 ? now / then : 0;
     slow->since = judged->since;
-    slow->is_steady = transfer_quantile(comm, judged->since, judged->end, 10) >=
-                      CLEARLY_TIMES * transfer_quantile(comm, judged->begin, judged->since, 90);
+    slow->is_steady = became_steadily_slow(judged, comm);
     bool is_most = 2 * slow->lost >= judged->rise && 100 * (slow->ratio - 1) >= BECAME_PERCENT;
     bool is_beside = 100 * (slow->ratio - 1) >= BESIDE_PERCENT &&
                      100 * slow->lost >= BESIDE_SHARE * judged->length;
     return then > 0 && (is_most || is_beside);
 }
 
-/* Likewise, with an iteration of its own: on a busy host the iterations do not show it. */
+/* Likewise, with an iteration of its own: iterations of a busy host do not show it. */
 static bool became_slow_by_itself(const struct judged *judged, const struct speed_comm *comm,
                                   struct slow_comm *slow)
 {
@@ -180,7 +213,7 @@ static double iterations_of(const struct judged *judged, const struct speed_comm
 static bool is_slow_in_itself(const struct judged *judged, const struct speed_comm *comm,
                               struct slow_comm *slow)
 {
-    double floor = judged->coarse ? slow_floor_coarse_s : slow_floor_s;
+    double floor = floor_of(judged);
     *slow = (struct slow_comm){.comm = comm, .is_steady = true};
     for (struct speed_class *class = comm->classes; class; class = class->hh.next) {
         double least = speed_class_quantile(class, 5), carried;
@@ -210,7 +243,7 @@ static void weigh_comm(struct links *links, const struct speed_comm *comm)
         least = fmax(least, sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT + few);
         took += speed_class_quartile(class) * (double)class->count;
         floor += speed_class_quantile(class, 5) * (double)class->count;
-        expected += sisters->median * (double)class->count;
+        expected += sisters->usual * (double)class->count;
     }
     const struct speed_rank *first = speed_rank_of(judged->speed, comm->comm->member[0]);
     struct slow_comm slow = {.comm = comm,
@@ -262,6 +295,30 @@ static uint32_t shared_ranks(const struct links *links, const struct speed_rank 
     return count;
 }
 
+/* Whether a slow communicator has the rank, and its host is in all of them. */
+static bool is_on_shared_host(const struct links *links, const struct speed_rank *rank)
+{
+    bool is_in = false, is_shared = true;
+    for (uint32_t i = 0; i < links->count && !is_in; i++)
+        is_in = comm_has(links->judged, links->slow[i].comm->comm, rank, false);
+    for (uint32_t i = 0; i < links->count && is_in && is_shared; i++)
+        is_shared = comm_has(links->judged, links->slow[i].comm->comm, rank, true);
+    return is_in && is_shared;
+}
+
+/* Ranks in slow communicators, of the hosts that all of these share. */
+static uint32_t ranks_of_shared_hosts(const struct links *links, const struct speed_rank **rank)
+{
+    const struct speed *speed = links->judged->speed;
+    uint32_t count = 0;
+    if (!shared_ranks(links, rank, true))
+        return 0;
+    for (uint32_t r = 0; r < speed->count; r++)
+        if (is_on_shared_host(links, speed->rank[r]))
+            rank[count++] = speed->rank[r];
+    return count;
+}
+
 static void add_link(const struct links *links, const struct slow_comm *slow,
                      const struct speed_rank **rank, uint32_t ranks, struct slowdowns *found)
 {
@@ -295,11 +352,7 @@ static int compare_slow(const void *a, const void *b)
 /* One slowdown for what all share; else one for each communicator. */
 static void add_links(struct links *links, struct slowdowns *found)
 {
-    uint32_t most = 1;
-    for (uint32_t i = 0; i < links->count; i++)
-        if (most < links->slow[i].comm->comm->members)
-            most = links->slow[i].comm->comm->members;
-    const struct speed_rank **rank = malloc(most * sizeof *rank);
+    const struct speed_rank **rank = malloc((links->judged->speed->count + 1) * sizeof *rank);
     if (!rank) {
         found->failed = true;
         return;
@@ -307,21 +360,18 @@ static void add_links(struct links *links, struct slowdowns *found)
     qsort(links->slow, links->count, sizeof *links->slow, compare_slow);
     uint32_t shared = shared_ranks(links, rank, false);
     if (!shared)
-        shared = shared_ranks(links, rank, true);
-    if (shared) {
+        shared = ranks_of_shared_hosts(links, rank);
+    if (shared)
         add_link(links, &links->slow[0], rank, shared, found);
-    } else {
-        for (uint32_t i = 0; i < links->count; i++) {
-            const struct comm *comm = links->slow[i].comm->comm;
-            uint32_t ranks = 0;
-            for (uint32_t k = 0; k < comm->members; k++) {
-                const struct speed_rank *member =
-                    speed_rank_of(links->judged->speed, comm->member[k]);
-                if (member)
-                    rank[ranks++] = member;
-            }
-            add_link(links, &links->slow[i], rank, ranks, found);
+    for (uint32_t i = 0; !shared && !links->most_are_slow && i < links->count; i++) {
+        const struct comm *comm = links->slow[i].comm->comm;
+        uint32_t ranks = 0;
+        for (uint32_t k = 0; k < comm->members; k++) {
+            const struct speed_rank *member = speed_rank_of(links->judged->speed, comm->member[k]);
+            if (member)
+                rank[ranks++] = member;
         }
+        add_link(links, &links->slow[i], rank, ranks, found);
     }
     free(rank);
 }

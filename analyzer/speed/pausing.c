@@ -204,6 +204,13 @@ static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pau
     return lost;
 }
 
+/* Where equal operations were taken for an iteration each, several of them may be one, at whose end
+ * all ranks do something else. */
+static bool may_be_iterations(const struct judged *judged, const struct slowdown *slowdown)
+{
+    return !judged->named && judged->speed->rounds_are_alike && !slowdown->period_varies;
+}
+
 static void add_rank_pauses(struct judged *judged, const struct pause_list *longest,
                             const double *lost, struct slowdowns *found)
 {
@@ -220,7 +227,8 @@ static void add_rank_pauses(struct judged *judged, const struct pause_list *long
         if (lost[r] > 0 && 100 * lost[r] >= SAME_PAUSE_PERCENT * longest->extra)
             rank[slowdown.ranks++] = speed->rank[r];
     if (slowdown.ranks == speed->count) {
-        slowdowns_add_all(found, speed, &slowdown);
+        if (!may_be_iterations(judged, &slowdown))
+            slowdowns_add_all(found, speed, &slowdown);
     } else {
         slowdown.comm = slowdown.ranks == 1 ? rank[0]->member->comm : NULL;
         slowdowns_add(found, &slowdown);
@@ -258,7 +266,8 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
         found->failed = true;
     } else if (found->count == before && find_pauses(judged, length, pauses)) {
         struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
-        slowdowns_add_all(found, judged->speed, &slowdown);
+        if (!may_be_iterations(judged, &slowdown))
+            slowdowns_add_all(found, judged->speed, &slowdown);
     }
     free(pauses);
     free(length);

@@ -4,11 +4,13 @@
  * themselves, so the gaps in front of these operations repeat after as many of them as an iteration
  * has: the smallest distance at which they differ about as little as at any. The median rank's gaps
  * are compared, in which what only some ranks do does not show. Sizes have to repeat as well. Where
- * the host's noise is larger than the gaps, only they are left. Until it is known, operations are
- * held. */
+ * the host's noise is larger than the gaps, or their times are not exact enough, only they are
+ * left. Until it is known, operations are held. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyzer/model/exact.h"
+#include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
 #include "analyzer/speed/slowdown.h"
 
@@ -22,6 +24,7 @@ enum {
     CLEARLY_PERCENT = 50, /* of the mean difference, while more may come */
     SAME_PERCENT = 75,    /* of it at all distances: gaps do not repeat themselves */
     SAME_LEAST = 192,     /* gaps, for that to be believed while more may come */
+    SURE_TIMES = 4,       /* its own deviation: a mean of so much is no chance */
     SIZES_PERCENT = 2,    /* of the operations may have another size than the one before */
     ROUND_NOT_FOUND = 2   /* operations, where nothing repeats itself */
 };
@@ -32,6 +35,9 @@ bool speed_is_counted(const struct speed_rank *rank, const struct speed_operatio
            operation->peer == rank->round_peer && operation->number <= SPEED_NUMBER_MOST &&
            (operation->peer < 0 || operation->sends == rank->round_sends);
 }
+
+/* How often progress words are read, and with them when operations begin and end. */
+static const double reading_s = 0.001;
 
 /* How many operations that count are held, and the gap in front of each but the first; the caller
  * frees. NULL: memory is short. */
@@ -60,12 +66,26 @@ static size_t held_of(struct speed_rank *rank)
     return count;
 }
 
+/* Operations that do not count, and show that what they are between is one. */
+static bool has_others(const struct speed *speed)
+{
+    uint64_t all = 0, counted = 0;
+    for (uint32_t r = 0; r < speed->count; r++) {
+        if (!speed_rank_holds(speed->rank[r]))
+            continue;
+        all += speed->rank[r]->operations;
+        counted += held_of(speed->rank[r]);
+    }
+    return 2 * (all - counted) > counted;
+}
+
 /* The gaps of the median rank, and the sizes of one rank's operations. */
 struct gap_series {
     double *gap[RANKS_COMPARED], *median;
     float *bytes;
     uint32_t ranks;
-    size_t count; /* that all of them have */
+    size_t count;      /* that all of them have */
+    double resolution; /* of their times, in seconds */
 };
 
 static void free_gaps(struct gap_series *series)
@@ -102,6 +122,9 @@ static int find_gaps(const struct speed *speed, struct gap_series *series)
             (!series->bytes && !(series->bytes = sizes_held(speed->rank[r]))))
             return -1;
         series->count = count < series->count ? count : series->count;
+        const struct process *process = speed->rank[r]->key.process;
+        if (process_is_recorded(process) && !exact_is_complete(process))
+            series->resolution = reading_s;
     }
     if (!series->ranks)
         series->count = 0;
@@ -173,24 +196,47 @@ static uint64_t first_distance(const bool *is_possible, const double *difference
     return 0;
 }
 
+/* Whether gaps differ less from those so many further on than from others, not only by chance. */
+static bool is_surely_less(const double *value, size_t count, size_t most, size_t distance)
+{
+    double sum = 0, squares = 0;
+    size_t compared = count - most;
+    for (size_t i = 0; i < compared; i++) {
+        double others = 0;
+        for (size_t other = 1; other <= most; other++)
+            others += fabs(value[i + other] - value[i]);
+        double less = others / (double)most - fabs(value[i + distance] - value[i]);
+        sum += less;
+        squares += less * less;
+    }
+    double mean = sum / (double)compared;
+    double variance = fmax(squares / (double)compared - mean * mean, 0) / (double)compared;
+    return mean > 0 && mean * mean >= SURE_TIMES * SURE_TIMES * variance;
+}
+
 /* 0: not clear, or too few. */
 static uint64_t find_distance(const struct gap_series *series, bool is_last)
 {
     double difference[ROUND_MAX + 1], least = INFINITY, sum = 0;
     bool is_possible[ROUND_MAX + 1];
-    size_t count = series->count;
+    size_t count = series->count, closest = 1;
     size_t most = count / ITERATIONS_NEEDED < ROUND_MAX ? count / ITERATIONS_NEEDED : ROUND_MAX;
     mark_possible(series, most, is_possible);
     for (size_t distance = 1; distance <= most; distance++) {
         difference[distance] = difference_at(series->median, count, distance);
-        if (is_possible[distance])
-            least = fmin(least, difference[distance]);
+        if (is_possible[distance] && difference[distance] < least)
+            least = difference[closest = distance];
         sum += difference[distance];
     }
-    bool is_noise = 100 * least * (double)most > SAME_PERCENT * sum;
-    if (most && is_noise && (is_last || count >= SAME_LEAST))
-        return first_distance(is_possible, difference, most, INFINITY);
-    if (!most || (!is_last && 100 * least * (double)most > CLEARLY_PERCENT * sum))
+    double share = sum > 0 ? 100 * least * (double)most / sum : 0;
+    bool is_noise =
+        share > SAME_PERCENT || sum < series->resolution * (double)most ||
+        (share > CLEARLY_PERCENT && !is_surely_less(series->median, count, most, closest));
+    if (most && is_noise)
+        return is_last || count >= SAME_LEAST
+                   ? first_distance(is_possible, difference, most, INFINITY)
+                   : 0;
+    if (!most || (!is_last && share > CLEARLY_PERCENT))
         return 0;
     double about = fmax(least * (1 + ABOUT_LEAST_PERCENT / 100.0),
                         least + (sum / (double)most - least) * ABOUT_PERCENT / 100);
@@ -263,6 +309,7 @@ void speed_find_rounds(struct analyzer *analyzer, bool is_end)
         return;
     }
     uint64_t round = find_distance(&series, is_end);
+    speed->rounds_are_alike = round == 1 && !has_others(speed);
     if (round || is_end)
         number_all(speed, &series, round ? round : ROUND_NOT_FOUND);
     speed->held *= 2;

@@ -182,6 +182,7 @@ struct speed {
     struct speed_standings *standings; /* likewise; standings.h */
     struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */
     uint32_t gap_room;
+    bool rounds_are_alike; /* one operation was taken for an iteration: it may be a part of one */
 };
 
 /* An operation was passed by its stream. Notes want of memory in the analyzer. */

@@ -82,6 +82,16 @@ class SlowTimelines(Importer):
         self.expect(slow, {"DC606": ["4-5"]}, ("4.0 times as long",))
         self.expect(Timeline(ranks=8, width=2, transfer=lambda group, i: 4), {})
 
+    def test_host_whose_links_are_slow(self):
+        """Most of all links between hosts are this one's."""
+        slow = Timeline(ranks=16, width=2, transfer=lambda group, i: 4 if group < 10 else 1)
+        for row in slow.rows:
+            row["host"] = "n1" if row["rank"] < 10 and row["rank"] % 2 else "m%d" % row["rank"]
+        self.expect(slow, {"DC606": ["1,3,5,7,9"]}, ("4.0 times as long", "host n1"))
+        for row in slow.rows:       # no host has all of the slow ones
+            row["host"] = "m%d" % row["rank"]
+        self.expect(slow, {})
+
     def test_slow_link_since(self):
         since = Timeline(iterations=80, transfer=lambda group, i: 4 if i >= 40 else 1)
         self.expect(since, {"DC606": ["0-3"]}, ("since iteration 40", "take 4.0 times as long"))

@@ -84,39 +84,49 @@ static void a_gpu_becomes_slow(void **state)
     expect_notes((struct machine){.slower_ms = 60, .since = 44}, "DC604:1 ");
 }
 
-/* Operations that follow each other, of which the second half takes longer. */
-static void become_slow(struct job *job)
+/* Operations that follow each other, of which those from one on take longer. */
+static void become_slow(struct job *job, int since, uint64_t us)
 {
-    for (int number = 0; number < 2 * ITERATIONS; number++) {
+    for (int number = 0; number < since + ITERATIONS; number++) {
         for (int rank = 0; rank < RANKS; rank++)
             ALL_REDUCE(job, rank, WORLD, 1024, .stream = GRADIENTS);
         for (int rank = 0; rank < RANKS; rank++)
             gpu_started(job, rank, WORLD, GRADIENTS);
-        job_sleep_us(job, number < ITERATIONS ? 100 : 900);
+        job_sleep_us(job, number < since ? 100 : us);
         for (int rank = 0; rank < RANKS; rank++)
             gpu_done(job, rank, WORLD, GRADIENTS);
     }
 }
 
-/* An import's times are exact. NCCL's plugin records a job whose host may have become busy. */
+/* Of a job that lacks this. */
+static void expect_slow_link(uint32_t lacks, bool is_import, int since, uint64_t us, bool is_found)
+{
+    struct verdict verdict;
+    struct job *job = job_new(RANKS);
+    job_set_lacks(job, lacks, is_import);
+    job_init(job, WORLD, 0, RANKS - 1);
+    become_slow(job, since, us);
+    for (int rank = 0; rank < RANKS; rank++)
+        end(job, rank, END_EXIT, 0, false);
+    job_analyze(job, 0, &verdict);
+    assert_string_equal(verdict.notes, is_found && !is_import ? "DC606:0-1 " : "");
+    assert_int_equal(verdict.count, is_found && is_import);
+    if (is_found && is_import)
+        assert_string_equal(verdict.found[0].code, "DC606");
+    job_free(job);
+}
+
+/* An import's times are exact. The host of a recorded job may have become busy, above all soon
+ * after the job began. */
 static void transfers_become_slow(void **state)
 {
     (void)state;
-    for (int is_import = 0; is_import < 2; is_import++) {
-        struct verdict verdict;
-        struct job *job = job_new(RANKS);
-        job_set_lacks(job, LACKS_CUDA | LACKS_STACK, is_import);
-        job_init(job, WORLD, 0, RANKS - 1);
-        become_slow(job);
-        for (int rank = 0; rank < RANKS; rank++)
-            end(job, rank, END_EXIT, 0, false);
-        job_analyze(job, 0, &verdict);
-        assert_string_equal(verdict.notes, "");
-        assert_int_equal(verdict.count, is_import);
-        if (is_import)
-            assert_string_equal(verdict.found[0].code, "DC606");
-        job_free(job);
-    }
+    expect_slow_link(LACKS_CUDA | LACKS_STACK, true, ITERATIONS, 900, true);
+    expect_slow_link(LACKS_CUDA | LACKS_STACK, false, ITERATIONS, 900, false);
+    expect_slow_link(0, false, ITERATIONS, 900, false);
+    expect_slow_link(0, false, 22, 12000, false);
+    expect_slow_link(0, false, 22, 80000, true);
+    expect_slow_link(0, false, ITERATIONS, 12000, true);
 }
 
 int main(void)
