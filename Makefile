@@ -11,7 +11,7 @@ help:
 	@echo "make demo       install what the demo needs, build it, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
-	@echo "make scenarios  the trainer's 30 scenarios: the fault without ddpcheck and with it, and the correct twin"
+	@echo "make scenarios  the trainer's 33 scenarios: the fault without ddpcheck and with it, and the correct twin"
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
 	@echo "make torture    20 minutes of kills, limits and damaged files; writes docs/reliability.md (SECONDS=1200)"
 	@echo "make soak       an hour of a job's records, 10,000 a second, as fast as they are taken, with --keep 1G (RECORDS=36000000)"

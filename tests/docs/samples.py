@@ -89,6 +89,7 @@ PREPARE = {
     "27": "bucket = torch.ones(1 << 20, device=device)",
     "29": "weights = torch.ones(64, device=device)",
     "30": "cpu:",
+    "31": "cpu:", "32": "", "33": "",
 }
 # Of faulty samples: what runs before, and what runs after, which raises where the page's result is not what happened.
 BUSY = "import time\ntime.sleep(600 if rank == %d else 0)"     # lives on, so that the peers do not see it end

@@ -16,6 +16,7 @@ import time
 
 from line import Line
 from scenarios import HASHED, SCENARIOS, check, start
+import slow
 
 # number: (what is asked, scenarios with the fault, correct twins)
 ROWS = {
@@ -49,9 +50,13 @@ ROWS = {
     28: ("a bucket is reduced before backward has filled it", ["missing-event"], ["clean"]),
     29: ("the optimizer steps before the reduction is done", ["early-step"], ["clean"]),
     30: ("the model is built differently on one rank", ["model-mismatch"], ["clean"]),
+    31: ("all GPUs look busy, and one rank makes the others wait", ["slow-host", "slow-loader"], [slow.RIGHT]),
+    32: ("one GPU is slower than the others, or became so", ["slow-device", "throttle-after"], [slow.RIGHT]),
+    33: ("now and then an iteration is slow; a link became slow; many small operations", ["gc-pause", "slow-link", "tiny-buckets"], [slow.RIGHT]),
 }
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ALONE_SECONDS = 15          # whoever has not ended by then hangs
+SLOW_SECONDS = 120          # likewise, of slow jobs
 QUOTE_LINES = 6
 QUESTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "questions")    # NN.md: what a page says in words
 SEEN = "## With the trainer"
@@ -59,7 +64,14 @@ INTRODUCTION = ("What follows was run with ddptrain: what a user sees without dd
                 "program.")
 
 
+def is_slow(name):
+    return name in slow.SLOW or name == slow.RIGHT
+
+
 def command_of(name):
+    if is_slow(name):
+        variables = "".join("%s=%s " % each for each in slow.environment(name).items())
+        return "%sddpcheck run --timing --emulate %d -- ddptrain %s" % (variables, slow.DEVICES, shlex.join(slow.arguments(name)))
     options = " --hash" if name in HASHED else ""
     return "ddpcheck run --emulate 4%s -- ddptrain %s" % (options, shlex.join(SCENARIOS[name][0]))
 
@@ -67,11 +79,12 @@ def command_of(name):
 def alone(line, name):
     """The run without ddpcheck: (what a user sees in a few words, the last lines of the output)."""
     environment = {key: value for key, value in line.bare_environment().items() if key != "LD_PRELOAD"}
-    process = subprocess.Popen([line.trainer, *SCENARIOS[name][0]], cwd=line.folder, env=environment, stdin=subprocess.DEVNULL,
+    arguments = slow.arguments(name) if is_slow(name) else SCENARIOS[name][0]
+    process = subprocess.Popen([line.trainer, *arguments], cwd=line.folder, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     hangs = False
     try:
-        out, _ = process.communicate(timeout=ALONE_SECONDS)
+        out, _ = process.communicate(timeout=SLOW_SECONDS if is_slow(name) else ALONE_SECONDS)
     except subprocess.TimeoutExpired:
         hangs = True
         os.killpg(process.pid, 9)
@@ -82,8 +95,28 @@ def alone(line, name):
     return "exits with %d" % process.returncode, lines[-QUOTE_LINES:]
 
 
+def watched_slow(build, name):
+    """Likewise, of a slow job."""
+    with Line(build, devices=slow.DEVICES, name=name) as line:
+        findings = slow.findings_of(line, name)
+        try:
+            if name == slow.RIGHT:
+                assert findings == [], [each["what"] for each in findings]
+                return True, "no finding", ""
+            slow.check_found(name, findings)
+        except AssertionError as wrong:
+            return False, str(wrong), ""
+        code = slow.SLOW[name][1]
+        text = subprocess.run([line.tool, "report", line.trace], cwd=ROOT, capture_output=True, text=True,
+                              env={**os.environ, "COLUMNS": "100"}).stdout
+        found = re.search(r"^  (?:\S+: )?(?:possible )?(?:warning|note) %s: .*" % code, text, re.M | re.S)
+        return True, code, found[0]
+
+
 def watched(build, name):
     """What `ddpcheck run` and report say: (findings or None if it is not as expected, words, the report's first part)."""
+    if is_slow(name):
+        return watched_slow(build, name)
     arguments, expected, ending = SCENARIOS[name]
     with Line(build, name=name) as line:
         out = start(line, arguments, "run", ending == "ends", name in HASHED)
@@ -154,7 +187,7 @@ def row(build, number, folder):
     for name in faults + twins:
         is_twin = name in twins
         symptom, quote = ("", [])
-        if name not in SCENARIOS:
+        if name not in SCENARIOS and not is_slow(name):
             shown.append((name, "", "not built", False))
             right = False
             continue
@@ -174,7 +207,7 @@ def row(build, number, folder):
 
 
 def index():
-    lines = ["# Scenarios", "", "These pages answer 30 questions that users of data-parallel training ask. Each page has the answer in three",
+    lines = ["# Scenarios", "", "These pages answer %d questions that users of data-parallel training ask. Each page has the answer in three" % len(ROWS),
              "sentences, and the fault and its fix in PyTorch. Then it shows the same fault in ddptrain: what a user sees without",
              "ddpcheck, ddpcheck's report, and a correct twin that must give no finding. `make scenarios` runs them all, and the pages",
              "quote real output; the test docs_samples runs the PyTorch samples.", "",
