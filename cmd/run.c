@@ -29,7 +29,7 @@
 enum { COLLECTOR_STARTS_MAX = 5 };
 
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
-static const double judge_patience_s = 1;      /* for the collector, before the job is ended */
+static const double judge_patience_s = 3;      /* for the collector, before the job is ended */
 enum { RUN_DESCRIPTORS = 4 };                  /* the socket, signals, the job's start */
 static const double collector_patience_s = 30; /* for the collector, after the job */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};

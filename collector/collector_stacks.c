@@ -10,7 +10,7 @@ static const uint64_t troubled_silence_ns =
     1000000000; /* after an error, silence is a hang sooner */
 static const uint64_t usual_silence_ns = 10000000000;
 static const uint64_t again_ns = 60000000000;
-static const uint64_t answer_patience_ns = 500000000;
+static const uint64_t answer_patience_ns = 2000000000;
 enum { ASKED_MAX = 4 };
 
 void collector_note_record(struct collector *collector, const struct record *record,

@@ -41,7 +41,7 @@ int hardware_make_faulty(const struct fault *fault, struct error *err)
             snprintf(setting, sizeof setting, "%d-%d=%s", first, first + 1, hardware->value);
         else
             snprintf(setting, sizeof setting, "%d=%s", fault->rank, hardware->value);
-        setenv(hardware->variable, setting, 1);
+        setenv(hardware->variable, setting, 0);
         setenv("DDPCHECK_EMU_KERNEL_TIME", kernel_time, 0);
     }
     return 0;

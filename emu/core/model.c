@@ -33,7 +33,7 @@ static struct {
     struct {
         _Atomic uint64_t ended_ns, overslept_ns;
     } last[EMU_MAX_DEVICES]; /* kernel of a device */
-    _Atomic uint64_t kernels, slowed_ns, transfers, transfer_ns;
+    _Atomic uint64_t operations, kernels, slowed_ns, transfers, transfer_ns;
     const char *totals; /* the file that they are appended to; NULL: none */
 } model = {.once = PTHREAD_ONCE_INIT};
 
@@ -68,6 +68,11 @@ uint64_t emu_model_now(void)
     return emu_model_is_on() ? model_clock_ns() : 0;
 }
 
+static struct model_time model_time(uint64_t now_ns)
+{
+    return (struct model_time){now_ns - model.began_ns, atomic_load(&model.operations)};
+}
+
 void emu_model_wait(uint64_t ns, bool (*stopped)(const void *context), const void *context)
 {
     uint64_t until_ns = model_clock_ns() + ns;
@@ -89,7 +94,7 @@ static bool device_failed(const void *context)
 static double speed_of(const struct emu_device *device, uint64_t now_ns)
 {
     const struct model_rule *rule =
-        model_rules_of_device(&model.speed, device->physical, now_ns - model.began_ns);
+        model_rules_of_device(&model.speed, device->physical, model_time(now_ns));
     return rule ? rule->value : 1;
 }
 
@@ -128,7 +133,7 @@ static void pause_if_due(struct pauses *pauses, const struct emu_device *device)
 {
     uint64_t now_ns = model_clock_ns();
     const struct model_rule *rule =
-        model_rules_of_device(&pauses->rules, device->physical, now_ns - model.began_ns);
+        model_rules_of_device(&pauses->rules, device->physical, model_time(now_ns));
     if (!rule || !is_due(pauses, device->index, rule, now_ns))
         return;
     uint64_t pause_ns = (uint64_t)(rule->value * 1e9);
@@ -162,12 +167,21 @@ static void wait_for_kernel(const struct emu_device *device, uint64_t launched_n
     atomic_store(ended_ns, now_ns);
 }
 
+void emu_model_operation_begins(const struct emu_device *device)
+{
+    if (!emu_model_is_on())
+        return;
+    atomic_fetch_add(&model.operations, 1);
+    if (model.device_pause.rules.count)
+        pause_if_due(&model.device_pause, device);
+}
+
 void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns, uint64_t launched_ns)
 {
     if (!begin_ns)
         return;
     const struct model_rule *rule =
-        model_rules_of_device(&model.kernel, device->physical, begin_ns - model.began_ns);
+        model_rules_of_device(&model.kernel, device->physical, model_time(begin_ns));
     atomic_fetch_add(&model.kernels, 1);
     uint64_t least_ns = rule ? (uint64_t)(rule->value * 1e9) : 0;
     wait_for_kernel(device, launched_ns, modelled_wait_ns(device, begin_ns, least_ns));
@@ -180,13 +194,13 @@ void emu_model_host_call(const struct emu_device *device)
 }
 
 /* Of the two devices' own rates the lower one counts, unless their link has one. */
-static double rate_between(int from, int to, uint64_t since_ns)
+static double rate_between(int from, int to, struct model_time now)
 {
-    const struct model_rule *pair = model_rules_of_pair(&model.link, from, to, since_ns);
+    const struct model_rule *pair = model_rules_of_pair(&model.link, from, to, now);
     if (pair)
         return pair->value;
-    const struct model_rule *one = model_rules_of_device(&model.link, from, since_ns);
-    const struct model_rule *other = model_rules_of_device(&model.link, to, since_ns);
+    const struct model_rule *one = model_rules_of_device(&model.link, from, now);
+    const struct model_rule *other = model_rules_of_device(&model.link, to, now);
     double rate = one ? one->value : 0;
     return other && (!one || other->value < rate) ? other->value : rate;
 }
@@ -195,7 +209,7 @@ uint64_t emu_model_transfer_ns(int from, int to, uint64_t bytes)
 {
     if (from == to || !emu_model_is_on() || !model.link.count)
         return 0;
-    double rate = rate_between(from, to, model_clock_ns() - model.began_ns);
+    double rate = rate_between(from, to, model_time(model_clock_ns()));
     return rate > 0 ? (uint64_t)((double)bytes / rate * 1e9) : 0;
 }
 

@@ -29,6 +29,9 @@ uint64_t emu_model_kernel_begins(const struct emu_device *device);
 void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,
                            uint64_t launched_ns);
 
+/* Operations of NCCL that are launched together: the device may pause before them. */
+void emu_model_operation_begins(const struct emu_device *device);
+
 /* How long `bytes` take between two devices: 0 if their link is not modelled. It is counted as
  * spent by the caller's process. */
 uint64_t emu_model_transfer_ns(int from, int to, uint64_t bytes);

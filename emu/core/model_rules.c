@@ -78,7 +78,7 @@ static bool read_every(const char **text, struct model_rule *rule)
 
 static bool read_rule(const char *text, enum model_value value, struct model_rule *rule)
 {
-    double from_s;
+    double from;
     *rule = (struct model_rule){0};
     if (!read_where(&text, value, rule) || *text++ != '=' || !read_positive(&text, &rule->value))
         return false;
@@ -88,9 +88,14 @@ static bool read_rule(const char *text, enum model_value value, struct model_rul
         return false;
     if (*text == '@') {
         text++;
-        if (!read_positive(&text, &from_s))
+        if (!read_positive(&text, &from))
             return false;
-        rule->from_ns = (uint64_t)(from_s * 1e9);
+        if (strncmp(text, "th", 2) == 0) {
+            rule->from_operation = (uint64_t)from;
+            text += 2;
+        } else {
+            rule->from_ns = (uint64_t)(from * 1e9);
+        }
     }
     return *text == 0;
 }
@@ -115,26 +120,27 @@ void model_rules_read(struct model_rules *rules, const char *variable, enum mode
 
 /* The last one in force of (device, peer). */
 static const struct model_rule *find_model_rule(const struct model_rules *rules, int device,
-                                                int peer, uint64_t ns)
+                                                int peer, struct model_time now)
 {
     for (int i = rules->count; i-- > 0;) {
         const struct model_rule *rule = &rules->rule[i];
-        if (rule->device == device && rule->peer == peer && ns >= rule->from_ns)
+        if (rule->device == device && rule->peer == peer && now.ns >= rule->from_ns &&
+            now.operations >= rule->from_operation)
             return rule;
     }
     return NULL;
 }
 
 const struct model_rule *model_rules_of_device(const struct model_rules *rules, int device,
-                                               uint64_t ns)
+                                               struct model_time now)
 {
-    const struct model_rule *rule = find_model_rule(rules, device, MODEL_ANY, ns);
-    return rule ? rule : find_model_rule(rules, MODEL_ANY, MODEL_ANY, ns);
+    const struct model_rule *rule = find_model_rule(rules, device, MODEL_ANY, now);
+    return rule ? rule : find_model_rule(rules, MODEL_ANY, MODEL_ANY, now);
 }
 
 const struct model_rule *model_rules_of_pair(const struct model_rules *rules, int device, int peer,
-                                             uint64_t ns)
+                                             struct model_time now)
 {
-    const struct model_rule *rule = find_model_rule(rules, device, peer, ns);
-    return rule ? rule : find_model_rule(rules, peer, device, ns);
+    const struct model_rule *rule = find_model_rule(rules, device, peer, now);
+    return rule ? rule : find_model_rule(rules, peer, device, now);
 }

@@ -7,13 +7,18 @@
 
 enum { MODEL_RULES_MAX = 64, MODEL_ANY = -1 };
 
-/* "WHERE=VALUE[/EVERY][@SECONDS]": where is a device, two of them ("0-1") or "all". */
+/* "WHERE=VALUE[/EVERY][@SECONDS|@Nth]": where is a device, two of them ("0-1") or "all". */
 struct model_rule {
     int device, peer; /* MODEL_ANY: all; a peer only where a pair was named */
     double value;
-    uint64_t every;   /* operations; or, if is_time, nanoseconds */
-    uint64_t from_ns; /* since the process began; 0: always */
+    uint64_t every;                   /* operations; or, if is_time, nanoseconds */
+    uint64_t from_ns, from_operation; /* the process's time or NCCL operation; 0: always */
     bool is_time;
+};
+
+/* How far the process is: since its first use of CUDA, and in its NCCL operations. */
+struct model_time {
+    uint64_t ns, operations;
 };
 
 struct model_rules {
@@ -27,12 +32,12 @@ enum model_value { MODEL_FACTOR, MODEL_RATE, MODEL_SECONDS, MODEL_PAUSE };
  * out. */
 void model_rules_read(struct model_rules *rules, const char *variable, enum model_value value);
 
-/* The last rule of a device that is in force at `ns`, else the last one of all devices; NULL: none.
+/* The last rule of a device that is in force then, else the last one of all devices; NULL: none.
  */
 const struct model_rule *model_rules_of_device(const struct model_rules *rules, int device,
-                                               uint64_t ns);
+                                               struct model_time now);
 /* The last rule in force that names this pair, in any order; NULL: none. */
 const struct model_rule *model_rules_of_pair(const struct model_rules *rules, int device, int peer,
-                                             uint64_t ns);
+                                             struct model_time now);
 
 #endif

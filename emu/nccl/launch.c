@@ -134,7 +134,7 @@ static int run_task_launch(void *arg)
     if (!begin_task_launch(launch))
         return 0;
     activity_ns = emu_activity_begin();
-    emu_model_kernel_begins(emu_device_get(launch->comm->device)); /* or pauses first */
+    emu_model_operation_begins(emu_device_get(launch->comm->device));
     if (!launch->eager)
         report_replay(launch);
     for (size_t i = 0; i < launch->collectives && !error && !atomic_load(&launch->comm->stop);

@@ -30,26 +30,27 @@ def results():
     return found
 
 
-def run(server, line, page, ends):
-    """Runs the sample to its end, or until it is diagnosed; returns the ranks' exit statuses, None if they have not ended."""
+def run(server, line, page, code):
+    """Runs the sample to its end, or until it has a finding of this code; returns the ranks' exit statuses, None if they
+    have not ended."""
     folder = os.path.join(line.folder, page)
     line.trace = os.path.join(folder, "trace")
     leader = server.start("faulty " + page, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="2")
     try:
-        if ends:
+        if not code:
             return wait_for(lambda: statuses(folder), SECONDS)
-        wait_for(line.live_findings, SECONDS)
+        wait_for(lambda: code in [each[0] for each in line.live_problems()], SECONDS)
         return statuses(folder)
     finally:
         end_group(leader)
-        if not ends:
+        if code:
             line.wait_collector()
 
 
 def check(server, line, page, result):
     code = re.match(r"ddpcheck reports (DC\d+)[.,]", result)
     raises = re.match(r"PyTorch raises \"(.*)\"\.$", result)
-    ended = run(server, line, page, not code)
+    ended = run(server, line, page, code and code[1])
     text = output(os.path.join(line.folder, page))
     if code:
         found = [finding["code"] for finding in line.report()[1] if finding["severity"] != "note"]

@@ -101,6 +101,10 @@ class Line:
         """What the collector stored."""
         return self.live("SELECT code, severity, fingerprint FROM finding ORDER BY id")
 
+    def live_problems(self):
+        """The same without notes: on a busy machine one may say that a rank is late."""
+        return [each for each in self.live_findings() if each[1] != "note"]
+
     def live_sides(self):
         """(code, ranks) of each side of what the collector found, likewise."""
         return self.live("SELECT f.code, s.ranks FROM finding f JOIN finding_side s ON s.finding = f.id")

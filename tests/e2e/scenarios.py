@@ -108,7 +108,7 @@ def start(line, arguments, way, ends, hashed):
     quiet_until = None
     while process.poll() is None and time.monotonic() < give_up:
         # After the first finding the job stays a while, so that a second, wrong one would show.
-        if not ends and line.live_findings() and quiet_until is None:
+        if not ends and line.live_problems() and quiet_until is None:
             quiet_until = time.monotonic() + 5
         if quiet_until and time.monotonic() > quiet_until:
             break

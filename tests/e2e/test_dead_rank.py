@@ -41,7 +41,7 @@ def main():
             assert len(victim) == 1, victim
             os.kill(victim[0], signal.SIGKILL)
             give_up = time.monotonic() + 300
-            while not line.live_findings():
+            while not line.live_problems():
                 assert job.poll() is None and time.monotonic() < give_up, "no finding"
                 time.sleep(0.05)
         finally:

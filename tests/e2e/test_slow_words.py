@@ -4,14 +4,14 @@ thread of the host, so these jobs run while no other test does; where the machin
 import concurrent.futures
 import sys
 
-from test_slow_hardware import FAULTS, train
+from test_slow_hardware import FAULTS, LATER, train
 
 BY_WORDS = ("slow-device", "throttle-after", "slow-link")
 
 
 def check_coarse(build, fault):
     iterations, code, _, ranks, _ = FAULTS[fault]
-    findings = train(build, fault, iterations, "--fault", fault, options=())
+    findings = train(build, fault, iterations, "--fault", fault, options=(), **LATER.get(fault, {}))
     found = [(each["code"], each["severity"], each["sides"][0]["ranks"]) for each in findings]
     assert found == [(code, "note", ranks)], (fault, found, [each["what"] for each in findings])
     print("%s: %s" % (fault, findings[0]["what"]))

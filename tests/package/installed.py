@@ -10,7 +10,7 @@ import tempfile
 
 def output(*command, statuses=(0,), **more):
     """What a command prints; its status must be one of `statuses`."""
-    more.setdefault("timeout", 120)
+    more.setdefault("timeout", 600)
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **more)
     assert done.returncode in statuses, "%s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr

@@ -13,15 +13,16 @@ from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, 
 RANKS = 3
 
 
-def run(server, line, case, ends):
+def run(server, line, case):
     """Runs the job to its end, or until its hang is diagnosed; returns the ranks' exit statuses."""
+    code, ranks, way = CASES[case]
     folder = os.path.join(line.folder, case)
     line.trace = os.path.join(folder, "trace")
     leader = server.start(case, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="2")
     try:
-        if ends:
-            return wait_for(lambda: statuses(folder), 120)
-        wait_for(line.live_findings, 120)
+        if way != "hang":
+            return wait_for(lambda: statuses(folder), 300)
+        wait_for(lambda: (code, ranks) in line.live_sides(), 300)
         wait_for(lambda: statuses(folder), 3)       # a second, wrong finding would show meanwhile
         return statuses(folder)
     finally:
@@ -31,7 +32,7 @@ def run(server, line, case, ends):
 
 def check(server, line, case):
     code, ranks, way = CASES[case]
-    ended = run(server, line, case, way != "hang")
+    ended = run(server, line, case)
     text = output(os.path.join(line.folder, case))
     if way == "ends":
         assert ended == [0] * RANKS, "%s: statuses %s\n%s" % (case, ended, text)
@@ -84,7 +85,7 @@ def check_operations(server, line, case):
     folder = os.path.join(line.folder, "operations-" + case)
     line.trace = os.path.join(folder, "trace")
     leader = server.start(case, folder, program="operations", DDPCHECK_DIR=line.trace)
-    ended = wait_for(lambda: statuses(folder), 120)
+    ended = wait_for(lambda: statuses(folder), 300)
     end_group(leader)
     line.wait_collector()
     assert ended == [0] * RANKS, (ended, output(folder))

@@ -30,7 +30,7 @@ def check(server, line, case):
 
     def last():
         """What the live finding says of the odd rank, once the rank has ended."""
-        said = line.query("SELECT call FROM finding_side WHERE ranks = ?", str(RANKS - 1)) if line.live_findings() else []
+        said = line.query("SELECT call FROM finding_side WHERE ranks = ?", str(RANKS - 1)) if line.live_problems() else []
         return said if [did] == [text for text, in said] else None
 
     try:
