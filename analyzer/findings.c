@@ -283,7 +283,11 @@ static void suppress_consequences(struct analyzer *analyzer, const struct report
     bool cause_precedes = cause->check->family != FAMILY_HANG;
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
-        if (!cause_precedes && reported->check->code != DC204) /* it predicted what has come now */
+        bool was_a_guess =
+            reported->check->code == DC204 || /* it predicted what has come now */
+            (reported->check->family == FAMILY_HANG && reported->finding.certainty == POSSIBLE &&
+             reported->finding.severity == SEVERITY_ERROR && cause->finding.certainty == CERTAIN);
+        if (!cause_precedes && !was_a_guess)
             continue;
         if (reported == cause || !is_open(reported) ||
             !explains_check(cause, reported->check, reported->finding.first_ns) ||

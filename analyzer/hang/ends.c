@@ -118,10 +118,18 @@ static int signal_of(const struct process *process)
     return 0;
 }
 
+/* An exception that nobody caught was ending it, whatever signal came before it had ended. */
+static bool was_ending(const struct process *process)
+{
+    const char *exception = end_exception(process);
+    return process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT &&
+           (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
+}
+
 static bool from_outside(const struct process *process)
 {
     int number = signal_of(process);
-    return !process->end.end.oom &&
+    return !process->end.end.oom && !was_ending(process) &&
            (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
 }
 
@@ -243,7 +251,9 @@ void ends_judge(struct analyzer *analyzer, bool final)
 struct act end_act(const struct process *process)
 {
     struct act act = {.did = DID_GONE};
-    if (process_is_ending(process))
+    bool was_cut_short = process->ended && process->end.end.how == END_SIGNAL &&
+                         !process->end.end.oom && was_ending(process);
+    if (process_is_ending(process) || was_cut_short)
         return (struct act){.did = DID_ENDING, .name = end_exception(process)};
     if (is_end_unknown(process))
         return act;

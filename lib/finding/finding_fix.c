@@ -23,10 +23,15 @@ static const char objects[] =
     "The lists of objects have different lengths: give the function as many objects on every rank, "
     "or look for a call that one side skips or repeats.";
 
+static const char roots[] =
+    "PyTorch's gather and scatter are sends to or from one rank: call them on every rank, and give "
+    "all ranks the same root (dst, src).";
+
 /* One side's call, as far as the program's sources and PyTorch's names tell it. */
 struct called_from {
-    struct frame frame[SITE_FRAMES_MAX];
-    int frames;
+    struct frame frame[SITE_FRAMES_MAX];  /* the program's own */
+    struct frame python[SITE_FRAMES_MAX]; /* with those of Python's libraries */
+    int frames, pythons;
     char operation[SITE_OPERATION_BYTES];
 };
 
@@ -53,6 +58,11 @@ static void find_call(struct trace *trace, const struct fix_place *place, struct
 {
     from->frames =
         site_frames(trace, place->process, place->stack, place->stack_is_address, from->frame);
+    int count = trace_frames(trace, place->process, place->stack, place->stack_is_address,
+                             from->python, SITE_FRAMES_MAX);
+    from->pythons = 0;
+    while (from->pythons < count && !from->python[from->pythons].address)
+        from->pythons++;
     site_operation_of(trace, place->process, place->stack, place->stack_is_address, from->operation,
                       sizeof from->operation);
 }
@@ -61,16 +71,33 @@ static bool calls_part(const struct called_from *a, const struct called_from *b)
 {
     if (*a->operation && *b->operation && strcmp(a->operation, b->operation) != 0)
         return true;
-    return fix_lines_part(a->frame, a->frames, b->frame, b->frames);
+    return fix_lines_part(a->frame, a->frames, b->frame, b->frames) ||
+           fix_lines_part(a->python, a->pythons, b->python, b->pythons);
+}
+
+/* What NCCL does not have, so that PyTorch makes messages of it. */
+static bool is_rooted(const struct called_from *from)
+{
+    static const char *const rooted[] = {"gather", "scatter", "gather_object",
+                                         "scatter_object_list"};
+    for (int i = 0; i < from->pythons; i++)
+        for (size_t k = 0; k < sizeof rooted / sizeof *rooted; k++)
+            if (!strcmp(from->python[i].function, rooted[k]) &&
+                strstr(from->python[i].file, "/torch/distributed/distributed_c10d.py"))
+                return true;
+    return false;
 }
 
 const char *fix_of_places(struct trace *trace, const char *code, const char *todo,
                           const struct fix_place *place, int places)
 {
     struct called_from first, other;
-    if (!trace || places < 2 || !is_about_arguments(code))
+    bool is_message = !strcmp(code, "DC201") || !strcmp(code, "DC203");
+    if (!trace || places < 2 || (!is_about_arguments(code) && !is_message))
         return todo;
     find_call(trace, &place[0], &first);
+    if (is_message)
+        return is_rooted(&first) ? roots : todo;
     for (int i = 1; i < places; i++) {
         find_call(trace, &place[i], &other);
         if (calls_part(&first, &other))

@@ -106,12 +106,45 @@ static void pipeline_order(void **state)
     }
 }
 
+/* A pipeline of two stages whose last one leaves a micro-batch out in its second step: in the first
+ * it received as many as it was sent. */
+static void skipped_micro_batch(void **state)
+{
+    (void)state;
+    enum { BATCHES = 4 };
+    for (int skipped_in = 0; skipped_in < 3; skipped_in++) {
+        struct job *job = cycle_job_new(2);
+        for (int step = 0; step < 2; step++)
+            for (int rank = 0; rank < 2; rank++) {
+                int batches = rank && step + 1 == skipped_in ? BATCHES - 1 : BATCHES;
+                for (int i = 0; i < batches; i++)
+                    transfer(job, rank, rank ? API_ncclRecv : API_ncclSend, !rank);
+                for (int i = 0; i < batches; i++)
+                    transfer(job, rank, rank ? API_ncclSend : API_ncclRecv, !rank);
+            }
+        for (int rank = 0; rank < 2; rank++)
+            wait_enter(job, rank, API_cudaStreamSynchronize, ONE);
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, skipped_in ? "DC203" : NULL);
+        if (skipped_in) {
+            assert_has(found->todo, "micro-batches");
+            assert_int_equal(skipped_in == 2, strstr(found->what, "in a row") != NULL);
+        }
+        if (skipped_in == 2)
+            assert_has(found->what,
+                       "rank 1 received from rank 0 3 messages in a row, and 4 the time before");
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rings),
         cmocka_unit_test(uneven_all_to_all_is_none),
         cmocka_unit_test(pipeline_order),
+        cmocka_unit_test(skipped_micro_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

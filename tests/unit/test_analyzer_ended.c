@@ -274,6 +274,54 @@ static void an_abort_is_the_programs_or_pythons(void **state)
     }
 }
 
+/* The exception is why the others wait, also if a signal ends the rank before Python has. */
+static void killed_after_an_exception(void **state)
+{
+    (void)state;
+    for (int number = 9; number <= 15; number += 6) {
+        struct job *job = job_new(RANKS);
+        struct record record = {.api = API_notice_exception};
+        record.range.id = EXCEPTION_UNCAUGHT;
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2) {
+                ALL_REDUCE(job, rank, WORLD, 16);
+                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+            }
+        job_record(job, 2, record);
+        ticks(job, 2000);
+        for (int rank = RANKS - 1; rank >= 0; rank--)
+            end(job, rank, END_SIGNAL, number, false);
+        ticks(job, 12000);
+        const struct found *found = expect(job, "DC205");
+        assert_string_equal(found->ranks[1], "2");
+        assert_has(found->what, "rank 2 is ending, while ranks 0-1,3 wait");
+        job_free(job);
+    }
+}
+
+/* Both raise at the same time: the launcher terminates the one that is slower to end. */
+static void all_raise(void **state)
+{
+    (void)state;
+    struct job *job = job_new(2);
+    struct record record = {.api = API_notice_exception};
+    record.range.id = EXCEPTION_UNCAUGHT;
+    job_init(job, WORLD, 0, 1);
+    for (int rank = 0; rank < 2; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 16);
+        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    for (int rank = 0; rank < 2; rank++)
+        job_record(job, rank, record);
+    end(job, 1, END_EXIT, 1, false);
+    end(job, 0, END_SIGNAL, 15, false);
+    ticks(job, 12000);
+    const struct found *found = expect(job, "DC205");
+    assert_string_equal(found->ranks[0], "0");
+    job_free(job);
+}
+
 /* Rank 0's reductions of two communicators are one behind the other on its stream; its peer has
  * left the second: rank 0 is the one that called it. */
 static void queue_of_a_rank_whose_peer_left(void **state)
@@ -311,6 +359,8 @@ int main(void)
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(an_abort_is_the_programs_or_pythons),
+        cmocka_unit_test(killed_after_an_exception),
+        cmocka_unit_test(all_raise),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,56 @@ static void lists_of_excluded_ranks(void **state)
     }
 }
 
+/* What PyTorch gives groups of these ranks: Python's abs(hash((2, 3))) % 2**31, ... */
+enum { NO_COLOR = -1, OF_0_1 = 2130503744, OF_2_3 = 1121016176, OF_ALL = 2003953581 };
+
+static void split(struct job *job, int rank, uint32_t ordinal, int color)
+{
+    struct record record = {.api = API_ncclCommSplit, .phase = RECORD_ENTER};
+    record.comm.comm = color == NO_COLOR ? 0 : WORLD + 1 + ordinal;
+    record.comm.parent = WORLD;
+    record.comm.rank = rank;
+    record.comm.ordinal = ordinal;
+    record.comm.color = color;
+    job_record(job, rank, record);
+}
+
+/* PyTorch splits for each new_group, also on ranks that are not in it. Rank 3 creates the groups in
+ * another order; or it calls new_group with a list of ranks that it is not in itself. */
+static void groups_in_another_order(void **state)
+{
+    (void)state;
+    static const struct {
+        int color[RANKS][2];
+        const char *code, *what;
+    } cases[] = {
+        {{{OF_0_1, NO_COLOR}, {OF_0_1, NO_COLOR}, {NO_COLOR, OF_2_3}, {NO_COLOR, OF_2_3}},
+         NULL,
+         ""},
+        {{{OF_0_1, NO_COLOR}, {OF_0_1, NO_COLOR}, {NO_COLOR, OF_2_3}, {OF_2_3, NO_COLOR}},
+         "DC109",
+         "rank 3 splits comm 1111 (4 ranks) for a group of ranks 2-3, but in this split (#0) rank "
+         "2 "},
+        {{{OF_ALL, NO_COLOR}, {OF_ALL, NO_COLOR}, {OF_ALL, NO_COLOR}, {NO_COLOR, NO_COLOR}},
+         "DC109",
+         "ranks 0-2 split comm 1111 (4 ranks) for a group of ranks 0-3, but in this split (#0) "
+         "rank 3 "},
+        {{{0, 1 << 21}, {0, 1 << 21}, {1, 1 << 21}, {1, NO_COLOR}}, NULL, ""}, /* a program's own */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct job *job = world();
+        for (int rank = 0; rank < RANKS; rank++)
+            for (uint32_t ordinal = 0; ordinal < 2; ordinal++)
+                split(job, rank, ordinal, cases[i].color[rank][ordinal]);
+        const struct found *found = expect(job, cases[i].code);
+        if (cases[i].code) {
+            assert_has(found->what, cases[i].what);
+            assert_has(found->todo, "in the same order on all ranks");
+        }
+        job_free(job);
+    }
+}
+
 /* NCCL refuses two ranks on one GPU, unless it is reported not to. */
 static void gpu_that_is_shared(void **state)
 {
@@ -288,6 +338,7 @@ int main(void)
         cmocka_unit_test(rank_that_is_taken),
         cmocka_unit_test(lists_of_unique_ids),
         cmocka_unit_test(lists_of_excluded_ranks),
+        cmocka_unit_test(groups_in_another_order),
         cmocka_unit_test(gpu_that_is_shared),
         cmocka_unit_test(gpu_listed_twice),
         cmocka_unit_test(nothing_on_one_rank),

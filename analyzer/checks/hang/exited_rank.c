@@ -76,6 +76,8 @@ static bool has_crashed(const struct process *process)
 {
     if (process->end.end.how != END_SIGNAL)
         return false;
+    if (process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT)
+        return true; /* the signal came while it was ending */
     switch (process->end.end.value) {
     case SIGABRT:
     case SIGBUS:

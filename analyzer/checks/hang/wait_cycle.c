@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analyzer/checks/hang/message_runs.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
@@ -244,8 +245,41 @@ static bool is_one_call(const struct cycle *cycle)
            a->signature.api == b->signature.api && !signature_differs(&a->signature, &b->signature);
 }
 
-static const char *cycle_todo(const struct cycle *cycle, const struct check *check)
+/* Says who exchanged fewer or more messages than the time before, if that is known. */
+static bool add_odd_run(const struct analyzer *analyzer, struct text *what,
+                        const struct cycle *cycle)
 {
+    struct odd_run odd;
+    for (int i = 0; i < cycle->steps; i++)
+        if (message_runs_find(analyzer, cycle->step[i].wait, &odd)) {
+            text_add(what,
+                     "; rank %d %s rank %d %" PRIu64 " message%s in a row, and %" PRIu64
+                     " the time before",
+                     odd.rank, odd.receives ? "received from" : "sent", odd.peer, odd.now,
+                     odd.now == 1 ? "" : "s", odd.before);
+            return true;
+        }
+    return false;
+}
+
+/* Two sends, of which one rank is at a later message than the other: it may be that one of the two
+ * ranks should still receive. */
+static bool are_at_different_sends(const struct cycle *cycle)
+{
+    const struct wait_node *a = cycle->step[0].wait, *b = cycle->step[cycle->steps - 1].wait;
+    return cycle->steps == 2 && a->kind == WAIT_PEER && b->kind == WAIT_PEER && !a->receives &&
+           !b->receives && a->number != b->number;
+}
+
+static const char *cycle_todo(const struct cycle *cycle, const struct check *check, bool is_odd)
+{
+    if (is_odd)
+        return "Exchange as many messages on one rank as on the other: look for a loop "
+               "(micro-batches) that ends early, or for a message that is skipped.";
+    if (check == &check_message_cycle && are_at_different_sends(cycle))
+        return "Put sends and receives that need each other into one ncclGroupStart/End. If one of "
+               "the two ranks should still receive here, make the loops over messages "
+               "(micro-batches) equally long on both.";
     if (check == &check_wait_cycle && is_one_call(cycle))
         return "If these are one call of the program, pass the same communicator on every rank. "
                "Else issue the operations of all communicators in one order on every rank, from "
@@ -278,8 +312,9 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     for (int i = 0; i < cycle->steps; i++)
         cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait);
     describe_cycle(&what, cycle, &draft.finding);
+    bool is_odd = add_odd_run(analyzer, &what, cycle);
     cover_rest(&draft, cycle);
-    draft_say(&draft, &what, cycle_todo(cycle, check));
+    draft_say(&draft, &what, cycle_todo(cycle, check, is_odd));
     findings_report(analyzer, &draft, NULL);
 }
 

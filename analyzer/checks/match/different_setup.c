@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyzer/checks/match/split_groups.h"
 #include "analyzer/checks/match/window_sizes.h"
 #include "analyzer/states.h"
 #include "analyzer/model/comm.h"
@@ -34,6 +35,7 @@ struct setup_claims {
         struct site site;
         const struct member *member;
     } shrink;
+    struct split_groups splits;
 };
 
 static struct setup_claims *claims_of(struct analyzer *analyzer, struct comm *comm)
@@ -47,6 +49,7 @@ static void setup_claims_end(void *state)
     if (given->claims)
         slot_clear(given->claims);
     free(given->claims);
+    split_groups_free(&given->splits);
 }
 
 static int begin_claims(struct setup_claims *given, const struct comm *comm,
@@ -85,10 +88,6 @@ static int add_claim(struct setup_claims *given, const struct member *member, in
 static const char taken_rank_todo[] =
     "Give each process a rank of its own (check RANK and the launcher's arguments).";
 
-static const char group_todo[] =
-    "Create every group with one list of ranks, in the same order on all ranks: "
-    "torch.distributed.new_group is called by those as well that are not in it.";
-
 /* All gave less ranks than the job has: it is about a group of ranks, whatever else is wrong. */
 static bool is_of_part(const struct comm *comm, const struct setup_claims *given)
 {
@@ -105,7 +104,7 @@ static bool is_of_part(const struct comm *comm, const struct setup_claims *given
 static const char *claims_todo(const struct comm *comm, const struct setup_claims *given)
 {
     if (is_of_part(comm, given))
-        return group_todo;
+        return split_groups_todo;
     return "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).";
 }
 
@@ -313,7 +312,7 @@ static void report_taken(struct analyzer *analyzer, const struct member *member,
     if (is_mixed_up) {
         text_add(&what, "ranks %d and %d of the job", caller_rank(member, first),
                  caller_rank(member, process));
-        report_one(analyzer, member, DID_INIT_GROUP_RANK, second, &what, group_todo);
+        report_one(analyzer, member, DID_INIT_GROUP_RANK, second, &what, split_groups_todo);
         return;
     }
     if (first == process)
@@ -371,6 +370,24 @@ static void check_init(struct analyzer *analyzer, struct process *process,
         report_taken(analyzer, member, &site, is_mixed_up);
 }
 
+static void check_groups(struct analyzer *analyzer, struct process *process,
+                         const struct record *record)
+{
+    struct comm *parent = comm_find(analyzer, record->comm.parent);
+    const struct member *member = parent ? member_find(analyzer, parent->id, record->comm.rank)
+                                         : NULL;
+    struct setup_claims *given = member ? claims_of(analyzer, parent) : NULL;
+    struct site site = {
+        .process = process,
+        .stack = record->stack,
+        .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
+        .time_ns = record_realtime(process, record),
+    };
+    if (given)
+        split_groups_add(analyzer, &given->splits, member, record->comm.ordinal, record->comm.color,
+                         &site);
+}
+
 static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
 {
     const struct record *record = event->record;
@@ -378,7 +395,9 @@ static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
         return;
     if (record->api == API_ncclCommShrink) {
         check_shrink(analyzer, event->process, record);
-    } else if (event->member && record->api != API_ncclCommSplit)
+    } else if (record->api == API_ncclCommSplit) {
+        check_groups(analyzer, event->process, record);
+    } else if (event->member)
         check_init(analyzer, event->process, record, event->member);
 }
 
@@ -397,7 +416,10 @@ const struct check check_different_setup = {
         "a rank out of range. Also reported: some members of a communicator did not call "
         "ncclCommSplit while others wait in it; a unique id was used for a second communicator; "
         "the ranks passed ncclCommShrink different lists, or ncclCommInitRankScalable different "
-        "numbers of unique ids. Windows of different sizes (ncclCommWindowRegister) are possible: "
+        "numbers of unique ids; PyTorch's ranks split a communicator for different groups at once "
+        "(init_process_group with a device_id, then new_group in another order on some ranks): "
+        "nothing hangs, and what they reduce is wrong. Windows of different sizes "
+        "(ncclCommWindowRegister) are possible: "
         "later releases of NCCL may allow them.\n\n"
         "It shows as a hang in ncclCommInitRank or ncclCommSplit, or as an NCCL error there.\n\n"
         "If ranks wait in a split, it is certain only if the missing rank is itself stuck or gone; "
@@ -407,7 +429,7 @@ const struct check check_different_setup = {
          "ranks: every rank must call it, with the same lists in the same order.",
          "A rank that is not a member waits elsewhere; or two sides create groups of different "
          "ranks.",
-         {.did = SIGN_DID(DID_INIT_GROUP, DID_INIT_GROUP_RANK),
+         {.did = SIGN_DID(DID_INIT_GROUP, DID_INIT_GROUP_RANK, DID_SPLIT_GROUP),
           .absent = SIGN_NEW_GROUP,
           .waiting = SIGN_NEW_GROUP}},
         {"WORLD_SIZE, RANK or MASTER_ADDR not set for each process, or left over from another job.",
