@@ -102,6 +102,25 @@ def check_operations(server, line, case):
     print("operations, %s: %d findings" % (case, len(named)), flush=True)
 
 
+def check_groups(server, line, case):
+    """Groups that PyTorch splits off: the odd rank alone in its split is named, at its new_group and at that of its peer."""
+    folder = os.path.join(line.folder, "groups-" + case)
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start(case, folder, program="groups", DDPCHECK_DIR=line.trace)
+    ended = wait_for(lambda: statuses(folder), 120)
+    end_group(leader)
+    line.wait_collector()
+    assert ended == [0] * RANKS, (ended, output(folder))
+    told = [(finding["code"], [(side["ranks"], side["frames"][0]["line"]) for side in finding["sides"]])
+            for finding in line.report()[1] if finding["severity"] != "note"]
+    with open(os.path.join(HERE, "groups.py")) as program:
+        source = program.read().splitlines()
+    lines = [number for number, text in enumerate(source, 1) if "dist.new_group(" in text]
+    expected = [("DC109", [("2", lines[0]), ("1", lines[2])])]
+    assert told == (expected if case == "crossed" else []), told
+    print("groups, %s: %s" % (case, told), flush=True)
+
+
 def check_page():
     """docs/pytorch.md shows these cases."""
     with open(os.path.join(HERE, "..", "..", "docs", "pytorch.md")) as page:
@@ -118,6 +137,8 @@ def main():
             check(server, line, case)
         for case in ("early", "waited", "shared"):
             check_operations(server, line, case)
+        for case in ("crossed", "ordered"):
+            check_groups(server, line, case)
 
 
 if __name__ == "__main__":

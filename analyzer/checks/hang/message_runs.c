@@ -57,8 +57,10 @@ static bool find_lengths(struct message_runs *runs, const struct message_run *ki
         uint64_t end = run->first + run->count;
         if (odd->now)
             before[found++] = run->count;
-        else if (holds ? number < end : number == end && back)
-            odd->now = holds ? number - run->first + 1 : run->count;
+        else if (holds && number < end)
+            odd->now = number - run->first + 1;
+        else if (!holds && number == end && back)
+            odd->now = run->count;
         else if (run->first < number)
             return false;
     }

@@ -184,14 +184,14 @@ static void check_class(struct analyzer *analyzer, struct split_groups *groups,
     rankset_free(&others);
 }
 
-struct caller {
+struct split_caller {
     int32_t color;
     int rank;
 };
 
 static int compare_callers(const void *left, const void *right)
 {
-    const struct caller *a = left, *b = right;
+    const struct split_caller *a = left, *b = right;
     if (a->color != b->color)
         return a->color < b->color ? -1 : 1;
     return a->rank < b->rank ? -1 : a->rank > b->rank;
@@ -201,14 +201,14 @@ static int compare_callers(const void *left, const void *right)
 static bool check_split(struct analyzer *analyzer, struct split_groups *groups,
                         const struct kept_split *split)
 {
-    struct caller *callers = malloc((size_t)split->ranks * sizeof *callers);
+    struct split_caller *callers = malloc((size_t)split->ranks * sizeof *callers);
     int searches = 0;
     if (!callers) {
         analyzer->failed = true;
         return true;
     }
     for (int rank = 0; rank < split->ranks; rank++)
-        callers[rank] = (struct caller){split->call[rank].color, rank};
+        callers[rank] = (struct split_caller){split->call[rank].color, rank};
     qsort(callers, (size_t)split->ranks, sizeof *callers, compare_callers);
     for (int i = 0, next = 0; i < split->ranks; i = next) {
         struct tuple_hash tuple = {0};
