@@ -28,14 +28,14 @@ struct tuple_hash {
 static const uint64_t prime_1 = 11400714785074694791u, prime_2 = 14029467366897019727u,
                       prime_5 = 2870177450012600261u;
 
-static void hash_add(struct tuple_hash *tuple, int rank)
+static void tuple_add(struct tuple_hash *tuple, int rank)
 {
     uint64_t hash = (tuple->length++ ? tuple->hash : prime_5) + (uint64_t)rank * prime_2;
     tuple->hash = (hash << 31 | hash >> 33) * prime_1;
 }
 
 /* abs(hash(ranks)) % 2^31, as _process_group_color of torch.distributed has it. */
-static int32_t hash_color(const struct tuple_hash *tuple)
+static int32_t tuple_color(const struct tuple_hash *tuple)
 {
     uint64_t hash = tuple->hash + (tuple->length ^ (prime_5 ^ 3527539u));
     if (hash == UINT64_MAX)
@@ -47,8 +47,8 @@ int32_t split_color(const struct rankset *ranks)
 {
     struct tuple_hash tuple = {0};
     for (int rank = rankset_next(ranks, 0); rank >= 0; rank = rankset_next(ranks, rank + 1))
-        hash_add(&tuple, rank);
-    return hash_color(&tuple);
+        tuple_add(&tuple, rank);
+    return tuple_color(&tuple);
 }
 
 static void split_forget(struct kept_split *split)
@@ -118,8 +118,8 @@ static bool find_meant(const struct split_groups *groups, const struct kept_spli
     return false;
 }
 
-static const struct split_call *find_call(const struct kept_split *split,
-                                          const struct rankset *ranks)
+static const struct split_call *first_call(const struct kept_split *split,
+                                           const struct rankset *ranks)
 {
     return &split->call[rankset_next(ranks, 0)];
 }
@@ -127,7 +127,7 @@ static const struct split_call *find_call(const struct kept_split *split,
 static void add_callers_side(struct draft *draft, const struct kept_split *split,
                              const struct rankset *ranks, const struct act *act)
 {
-    struct finding_side *side = draft_side(draft, act, &find_call(split, ranks)->site);
+    struct finding_side *side = draft_side(draft, act, &first_call(split, ranks)->site);
     for (int rank = rankset_next(ranks, 0); side && rank >= 0; rank = rankset_next(ranks, rank + 1))
         draft_rank(draft, side, split->call[rank].member);
 }
@@ -136,7 +136,7 @@ static void report_group(struct analyzer *analyzer, const struct kept_split *spl
                          const struct rankset *met, const struct rankset *meant,
                          const struct rankset *others)
 {
-    const struct comm *comm = find_call(split, met)->member->comm;
+    const struct comm *comm = first_call(split, met)->member->comm;
     const int api = API_ncclCommSplit;
     const struct act makes = {.did = DID_SPLIT_GROUP,
                               .call = call_of_api(api),
@@ -148,8 +148,8 @@ static void report_group(struct analyzer *analyzer, const struct kept_split *spl
     draft_cover_comm(&draft, comm);
     add_callers_side(&draft, split, met, &makes);
     add_callers_side(&draft, split, others, &differs);
-    draft.finding.first_ns = find_call(split, met)->site.time_ns;
-    draft.finding.last_ns = find_call(split, others)->site.time_ns;
+    draft.finding.first_ns = first_call(split, met)->site.time_ns;
+    draft.finding.last_ns = first_call(split, others)->site.time_ns;
     text_add(
         &what,
         "rank%s %s split%s %s for a group of ranks %s, but in this split (#%u) rank%s %s call%s "
@@ -213,8 +213,8 @@ static bool check_split(struct analyzer *analyzer, struct split_groups *groups,
     for (int i = 0, next = 0; i < split->ranks; i = next) {
         struct tuple_hash tuple = {0};
         for (next = i; next < split->ranks && callers[next].color == callers[i].color; next++)
-            hash_add(&tuple, callers[next].rank);
-        if (callers[i].color < OWN_COLORS || hash_color(&tuple) == callers[i].color)
+            tuple_add(&tuple, callers[next].rank);
+        if (callers[i].color < OWN_COLORS || tuple_color(&tuple) == callers[i].color)
             continue;
         if (searches++ < SEARCHES_MAX && !groups->reported)
             check_class(analyzer, groups, split, callers[i].color);
