@@ -36,7 +36,7 @@ void message_runs_on_operation(struct analyzer *analyzer, const struct event *ev
     runs->run[runs->newest] = run;
 }
 
-static bool is_same_kind(const struct message_run *run, const struct message_run *other)
+static bool run_is_like(const struct message_run *run, const struct message_run *other)
 {
     return run->count && run->comm == other->comm && run->peer == other->peer &&
            run->receives == other->receives;
@@ -52,7 +52,7 @@ static bool find_lengths(struct message_runs *runs, const struct message_run *ki
     odd->now = 0;
     for (uint32_t back = 0; back < RUNS_KEPT - 1 && found < 2; back++) {
         const struct message_run *run = run_before(runs, back);
-        if (!is_same_kind(run, kind) || run->first > number)
+        if (!run_is_like(run, kind) || run->first > number)
             continue;
         uint64_t end = run->first + run->count;
         if (odd->now)

@@ -19,7 +19,7 @@ static const struct wait_node *wait_of(const struct waiting_op *op)
 }
 
 /* The wait that keeps a thread from going on. */
-static const struct wait_node *reason_of(const struct blocked *blocked)
+static const struct wait_node *reason_of_thread(const struct blocked *blocked)
 {
     const struct wait_node *reason = blocked_reason(blocked);
     if (reason && !reason->satisfiable)
@@ -44,7 +44,7 @@ static const struct wait_node *cycle_follow(const struct wait_graph *graph, stru
             step->missing = &wait->missing[i];
             const struct blocked *blocked =
                 wait_graph_member(graph, step->missing->member, step->missing->process);
-            return blocked && !step->missing->issued ? reason_of(blocked) : NULL;
+            return blocked && !step->missing->issued ? reason_of_thread(blocked) : NULL;
         }
     return NULL;
 }
