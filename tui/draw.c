@@ -145,7 +145,11 @@ void app_draw(struct app *app)
     if (app->shown) {
         line = draw_lines(rows, 0, line, below, width);
         app->rows_line = line;
-        app->room = table_draw(&place->table, rows, line, below - line + 1, width);
+        int room = below - line + 1;
+        bool only_titles = room == 1 && !rows->text;
+        if (only_titles)
+            screen_clear_line(line);
+        app->room = only_titles ? 0 : table_draw(&place->table, rows, line, room, width);
     } else {
         draw_waiting(app, line, below, width);
     }

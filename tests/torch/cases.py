@@ -20,7 +20,7 @@ CASES = {
     "read-too-early": ("DC302", "0-2", "ends"),
     "stepped-too-early": ("DC302", "0-2", "ends"),
     "cleared-too-early": ("DC301", "0-2", "ends"),
-    "ring": ("DC209", "2", "hang"),
+    "ring": ("DC209", "0", "hang"),
     "inplace-activation": (None, None, "fails"),
 }
 

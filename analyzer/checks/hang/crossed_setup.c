@@ -42,6 +42,21 @@ static bool follows_from_setup(const struct analyzer *analyzer)
     return false;
 }
 
+/* A finding has this set-up among its sides: what is left of the wait when ranks have ended. */
+static bool is_crossed_already(const struct analyzer *analyzer, const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        bool is_crossed = reported->check == &check_stuck_setup && !reported->suppressed &&
+                          reported->finding.state == FINDING_OPEN && reported->finding.sides > 1 &&
+                          reported->finding.side[0].act.did == DID_INIT_CROSSED;
+        for (uint32_t k = 0; is_crossed && k < wait->comm->members; k++)
+            if (rankset_has(&reported->processes, wait->comm->member[k]->process->index))
+                return true;
+    }
+    return false;
+}
+
 static void add_crossed_side(struct draft *draft, const struct wait_graph *graph,
                              const struct wait_node *wait, struct text *what)
 {
@@ -67,7 +82,7 @@ bool crossed_setup_report(struct analyzer *analyzer, const struct wait_graph *gr
     uint32_t count = 0;
     if (!setup_lacks_unknown(wait))
         return false;
-    if (follows_from_setup(analyzer))
+    if (follows_from_setup(analyzer) || is_crossed_already(analyzer, wait))
         return true;
     for (const struct wait_node *next = graph->waits; next; next = next->next) {
         if (!setup_lacks_unknown(next))
