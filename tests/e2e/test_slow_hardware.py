@@ -11,7 +11,7 @@ from slow import DEVICES, RIGHT, check_found, findings_of
 FAULTS = {
     "slow-device": {},
     "throttle-after": {"DDPCHECK_EMU_DEVICE_SPEED": "1=0.4@90th"},
-    "slow-link": {"DDPCHECK_EMU_LINK_RATE": "0-1=100K@90th"},
+    "slow-link": {"DDPCHECK_EMU_LINK_RATE": "0-1=150K@90th"},
     "tiny-buckets": {},
 }
 
