@@ -17,9 +17,10 @@ DEVICES = 2
 NO_BUSY_HOST = ("DC602", "DC604", "DC605", "DC606", "DC608")      # what a busy host causes in no job
 
 
-def arguments(name):
-    """ddptrain's."""
-    iterations, fault = (RIGHT_ITERATIONS, []) if name == RIGHT else (SLOW[name][0], ["--fault", name])
+def arguments(name, iterations=0):
+    """ddptrain's; 0: as many as the pages say."""
+    usual, fault = (RIGHT_ITERATIONS, []) if name == RIGHT else (SLOW[name][0], ["--fault", name])
+    iterations = iterations or usual
     return ["--ranks", str(DEVICES), "--model", "cnn", "--iterations", str(iterations), *fault]
 
 
@@ -27,9 +28,9 @@ def environment(name):
     return RIGHT_ENVIRONMENT if name == RIGHT else {}
 
 
-def findings_of(line, name, options=("--timing",), **more):
+def findings_of(line, name, options=("--timing",), iterations=0, **more):
     """Those that no busy host causes, and the fault's own; more of the environment."""
-    status, out, err = line.run([line.trainer, *arguments(name)], options, timeout=500, environment={**environment(name), **more})
+    status, out, err = line.run([line.trainer, *arguments(name, iterations)], options, timeout=500, environment={**environment(name), **more})
     assert status == 0, out + err
     codes = NO_BUSY_HOST + ((SLOW[name][1],) if name in SLOW else ())
     return [each for each in line.report()[1] if each["code"] in codes and each.get("state") != "resolved"]

@@ -8,17 +8,19 @@ import sys
 from line import Line
 from slow import DEVICES, RIGHT, check_found, findings_of
 
+# fault: iterations (0: the usual ones), environment
 FAULTS = {
-    "slow-device": {},
-    "throttle-after": {"DDPCHECK_EMU_DEVICE_SPEED": "1=0.4@90th"},
-    "slow-link": {"DDPCHECK_EMU_LINK_RATE": "0-1=150K@90th"},
-    "tiny-buckets": {},
+    "slow-device": (0, {}),
+    "throttle-after": (85, {"DDPCHECK_EMU_DEVICE_SPEED": "1=0.4@90th"}),        # from about the 38th iteration on
+    "slow-link": (85, {"DDPCHECK_EMU_LINK_RATE": "0-1=150K@90th"}),
+    "tiny-buckets": (0, {}),
 }
 
 
 def check_fault(build, fault, is_exact=True):
+    iterations, environment = FAULTS[fault]
     with Line(build, devices=DEVICES, name=fault) as line:
-        findings = findings_of(line, fault, ["--timing"] if is_exact else [], **FAULTS[fault])
+        findings = findings_of(line, fault, ["--timing"] if is_exact else [], iterations, **environment)
         check_found(fault, findings, is_exact)
         print("%s: %s" % (fault, findings[0]["what"]))
 
