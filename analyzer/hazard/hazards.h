@@ -99,4 +99,13 @@ struct act flight_act(const struct process *process, const struct flight *flight
 void hazards_report(struct analyzer *analyzer);
 void hazards_free(struct hazards *hazards);
 
+/* The end of the text of a check that rests on what orders work. */
+#define HAZARD_ORDER_TEXT                                                                          \
+    "Only what CUDA defines orders work: the same stream, events, the legacy default stream, and " \
+    "waits of the host (in any thread). Work that happened to be done in time was not ordered. "   \
+    "False positive: calls that ddpcheck does not see may have ordered the two. It is not "        \
+    "reported for work around waits for events whose record was not seen, for work around the "    \
+    "default stream while there are unknown streams, and after records of the process were lost "  \
+    "(DC901). --certain hides possible findings."
+
 #endif

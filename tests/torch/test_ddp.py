@@ -80,22 +80,27 @@ def lines_of(text, source):
     return {number + 1 for number in range(first, source.index("]", first))}
 
 
-def check_operations(server, line, case):
-    """A finding for each operation on a tensor that is still reduced, at its line; none where the program waits."""
-    folder = os.path.join(line.folder, "operations-" + case)
+def run_program(server, line, name, case):
+    """Runs a case of the program NAME.py to its end, which must be a good one; returns its findings without notes, and its lines."""
+    folder = os.path.join(line.folder, "%s-%s" % (name, case))
     line.trace = os.path.join(folder, "trace")
-    leader = server.start(case, folder, program="operations", DDPCHECK_DIR=line.trace)
+    leader = server.start(case, folder, program=name, DDPCHECK_DIR=line.trace)
     ended = wait_for(lambda: statuses(folder), 300)
     end_group(leader)
     line.wait_collector()
     assert ended == [0] * RANKS, (ended, output(folder))
-    with open(os.path.join(HERE, "operations.py")) as program:
+    with open(os.path.join(HERE, name + ".py")) as program:
         source = program.read().splitlines()
+    return [finding for finding in line.report()[1] if finding["severity"] != "note"], source
+
+
+def check_operations(server, line, case):
+    """A finding for each operation on a tensor that is still reduced, at its line; none where the program waits."""
+    findings, source = run_program(server, line, "operations", case)
     expected = {("DC302", number) for name in ("READS", "READS_OF_HALF") for number in lines_of(name, source)}
     expected |= {("DC301", number) for number in lines_of("WRITES", source)}
     named = [(finding["code"], [frame["line"] for side in finding["sides"] for frame in side["frames"]
-                                if (frame["file"] or "").endswith("operations.py")])
-             for finding in line.report()[1] if finding["severity"] != "note"]
+                                if (frame["file"] or "").endswith("operations.py")]) for finding in findings]
     told = {(code, number) for code, numbers in named for number in numbers if any(number == one for _, one in expected)}
     assert told == (expected if case == "early" else set()), "%s: missed %s, wrong %s" % (
         case, sorted(expected - told), sorted(told - expected) or named)
@@ -104,17 +109,8 @@ def check_operations(server, line, case):
 
 def check_groups(server, line, case):
     """Groups that PyTorch splits off: the odd rank alone in its split is named, at its new_group and at that of its peer."""
-    folder = os.path.join(line.folder, "groups-" + case)
-    line.trace = os.path.join(folder, "trace")
-    leader = server.start(case, folder, program="groups", DDPCHECK_DIR=line.trace)
-    ended = wait_for(lambda: statuses(folder), 120)
-    end_group(leader)
-    line.wait_collector()
-    assert ended == [0] * RANKS, (ended, output(folder))
-    told = [(finding["code"], [(side["ranks"], side["frames"][0]["line"]) for side in finding["sides"]])
-            for finding in line.report()[1] if finding["severity"] != "note"]
-    with open(os.path.join(HERE, "groups.py")) as program:
-        source = program.read().splitlines()
+    findings, source = run_program(server, line, "groups", case)
+    told = [(finding["code"], [(side["ranks"], side["frames"][0]["line"]) for side in finding["sides"]]) for finding in findings]
     lines = [number for number, text in enumerate(source, 1) if "dist.new_group(" in text]
     expected = [("DC109", [("2", lines[0]), ("1", lines[2])])]
     assert told == (expected if case == "crossed" else []), told

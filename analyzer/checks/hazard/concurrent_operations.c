@@ -67,13 +67,7 @@ const struct check check_concurrent_operations = {
             "launch and run concurrently.\n\n"
             "It sometimes shows as parts of the buffer that are summed twice or not at all.\n\n"
             "It is certain: the ranges are exact. Two receives of one element to the same address "
-            "are not reported: that is a handshake, whose value nobody uses.\n\n"
-            "Only what CUDA defines orders work: the same stream, events, the legacy default "
-            "stream, and waits of the host (in any thread). Work that happened to be done in time "
-            "was not ordered. False positive: calls that ddpcheck does not see may have ordered "
-            "the two. It is not reported for work around waits for events whose record was not "
-            "seen, for work around the default stream while there are unknown streams, and after "
-            "records of the process were lost (DC901). --certain hides possible findings.",
+            "are not reported: that is a handshake, whose value nobody uses.\n\n" HAZARD_ORDER_TEXT,
     .causes = CAUSES(
         {"Two process groups with streams of their own that reduce the same tensor one after the "
          "other, without a wait in between (hierarchical reductions, tensor and data parallel).",

@@ -72,13 +72,7 @@ const struct check check_early_read = {
         "or norms that differ between ranks, or a gradient that is only this rank's. ddpcheck "
         "finds it even if it went well this time.\n\n"
         "It is certain for copies. It is possible for kernels: a kernel with a const pointer need "
-        "not read there in this launch.\n\n"
-        "Only what CUDA defines orders work: the same stream, events, the legacy default stream, "
-        "and waits of the host (in any thread). Work that happened to be done in time was not "
-        "ordered. False positive: calls that ddpcheck does not see may have ordered the two. It is "
-        "not reported for work around waits for events whose record was not seen, for work around "
-        "the default stream while there are unknown streams, and after records of the process were "
-        "lost (DC901). --certain hides possible findings.",
+        "not read there in this launch.\n\n" HAZARD_ORDER_TEXT,
     .causes =
         CAUSES({"async_op=True without wait() before the result is used (loss.item(), a norm, a "
                 "copy to the host).",

@@ -70,13 +70,8 @@ const struct check check_early_start = {
         "whose pointer is const, if it may be reading what the operation overwrites. It is also "
         "possible for pointers found inside structures passed by value, and for a cudaMemcpy from "
         "pageable memory: that may return before its last part has reached the device. ddpcheck "
-        "sees only the addresses passed to a kernel, not how far it goes from there.\n\n"
-        "Only what CUDA defines orders work: the same stream, events, the legacy default stream, "
-        "and waits of the host (in any thread). Work that happened to be done in time was not "
-        "ordered. False positive: calls that ddpcheck does not see may have ordered the two. It is "
-        "not reported for work around waits for events whose record was not seen, for work around "
-        "the default stream while there are unknown streams, and after records of the process were "
-        "lost (DC901). --certain hides possible findings.",
+        "sees only the addresses passed to a kernel, not how far it goes from "
+        "there.\n\n" HAZARD_ORDER_TEXT,
     .causes = CAUSES(
         {"A communication stream that does not wait for the stream that computed the gradients.",
          "The fill is a kernel or copy on another stream: wait_stream before the collective."},

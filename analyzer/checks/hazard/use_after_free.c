@@ -288,13 +288,7 @@ const struct check check_use_after_free = {
             "ncclCommFinalize and ncclCommDestroy complete what was issued. It is certain, except "
             "for cudaHostUnregister, and for a registration that is removed too early: whether "
             "NCCL uses it depends on its algorithm. False positive: the memory may have been "
-            "allocated again by calls that ddpcheck does not see.\n\n"
-            "Only what CUDA defines orders work: the same stream, events, the legacy default "
-            "stream, and waits of the host (in any thread). Work that happened to be done in time "
-            "was not ordered. False positive: calls that ddpcheck does not see may have ordered "
-            "the two. It is not reported for work around waits for events whose record was not "
-            "seen, for work around the default stream while there are unknown streams, and after "
-            "records of the process were lost (DC901). --certain hides possible findings.",
+            "allocated again by calls that ddpcheck does not see.\n\n" HAZARD_ORDER_TEXT,
     .causes = CAUSES(
         {"A tensor used on a side stream is freed by its last reference: record_stream is missing.",
          "The free is the allocator's or a cudaFreeAsync on the stream that allocated it.",
