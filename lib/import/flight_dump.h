@@ -50,6 +50,9 @@ struct flight_dump {
 /* "FILE: why". Returns -1. */
 int flight_failed(const struct flight_dump *dump, const char *why);
 
+/* The rank, which PyTorch writes into the file's name only, and that name without it (dump->job).
+ * Returns 0, or -1 with the dump's error. */
+int flight_parse_rank(struct flight_dump *dump);
 /* Replaces the file's name in dump->job by that of the job that it belongs to. Returns 0, or -1
  * with the dump's error. */
 int flight_find_job(struct flight_dump *dump);

@@ -204,7 +204,7 @@ uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor
 static bool parts_of_sides(enum api api, int nranks, uint64_t *in, uint64_t *out)
 {
     *in = *out = 1;
-    if (api == API_ncclAllReduce)
+    if (api == API_ncclAllReduce || api == API_ncclBroadcast || api == API_ncclReduce)
         return true;
     if (api == API_ncclAllGather)
         *out = (uint64_t)nranks;

@@ -1,22 +1,117 @@
-/* flight_jobs.c: which Flight Recorder files belong to one job.
+/* flight_jobs.c: which rank a Flight Recorder file is of, and which files belong to one job.
  *
  * Those whose names differ in the rank alone do, and those of several nodes, whose names or
  * directories differ, as long as no rank is there twice. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/base/rankset.h"
 #include "lib/import/flight_dump.h"
 
-enum { PREFIXES_MAX = 1 << 14 };
+enum { PREFIXES_MAX = 1 << 14, RANK_DIGITS_MAX = 7 };
+
+/* Digits of a name. */
+struct digits {
+    const char *begin;
+    size_t count; /* 0: there are none */
+};
+
+static bool is_rank_number(struct digits digits)
+{
+    return digits.count && digits.count <= RANK_DIGITS_MAX;
+}
+
+static bool is_separator(char c)
+{
+    return c && strchr("_-.=", c);
+}
+
+static struct digits last_digits(const char *begin, const char *end)
+{
+    const char *at = end;
+    while (at > begin && isdigit((unsigned char)at[-1]))
+        at--;
+    return (struct digits){at, (size_t)(end - at)};
+}
+
+/* The last number that follows the word "rank": rank3, Rank-3, rank_3. */
+static struct digits digits_of_rank(const char *begin, const char *end)
+{
+    struct digits found = {0};
+    for (const char *at = begin; at + 4 < end; at++) {
+        if (strncasecmp(at, "rank", 4))
+            continue;
+        const char *number = at + 4 + is_separator(at[4]);
+        size_t count = strspn(number, "0123456789");
+        if (count && !isalpha((unsigned char)number[count]))
+            found = (struct digits){number, count};
+    }
+    return found;
+}
+
+/* "host3", "attempt_1": numbers something else than ranks. */
+static bool follows_other_word(const char *begin, const char *digits)
+{
+    const char *end = digits - (digits > begin && is_separator(digits[-1])), *at = end;
+    while (at > begin && isalpha((unsigned char)at[-1]))
+        at--;
+    return at < end && (end - at < 4 || strncasecmp(end - 4, "rank", 4));
+}
+
+/* "nccl_trace_rank_12"; nodes put their names before the number (nccl_trace_rank_node02_12) or
+ * behind it (rank12_node02), and some write a directory for each rank (rank_12/trace). */
+static struct digits find_rank_digits(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    name = name ? name + 1 : path;
+    const char *end = name + strlen(name);
+    struct digits last = last_digits(name, end), word = digits_of_rank(name, end);
+    if (is_rank_number(word) && (!is_rank_number(last) || follows_other_word(name, last.begin)))
+        return word;
+    return is_rank_number(last) ? last : digits_of_rank(path, name);
+}
+
+/* Endings that say how the file is written. */
+static void cut_endings(char *name)
+{
+    static const char *const endings[] = {".gz", ".zst", ".json", ".pkl", ".pickle"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < 2 * sizeof endings / sizeof *endings; i++) {
+        size_t bytes = strlen(endings[i / 2]);
+        if (length > bytes && !strcmp(name + length - bytes, endings[i / 2]))
+            name[length -= bytes] = 0;
+    }
+}
+
+int flight_parse_rank(struct flight_dump *dump)
+{
+    char *name = dump->job;
+    if (snprintf(name, sizeof dump->job, "%s", input_path(dump->input)) >= (int)sizeof dump->job)
+        return flight_failed(dump, "its name is too long");
+    cut_endings(name);
+    struct digits digits = find_rank_digits(name);
+    int64_t rank = -1;
+    if (is_rank_number(digits))
+        rank = atoi(digits.begin);
+    else if (!dump->field[FIELD_rank] || !value_integer(dump->field[FIELD_rank], &rank))
+        return flight_failed(dump, "which rank it is of stands in its name only, and that has no "
+                                   "such number: name it as PyTorch does, ..._rank_0, ..._rank_1");
+    if (digits.count)
+        memmove(name + (digits.begin - name), digits.begin + digits.count,
+                strlen(digits.begin + digits.count) + 1);
+    dump->rank = (int)rank;
+    return 0;
+}
 
 struct flight_job {
     struct rankset ranks;
     char *name;
 };
 
-/* What stands before the rank in a file's name, and the job that it was found to belong to. */
+/* A file's name without the rank, and the job that it was found to belong to. */
 struct flight_prefix {
     char *text;
     uint32_t job;

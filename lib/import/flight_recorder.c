@@ -3,8 +3,7 @@
  *
  * A dump holds the last operations of a rank (a ring: 2,000 by default), so sequences begin
  * anywhere; they are lined up by collective_seq_id. Calls that were coalesced share one, and a row
- * "coalesced" behind them, which alone says how far they got. The rank stands in the file's name
- * only. */
+ * "coalesced" behind them, which alone says how far they got. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -61,34 +60,6 @@ static int unpickle_input(const struct flight_dump *dump, char **bytes, size_t *
         *bytes = grown;
     }
     return flight_failed(dump, "memory is short");
-}
-
-/* "…/nccl_trace_rank_12", also with .json, .pkl, .gz behind it. */
-static int parse_file_rank(struct flight_dump *dump)
-{
-    static const char *const endings[] = {".gz", ".zst", ".json", ".pkl", ".pickle"};
-    char *name = dump->job;
-    if (snprintf(name, sizeof dump->job, "%s", input_path(dump->input)) >= (int)sizeof dump->job)
-        return flight_failed(dump, "its name is too long");
-    size_t length = strlen(name);
-    for (size_t i = 0; i < 2 * sizeof endings / sizeof *endings; i++) {
-        size_t bytes = strlen(endings[i / 2]);
-        if (length > bytes && !strcmp(name + length - bytes, endings[i / 2]))
-            name[length -= bytes] = 0;
-    }
-    size_t digits = length;
-    while (digits && isdigit((unsigned char)name[digits - 1]))
-        digits--;
-    int64_t rank = -1;
-    if (digits < length && length - digits < 8)
-        rank = atoi(name + digits);
-    else if (!dump->field[FIELD_rank] || !value_integer(dump->field[FIELD_rank], &rank))
-        return flight_failed(dump, "which rank it is of stands in its name only, and that ends in "
-                                   "no number: name it as PyTorch does, "
-                                   "..._rank_0, ..._rank_1");
-    name[digits] = 0;
-    dump->rank = (int)rank;
-    return 0;
 }
 
 /* ---- entries */
@@ -224,16 +195,16 @@ static int say_unlike_sides(struct flight_dump *dump, const struct flight_group 
         return 0;
     dump->said_unlike = true;
     const char *name = kind_name_of(KIND_FLIGHT, entry->api);
-    if (entry->api == API_ncclAllReduce)
-        snprintf(text, sizeof text,
-                 "the input and the output of %s #%lld differ in size or type: they must be the "
-                 "same",
-                 name, (long long)entry->seq);
-    else
+    if (entry->api == API_ncclAllGather || entry->api == API_ncclReduceScatter)
         snprintf(text, sizeof text,
                  "the input and the output of %s #%lld do not fit: one must be %d times as large "
                  "as the other, and of the same type",
                  name, (long long)entry->seq, group->nranks);
+    else
+        snprintf(text, sizeof text,
+                 "the input and the output of %s #%lld differ in size or type: they must be the "
+                 "same",
+                 name, (long long)entry->seq);
     return import_said(dump->import, dump->process, SAID_TIMEOUT, "Flight Recorder", text,
                        entry->created_ns);
 }
@@ -422,7 +393,7 @@ static int read_dump(struct flight_dump *dump, const struct value *root)
     if (root->kind != VALUE_DICT)
         return flight_failed(dump, "it is no Flight Recorder dump: it holds no dictionary");
     flight_fields(root->list, dump->field);
-    if (check_dump_version(dump) || parse_file_rank(dump) || flight_find_job(dump) ||
+    if (check_dump_version(dump) || flight_parse_rank(dump) || flight_find_job(dump) ||
         flight_read_groups(dump) || add_flight_process(dump) || read_entries(dump) ||
         read_status(dump))
         return -1;

@@ -111,12 +111,15 @@ class Verdicts(Dumps):
         self.expect({}, lambda jobs: change(jobs, "float32"))
 
     def test_input_and_output_that_do_not_fit(self):
-        def change(jobs, **output):
-            jobs[1][4] = flight.entry(4, "all_reduce", **output)
-        for output in ({"out_sizes": [[1000]]}, {"out_types": ["Half"]}):
-            with self.subTest(**output):
-                result = self.expect({"DC904": ["1"]}, lambda jobs: change(jobs, **output))
-                self.assertIn("the input and the output of all_reduce #5 differ", result.what("DC904"))
+        def change(jobs, kind="all_reduce", **odd):
+            for rank, entries in jobs.items():
+                entries[4] = flight.entry(4, kind, **(odd if rank == 1 else {}))
+        for kind in ("all_reduce", "broadcast", "reduce"):
+            self.expect({}, lambda jobs: change(jobs, kind))
+            for output in ({"out_sizes": [[1000]]}, {"out_types": ["Half"]}):
+                with self.subTest(kind, **output):
+                    result = self.expect({"DC904": ["1"]}, lambda jobs: change(jobs, kind, **output))
+                    self.assertIn("the input and the output of %s #5 differ" % kind, result.what("DC904"))
         self.expect({"DC102": ["0,2-3", "1"]}, lambda jobs: change(jobs, sizes=[[1000]], out_sizes=[[1024]]))
 
     def test_output_that_does_not_fit_the_number_of_ranks(self):
@@ -585,15 +588,28 @@ class SeveralNodes(Dumps):
         jobs[2][5] = flight.entry(5, "all_reduce", sizes=[[999]])
         return {rank: flight.pickle(flight.dump(entries, ranks=RANKS)) for rank, entries in jobs.items()}
 
+    NAMES = ("nccl_trace_rank_container-node{node:02}_{rank}", "host{node}.pci3_rank_{rank}", "node{node}/comm_lib_trace_rank_{rank}",
+             "10.0.0.{node}_rank_{rank}.pickle", "nccl_trace_rank_10.0.0.{node}_{rank}", "rank{rank}_host{node}", "trace_rank-{rank:05}_1790000000",
+             "rank_{rank}/nccl_trace.pickle", "Rank{rank}-of-4_attempt_1.pkl")
+
     def test_names_by_node(self):
-        """Nodes put their names before the rank, or have a directory each: it is one job all the same."""
-        for names in ("nccl_trace_rank_container-node%02d_%d", "host%d.pci3_rank_%d", "node%d/comm_lib_trace_rank_%d"):
+        """Nodes put their names around the rank, or have a directory each: it is one job all the same."""
+        for number, names in enumerate(self.NAMES):
             with self.subTest(names):
-                folder = names[:4]
+                folder = "names-%d/" % number
                 for rank, content in self.faulty().items():
-                    self.write(folder + "/" + names % (rank // 2, rank), content)
+                    self.write(folder + names.format(node=rank // 2, rank=rank), content)
                 result = self.importing(os.path.join(self.folder, folder))
                 self.assertEqual((result.status, result.codes()), (0, {"DC102": ["0-1,3", "2"]}), result.err)
+
+    def test_attempts_of_one_job(self):
+        """Two files of a rank are of two jobs, whatever the number behind the rank counts."""
+        for rank, content in self.faulty().items():
+            for attempt in range(2):
+                self.write("attempts/rank_%d_attempt_%d" % (rank, attempt), content if attempt else flight.pickle(flight.dump(rows(), ranks=RANKS)))
+        result = self.importing(os.path.join(self.folder, "attempts"))
+        self.assertEqual((result.status, result.codes()), (0, {"DC102": ["0-1,3", "2"]}), result.err)
+        self.assertIn("8 processes and 2 communicators", result.out)
 
     def test_a_set_without_the_culprit(self):
         """The others wait, in what, and for whom."""
