@@ -57,6 +57,7 @@ void comm_free(struct comm *comm)
     lockstep_free(comm->lockstep);
     loop_divergence_free(comm->loop_divergence);
     free(comm->member);
+    rankset_free(&comm->job_ranks);
     free(comm);
 }
 
@@ -445,14 +446,21 @@ bool comm_has_untraced(const struct comm *comm)
     return comm->nranks > 0 && comm->members < (uint32_t)comm->nranks;
 }
 
+bool comm_knows_job_ranks(const struct comm *comm)
+{
+    return comm->nranks > 0 && rankset_count(&comm->job_ranks) == comm->nranks;
+}
+
 int comm_list_untraced(const struct comm *comm, struct rankset *ranks)
 {
     uint32_t next = 0;
+    int job_rank = -1;
     for (int rank = 0; rank < comm->nranks; rank++) {
+        job_rank = comm_knows_job_ranks(comm) ? rankset_next(&comm->job_ranks, job_rank + 1) : rank;
         while (next < comm->members && comm->member[next]->rank < rank)
             next++;
         bool seen = next < comm->members && comm->member[next]->rank == rank;
-        if (!seen && rankset_add(ranks, rank))
+        if (!seen && rankset_add(ranks, job_rank))
             return -1;
     }
     return 0;

@@ -35,8 +35,11 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
  * if the communicator is as large as the job. NULL otherwise. */
 struct process *comm_guess_process(struct analyzer *analyzer, const struct comm *comm, int rank);
 
-/* Whether the trace has nothing of some of its ranks; which ones these are, in the communicator's
- * numbers, added to `ranks`: 0, or -1 when memory is short. */
+/* Whether an importer has said which ranks of the job the communicator has. */
+bool comm_knows_job_ranks(const struct comm *comm);
+/* Whether the trace has nothing of some of its ranks; which ones these are, in the job's numbers if
+ * those are known and else in the communicator's, added to `ranks`: 0, or -1 when memory is
+ * short. */
 bool comm_has_untraced(const struct comm *comm);
 int comm_list_untraced(const struct comm *comm, struct rankset *ranks);
 

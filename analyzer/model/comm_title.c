@@ -23,7 +23,12 @@ void comm_take_name(struct analyzer *analyzer, const struct process *process,
                     const struct record *record)
 {
     struct comm *comm = comm_find(analyzer, record->range.id);
-    if (!comm || *comm->name)
+    if (!comm)
+        return;
+    if (record->range.domain && !rankset_count(&comm->job_ranks) &&
+        rankset_parse(&comm->job_ranks, process_string(process, record->range.domain)))
+        rankset_free(&comm->job_ranks);
+    if (!record->range.text || *comm->name)
         return;
     copy_name(comm->name, process_string(process, record->range.text));
     for (struct comm *other = analyzer->first_comm; *comm->name && other; other = other->next)

@@ -364,6 +364,7 @@ struct comm {
     uint64_t id;
     char name[COMM_NAME_BYTES]; /* that the program gave it; "": none */
     bool shares_name;           /* with another communicator */
+    struct rankset job_ranks;   /* its ranks in the job; empty: not known */
     void *states;
     uint32_t order;     /* of creation */
     int nranks;         /* -1 not known */

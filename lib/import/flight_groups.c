@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/rankset.h"
 #include "lib/import/flight_dump.h"
 
-enum { GROUPS_MAX = 1 << 16 };
+enum { GROUPS_MAX = 1 << 16, JOB_RANKS_BYTES = 512 };
 
 int flight_failed(const struct flight_dump *dump, const char *why)
 {
@@ -108,15 +109,35 @@ static uint64_t hash_ranks(const struct flight_group *group)
     return hash;
 }
 
+/* "0-3,8"; "" if the group does not number them in this order, which PyTorch does, or if they are
+ * too many. Returns 0, or -1 when memory is short. */
+static int write_job_ranks(const struct flight_group *group, char text[JOB_RANKS_BYTES])
+{
+    struct rankset ranks = {0};
+    bool ascends = group->nranks > 0;
+    int failed = 0;
+    for (int i = 0; i < group->nranks && !failed; i++) {
+        ascends &= !i || group->rank[i] > group->rank[i - 1];
+        failed = rankset_add(&ranks, group->rank[i]);
+    }
+    rankset_text(&ranks, text, JOB_RANKS_BYTES);
+    if (!ascends || strstr(text, "..."))
+        text[0] = '\0';
+    rankset_free(&ranks);
+    return failed;
+}
+
 int flight_join(struct flight_dump *dump, struct flight_group *group)
 {
-    char name[FLIGHT_NAME_BYTES + 512];
+    char name[FLIGHT_NAME_BYTES + 512], ranks[JOB_RANKS_BYTES];
     group->own = group->rank ? -1 : dump->rank;
     for (int i = 0; i < group->nranks && group->own < 0; i++)
         if (group->rank[i] == dump->rank)
             group->own = i;
     if (group->own < 0)
         return 0;
+    if (write_job_ranks(group, ranks))
+        return flight_failed(dump, "memory is short");
     int name_bytes = group->name_bytes < 256 ? (int)group->name_bytes : 256;
     unsigned long long ranks_hash = group->rank ? hash_ranks(group) : 0;
     snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job, name_bytes,
@@ -124,6 +145,7 @@ int flight_join(struct flight_dump *dump, struct flight_group *group)
     struct import_member member = import_member_new();
     member.comm = name;
     member.title = group->title;
+    member.ranks = ranks;
     member.rank = group->own;
     member.nranks = group->nranks;
     group->member = import_member(dump->import, dump->process, &member);

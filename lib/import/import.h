@@ -110,6 +110,7 @@ struct import_member {
     uint64_t comm_id;   /* or its 64-bit id, if `comm` is NULL */
     const char *parent; /* NULL: none, or not known */
     const char *title;  /* what the program calls it: "default_pg"; NULL: not known */
+    const char *ranks;  /* its ranks in the job, ascending as its own: "0-3,8"; NULL: not known */
     int rank;           /* in the communicator; must be known */
     int nranks;         /* -1: not known */
     int device;         /* -1: not known */

@@ -225,18 +225,26 @@ static int emit_member_notice(struct import *import, struct sink_member *member,
     return sink_record(import, import->process[member->process], reported->time_ns, &record, 0);
 }
 
+/* The text's id; 0 for an empty text, or when memory is short (*failed). */
+static uint64_t title_text(struct import *import, const struct sink_member *member,
+                           const char *text, bool *failed)
+{
+    uint64_t id = text && *text ? import_text(import, member->process, text, strlen(text)) : 0;
+    *failed |= text && *text && !id;
+    return id;
+}
+
 static int emit_title(struct import *import, const struct sink_member *member,
                       const struct import_member *reported)
 {
     struct record record = {.api = API_notice_comm_name, .device = RECORD_NO_DEVICE};
-    if (!reported->title || !*reported->title)
-        return 0;
-    record.range.text =
-        import_text(import, member->process, reported->title, strlen(reported->title));
+    bool failed = false;
+    record.range.text = title_text(import, member, reported->title, &failed);
+    record.range.domain = title_text(import, member, reported->ranks, &failed);
     record.range.id = member->comm->id;
-    return record.range.text ? sink_record(import, import->process[member->process],
-                                           reported->time_ns, &record, 0)
-                             : -1;
+    if (failed || (!record.range.text && !record.range.domain))
+        return failed ? -1 : 0;
+    return sink_record(import, import->process[member->process], reported->time_ns, &record, 0);
 }
 
 int import_member(struct import *import, int process, const struct import_member *reported)

@@ -621,6 +621,20 @@ class SeveralNodes(Dumps):
         self.assertIn("nothing of 2: what they did is not checked; all ranks that have a file wait in "
                       "ncclAllReduce(count=1024, float32) #9", result.what("DC902"))
 
+    def test_a_set_without_the_culprit_in_several_groups(self):
+        """It is named once, by its rank in the job, with the group in which others wait for it."""
+        pairs = {str(1 + first): [first, first + 2] for first in range(2)}
+        for rank in (0, 1, 2):
+            name = str(1 + rank % 2)
+            entries = rows() + [flight.entry(OPERATIONS, "all_reduce", seq=1, pg_id=1, process_group=(name, "replicas"),
+                                             state="started" if rank == 1 else "completed")]
+            dump = flight.dump(entries, ranks=RANKS, groups={name: pairs[name]})
+            self.write("dumps/rank_%d" % rank, flight.pickle(dump))
+        result = self.importing(os.path.join(self.folder, "dumps"))
+        self.assertEqual(([finding["code"] for finding in result.findings], result.codes(), result.severity("DC902")),
+                         (["DC902"], {"DC902": ["3"]}, "error"))
+        self.assertIn("has 2 ranks, and this trace has nothing of 3:", result.what("DC902"))
+
     def test_a_set_without_one_file_that_says_why(self):
         """A mismatch explains why the others wait: the rank without a file is no error beside it."""
         for rank in (0, 1, 3):

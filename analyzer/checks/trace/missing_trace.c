@@ -38,26 +38,28 @@ static bool is_unfinished(const struct member *member)
 }
 
 /* Dumps of a hang without the culprit's: all others wait in an operation, which one or more of the
- * ranks without a file may not have called. */
-static bool describe_waiting(const struct comm *comm, struct text *what)
+ * ranks without a file may not have called. The one that is furthest behind; NULL: not so. */
+static const struct member *find_waiting(const struct comm *comm)
 {
     const struct member *first = NULL;
-    char call[CALL_BYTES];
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
         if (!is_unfinished(member))
-            return false;
+            return NULL;
         if (!first || member->done < first->done)
             first = member;
     }
-    if (!first || !is_imported(comm))
-        return false;
+    return is_imported(comm) ? first : NULL;
+}
+
+static void describe_waiting(const struct member *first, struct text *what)
+{
+    char call[CALL_BYTES];
     text_add(what, "; all ranks that have a file wait");
     if (first->next == first->done + 1)
         text_add(what, " in %s #%llu", signature_text(&first->last, call, sizeof call),
                  (unsigned long long)first->done);
     text_add(what, ", which is not finished, as for a rank that does not arrive");
-    return true;
 }
 
 /* What is known of the others says why they wait. */
@@ -72,30 +74,62 @@ static bool waits_are_explained(const struct analyzer *analyzer)
     return false;
 }
 
+/* Each of these ranks was named before, with another communicator. */
+static bool are_named(const struct comm *comm, const struct rankset *ranks,
+                      const struct rankset *named)
+{
+    if (!comm_knows_job_ranks(comm))
+        return false;
+    for (int rank = rankset_next(ranks, 0); rank >= 0; rank = rankset_next(ranks, rank + 1))
+        if (!rankset_has(named, rank))
+            return false;
+    return true;
+}
+
+/* Adds the ranks to `named`, in the job's numbers. `waiting`: why it is an error; NULL: it is none.
+ */
+static void report_missing(struct analyzer *analyzer, const struct comm *comm,
+                           const struct member *waiting, struct rankset *named)
+{
+    struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
+    struct text what = {0};
+    char name[COMM_LABEL_BYTES], ranks[128];
+    struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
+    draft.failed |= comm_list_untraced(comm, &side->ranks) != 0;
+    if (are_named(comm, &side->ranks, named)) {
+        draft_drop(&draft);
+        return;
+    }
+    if (comm_knows_job_ranks(comm))
+        draft.failed |= rankset_unite(named, &side->ranks) != 0;
+    draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
+    text_add(&what,
+             "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
+             comm_label(comm, name), comm->nranks, rankset_text(&side->ranks, ranks, sizeof ranks));
+    if (waiting) {
+        describe_waiting(waiting, &what);
+        draft.finding.severity = SEVERITY_ERROR;
+        draft.finding.certainty = POSSIBLE;
+    }
+    draft_say(&draft, &what, is_imported(comm) ? import_todo : watch_todo);
+    findings_report(analyzer, &draft, NULL);
+}
+
+/* Those that others wait for are errors, and come first. */
 static void missing_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    struct rankset named = {0};
+    bool explained = waits_are_explained(analyzer);
     (void)event;
-    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
-        if (!comm_has_untraced(comm) || !was_made(comm))
-            continue;
-        struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
-        struct text what = {0};
-        char name[COMM_LABEL_BYTES], ranks[128];
-        struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
-        if (comm_list_untraced(comm, &side->ranks))
-            draft.failed = true;
-        draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
-        text_add(&what,
-                 "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
-                 comm_label(comm, name), comm->nranks,
-                 rankset_text(&side->ranks, ranks, sizeof ranks));
-        if (describe_waiting(comm, &what) && !waits_are_explained(analyzer)) {
-            draft.finding.severity = SEVERITY_ERROR;
-            draft.finding.certainty = POSSIBLE;
+    for (int awaited = 1; awaited >= 0; awaited--)
+        for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+            if (!comm_has_untraced(comm) || !was_made(comm))
+                continue;
+            const struct member *waiting = explained ? NULL : find_waiting(comm);
+            if (awaited == (waiting != NULL))
+                report_missing(analyzer, comm, waiting, &named);
         }
-        draft_say(&draft, &what, is_imported(comm) ? import_todo : watch_todo);
-        findings_report(analyzer, &draft, NULL);
-    }
+    rankset_free(&named);
 }
 
 const struct check check_missing_trace = {
