@@ -20,6 +20,10 @@ static const struct operation_name {
   python_names[] = {
       {"foreach_all_gather", "/fsdp/", "FSDP's all-gather of parameters"},
       {"foreach_reduce", "/fsdp/", "FSDP's reduction of gradients"},
+      {"_all_gather_flat_param", "/fsdp/", "FSDP's all-gather of parameters"},
+      {"_reduce_grad", "/fsdp/", "FSDP's reduction of gradients"},
+      {"_reduce_grad_no_shard", "/fsdp/", "FSDP's reduction of gradients"},
+      {"redistribute_local_tensor", "/distributed/tensor/", "redistribution of a DTensor"},
       {"forward", "/nn/modules/_functions.py", "SyncBatchNorm's statistics"},
       {"backward", "/nn/modules/_functions.py", "SyncBatchNorm's gradients"},
       {"notify_join_context", "/algorithms/join.py", "join()"},
@@ -56,13 +60,20 @@ static bool is_plain(const char *function)
     return false;
 }
 
+/* From Python 3.11 on methods have their class before them: "SyncBatchNorm.forward". */
+static const char *method_name(const char *function)
+{
+    const char *dot = strrchr(function, '.');
+    return dot ? dot + 1 : function;
+}
+
 static const char *find_name(const struct operation_name *names, size_t count,
                              const struct frame *frame, bool is_native)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_native
-                ? strstr(frame->function, names[i].function) != NULL
-                : !strcmp(frame->function, names[i].function) && strstr(frame->file, names[i].file))
+        if (is_native ? strstr(frame->function, names[i].function) != NULL
+                      : !strcmp(method_name(frame->function), names[i].function) &&
+                            strstr(frame->file, names[i].file))
             return names[i].words;
     return NULL;
 }

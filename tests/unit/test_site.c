@@ -266,6 +266,16 @@ static void test_operations_of_pytorch(void **state)
     const struct frame gather[] = {
         python("foreach_all_gather", TORCH "distributed/fsdp/_fully_shard/_fsdp_collectives.py"),
         python("__call__", TORCH "nn/modules/module.py"), python("step", "/me/train.py")};
+    const struct frame statistics[] = {
+        python("all_gather_into_tensor", TORCH "distributed/distributed_c10d.py"),
+        python("SyncBatchNorm.forward", TORCH "nn/modules/_functions.py"),
+        python("SyncBatchNorm.forward", TORCH "nn/modules/batchnorm.py"),
+        python("step", "/me/train.py")};
+    const struct frame sharded[] = {
+        python("FlatParamHandle._all_gather_flat_param", TORCH "distributed/fsdp/_flat_param.py"),
+        python("step", "/me/train.py")};
+    const struct frame forward[] = {python("all_reduce", TORCH "distributed/distributed_c10d.py"),
+                                    python("Net.forward", "/me/model.py")};
     const struct frame plain_call[] = {
         python("all_reduce", TORCH "distributed/distributed_c10d.py"),
         python("wrapper", TORCH "distributed/c10d_logger.py"), python("step", "/me/train.py")};
@@ -275,6 +285,9 @@ static void test_operations_of_pytorch(void **state)
     assert_made_by(agreement, "DDP's agreement on its buckets");
     assert_made_by(object, "all_gather_object()");
     assert_made_by(gather, "FSDP's all-gather of parameters");
+    assert_made_by(statistics, "SyncBatchNorm's statistics");
+    assert_made_by(sharded, "FSDP's all-gather of parameters");
+    assert_made_by(forward, "");
     assert_made_by(plain_call, "");
     assert_made_by(own, "");
 }

@@ -39,7 +39,7 @@ static bool is_unfinished(const struct member *member)
 
 /* Dumps of a hang without the culprit's: all others wait in an operation, which one or more of the
  * ranks without a file may not have called. The one that is furthest behind; NULL: not so. */
-static const struct member *find_waiting(const struct comm *comm)
+static const struct member *find_last_waiting(const struct comm *comm)
 {
     const struct member *first = NULL;
     for (uint32_t i = 0; i < comm->members; i++) {
@@ -125,7 +125,7 @@ static void missing_on_finish(struct analyzer *analyzer, const struct event *eve
         for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
             if (!comm_has_untraced(comm) || !was_made(comm))
                 continue;
-            const struct member *waiting = explained ? NULL : find_waiting(comm);
+            const struct member *waiting = explained ? NULL : find_last_waiting(comm);
             if (awaited == (waiting != NULL))
                 report_missing(analyzer, comm, waiting, &named);
         }
