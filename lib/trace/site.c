@@ -38,16 +38,22 @@ static bool is_among(const char *module, const char *const *beginnings, size_t c
     return false;
 }
 
+static bool contains_one_of(const char *path, const char *const *parts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strstr(path, parts[i]))
+            return true;
+    return false;
+}
+
 /* PyTorch's own Python and what Python starts programs by: the training program's line is the one
  * beneath. */
 static bool is_framework(const char *file)
 {
     static const char *const parts[] = {"-packages/torch/", "/torch/distributed/", "/torch/nn/",
                                         "/torch/autograd/"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(file, parts[i]))
-            return true;
-    return !strncmp(file, "<frozen ", strlen("<frozen "));
+    return contains_one_of(file, parts, sizeof parts / sizeof parts[0]) ||
+           !strncmp(file, "<frozen ", strlen("<frozen "));
 }
 
 /* What stands in a stack besides native frames: it decides what of those is worth showing. */
@@ -70,11 +76,20 @@ static bool is_of_tool_header(const struct frame *frame)
     return strstr(frame->file, "/nvtx3/") || !strcmp(base_name(frame->file), "ddpcheck.h");
 }
 
-/* The function templates of the C++ library are compiled into the program, and their names need not
- * say so where an argument is a type of a function. */
-static bool is_of_cxx_header(const struct frame *frame)
+/* Templates and inline functions of the C++ library, CUDA's toolkit, Thrust and CUB are compiled
+ * into the program, and their names need not say so where an argument is a type of a function. */
+static bool is_of_library_header(const struct frame *frame)
 {
-    return strstr(frame->file, "/include/c++/") != NULL;
+    static const char *const parts[] = {"/include/c++/",
+                                        "/usr/include/",
+                                        "/usr/local/include/",
+                                        "/targets/x86_64-linux/include/",
+                                        "/include/cccl/",
+                                        "/include/thrust/",
+                                        "/include/cub/",
+                                        "/thrust/thrust/",
+                                        "/cub/cub/"};
+    return contains_one_of(frame->file, parts, sizeof parts / sizeof parts[0]);
 }
 
 static bool is_plumbing(const struct frame *frame, enum python python)
@@ -82,7 +97,7 @@ static bool is_plumbing(const struct frame *frame, enum python python)
     const char *module = base_name(frame->module);
     if (!frame->address)
         return python == PYTHON_OWN && is_framework(frame->file);
-    if (is_of_tool_header(frame) || is_of_cxx_header(frame))
+    if (is_of_tool_header(frame) || is_of_library_header(frame))
         return true;
     if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
         (python != PYTHON_ABSENT &&
@@ -245,18 +260,20 @@ char *frame_place(const struct frame *frame, int width, char *text, size_t bytes
 static bool is_of_package(const struct frame *frame)
 {
     static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3"};
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strstr(frame->file, parts[i]) || strstr(frame->module, parts[i]))
-            return true;
-    return is_framework(frame->file) || *frame->file == '<'; /* "<frozen runpy>" */
+    const size_t count = sizeof parts / sizeof parts[0];
+    return contains_one_of(frame->file, parts, count) ||
+           contains_one_of(frame->module, parts, count) || is_framework(frame->file) ||
+           *frame->file == '<'; /* "<frozen runpy>" */
 }
 
-/* Named after what it communicates or waits for, as functions that only wrap such a call are. */
+/* Named after what it communicates, launches or waits for, as functions that only wrap such a call
+ * are. */
 static bool is_named_as_wrapper(const char *function)
 {
-    static const char *const words[] = {"barrier", "allreduce", "all_reduce", "broadcast",  "bcast",
-                                        "gather",  "scatter",   "alltoall",   "all_to_all", "send",
-                                        "recv",    "receive",   "nccl",       "wait",       "sync"};
+    static const char *const words[] = {
+        "barrier",  "allreduce",  "all_reduce", "broadcast", "bcast",   "gather", "scatter",
+        "alltoall", "all_to_all", "send",       "recv",      "receive", "nccl",   "wait",
+        "sync",     "launch",     "kernel",     "_cuda",     "memcpy",  "memset"};
     char name[sizeof((struct frame *)NULL)->function];
     const char *last = cxx_name_last(cxx_name(function, name, sizeof name));
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -272,8 +289,38 @@ static int caller_in_other_file(const struct frame *frames, int count, int inner
     for (int i = inner + 1; i < count; i++)
         if (*frames[i].file && !is_of_package(&frames[i]) &&
             strcmp(frames[i].file, frames[inner].file) != 0)
-            return strcmp(frames[i].function, "main") ? i : -1;
+            return i;
     return -1;
+}
+
+static bool is_in_main(const struct frame *frames, int i)
+{
+    return i >= 0 && !strcmp(frames[i].function, "main");
+}
+
+static bool is_of_header(const struct frame *frame)
+{
+    static const char *const endings[] = {".h",   ".hh",  ".hpp", ".hxx", ".cuh",
+                                          ".inl", ".ipp", ".tcc", ".tpp", ".inc"};
+    const char *ending = strrchr(base_name(frame->file), '.');
+    for (size_t i = 0; ending && i < sizeof endings / sizeof endings[0]; i++)
+        if (!strcmp(ending, endings[i]))
+            return true;
+    return false;
+}
+
+/* Inline functions and templates of a header serve many callers, whose lines are those that differ:
+ * the first frame beyond frames[inner] that is of no header. Where that is main(), the program
+ * itself may be in headers: then the one beyond this header. */
+static int caller_of_header(const struct frame *frames, int count, int inner)
+{
+    int caller = inner;
+    while (caller >= 0 && is_of_header(&frames[caller]))
+        caller = caller_in_other_file(frames, count, caller);
+    if (caller < 0 || is_in_main(frames, caller))
+        caller = caller_in_other_file(frames, count, inner);
+    bool stays = is_in_main(frames, caller) && !is_named_as_wrapper(frames[inner].function);
+    return caller < 0 || stays ? inner : caller;
 }
 
 int site_user_frame(const struct frame *frames, int count)
@@ -283,9 +330,11 @@ int site_user_frame(const struct frame *frames, int count)
         if (*frames[i].file && !is_of_tool_header(&frames[i]) &&
             (found < 0 || !is_of_package(&frames[i]) || is_of_package(&frames[found])))
             found = i;
+    if (found >= 0 && is_of_header(&frames[found]))
+        found = caller_of_header(frames, count, found);
     if (found >= 0 && is_named_as_wrapper(frames[found].function)) {
         int caller = caller_in_other_file(frames, count, found);
-        return caller >= 0 ? caller : found;
+        return caller >= 0 && !is_in_main(frames, caller) ? caller : found;
     }
     return found;
 }

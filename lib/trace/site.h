@@ -30,8 +30,9 @@ int site_own_frames(struct frame *frames, int count);
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes);
 
 /* Which of these frames people look at: the innermost in a source of the program, else of a
- * package; -1 if no source is known. A function that is named after the call it wraps
- * ("communicator_barrier") and is called from another source stands for its caller. */
+ * package; -1 if no source is known. A function of a header, or one that is named after the call it
+ * wraps ("communicator_barrier", "launch_kernel"), and is called from another source stands for its
+ * caller. */
 int site_user_frame(const struct frame *frames, int count);
 /* The same, or the innermost where no source is known; -1 without frames. */
 int site_shown_frame(const struct frame *frames, int count);

@@ -215,6 +215,43 @@ static void test_user_frame(void **state)
     assert_int_equal(site_shown_frame(nameless, 0), -1);
 }
 
+#define assert_user_frame(frames, expected) \
+    assert_int_equal(site_user_frame(frames, (int)(sizeof(frames) / sizeof *(frames))), expected)
+
+/* Templates that launch kernels, buffers of a header and Thrust's loops serve all their callers:
+ * the line to change is the caller's. A program whose code is in headers keeps its own lines. */
+static void test_helpers_in_headers(void **state)
+{
+    (void)state;
+    const struct frame launch[] = {source("_Z6launchIJPfmEE9cudaErrorPFvDpT_E", "/s/launch.cuh"),
+                                   source("_Z15launch_elementsIJfEEvm", "/s/launch.cuh"),
+                                   source("kernel_scale", "/s/cuda/scale.cu"),
+                                   source("average_bucket", "/s/reducer.c"),
+                                   source("main", "/s/main.c")};
+    const struct frame buffer[] = {source("_ZN6Buffer4fillEf", "/s/buffer.hpp"),
+                                   source("_ZN6Tensor5zero_Ev", "/s/tensor.h"),
+                                   source("clear_gradients", "/s/optimizer.cpp")};
+    const struct frame below_main[] = {source("_Z6launchIfEvT_", "/s/launch.cuh"),
+                                       source("main", "/s/train.cu")};
+    const struct frame in_headers[] = {source("_Z10all_reduceIfEvT_", "/s/comm.hpp"),
+                                       source("_ZN7TrainerIfE4stepEv", "/s/trainer.hpp"),
+                                       source("_ZN7TrainerIfE3runEv", "/s/trainer.hpp"),
+                                       source("main", "/s/main.cpp")};
+    const struct frame one_header[] = {in_headers[1], in_headers[2], in_headers[3]};
+    const struct frame header_alone[] = {in_headers[1], in_headers[2]};
+    struct frame toolkit[] = {
+        source("transform<int>", "/usr/local/cuda/targets/x86_64-linux/include/cub/device.cuh"),
+        source("for_each<int>", "/opt/venv/include/thrust/for_each.h"),
+        source("clear_gradients", "/s/optimizer.cu")};
+    assert_user_frame(launch, 3);
+    assert_user_frame(buffer, 2);
+    assert_user_frame(below_main, 1);
+    assert_user_frame(in_headers, 1);
+    assert_user_frame(one_header, 0);
+    assert_user_frame(header_alone, 0);
+    assert_left(toolkit, 3, "clear_gradients");
+}
+
 /* Of a program in C++: not what std::function is made of, and demangled names decide what a wrapper
  * is, not their namespace. Where only a few frames have room, the user's is among them. */
 static void test_program_of_cxx(void **state)
@@ -323,13 +360,21 @@ static void test_lines_that_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_of_nvcc),     cmocka_unit_test(test_header_of_cxx),
-        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name), cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_program_of_cxx),     cmocka_unit_test(test_operations_of_pytorch),
-        cmocka_unit_test(test_lines_that_part),    cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_kernel_of_nvcc),
+        cmocka_unit_test(test_header_of_cxx),
+        cmocka_unit_test(test_program_of_c),
+        cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_mark_of_nvtx),
+        cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_helpers_in_headers),
+        cmocka_unit_test(test_program_of_cxx),
+        cmocka_unit_test(test_operations_of_pytorch),
+        cmocka_unit_test(test_lines_that_part),
+        cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
