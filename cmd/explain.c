@@ -160,9 +160,12 @@ void explain_print_markdown(const struct check *check, FILE *out)
     }
 }
 
-static void print_list(struct page *page)
+/* Of all codes, or of those that a pattern or the name of a family stands for. */
+static void print_list(struct page *page, const char *codes)
 {
     for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        if (!codes_have(codes, code_name(check->code)))
+            continue;
         page->indent = 16;
         page_text(page, STYLE_STRONG, code_name(check->code));
         page_column(page, 7);
@@ -230,16 +233,20 @@ static int unknown_code(const struct command_options *options, const char *code)
 static int explain_codes(const struct command_options *options, int count, char **codes,
                          bool markdown, struct page *page)
 {
+    char item[64];
     for (int i = 0; i < count; i++)
-        if (!codes_find(codes[i]))
+        if (codes_unknown(codes[i], item, sizeof item))
             return unknown_code(options, codes[i]);
     for (int i = 0; i < count; i++) {
         if (i > 0)
             putchar('\n');
-        if (markdown)
-            explain_print_markdown(codes_find(codes[i]), stdout);
+        const struct check *check = codes_find(codes[i]);
+        if (!check)
+            print_list(page, codes[i]);
+        else if (markdown)
+            explain_print_markdown(check, stdout);
         else
-            print_check(codes_find(codes[i]), page);
+            print_check(check, page);
     }
     return STATUS_CLEAN;
 }
@@ -256,7 +263,8 @@ int command_explain(int argc, char **argv)
     const struct command_options options = {
         .command = "explain",
         .arguments = "CODE...",
-        .summary = "Explains a finding: what it means, its symptoms, an example, the fix.",
+        .summary = "Explains a finding: what it means, its symptoms, an example, the fix.\n"
+                   "For a family (hang, DC2xx) it lists the codes.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };
@@ -273,6 +281,6 @@ int command_explain(int argc, char **argv)
     if (markdown)
         print_markdown_list();
     else
-        print_list(&page);
+        print_list(&page, NULL);
     return STATUS_CLEAN;
 }

@@ -171,7 +171,9 @@ int command_export(int argc, char **argv)
         return options_usage_error(&options, "no trace '%s'; a format is given by -f %s", argv[0],
                                    argv[0]);
     if (!request.format)
-        return options_usage_error(&options, "missing the format: --format %s", names);
+        return options_usage_error(&options, "missing the format%s%s: --format %s",
+                                   request.path ? ", not shown by the name " : "",
+                                   request.path ? request.path : "", names);
     if (argc == 0 && stat(usual_trace, &file)) {
         fprintf(
             stderr,

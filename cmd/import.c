@@ -85,9 +85,12 @@ static int unknown_format(const struct command_options *options, const char *for
     for (int i = 0; import_sources[i] && i < 31; i++)
         names[i] = import_sources[i]->name;
     const char *nearest = options_nearest(format, names);
-    return options_usage_error(options, "no format '%s'%s%s%s", format,
-                               nearest ? " (did you mean '" : "", nearest ? nearest : "",
-                               nearest ? "'?)" : "");
+    if (nearest)
+        return options_usage_error(options, "no format '%s' (did you mean '%s'?)", format, nearest);
+    char all[512] = "";
+    for (int i = 0; names[i]; i++)
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "|" : "", names[i]);
+    return options_usage_error(options, "--format is one of %s, not '%s'", all, format);
 }
 
 static void print_import_result(const struct import_result *result,

@@ -46,6 +46,10 @@ bool kernels_explain(cudaError_t status, char *text, size_t bytes)
     int driver = 0, length = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess)
         return false;
+    if (driver == 0) /* as the runtime says where it finds no libcuda */
+        return snprintf(text, bytes,
+                        "no CUDA driver is installed; without a GPU: ddpcheck run --emulate 4 -- "
+                        "ddptrain ...") > 0;
     switch (status) {
     case cudaErrorInsufficientDriver:
         length = explain_old_driver(driver, text, bytes);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "trainer/wrapped.h"
+
 static const struct fault_kind kinds[] = {
     {FAULT_INPLACE_ACTIVATION, "inplace-activation", 1,
      "the generator computes a leaky ReLU in place on a tensor that batch norm saved for backward",
@@ -168,22 +170,48 @@ bool fault_strikes(const struct fault *fault, enum fault_id id, int rank, int it
     return fault_strikes_rank(fault, id, rank) && fault->iteration == iteration;
 }
 
+void faults_print_names(FILE *file)
+{
+    enum { INDENT = 2 };
+    int column = INDENT;
+    fprintf(file, "%*s", INDENT, "");
+    for (int i = 0; i < KIND_COUNT; i++) {
+        int length = (int)strlen(kinds[i].name);
+        bool fits = column + length + 2 <= HELP_WIDTH;
+        const char *separator = fits ? ", " : ",\n  ";
+        fprintf(file, "%s%s", i ? separator : "", kinds[i].name);
+        column = length + (fits ? column + 2 : INDENT);
+    }
+    putc('\n', file);
+}
+
+static void print_field(FILE *file, const char *name, const char *text)
+{
+    enum { INDENT = 15 };
+    fprintf(file, "      %-8s ", name);
+    print_wrapped(file, text, INDENT, HELP_WIDTH);
+}
+
+static void print_kind(FILE *file, const struct fault_kind *kind)
+{
+    fprintf(file, "  %s (scenario %d)\n", kind->name, kind->scenario);
+    print_field(file, "what:", kind->what);
+    print_field(file, "symptom:", kind->symptom);
+    print_field(
+        file, "finding:", *kind->finding ? kind->finding : "none: ddptrain's own check reports it");
+    print_field(file, "correct:", *kind->twin ? kind->twin : "the same without --fault");
+}
+
 void faults_print(FILE *file, bool tabs)
 {
     if (tabs)
         fprintf(file, "name\tscenario\tfinding\ttwin\twhat\tsymptom\n");
     for (int i = 0; i < KIND_COUNT; i++) {
         const struct fault_kind *kind = &kinds[i];
-        if (tabs) {
+        if (tabs)
             fprintf(file, "%s\t%d\t%s\t%s\t%s\t%s\n", kind->name, kind->scenario, kind->finding,
                     kind->twin, kind->what, kind->symptom);
-            continue;
-        }
-        fprintf(file,
-                "  %s (scenario %d)\n      what:    %s\n      symptom: %s\n      finding: %s\n     "
-                " correct: %s\n",
-                kind->name, kind->scenario, kind->what, kind->symptom,
-                *kind->finding ? kind->finding : "none: ddptrain's own check reports it",
-                *kind->twin ? kind->twin : "the same without --fault");
+        else
+            print_kind(file, kind);
     }
 }

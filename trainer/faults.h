@@ -79,5 +79,7 @@ bool fault_strikes(const struct fault *fault, enum fault_id id, int rank, int it
 
 /* Prints the table, for people, or as tab-separated values with a first line of names. */
 void faults_print(FILE *file, bool tabs);
+/* Prints the names alone, as a paragraph for --help. */
+void faults_print_names(FILE *file);
 
 #endif

@@ -119,9 +119,9 @@ static void rank_ended(struct gang *gang, pid_t pid, int status)
     int code = exited ? number : 128 + number;
     if (code == 0 || gang->kill_at_s > 0)
         return;
-    const char *what = exited ? "exit status" : "signal";
-    notice("rank %d ended with %s %d%s", rank, what, number,
-           take_others && gang->running ? "; ending the others" : "");
+    const char *how = exited ? "exited with status" : "was killed by signal";
+    notice("rank %d %s %d%s", rank, how, number,
+           take_others && gang->running ? "; terminating the others" : "");
     if (gang->first_failure == 0)
         gang->first_failure = code;
     if (take_others) {

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "trainer/faults.h"
-#include "trainer/models/dcgan.h"
-#include "trainer/modes/modes.h"
+#include "trainer/options_check.h"
+#include "trainer/wrapped.h"
 
 enum kind { HEADING, FLAG, INTEGER, NUMBER, TEXT };
 
@@ -140,7 +140,7 @@ static const struct option table[] = {
     {INTEGER, "fault-iteration", "N", TO(fault_iteration), 0,
      "the iteration of the fault, counted from 0 (5)"},
     {FLAG, "verbose", NULL, TO(verbose), 0, "each rank prints its launcher, rank and device"},
-    {FLAG, "list-faults", NULL, TO(list_faults), 0, "print the faults and exit"},
+    {FLAG, "list-faults", NULL, TO(list_faults), 0, "describe the faults and exit"},
     {FLAG, "tabs", NULL, TO(tabs), 0, "--list-faults as tab-separated values"},
     {FLAG, "help", NULL, TO(help), 0, "print this help and exit"},
     {FLAG, "version", NULL, TO(version), 0, "print the version and exit"},
@@ -224,185 +224,31 @@ static int parse_one(struct train_options *options, int argc, char **argv, int *
     return store_value(options, option, value, err);
 }
 
-/* The only model that can make the mistake; NULL: both can. */
-static const char *model_of_fault(enum fault_id fault)
-{
-    switch (fault) {
-    case FAULT_INPLACE_ACTIVATION:
-    case FAULT_UNEVEN_UPDATES:
-    case FAULT_SHARED_COMM:
-    case FAULT_COMM_ORDER:
-        return "gan";
-    case FAULT_PIPELINE_ORDER:
-    case FAULT_ACCUM_MISMATCH:
-    case FAULT_ACCUM_EVERY:
-    case FAULT_UNUSED_PARAMS:
-    case FAULT_FORWARD_TWICE:
-        return "cnn";
-    default:
-        return NULL;
-    }
-}
-
-static bool is_about_accumulation(enum fault_id fault)
-{
-    return fault == FAULT_ACCUM_MISMATCH || fault == FAULT_ACCUM_EVERY;
-}
-
-/* What was not given and depends on the fault. */
-static void choose_rest(struct train_options *options)
-{
-    const struct fault_kind *kind = options->fault ? fault_find(options->fault) : NULL;
-    enum fault_id fault = kind ? kind->id : FAULT_NONE;
-    const char *model = model_of_fault(fault);
-    if (!options->mode)
-        options->mode = mode_of_fault(fault);
-    if (!options->model)
-        options->model = model;
-    if (!options->model)
-        options->model = strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
-    if (options->accumulate == 0)
-        options->accumulate = is_about_accumulation(fault) ? 4 : 1;
-    if (!options->amp && fault == FAULT_AMP_SKIP)
-        options->amp = "fp16";
-    if (options->iterations == 0 && options->epochs == 0)
-        options->iterations = 100;
-}
-
-static int check_fault(const struct train_options *options, struct error *err)
-{
-    if (!options->fault)
-        return 0;
-    const struct fault_kind *kind = fault_find(options->fault);
-    if (!kind)
-        return error_set(err, "--fault %s: no such fault (see --list-faults)", options->fault);
-    const char *model = model_of_fault(kind->id);
-    if (model && strcmp(options->model, model) != 0)
-        return error_set(err, "--fault %s needs --model %s", options->fault, model);
-    if (kind->id == FAULT_INPLACE_ACTIVATION && options->no_batch_norm)
-        return error_set(err, "--fault %s needs batch norm", options->fault);
-    if (kind->id == FAULT_AMP_SKIP && strcmp(options->amp, "fp16") != 0)
-        return error_set(err, "--fault %s needs --amp fp16", options->fault);
-    if (is_about_accumulation(kind->id) && options->accumulate < 2)
-        return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
-    if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
-        return error_set(err, "--fault %s needs --exchange-every N", options->fault);
-    if (kind->id == FAULT_MORE_WORK && options->epochs)
-        return error_set(err, "--fault %s needs --iterations instead of --epochs", options->fault);
-    if (kind->id == FAULT_COMM_ORDER && options->shared_communicator)
-        return error_set(
-            err, "--fault %s needs a communicator for each model: leave out --shared-communicator",
-            options->fault);
-    return 0;
-}
-
-static int check_passes(const struct train_options *options, struct error *err)
-{
-    if (options->two_passes && strcmp(options->model, "cnn") != 0)
-        return error_set(err, "--two-passes: only --model cnn has an optional block");
-    if (options->accumulate == 1)
-        return 0;
-    if (strcmp(options->model, "cnn") != 0)
-        return error_set(
-            err, "--accumulate: only --model cnn accumulates gradients over parts of a batch");
-    if (options->batch % options->accumulate)
-        return error_set(err, "--accumulate %d does not divide the batch of %d",
-                         options->accumulate, options->batch);
-    return 0;
-}
-
-static int check_precision(const struct train_options *options, struct error *err)
-{
-    if (!options->amp)
-        return 0;
-    if (strcmp(options->amp, "fp16") != 0 && strcmp(options->amp, "bf16") != 0)
-        return error_set(err, "--amp %s: expected fp16 or bf16", options->amp);
-    return 0;
-}
-
-static int check_options(const struct train_options *options, struct error *err)
-{
-    bool gan = strcmp(options->model, "gan") == 0;
-    if (!gan && strcmp(options->model, "cnn") != 0)
-        return error_set(err, "--model %s: expected gan or cnn", options->model);
-    if (!dcgan_can_make(options->image))
-        return error_set(err, "--image %d: expected 8, 16, 32, 64, 128 or 256", options->image);
-    if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0 &&
-        strcmp(options->average, "divide") != 0)
-        return error_set(err, "--average %s: expected avg, premulsum or divide", options->average);
-    if (strcmp(options->math, "fp32") != 0 && strcmp(options->math, "tf32") != 0 &&
-        strcmp(options->math, "bf16") != 0)
-        return error_set(err, "--math %s: expected fp32, tf32 or bf16", options->math);
-    if (options->labels && !options->images)
-        return error_set(err, "--labels needs --images");
-    if (!gan && options->images && !options->labels)
-        return error_set(err, "--model cnn with --images needs --labels");
-    if (!gan && (options->simultaneous || options->shared_communicator ||
-                 options->discriminator_updates > 1))
-        return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates "
-                              "need --model gan, which has two models");
-    if (options->simultaneous && options->discriminator_updates > 1)
-        return error_set(err,
-                         "--discriminator-updates: with --simultaneous each model is updated once");
-    if (!gan && options->samples)
-        return error_set(err, "--samples: only --model gan draws images");
-    if (options->checkpoint_every && !options->checkpoint)
-        return error_set(err, "--checkpoint-every needs --checkpoint FILE");
-    if (check_passes(options, err) != 0)
-        return -1;
-    if (options->elastic && options->no_gang)
-        return error_set(err,
-                         "--elastic and --no-gang exclude each other: all ranks restart together");
-    if (check_fault(options, err) != 0)
-        return -1;
-    if (check_precision(options, err) != 0)
-        return -1;
-    return mode_check(options, err);
-}
-
 int options_parse(struct train_options *options, int argc, char **argv, struct error *err)
 {
     *options = defaults;
     for (int i = 1; i < argc; i++)
         if (parse_one(options, argc, argv, &i, err) != 0)
             return -1;
-    choose_rest(options);
-    return check_options(options, err);
-}
-
-/* Prints text in lines of at most `width` characters, the later ones indented. */
-static void print_wrapped(const char *text, int indent, int width)
-{
-    while (*text) {
-        int length = (int)strlen(text);
-        if (length > width)
-            for (length = width; length > 0 && text[length] != ' '; length--)
-                ;
-        printf("%.*s\n", length, text);
-        text += length;
-        while (*text == ' ')
-            text++;
-        if (*text)
-            printf("%*s", indent, "");
-    }
+    options_choose_rest(options);
+    return options_check(options, err);
 }
 
 void options_print_help(void)
 {
-    enum { COLUMN = 28, WIDTH = 92 };
+    enum { COLUMN = 28 };
     printf("Usage: ddptrain [OPTION]...\n"
-           "Trains a small model on several GPUs with data parallelism, like PyTorch's "
-           "DistributedDataParallel,\n"
-           "and injects faults (--fault). Losses go to stdout, messages and progress to "
-           "stderr.\n\n"
-           "  ddptrain --ranks 4 --samples samples.png      a DCGAN on 4 GPUs, started by ddptrain "
-           "itself\n"
+           "Trains a small model on several GPUs with data parallelism, as PyTorch's\n"
+           "DistributedDataParallel does, and injects faults (--fault). Losses go to stdout,\n"
+           "messages and progress to stderr.\n\n"
+           "  ddptrain --ranks 4 --samples samples.png     a DCGAN on 4 GPUs; ddptrain starts the "
+           "ranks\n"
+           "  ddptrain --ranks 4 --fault partial-barrier   a job that hangs\n"
+           "  ddptrain --mode pipeline --ranks 2           the model's halves on two GPUs\n"
            "  torchrun --no-python --nproc_per_node 4 ddptrain --model cnn\n"
-           "  mpirun -n 4 ddptrain --model cnn              also srun; with several hosts "
-           "set MASTER_ADDR to that of rank 0\n"
-           "  ddptrain --mode pipeline --ranks 2            the model's halves on two GPUs; also "
-           "--mode dp, --mode mirrored\n"
-           "  ddptrain --ranks 4 --fault partial-barrier    hangs\n");
+           "  mpirun -n 4 ddptrain --model cnn             also srun; on several hosts set "
+           "MASTER_ADDR\n"
+           "                                               to the address of rank 0\n");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct option *option = &table[i];
         char left[64];
@@ -412,11 +258,11 @@ void options_print_help(void)
         }
         snprintf(left, sizeof left, "--%s %s", option->name, option->value ? option->value : "");
         printf("  %-*s ", COLUMN - 3, left);
-        print_wrapped(option->help, COLUMN, WIDTH - COLUMN);
+        print_wrapped(stdout, option->help, COLUMN, HELP_WIDTH);
     }
-    printf("\nFaults (--fault):\n");
-    faults_print(stdout, false);
+    printf("\nNames of faults; --list-faults describes them:\n");
+    faults_print_names(stdout);
     printf("\nExit status: 0 success, 1 error while training, 2 usage error or unreadable input; "
-           "with --ranks that of the\n"
-           "rank that failed first (128 + signal number if it was killed).\n");
+           "with\n"
+           "--ranks that of the rank that failed first (128 + signal number if it was killed).\n");
 }

@@ -12,6 +12,7 @@
 
 #include "tui/footer.h"
 #include "tui/screen.h"
+#include "tui/width.h"
 
 enum { HELP_KEYS = 14, HELP_WIDTH = 60, HELP_MARGIN = 4 };
 enum { PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
@@ -288,7 +289,11 @@ static void add_help_line(struct rows *lines, enum tone tone, int width, const s
         return;
     }
     rows_line(lines, tone, "%s", key->keys);
-    rows_line(lines, tone, "  %s", key->what);
+    for (const char *what = key->what; *what;) {
+        const char *line = what;
+        size_t bytes = width_wrap(line, width - 2, &what);
+        rows_line(lines, tone, "  %.*s", (int)bytes, line);
+    }
 }
 
 void app_do_help(struct app *app, int unused)

@@ -335,7 +335,9 @@ static int model_explain(struct source *source, struct query *query, struct rows
     rows->empty = "No text about it in this version.";
     rows->text = true;
     if (check) {
-        rows_line(rows, TONE_STRONG, "%s: %s", code_name(check->code), check->title);
+        char title[256];
+        snprintf(title, sizeof title, "%s: %s", code_name(check->code), check->title);
+        rows_paragraph(rows, TONE_STRONG, query->width, title);
         rows_line(rows, TONE_PLAIN, "%s", "");
         rows_column(rows, "", 0, false);
         add_text(rows, TONE_PLAIN, query->width, check->text);

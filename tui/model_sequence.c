@@ -123,14 +123,17 @@ static int choose(struct source *source, struct query *query, const struct tui_c
     return 0;
 }
 
-/* How many communicators the keys go through is left out where it has no room. */
+/* How many communicators the keys go through, and how many ranks there are, is left out where it
+ * has no room. */
 static void add_sequence_head(const struct query *query, const struct tui_comm *comm, int comms,
                               struct rows *rows)
 {
-    char head[256], keys[64] = "";
-    snprintf(head, sizeof head, "%s, %d ranks, %llu collective%s", comm->member->label,
-             comm->nranks, (unsigned long long)comm->most_issued,
+    char head[256], keys[64] = "", count[64];
+    snprintf(count, sizeof count, "%llu collective%s", (unsigned long long)comm->most_issued,
              comm->most_issued == 1 ? "" : "s");
+    snprintf(head, sizeof head, "%s, %d ranks, %s", comm->member->label, comm->nranks, count);
+    if (width_of(head) > query->width)
+        snprintf(head, sizeof head, "%s, %s", comm->member->label, count);
     if (comms > 1)
         snprintf(keys, sizeof keys, "; c, C: one of %d other communicator%s", comms - 1,
                  comms == 2 ? "" : "s");

@@ -305,6 +305,18 @@ static int add_bars(const struct query *query, const struct timeline *timeline, 
     return 0;
 }
 
+/* Nothing was called on it, as where a rank is missing while it is set up. */
+static bool is_unused(const struct timeline *timeline)
+{
+    if (timeline->comm->most_issued)
+        return false;
+    size_t cells = (size_t)timeline->comm->members * (size_t)timeline->width;
+    for (size_t i = 0; i < cells; i++)
+        if (timeline->level[i])
+            return false;
+    return true;
+}
+
 static int draw(struct source *source, const struct query *query, struct timeline *timeline,
                 struct rows *rows, struct error *err)
 {
@@ -315,7 +327,7 @@ static int draw(struct source *source, const struct query *query, struct timelin
                      : error_set(err, "can't show the timeline: memory is short");
     if (result == 0)
         fill_in_flight(timeline, source->now_ns);
-    if (result == 0 && add_bars(query, timeline, rows) < 0)
+    if (result == 0 && !is_unused(timeline) && add_bars(query, timeline, rows) < 0)
         result = error_set(err, "can't show the timeline: memory is short");
     free(timeline->level);
     free(timeline->pending);

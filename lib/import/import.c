@@ -66,6 +66,7 @@ static const struct import_source *find_text_source(const struct import_input *i
 
 static int refuse_unknown(const struct import_input *input, struct error *err)
 {
+    static const char sqlite[] = "SQLite format 3";
     struct import_head head;
     input_head(input, &head);
     if (!head.count)
@@ -74,6 +75,10 @@ static int refuse_unknown(const struct import_input *input, struct error *err)
         (!memcmp(head.bytes, "\xff\xfe", 2) || !memcmp(head.bytes, "\xfe\xff", 2)))
         return error_set(err, "%s: it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8",
                          head.path);
+    if (head.count >= sizeof sqlite && !memcmp(head.bytes, sqlite, sizeof sqlite))
+        return error_set(err,
+                         "%s: it is a database; 'ddpcheck report %s' reads it if it is a trace",
+                         head.path, head.path);
     return error_set(
         err,
         "%s: its beginning matches no format that can be imported; name the format with --format",
@@ -241,6 +246,8 @@ static int nothing_imported(const struct import *import, struct error *err)
 {
     if (import->result.files == 0)
         return error_set(err, "nothing was imported: there is no file");
+    if (import->result.refused_files == import->result.files) /* the reasons were printed */
+        return error_set(err, "nothing was imported");
     if (import->result.files == 1)
         return error_set(err, "nothing was imported: the file does not say what a rank did");
     return error_set(err, "nothing was imported: none of the %llu files says what a rank did",

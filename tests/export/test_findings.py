@@ -262,7 +262,7 @@ class Files(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(os.stat(os.path.join(self.jobs.folder, "named/x.sarif")).st_mode), 0o666 & ~mask)
         status, out, err = self.call("-o", "named/x.nonsense", "hang")
         self.assertEqual((status, out), (2, ""))
-        self.assertIn("missing the format", err)
+        self.assertIn("missing the format, not shown by the name named/x.nonsense: --format jsonl|", err)
 
     def test_a_failure_leaves_the_older_file(self):
         folder = os.path.join(self.jobs.folder, "kept")

@@ -45,6 +45,13 @@ class Explain(unittest.TestCase):
         for name in "dc102", "102":
             self.assertEqual(self.tool.call("explain", name)[1], expected)
 
+    def test_families(self):
+        hang = self.tool.call("explain", "hang")
+        self.assertEqual(hang[0], 0)
+        self.assertIn("DC201  error", hang[1])
+        self.assertNotIn("DC101", hang[1])
+        self.assertIn(hang[1], self.tool.call("explain", "DC2xx")[1])
+
     def test_unknown_code(self):
         status, out, err = self.tool.call("explain", "DC1O2")
         self.assertEqual((status, out), (2, ""))

@@ -208,7 +208,7 @@ def case_oom_skip():
 def case_wrong_device():
     must_contain(run(GAN + "--fault wrong-device", expected=1),
                  "rank 3: discriminator.down0.weight is now on device 0, its input stays on device 3",
-                 "rank 3 ended with exit status 1")
+                 "rank 3 exited with status 1")
 
 
 def case_amp_skip():

@@ -73,7 +73,7 @@ def case_torchrun():
 def case_gang():
     out = run("--ranks 3 --iterations 100000 --fault wrong-device --fault-rank 1", expected=1)
     # Which call meets the device's fault first is a matter of time.
-    must_contain(out, "rank 1 ended with exit status 1; ending the others", "discriminator.down0.weight is now on device 2")
+    must_contain(out, "rank 1 exited with status 1; terminating the others", "discriminator.down0.weight is now on device 2")
     process = start("--ranks 2 --iterations 100000 --log-every 1".split())
     out = read_until(process, "iteration 1:")
     process.terminate()
@@ -91,16 +91,16 @@ def case_elastic():
             options = "--model %s --ranks 4 --iterations 10 --log-every 1 --dataset-size 96 " % model
             crash = options + "--fault crash --checkpoint %s --checkpoint-every 3 " % path
             out = run(crash + "--elastic")
-            must_contain(out, "rank 3 ended with signal 9; ending the others",
+            must_contain(out, "rank 3 was killed by signal 9; terminating the others",
                          "starting all 4 ranks again (restart 1 of at most 3)",
                          "rank 0: resumed from %s at iteration 3" % path, "7 iterations on 4 ranks")
             if losses(out) != losses(run(options)):
                 raise AssertionError("after a restart %s: %s" % (model, out))
             must_contain(run(options + "--elastic --checkpoint " + path), "resumed from %s at iteration 10" % path)
-    must_contain(run("--ranks 4 --fault crash", expected=128 + signal.SIGKILL), "rank 3 ended with signal 9")
+    must_contain(run("--ranks 4 --fault crash", expected=128 + signal.SIGKILL), "rank 3 was killed by signal 9")
     out = run("--ranks 2 --fault wrong-device --elastic --max-restarts 2", expected=1)
     must_contain(out, "starting all 2 ranks again (restart 2 of at most 2)", "gave up after 2 restarts (--max-restarts)")
-    if out.count("ended with exit status 1") != 3:
+    if out.count("exited with status 1") != 3:
         raise AssertionError("expected three attempts:\n" + out)
     must_contain(run("--ranks 2 --elastic --no-gang", expected=2), "exclude each other")
 

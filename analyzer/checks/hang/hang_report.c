@@ -79,8 +79,9 @@ static const char condition_or_lock[] =
     "CUDA; the stacks of the threads show who waits for one.";
 
 static const char before_first_call[] =
-    "See what that process does before its first NCCL call: the others wait for it. If it is to do "
-    "so alone, raise the timeout, or let it do that after the communicator exists.";
+    "See what that process does before its first NCCL call (ddpcheck stacks --pid PID): the others "
+    "wait for it. If it is to do so alone, raise the timeout, or let it do that after the "
+    "communicator exists.";
 
 /* Of DC209, where the missing ranks set up another communicator. */
 static const char one_id_for_all[] =
