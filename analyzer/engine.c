@@ -68,21 +68,24 @@ static void free_process(const struct analyzer *analyzer, struct process *proces
     process_free(process);
 }
 
+static void free_member(const struct analyzer *analyzer, struct member *member)
+{
+    clock_free(&member->before_last);
+    free(member->empties);
+    states_free(analyzer, OWNER_MEMBER, &member->states);
+    free(member);
+}
+
 void analyzer_free(struct analyzer *analyzer)
 {
     if (!analyzer)
         return;
-    struct member *member, *next_member;
-    HASH_ITER(hh, analyzer->members, member, next_member) {
-        HASH_DEL(analyzer->members, member);
-        clock_free(&member->before_last);
-        free(member->empties);
-        states_free(analyzer, OWNER_MEMBER, &member->states);
-        free(member);
-    }
+    wait_graph_forget(analyzer);
     HASH_CLEAR(hh, analyzer->comms);
     for (struct comm *comm = analyzer->first_comm, *next; comm; comm = next) {
         next = comm->next;
+        for (uint32_t i = 0; i < comm->members; i++)
+            free_member(analyzer, comm->member[i]);
         states_free(analyzer, OWNER_COMM, &comm->states);
         comm_free(comm);
     }
@@ -124,6 +127,7 @@ int analyzer_add_process(struct analyzer *analyzer, int process, const struct pr
     }
     if (analyzer->process[process])
         return 0;
+    wait_graph_forget(analyzer);
     analyzer->process[process] = process_new(analyzer, process, info);
     return analyzer->process[process] ? 0 : -1;
 }
@@ -157,8 +161,10 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         analyzer->skipped++;
         return;
     }
-    if (record->api != API_notice_tick)
+    if (record->api != API_notice_tick) {
         analyzer->changes++;
+        wait_graph_forget(analyzer);
+    }
     /* Notices do not show that the program goes on: the shim may report where a thread hangs. */
     if (record->serial && class != CLASS_NOTICE &&
         process->last_ns < record_realtime(process, record))

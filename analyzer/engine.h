@@ -29,8 +29,8 @@ struct analyzer {
     uint64_t round_ns, round_pause_ns; /* when it was judged last; not again before this is over */
     struct comm *comms;                /* table */
     struct comm *first_comm, *last_comm; /* in order of creation */
+    struct comm *found_comm;             /* that was looked for last, often once more; NULL: none */
     uint32_t comm_count;
-    struct member *members;    /* table by (communicator, rank) */
     struct channel *channels;  /* channel.h */
     struct thread *blocked;    /* threads in a call */
     struct speed *speed;       /* speed.h; NULL until an operation is passed */
@@ -42,7 +42,8 @@ struct analyzer {
     uint64_t changes,
         changes_seen;      /* records since the start; when the wait graph was last looked at */
     bool wait_graph_empty; /* it had no wait then */
-    uint64_t ending_ns;    /* when the job was last about to be ended from outside; 0 never */
+    struct wait_graph *wait_graph; /* kept while nothing happens: wait_graph_now(); NULL: none */
+    uint64_t ending_ns;         /* when the job was last about to be ended from outside; 0 never */
     uint64_t ending_silence_ns; /* for how long it had made no progress then; 0 not known */
     bool ends_pending, finished;
 };

@@ -14,17 +14,18 @@ void ticks_judge(struct analyzer *analyzer, enum moment moment)
     if (quiet && moment == MOMENT_TICK)
         return;
     ends_judge(analyzer, moment == MOMENT_FINAL);
-    struct wait_graph graph;
-    if (wait_graph_build(analyzer, moment, &graph)) {
+    struct wait_graph *graph = wait_graph_now(analyzer, moment);
+    if (!graph) {
         analyzer->failed = true;
         return;
     }
     analyzer->changes_seen = analyzer->changes;
-    analyzer->wait_graph_empty = graph.blocked_count == 0 && !analyzer->blocked &&
-                                 !wait_graph_misses(&graph);
-    const struct event event = {.kind = EVENT_WAITS, .graph = &graph};
+    analyzer->wait_graph_empty = graph->blocked_count == 0 && !analyzer->blocked &&
+                                 !wait_graph_misses(graph);
+    const struct event event = {.kind = EVENT_WAITS, .graph = graph};
     event_handle(analyzer, &event);
-    wait_graph_free(&graph);
+    if (!graph->lasts)
+        wait_graph_forget(analyzer);
 }
 
 static bool completes_round(struct analyzer *analyzer, struct host *host)

@@ -144,18 +144,22 @@ static int add_setup(struct building *building, const struct setup *setup)
                                       &leaving);
 }
 
-static bool is_settled(const struct wait_graph *graph, const struct thread *thread)
+/* All that happened on the process's host until the site was known is seen. */
+static bool is_settled(struct wait_graph *graph, const struct process *process,
+                       const struct site *site)
 {
-    return graph->moment != MOMENT_TICK ||
-           process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS;
+    bool settled = graph->moment != MOMENT_TICK ||
+                   process_known_until(process) >= site->time_ns + SETTLE_NS;
+    graph->lasts &= settled;
+    return settled;
 }
 
-static bool may_be_blocked(const struct wait_graph *graph, const struct thread *thread)
+static bool may_be_blocked(struct wait_graph *graph, const struct thread *thread)
 {
     /* Setups in an open group do not block; the ncclGroupEnd does. */
     bool deferred = thread->group_depth && api_class_of(thread->enter.api) == CLASS_COMM;
     return !process_is_gone(thread->process) && thread->process->end_class != END_CLASS_PENDING &&
-           !deferred && is_settled(graph, thread);
+           !deferred && is_settled(graph, thread->process, &thread->enter_site);
 }
 
 static int add_blocked(struct wait_graph *graph, struct thread *thread)
@@ -192,15 +196,14 @@ struct wait_node *wait_graph_collective(struct wait_graph *graph, struct comm *c
     struct wait_node *node = wait_get(graph, &key);
     if (node)
         wait_graph_ask(graph, node);
+    graph->lasts = false; /* the next has this wait only if it is asked for again */
     return node;
 }
 
 static int add_first_op(void *context, const struct pending *pending)
 {
     struct wait_graph *graph = context;
-    const struct process *process = pending->member->process;
-    if (graph->moment == MOMENT_TICK &&
-        process_known_until(process) < pending->site.time_ns + SETTLE_NS)
+    if (!is_settled(graph, pending->member->process, &pending->site))
         return 0;
     errno = 0;
     return wait_op_get(graph, pending) || !errno ? 0 : -1;
@@ -337,14 +340,24 @@ static void size_tables(struct wait_graph *graph)
         graph->op_buckets *= 2;
 }
 
+uint64_t wait_graph_last_tick_ns(const struct analyzer *analyzer)
+{
+    uint64_t last_ns = 0;
+    for (const struct host *host = analyzer->hosts; host; host = host->hh.next)
+        if (host->tick_ns > last_ns)
+            last_ns = host->tick_ns;
+    return last_ns;
+}
+
 int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph)
 {
-    *graph = (struct wait_graph){
-        .analyzer = analyzer, .moment = moment, .patience_ns = patience_ns(analyzer, moment)};
+    wait_graph_forget(analyzer);
+    *graph = (struct wait_graph){.analyzer = analyzer,
+                                 .moment = moment,
+                                 .patience_ns = patience_ns(analyzer, moment),
+                                 .now_ns = wait_graph_last_tick_ns(analyzer),
+                                 .lasts = moment == MOMENT_TICK && !analyzer->ends_pending};
     uint32_t count = 0;
-    for (const struct host *host = analyzer->hosts; host; host = host->hh.next)
-        if (host->tick_ns > graph->now_ns)
-            graph->now_ns = host->tick_ns;
     uint64_t end_ns = moment == MOMENT_FINAL ? cut_off_ns(analyzer) : 0;
     if (end_ns && graph->now_ns > end_ns)
         graph->now_ns = end_ns; /* nobody waited after that */

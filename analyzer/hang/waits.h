@@ -151,10 +151,17 @@ struct wait_graph {
     enum moment moment;
     uint64_t patience_ns; /* how long a wait may last before it is possibly a hang */
     bool supposes_idle;
+    bool lasts; /* unless something happens, the next tick's would be the same */
 };
 
-/* Builds the graph. 0, or -1 with errno = ENOMEM (nothing to free then). */
+/* Builds the graph; the analyzer has one at a time. 0, or -1 with errno = ENOMEM (nothing to free
+ * then). */
 int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph);
+/* The graph as of now, which the analyzer owns: that of the last tick if nothing has happened since
+ * and it lasts. Valid until the analyzer's next record. NULL with errno = ENOMEM. */
+struct wait_graph *wait_graph_now(struct analyzer *analyzer, enum moment moment);
+/* Something happens, so the graph that is kept does not hold any more. */
+void wait_graph_forget(struct analyzer *analyzer);
 /* Solves it anew, now supposing that threads which have done nothing for long do nothing more (an
  * autograd thread issues for the member, but only while the main thread, which is blocked, runs a
  * backward pass). What is stuck then is possible. False if there is no such thread, or no memory:

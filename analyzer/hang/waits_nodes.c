@@ -94,19 +94,23 @@ static const struct operation *held_by(const struct member *member, const struct
 /* It issued the operation, and ended or aborted the communicator before it was done. A rank that
  * ended well counts only when nothing has come of it for long: its last progress may be read late,
  * and ranks that give up together do not do so at the same time. */
-static bool has_left_it(const struct wait_graph *graph, const struct member *member,
-                        uint64_t number)
+static bool has_left_it(struct wait_graph *graph, const struct member *member, uint64_t number)
 {
     const struct process *process = member->process;
     if (!member->has_progress)
         return false;
     if (process->end_class == END_CLASS_CAUSE)
         return member->done <= number;
-    if (member->aborted)
-        return member->done_at_abort <= number &&
-               graph->now_ns >= member->aborted_ns + graph->patience_ns;
-    return process->end_class == END_CLASS_CLEAN && member->done <= number &&
-           graph->now_ns >= process->end_ns + graph->patience_ns;
+    uint64_t left_ns = process->end_ns, done = member->done;
+    if (member->aborted) {
+        left_ns = member->aborted_ns;
+        done = member->done_at_abort;
+    } else if (process->end_class != END_CLASS_CLEAN) {
+        return false;
+    }
+    bool is_long_ago = graph->now_ns >= left_ns + graph->patience_ns;
+    graph->lasts &= is_long_ago;
+    return done <= number && is_long_ago;
 }
 
 /* Whose host call has not come, or whose GPU work ended with its process; or whose stream is not

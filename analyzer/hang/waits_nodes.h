@@ -1,5 +1,5 @@
 /* waits_nodes.h: making the nodes of the wait graph (waits_nodes.c) and solving it (waits_solve.c);
- * for waits.c. */
+ * for waits.c and waits_kept.c. */
 #ifndef DDPCHECK_WAITS_NODES_H
 #define DDPCHECK_WAITS_NODES_H
 
@@ -17,9 +17,13 @@ struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *p
 int wait_ops_expand(struct wait_graph *graph);
 void wait_nodes_free(struct wait_graph *graph);
 
+/* The latest tick of any host. */
+uint64_t wait_graph_last_tick_ns(const struct analyzer *analyzer);
 /* Finds out what can go on, from what is marked so already, and the components of the rest. 0 or -1
  * (ENOMEM). */
 int wait_graph_solve(struct wait_graph *graph);
+/* Solves it anew, supposing that idle threads do nothing more, or not. 0 or -1 (ENOMEM). */
+int wait_graph_suppose(struct wait_graph *graph, bool idle);
 /* Whether a wait can be satisfied as the graph stands; notes which of its ranks can come. */
 bool wait_graph_ask(const struct wait_graph *graph, struct wait_node *node);
 

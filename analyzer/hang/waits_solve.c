@@ -249,16 +249,19 @@ static bool has_idle_issuer(const struct wait_graph *graph)
     return false;
 }
 
-bool wait_graph_suppose_idle(struct wait_graph *graph)
+int wait_graph_suppose(struct wait_graph *graph, bool idle)
 {
-    if (!has_idle_issuer(graph))
-        return false;
-    graph->supposes_idle = true;
+    graph->supposes_idle = idle;
     for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
         wait->satisfiable = false;
     for (struct waiting_op *op = graph->ops; op; op = op->next)
         op->can_start = op->can_finish = false;
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         graph->blocked[i].can_go_on = false;
-    return wait_graph_solve(graph) == 0;
+    return wait_graph_solve(graph);
+}
+
+bool wait_graph_suppose_idle(struct wait_graph *graph)
+{
+    return has_idle_issuer(graph) && wait_graph_suppose(graph, true) == 0;
 }

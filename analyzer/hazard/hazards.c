@@ -384,17 +384,22 @@ void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end
         intervals_remove_meeting(&process->hazards->ranges, begin, end);
 }
 
+struct leaving_member {
+    uint64_t comm;
+    int rank;
+};
+
 static bool is_of_member(void *key, const struct interval *range)
 {
-    const struct member_key *leaving = key;
+    const struct leaving_member *leaving = key;
     const struct member *member = range->flight->member;
-    return member && member->key.comm == leaving->comm &&
-           (leaving->rank == RECORD_NO_RANK || member->key.rank == leaving->rank);
+    return member && member->comm->id == leaving->comm &&
+           (leaving->rank == RECORD_NO_RANK || member->rank == leaving->rank);
 }
 
 void hazards_forget_member(struct process *process, uint64_t comm, int rank)
 {
-    struct member_key leaving = {comm, rank};
+    struct leaving_member leaving = {comm, rank};
     if (process->hazards)
         intervals_remove_where(&process->hazards->ranges, is_of_member, &leaving);
 }

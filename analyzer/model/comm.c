@@ -19,8 +19,12 @@ enum { RESULT_IN_PROGRESS = 7 }; /* ncclInProgress (nccl.h) */
 
 struct comm *comm_find(struct analyzer *analyzer, uint64_t id)
 {
-    struct comm *comm;
+    struct comm *comm = analyzer->found_comm;
+    if (comm && comm->id == id)
+        return comm;
     TABLE_FIND(analyzer->comms, &id, comm);
+    if (comm)
+        analyzer->found_comm = comm;
     return comm;
 }
 
@@ -63,16 +67,16 @@ void comm_free(struct comm *comm)
 
 struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank)
 {
-    struct member_key key = {comm, rank};
-    struct member *member;
-    TABLE_FIND(analyzer->members, &key, member);
-    return member;
+    const struct comm *known = comm_find(analyzer, comm);
+    return known ? comm_member(known, rank) : NULL;
 }
 
-/* How many members have a lower rank. */
+/* How many members have a lower rank. Where all of these are known it is the rank itself. */
 static uint32_t comm_place(const struct comm *comm, int rank)
 {
     uint32_t low = 0, high = comm->members;
+    if (rank >= 0 && (uint32_t)rank < high && comm->member[rank]->rank == rank)
+        return (uint32_t)rank;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (comm->member[middle]->rank < rank)
@@ -117,10 +121,9 @@ static void member_join(struct member *member, struct process *process)
         member->comm->has_ended = true;
 }
 
-struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank,
-                          struct process *process)
+struct member *member_get(struct comm *comm, int rank, struct process *process)
 {
-    struct member *member = member_find(analyzer, comm->id, rank);
+    struct member *member = comm_member(comm, rank);
     if (member)
         return member;
     if (rank < 0 || rank >= MEMBERS_MAX) {
@@ -130,17 +133,10 @@ struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank
     member = calloc(1, sizeof *member);
     if (!member)
         return NULL;
-    member->key = (struct member_key){comm->id, rank};
     member->comm = comm;
     member->rank = member->top_rank = rank;
     member->device = RECORD_NO_DEVICE;
-    TABLE_ADD(analyzer->members, key, member);
-    if (!TABLE_ADDED(member)) {
-        free(member);
-        return NULL;
-    }
     if (comm_add_member(comm, member)) {
-        HASH_DEL(analyzer->members, member);
         free(member);
         errno = ENOMEM;
         return NULL;
@@ -188,7 +184,7 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
         comm->nranks = record->comm.nranks;
     /* ncclCommInitAll names all its members later, by notice_member. */
     if (record->comm.rank >= 0 && record->api != API_ncclCommInitAll) {
-        *member = member_get(analyzer, comm, record->comm.rank, thread->process);
+        *member = member_get(comm, record->comm.rank, thread->process);
         if (!*member)
             return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
         if (!(*member)->arrivals++)
@@ -206,7 +202,7 @@ static int enter_init(struct analyzer *analyzer, struct thread *thread, const st
 static struct member *own_member(const struct process *process, uint64_t comm, int rank)
 {
     for (struct member *member = process->members; member; member = member->process_next)
-        if (member->key.comm == comm &&
+        if (member->comm->id == comm &&
             (rank < 0 || member->rank == rank || !process->several_ranks))
             return member;
     return NULL;
@@ -314,7 +310,7 @@ void comm_goes_on(struct thread *thread, const struct record *record)
 void comm_state(struct process *process, const struct record *record)
 {
     for (struct member *member = process->members; member; member = member->process_next)
-        if (member->key.comm == record->leave.comm && record->result != RESULT_IN_PROGRESS)
+        if (member->comm->id == record->leave.comm && record->result != RESULT_IN_PROGRESS)
             member->in_background = false;
 }
 
@@ -346,7 +342,7 @@ static void member_rank_above(struct member *member)
 {
     struct process *process = member->process;
     for (const struct member *other = process->members; other; other = other->process_next)
-        if (member->comm->parent && other->key.comm == member->comm->parent &&
+        if (member->comm->parent && other->comm->id == member->comm->parent &&
             (!process->several_ranks || other->device == member->device))
             member->top_rank = other->top_rank;
     if (!process->top || process->top->comm->nranks < member->comm->nranks)
@@ -367,7 +363,7 @@ int comm_notice(struct analyzer *analyzer, struct process *process, const struct
     if (!record->comm.nranks && process->info.world_size > 0 &&
         process->info.world_size <= MEMBERS_MAX)
         comm->ranks_max = (uint32_t)process->info.world_size;
-    *member = member_get(analyzer, comm, record->comm.rank, process);
+    *member = member_get(comm, record->comm.rank, process);
     if (!*member)
         return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
     if ((*member)->process == process)
@@ -388,7 +384,7 @@ int comm_reached(struct analyzer *analyzer, struct process *process, const struc
         record->reached.issued >> NUMBER_MAX_BITS)
         return ENGINE_SKIPPED;
     struct comm *comm = comm_get(analyzer, record->reached.comm);
-    struct member *member = comm ? member_get(analyzer, comm, record->reached.rank, process) : NULL;
+    struct member *member = comm ? member_get(comm, record->reached.rank, process) : NULL;
     if (!member)
         return comm && errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
     if (member->process != process)

@@ -12,8 +12,7 @@ void comm_free(struct comm *comm);
 
 /* The member, made known and given to `process` if it has none yet. NULL with errno = ENOMEM, or
  * with errno = EINVAL if the rank can't be. */
-struct member *member_get(struct analyzer *analyzer, struct comm *comm, int rank,
-                          struct process *process);
+struct member *member_get(struct comm *comm, int rank, struct process *process);
 /* NULL if never seen. */
 struct member *member_find(struct analyzer *analyzer, uint64_t comm, int rank);
 struct member *comm_member(const struct comm *comm, int rank);

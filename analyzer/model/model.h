@@ -62,6 +62,7 @@ struct work {
 
 struct thread {
     uint32_t tid;
+    UT_hash_handle hh;
     struct process *process;
     void *states; /* of checks: states.h; the other owners have one as well */
     bool in_call; /* `enter` has no LEAVE yet */
@@ -85,7 +86,6 @@ struct thread {
     uint64_t last_ns;      /* of its last record */
     uint32_t blocked_node; /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
     struct thread *blocked_next, *blocked_prev; /* list of threads in a call */
-    UT_hash_handle hh;
 };
 
 /* What a slot said, and when. */
@@ -96,6 +96,7 @@ enum { SLOT_TIMES = 256 };
 
 struct slot_state {
     uint64_t key; /* the record's slot */
+    UT_hash_handle hh;
     uint64_t started, done;
     uint64_t issued;  /* launch of its last operation */
     uint64_t idle_ns; /* when it was last read and nothing ran; 0 not known */
@@ -103,7 +104,6 @@ struct slot_state {
     struct slot_time *ahead;
     uint32_t aheads;
     struct stream_state *stream; /* NULL: gone */
-    UT_hash_handle hh;
 };
 
 /* An operation that was issued and that its stream has not passed yet. */
@@ -150,6 +150,7 @@ struct stream_key {
 /* A timeline (order.h). */
 struct stream_state {
     struct stream_key key;
+    UT_hash_handle hh;
     uint64_t timeline;
     uint64_t position; /* of the last work on it */
     uint64_t seen;     /* the host has seen all up to here done */
@@ -168,16 +169,15 @@ struct stream_state {
     uint64_t passed_ns; /* when its last operation was done */
     struct clock
         reported; /* what `before` of its operations names: later ones need not name it again */
-    UT_hash_handle hh;
 };
 
 struct event_state {
     uint64_t handle;
+    UT_hash_handle hh;
     int device;       /* that was current when it was made; -1 if that was not seen */
     uint64_t capture; /* id of the capture that it was recorded in last; 0 none */
     bool foreign;     /* of another process, or shared with one: it may have recorded it */
     struct clock clock;
-    UT_hash_handle hh;
 };
 
 struct allocation {
@@ -202,11 +202,11 @@ struct freed {
 
 struct interned {
     uint64_t id;
+    UT_hash_handle hh;
     uint32_t bytes;
     char *text;
     bool is_range; /* `meaning` is known */
     struct range_meaning meaning;
-    UT_hash_handle hh;
 };
 
 enum end_class {
@@ -307,12 +307,7 @@ struct lap {
     uint32_t operations;
 };
 
-struct member_key {
-    uint64_t comm;
-    int64_t rank;
-};
 struct member {
-    struct member_key key;
     void *states;
     struct comm *comm;
     int rank, device;
@@ -356,12 +351,12 @@ struct member {
     uint64_t condensed_hash, condensed_next; /* window.h */
     struct lap lap[3];                       /* lockstep.h: this iteration's and the two before */
     uint64_t laps;                           /* iterations in which it issued operations */
-    UT_hash_handle hh;
 };
 
 enum { COMM_NAME_BYTES = 24 };
 struct comm {
     uint64_t id;
+    UT_hash_handle hh;
     char name[COMM_NAME_BYTES]; /* that the program gave it; "": none */
     bool shares_name;           /* with another communicator */
     struct rankset job_ranks;   /* its ranks in the job; empty: not known */
@@ -386,7 +381,6 @@ struct comm {
     bool has_empties;              /* a member made a call of no elements */
     uint64_t first_setup_ns;
     struct comm *next;
-    UT_hash_handle hh;
 };
 
 /* A collective, send or receive as it is issued. */

@@ -261,7 +261,7 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
     struct comm *comm = comm_get(analyzer, record->op.comm);
     if (!comm)
         return ENGINE_FAILED;
-    struct member *member = member_get(analyzer, comm, record->op.rank, thread->process);
+    struct member *member = member_get(comm, record->op.rank, thread->process);
     if (!member)
         return errno == EINVAL ? ENGINE_SKIPPED : ENGINE_FAILED;
     if (member->process != thread->process)

@@ -9,6 +9,12 @@
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>
 
+/* A job of many ranks has many tables of few elements. */
+#undef HASH_INITIAL_NUM_BUCKETS
+#undef HASH_INITIAL_NUM_BUCKETS_LOG2
+#define HASH_INITIAL_NUM_BUCKETS      8U
+#define HASH_INITIAL_NUM_BUCKETS_LOG2 3U
+
 #define TABLE_ADD(head, field, element) HASH_ADD(hh, head, field, sizeof((element)->field), element)
 #define TABLE_ADDED(element)            ((element)->hh.tbl != NULL)
 #define TABLE_FIND(head, key, element)  HASH_FIND(hh, head, key, sizeof *(key), element)

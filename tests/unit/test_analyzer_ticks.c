@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "analyzer/engine.h"
+#include "analyzer/hang/waits.h"
 
 enum { HOSTS = 3 };
 
@@ -105,6 +106,37 @@ static void the_end_is_always_judged(void **state)
     analyzer_free(analyzer);
 }
 
+static void feed_at(struct analyzer *analyzer, uint64_t time_ns, struct record record)
+{
+    record.time_ns = time_ns;
+    assert_int_equal(analyzer_feed(analyzer, 0, &record), 0);
+}
+
+static void while_nothing_happens_the_graph_is_kept(void **state)
+{
+    (void)state;
+    struct analyzer *analyzer = make_analyzer(1);
+    const struct record tick = {.api = API_notice_tick};
+    struct record wait = {
+        .api = API_cudaDeviceSynchronize, .phase = RECORD_ENTER, .thread = 1, .serial = 1};
+    const uint64_t entered_ns = 1000, settled_ns = entered_ns + SETTLE_NS;
+    feed_at(analyzer, entered_ns, wait);
+    feed_at(analyzer, settled_ns - 1, tick);
+    assert_null(analyzer->wait_graph); /* at the next tick the thread may count as blocked */
+    feed_at(analyzer, settled_ns, tick);
+    assert_non_null(analyzer->wait_graph);
+    assert_int_equal(analyzer->wait_graph->blocked_count, 1);
+    feed_at(analyzer, 2 * settled_ns, tick);
+    assert_non_null(analyzer->wait_graph);
+    assert_int_equal(analyzer->wait_graph->now_ns, 2 * settled_ns);
+    assert_int_equal(judged, 3);
+    wait.phase = RECORD_LEAVE;
+    wait.leave.enter = wait.serial++;
+    feed_at(analyzer, 2 * settled_ns, wait);
+    assert_null(analyzer->wait_graph);
+    analyzer_free(analyzer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +145,7 @@ int main(void)
         cmocka_unit_test(a_silent_host_holds_nobody_up),
         cmocka_unit_test(what_is_known_yet_is_judged),
         cmocka_unit_test(the_end_is_always_judged),
+        cmocka_unit_test(while_nothing_happens_the_graph_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

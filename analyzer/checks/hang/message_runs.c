@@ -22,7 +22,7 @@ void message_runs_on_operation(struct analyzer *analyzer, const struct event *ev
         return;
     uint64_t number = operation->record.op.number;
     struct message_run *newest = &runs->run[runs->newest],
-                       run = {.comm = operation->member->key.comm,
+                       run = {.comm = operation->member->comm->id,
                               .first = number,
                               .count = 1,
                               .peer = operation->pair ? operation->record.op.root : -1,
@@ -87,7 +87,7 @@ static bool is_odd_end(const struct analyzer *analyzer, const struct wait_node *
     if (!runs)
         return false;
     const struct message_run kind = {
-        .comm = member->key.comm, .peer = peer->rank, .receives = receives};
+        .comm = member->comm->id, .peer = peer->rank, .receives = receives};
     odd->rank = member_shown_rank(member);
     odd->peer = member_shown_rank(peer);
     odd->receives = receives;

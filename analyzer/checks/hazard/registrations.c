@@ -126,7 +126,7 @@ void registrations_on_nccl(struct analyzer *analyzer, const struct event *event)
     const struct flight *flight =
         registration ? hazards_in_flight(process, registration->begin, registration->end, NULL)
                      : NULL;
-    if (flight && flight->member->key.comm == registration->comm)
+    if (flight && flight->member->comm->id == registration->comm)
         report_in_flight(analyzer, thread, record, flight,
                          registration->api == API_ncclCommWindowRegister);
 }

@@ -175,7 +175,7 @@ void refused_on_comm_state(struct analyzer *analyzer, const struct event *event)
         return;
     const struct member *member = NULL;
     for (member = thread->process->members; member; member = member->process_next)
-        if (member->key.comm == record->leave.comm)
+        if (member->comm->id == record->leave.comm)
             break;
     keep(analyzer, thread, record, member, record->result, 0);
 }
