@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,14 +197,13 @@ static bool is_spared(pid_t pid, const pid_t spared[JOB_SPARED])
     return false;
 }
 
-/* Moves descendants of `root` to the front, those spared and their children left out. Returns how
- * many there are. */
-static int find_descendants(struct family *processes, int count, pid_t root,
-                            const pid_t spared[JOB_SPARED])
+/* Moves descendants of this process to the front, those spared and their children left out. Returns
+ * how many there are. */
+static int find_descendants(struct family *processes, int count, const pid_t spared[JOB_SPARED])
 {
     int found = 0;
     for (int parent = -1; parent < found; parent++) {
-        pid_t of = parent < 0 ? root : processes[parent].pid;
+        pid_t of = parent < 0 ? getpid() : processes[parent].pid;
         for (int i = found; i < count; i++) {
             if (processes[i].parent != of || is_spared(processes[i].pid, spared))
                 continue;
@@ -215,20 +215,51 @@ static int find_descendants(struct family *processes, int count, pid_t root,
     return found;
 }
 
+/* The descendants of this process, which the caller frees; NULL, and a count of 0, where there is
+ * no memory. */
+static struct family *read_descendants(const pid_t spared[JOB_SPARED], int *count)
+{
+    struct family *processes = malloc(PROCESSES_MAX * sizeof *processes);
+    *count = processes ? find_descendants(processes, read_processes(processes), spared) : 0;
+    return processes;
+}
+
 int job_signal_all(const struct run_job *job, const pid_t spared[JOB_SPARED], int signal_number)
 {
+    int count, sent = 0;
     if (!job->ended)
         kill(-job->pid, signal_number);
-    struct family *processes = malloc(PROCESSES_MAX * sizeof *processes);
-    if (!processes)
-        return 0;
-    int count = find_descendants(processes, read_processes(processes), getpid(), spared), sent = 0;
+    struct family *processes = read_descendants(spared, &count);
     for (int i = 0; i < count; i++) {
         bool in_group = getpgid(processes[i].pid) == job->pid && !job->ended;
         sent += in_group || kill(processes[i].pid, signal_number) == 0;
     }
     free(processes);
     return sent;
+}
+
+int job_left(const pid_t spared[JOB_SPARED], pid_t *left, int most)
+{
+    int count;
+    struct family *processes = read_descendants(spared, &count);
+    for (int i = 0; i < count && i < most; i++)
+        left[i] = processes[i].pid;
+    free(processes);
+    return count;
+}
+
+bool job_is_child_of_ours(pid_t pid)
+{
+    char text[1024], path[32], ours[PATH_MAX], its[PATH_MAX];
+    const char *name_end = read_stat(pid, text, sizeof text);
+    char state;
+    int parent;
+    if (!name_end || sscanf(name_end + 1, " %c %d", &state, &parent) != 2)
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/exe", parent);
+    ssize_t bytes = readlink("/proc/self/exe", ours, sizeof ours);
+    return bytes > 0 && readlink(path, its, sizeof its) == bytes &&
+           memcmp(ours, its, (size_t)bytes) == 0;
 }
 
 int job_exit_status(const struct run_job *job)

@@ -35,6 +35,13 @@ void job_forward(const struct run_job *job, int signal_number);
  * these started. Returns how many processes got it. */
 int job_signal_all(const struct run_job *job, const pid_t spared[JOB_SPARED], int signal_number);
 
+/* The numbers of all descendants but those spared and what these started, `most` of them at most.
+ * Returns how many there are. */
+int job_left(const pid_t spared[JOB_SPARED], pid_t *left, int most);
+
+/* Whether the parent of that process runs the same program as we do. */
+bool job_is_child_of_ours(pid_t pid);
+
 /* What a shell would say: the exit status, or 128 + signal. */
 int job_exit_status(const struct run_job *job);
 

@@ -20,89 +20,39 @@
 #include "cmd/commands.h"
 #include "cmd/job.h"
 #include "cmd/run.h"
+#include "cmd/run_collector.h"
 #include "cmd/run_environment.h"
 #include "cmd/run_hub.h"
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
 
-enum { COLLECTOR_STARTS_MAX = 5 };
-
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
 static const double judge_patience_s = 3;      /* for the collector, before the job is ended */
 enum { RUN_DESCRIPTORS = 4 };                  /* the socket, signals, the job's start */
 static const double collector_patience_s = 30; /* for the collector, after the job */
+static const double left_said_s = 2;           /* after that it is said what the job has left */
+enum { LEFT_BYTES = 160 };
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-/* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
-static void become_collector(const struct watched_run *run, int socket)
-{
-    char fd[16], hang_after[32];
-    const char *argv[12 + CHOICE_WORDS_MAX];
-    int count = 0;
-    snprintf(fd, sizeof fd, "%d", socket);
-    snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
-    argv[count++] = "ddpcheck";
-    argv[count++] = "collect";
-    argv[count++] = "--notify-fd";
-    argv[count++] = fd;
-    if (run->hang_after > 0) {
-        argv[count++] = "--hang-after";
-        argv[count++] = hang_after;
-    }
-    argv[count++] = "--keep";
-    argv[count++] = run->keep;
-    if (!run->ready) /* else it goes on with the database of the one before */
-        argv[count++] = "--fresh";
-    count += choice_words(&run->choice, argv + count);
-    argv[count++] = run->directory;
-    argv[count] = NULL;
-    if (run->joined)
-        setenv("DDPCHECK_HUB", run_hub_url(run->joined), 1);
-    setsid();
-    fcntl(socket, F_SETFD, 0);
-    char path[PATH_MAX];
-    struct error err;
-    execv("/proc/self/exe", (char *const *)argv);
-    if (tool_path(path, &err) == 0)
-        execv(path, (char *const *)argv);
-    fprintf(stderr, "ddpcheck: can't start the collector: %s: %s\n", path, strerror(errno));
-    _exit(STATUS_USAGE);
-}
-
-static int start_collector(struct watched_run *run, struct error *err)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-        return error_set(err, "can't start the collector: %s", strerror(errno));
-    run->collector_starts++;
-    run->collector = fork();
-    if (run->collector < 0) {
-        close(ends[0]);
-        close(ends[1]);
-        return error_set(err, "can't start the collector: %s", strerror(errno));
-    }
-    if (run->collector == 0) {
-        close(ends[0]);
-        become_collector(run, ends[1]);
-    }
-    close(ends[1]);
-    run->socket = ends[0];
-    run->line_bytes = 0;
-    return 0;
-}
-
 /* The collector and the hub end after the job: what its end shows is for them to see. */
+static void spare(const struct watched_run *run, pid_t spared[JOB_SPARED])
+{
+    spared[0] = run->collector;
+    spared[1] = run_hub_pid(run->joined);
+}
+
 static int signal_job(const struct watched_run *run, int signal_number)
 {
-    const pid_t spared[JOB_SPARED] = {run->collector, run_hub_pid(run->joined)};
+    pid_t spared[JOB_SPARED];
+    spare(run, spared);
     return job_signal_all(&run->job, spared, signal_number);
 }
 
 /* Ends the job as a user would: asks first, kills what does not listen. */
-static void end_job(struct watched_run *run, const char *why)
+void run_end_job(struct watched_run *run, const char *why)
 {
-    if (run->job.ended || run->ending_since_ns)
+    if (run->ending_since_ns)
         return;
     if (*why)
         fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
@@ -133,109 +83,7 @@ static void end_judged(struct watched_run *run)
     if (run->held_signal)
         job_forward(&run->job, run->held_signal);
     else
-        end_job(run, "");
-}
-
-static void read_collector_line(struct watched_run *run, const char *line)
-{
-    int holder;
-    if (strcmp(line, "ready") == 0)
-        run->ready = true;
-    else if (strcmp(line, "judged") == 0)
-        run->judged = true;
-    else if (strcmp(line, "activity") == 0)
-        run->last_activity_ns = monotonic_now_ns();
-    else if (strncmp(line, "finding ", 8) == 0) {
-        if (run_print_finding(run, line + 8))
-            end_job(run, "--on-finding abort");
-    } else if (strncmp(line, "more ", 5) == 0)
-        run_keep_detail(run, line + 5);
-    else if (strncmp(line, "withdrawn ", 10) == 0)
-        run_print_withdrawn(run, line + 10);
-    else if (sscanf(line, "held %d", &holder) == 1) {
-        run->shared = true;
-        if (!run->quiet)
-            fprintf(stderr,
-                    "ddpcheck: process %d already collects into %s; it takes this job's records "
-                    "and findings, too\n",
-                    holder, run->directory_name);
-    } else if (strncmp(line, "full ", 5) == 0)
-        run_print_full(run, line + 5);
-    else if (strncmp(line, "gone ", 5) == 0)
-        run_print_gone(run, line + 5);
-    else if (strncmp(line, "state ", 6) == 0)
-        run_print_state(run, line + 6);
-    else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
-        return;
-    else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
-                    &run->warnings) == 4)
-        run->saw_end = true;
-}
-
-/* Reads what the collector says. Returns false when it has closed its end. */
-static bool read_collector(struct watched_run *run)
-{
-    ssize_t got = recv(run->socket, run->line + run->line_bytes, sizeof run->line - run->line_bytes,
-                       MSG_DONTWAIT);
-    if (got < 0)
-        return errno == EAGAIN || errno == EINTR;
-    if (got == 0)
-        return false;
-    run->line_bytes += (size_t)got;
-    char *start = run->line, *end;
-    while ((end = memchr(start, '\n', run->line_bytes - (size_t)(start - run->line)))) {
-        *end = 0;
-        read_collector_line(run, start);
-        start = end + 1;
-    }
-    run->line_bytes -= (size_t)(start - run->line);
-    memmove(run->line, start, run->line_bytes);
-    if (run->line_bytes == sizeof run->line) /* no line of ours is that long */
-        run->line_bytes = 0;
-    return true;
-}
-
-static void close_collector(struct watched_run *run)
-{
-    if (run->socket >= 0)
-        close(run->socket);
-    run->socket = -1;
-}
-
-/* A collector that was killed is replaced: the rings hold what came meanwhile. */
-static void replace_collector(struct watched_run *run)
-{
-    close_collector(run);
-    if (run->shared || run->saw_end)
-        return;
-    struct error err = {"it keeps ending"};
-    if (run->collector_starts < COLLECTOR_STARTS_MAX && start_collector(run, &err) == 0)
-        return;
-    fprintf(stderr,
-            "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings "
-            "still hold\n",
-            err.text, run->directory_name);
-}
-
-/* Waits until the collector watches the directory. Returns 0, or the exit status. */
-static int wait_collector_ready(struct watched_run *run)
-{
-    while (!run->ready && !run->shared) {
-        struct pollfd fd = {.fd = run->socket, .events = POLLIN};
-        int status = 0;
-        poll(&fd, 1, -1);
-        if (read_collector(run))
-            continue;
-        waitpid(run->collector, &status, 0);
-        run->collector = 0;
-        if (WIFSIGNALED(status))
-            replace_collector(run);
-        else
-            close_collector(run); /* it has said why */
-        if (run->socket < 0)
-            return STATUS_USAGE;
-    }
-    return 0;
+        run_end_job(run, "");
 }
 
 static void check_time(struct watched_run *run)
@@ -265,7 +113,9 @@ static bool ends_jobs(int signal_number)
 /* Whoever sends it twice does not want to wait. */
 static void pass_signal(struct watched_run *run, int signal_number)
 {
-    if (ends_jobs(signal_number) && !run->judging_since_ns && !run->judged && !run->job.ended)
+    if (run->job.ended && ends_jobs(signal_number))
+        run_end_job(run, ""); /* what it has left behind */
+    else if (ends_jobs(signal_number) && !run->judging_since_ns && !run->judged)
         judge_first(run, signal_number, 0);
     else
         job_forward(&run->job, signal_number);
@@ -292,8 +142,8 @@ static void watch_job(struct watched_run *run, int signals)
         poll(fds, 2, run->timeout > 0 || run->ending_since_ns || run->judging_since_ns ? 100 : -1);
         if (fds[0].revents)
             take_signals(run, signals);
-        if (run->socket >= 0 && fds[1].revents && !read_collector(run))
-            replace_collector(run);
+        if (run->socket >= 0 && fds[1].revents && !run_read_collector(run))
+            run_replace_collector(run);
         check_time(run);
     }
     if (run->ending_since_ns) /* what the program started and left behind ends with it */
@@ -303,27 +153,83 @@ static void watch_job(struct watched_run *run, int signals)
         }
 }
 
-/* Lets the collector store and analyse what is left. */
+/* "28622, 28623 and 6 more": what the program started and left behind. Returns how many. */
+static int left_text(const struct watched_run *run, char *text, size_t bytes)
+{
+    enum { SHOWN = 8 };
+    pid_t spared[JOB_SPARED], left[SHOWN];
+    size_t used = 0;
+    spare(run, spared);
+    int count = job_left(spared, left, SHOWN);
+    for (int i = 0; i < count && i < SHOWN && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%d", i ? ", " : "", (int)left[i]);
+    if (count > SHOWN && used < bytes)
+        snprintf(text + used, bytes - used, " and %d more", count - SHOWN);
+    return count;
+}
+
+/* Ranks that hang, or a job in the background: said once. */
+static void say_left(struct watched_run *run)
+{
+    char text[LEFT_BYTES], patience[32] = "";
+    if (run->said_left || !left_text(run, text, sizeof text))
+        return;
+    run->said_left = true;
+    if (run->quiet)
+        return;
+    if (run->timeout <= 0)
+        snprintf(patience, sizeof patience, "%g s ", collector_patience_s);
+    fprintf(
+        stderr,
+        "ddpcheck: the program has exited, and what it started still runs: %s; waiting %sfor its "
+        "end (Ctrl-C ends it)\n",
+        text, patience);
+    run->said_left = true;
+}
+
+static void leave_behind(struct watched_run *run)
+{
+    char text[LEFT_BYTES];
+    if (run->quiet || !left_text(run, text, sizeof text))
+        return;
+    fprintf(stderr, "ddpcheck: still running, recorded in the background: %s", text);
+    run_print_report(run, "; findings so far: ");
+    run->left_behind = true;
+}
+
+static bool hear_collector(struct watched_run *run)
+{
+    if (!run_read_collector(run)) {
+        run_replace_collector(run);
+        if (run->socket >= 0)
+            shutdown(run->socket, SHUT_WR);
+    }
+    return run->socket >= 0;
+}
+
+/* Lets the collector store and analyse what is left. With --timeout what the program has left
+ * behind is part of the job, as long as it takes. */
 static void finish_job(struct watched_run *run, int signals)
 {
     if (run->socket < 0)
         return;
     shutdown(run->socket, SHUT_WR);
     uint64_t since_ns = monotonic_now_ns();
-    while (run->socket >= 0) {
+    for (bool is_open = true; is_open;) {
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
-        poll(fds, 2, 1000);
+        poll(fds, 2, 500);
         if (fds[0].revents)
             take_signals(run, signals);
-        if (fds[1].revents && !read_collector(run)) {
-            replace_collector(run);
-            if (run->socket >= 0)
-                shutdown(run->socket, SHUT_WR);
-        }
-        if ((double)(monotonic_now_ns() - since_ns) / 1e9 > collector_patience_s) {
-            fprintf(stderr, "ddpcheck: processes of the job still run; the collector goes on with "
-                            "them in the background\n");
+        if (fds[1].revents)
+            is_open = hear_collector(run);
+        if (run->said_left || run->ending_since_ns)
+            check_time(run);
+        double waited_s = (double)(monotonic_now_ns() - since_ns) / 1e9;
+        if (is_open && waited_s > left_said_s)
+            say_left(run);
+        if (is_open && waited_s > collector_patience_s && run->timeout <= 0) {
+            leave_behind(run);
             return;
         }
     }
@@ -397,9 +303,9 @@ int run_program(struct watched_run *run, char **argv)
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
         directory_make(run->directory_name, run->directory, &err) < 0 ||
         (run->hub && run_hub_open(&run->joined, run->hub, run->directory, argv, &err) < 0) ||
-        start_collector(run, &err) < 0)
+        run_start_collector(run, &err) < 0)
         return command_fail(&err);
-    int status = wait_collector_ready(run);
+    int status = run_wait_collector_ready(run);
     if (run->ready_fd >= 0)
         close(run->ready_fd);
     int signals = status ? -1 : open_signals(&err);
@@ -424,7 +330,7 @@ int run_program(struct watched_run *run, char **argv)
                  : job_start(&run->job, argv, &err);
     if (status) {
         command_fail(&err);
-        close_collector(run);
+        run_close_collector(run);
         if (run->collector > 0)
             waitpid(run->collector, NULL, 0);
         return status;

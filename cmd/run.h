@@ -54,8 +54,9 @@ struct watched_run {
     uint64_t job_news[JOB_NEWS_KEPT]; /* hashes of these that stand: a collector's successor hears
                                          them again */
     int job_news_count;
-    int states; /* of members, that were said */
-    bool gone;  /* the trace was removed while the job ran */
+    int states;                  /* of members, that were said */
+    bool gone;                   /* the trace was removed while the job ran */
+    bool said_left, left_behind; /* of what still runs after the program */
     int ranks, communicators, errors, warnings;
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
@@ -63,6 +64,9 @@ struct watched_run {
 /* Runs it to its end. Returns the exit status of ddpcheck. */
 int run_program(struct watched_run *run, char **argv);
 
+/* Ends the job as a user would: asks first, kills what does not listen. Says why, if that is not
+ * empty. */
+void run_end_job(struct watched_run *run, const char *why);
 /* Says that the disk was full until the job had ended; `text` is what the collector sent of it. */
 void run_print_full(const struct watched_run *run, const char *text);
 /* Says, behind `before`, which command prints the report. */

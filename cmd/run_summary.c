@@ -112,7 +112,7 @@ static void print_nothing_recorded(const struct watched_run *run, const char *pr
 
 void run_print_summary(const struct watched_run *run, const char *program)
 {
-    if (run->quiet || run->shared)
+    if (run->quiet || run->shared || run->left_behind)
         return;
     if (!run->saw_end) {
         fprintf(

@@ -1,0 +1,21 @@
+/* run_collector.h: the collector of a run, a process of its own that outlives the job. */
+#ifndef DDPCHECK_RUN_COLLECTOR_H
+#define DDPCHECK_RUN_COLLECTOR_H
+
+#include <stdbool.h>
+
+#include "cmd/run.h"
+#include "lib/base/error.h"
+
+/* Starts it, with a socket to it in run->socket. Returns 0, or -1 with err. */
+int run_start_collector(struct watched_run *run, struct error *err);
+/* Waits until the collector watches the directory. Returns 0, or the exit status. */
+int run_wait_collector_ready(struct watched_run *run);
+/* Reads what the collector says (collector_notify.h). Returns false when it has closed its end. */
+bool run_read_collector(struct watched_run *run);
+/* A collector that was killed is replaced: the rings hold what came meanwhile. */
+void run_replace_collector(struct watched_run *run);
+/* Closes the socket; the collector ends once no process records any more. */
+void run_close_collector(struct watched_run *run);
+
+#endif
