@@ -7,6 +7,7 @@
 
 #include "analyzer/cause.h"
 #include "analyzer/version_facts.h"
+#include "lib/finding/finding_diverged.h"
 #include "lib/trace/site.h"
 #include "tui/findings.h"
 
@@ -48,22 +49,35 @@ static char *advice_frames(struct source *source, const struct tui_side *side)
     return text;
 }
 
-static const struct cause *advice_cause(struct source *source, const struct check *check,
-                                        const struct tui_finding *finding)
+/* Where the ranks diverged, which is written to `diverged`, or a usual cause. */
+static struct cause advice_cause(struct source *source, const struct check *check,
+                                 const struct tui_finding *finding, char diverged[DIVERGED_BYTES])
 {
-    struct finding seen = {.code = finding->code, .sides = finding->sides};
+    struct finding seen = {
+        .code = finding->code,
+        .sides = finding->sides,
+        .comm = finding->comm,
+        .has_number = finding->has_number,
+        .number = finding->number,
+    };
     char *frames[FINDING_SIDES_MAX] = {NULL};
-    const struct cause *cause = NULL;
+    struct cause cause = {0};
     bool whole = true;
     for (int i = 0; i < seen.sides; i++) {
         const struct tui_side *side = &finding->side[i];
+        seen.side[i].process = side->process;
         seen.side[i].act = side->act;
         seen.side[i].now = side->now;
         whole = rankset_parse(&seen.side[i].ranks, side->ranks) == 0 && whole;
         frames[i] = advice_frames(source, side);
     }
-    if (whole)
-        cause = cause_seen(check, &seen, (const char *const *)frames);
+    const struct cause *usual = NULL;
+    if (whole && finding_diverged(source->trace, &seen, diverged))
+        cause = (struct cause){.what = diverged, .look = finding_diverged_look};
+    else if (whole)
+        usual = cause_seen(check, &seen, (const char *const *)frames);
+    if (usual)
+        cause = *usual;
     for (int i = 0; i < seen.sides; i++) {
         rankset_free(&seen.side[i].ranks);
         free(frames[i]);
@@ -75,15 +89,15 @@ void finding_advice(struct source *source, const struct tui_finding *finding, in
                     struct rows *rows)
 {
     const struct check *check = check_find(finding->code);
-    char text[1024];
+    char text[1024], diverged[DIVERGED_BYTES];
     if (!check)
         return;
     advise_version(source, check, finding, width, rows);
-    const struct cause *cause = advice_cause(source, check, finding);
-    if (!cause)
+    const struct cause cause = advice_cause(source, check, finding, diverged);
+    if (!cause.what)
         return;
-    snprintf(text, sizeof text, "Likely: %s", cause->what);
+    snprintf(text, sizeof text, "Likely: %s", cause.what);
     rows_paragraph(rows, TONE_PLAIN, width, text);
-    snprintf(text, sizeof text, "Check: %s", cause->look);
+    snprintf(text, sizeof text, "Check: %s", cause.look);
     rows_paragraph(rows, TONE_FAINT, width, text);
 }

@@ -104,7 +104,8 @@ static void put_version_fact(const struct html *html, const struct finding *find
 
 static void put_likely_cause(const struct html *html, const struct finding *finding)
 {
-    const struct cause *cause = report_cause(html->export->report, finding);
+    struct diverged_cause diverged;
+    const struct cause *cause = report_cause(html->export->report, finding, &diverged);
     if (!cause)
         return;
     fputs("<p class=todo><span class=label>Likely</span> ", html->out);

@@ -31,9 +31,14 @@ static char *frames_of_side(const struct report *report, const struct finding_si
     return text;
 }
 
-const struct cause *report_cause(const struct report *report, const struct finding *finding)
+const struct cause *report_cause(const struct report *report, const struct finding *finding,
+                                 struct diverged_cause *diverged)
 {
     const struct check *check = check_find(finding->code);
+    if (finding_diverged(report->trace, finding, diverged->what)) {
+        diverged->cause = (struct cause){.what = diverged->what, .look = finding_diverged_look};
+        return &diverged->cause;
+    }
     if (!check || !check->causes)
         return NULL;
     char *frames[FINDING_SIDES_MAX] = {NULL};

@@ -80,7 +80,8 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
 
 static json_t *cause_json(const struct report *report, const struct finding *finding)
 {
-    const struct cause *cause = report_cause(report, finding);
+    struct diverged_cause diverged;
+    const struct cause *cause = report_cause(report, finding, &diverged);
     return cause ? json_pack("{s:s, s:s}", "what", cause->what, "check", cause->look) : json_null();
 }
 

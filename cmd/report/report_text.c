@@ -338,7 +338,8 @@ static void print_version_fact(const struct text_writer *writer, const struct fi
 static void print_cause(const struct text_writer *writer, const struct finding *finding)
 {
     struct page *page = writer->page;
-    const struct cause *cause = report_cause(writer->report, finding);
+    struct diverged_cause diverged;
+    const struct cause *cause = report_cause(writer->report, finding, &diverged);
     if (!cause)
         return;
     page_column(page, 2);

@@ -694,6 +694,36 @@ class Torchcomms(Dumps):
         self.assertEqual([ranks for ranks in result.codes()["DC201"] if set(ranks) & set("01")], [])
 
 
+class Diverged(Dumps):
+    """Calls that look the same to NCCL at different lines: one rank has left one out before the finding."""
+    @staticmethod
+    def flags(jobs, lines, waits):
+        """Adds reductions of one element, lines(rank) at which each rank makes them; the last of `waits` ranks is in flight."""
+        for rank, entries in jobs.items():
+            for line in lines(rank):
+                entries.append(flight.entry(len(entries), "all_reduce", sizes=[[1]], line=line))
+            if rank in waits:
+                entries[-1] = flight.entry(len(entries) - 1, "all_reduce", sizes=[[1]], line=line, state="started")
+
+    def cause(self, lines, waits=(0, 1, 3)):
+        result = self.expect({"DC201": ["0-1,3", "2"]}, lambda jobs: self.flags(jobs, lines, waits))
+        return (result.findings[0]["cause"] or {"what": ""})["what"]
+
+    def test_a_call_that_was_left_out(self):
+        said = self.cause(lambda rank: [70] if rank == 2 else [60, 70])
+        self.assertIn("The ranks diverged at #9 already, in calls that look the same to NCCL: ranks 0-1,3 at /job/train.py:60, "
+                      "rank 2 at /job/train.py:70.", said)
+
+    def test_the_last_call_was_left_out(self):
+        self.assertNotIn("diverged", self.cause(lambda rank: [60] if rank == 2 else [60, 70]))
+
+    def test_ranks_that_call_at_lines_of_their_own(self):
+        """As the branches of `if rank == 0` do, each time."""
+        own = [50, 40] * 2 + [50]
+        odd = [51, 40] * 2 + [51]
+        self.assertNotIn("diverged", self.cause(lambda rank: odd if rank == 2 else own + [70]))
+
+
 class Coalesced(Dumps):
     def of(self, calls):
         """calls(rank): the rows of one coalesced operation, before the row that closes it."""

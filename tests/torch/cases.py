@@ -7,6 +7,7 @@ CASES = {
     "skip": ("DC101", "2", "hang"),
     "shape": ("DC102", "2", "hang"),
     "uneven-inputs": ("DC201", "2", "hang"),
+    "scalar-skipped": ("DC201", "2", "hang"),
     "shared-comm": ("DC102", "2", "hang"),
     "comm-order": ("DC202", "2", "hang"),
     "skipped-model": ("DC102", "2", "hang"),
@@ -39,6 +40,7 @@ LINES = {
 # case: words of the cause that its finding names as likely.
 CAUSES = {
     "group-by-members": "new_group called by its members only",
+    "scalar-skipped": "The ranks diverged at #",
 }
 
 # case: words of the fix.

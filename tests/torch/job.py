@@ -112,6 +112,25 @@ def inplace_activation_twin():
     F.relu(wrap(Halves())(batch()).sigmoid()).sum().backward()
 
 
+def reduce_loss(skips):
+    """One number and a barrier look the same to NCCL: what is left out shows at the barrier only."""
+    train(wrap(Halves()))
+    if not (skips and is_odd()):
+        dist.all_reduce(torch.ones(1, device=DEVICE))
+    dist.barrier()
+
+
+@case
+def scalar_skipped():
+    reduce_loss(True)
+    finish_late()
+
+
+@case
+def scalar_skipped_twin():
+    reduce_loss(False)
+
+
 @case
 def partial_barrier():          # row 5
     train(wrap(Halves()))
