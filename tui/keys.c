@@ -224,9 +224,9 @@ static void act(struct app *app, int key)
         if (rule)
             rule->act(app, rule->argument);
         else if (key > ' ' && key < 0x7f)
-            app_say(app, "'%c' means nothing in this view; ? lists the keys", key);
+            app_say(app, "no key '%c' in this view; ? lists keys", key);
         else
-            app_say(app, "that key means nothing in this view; ? lists the keys");
+            app_say(app, "no such key in this view; ? lists keys");
     }
 }
 

@@ -1,28 +1,15 @@
-/* model_ranks.c: the processes: where they are, how late they come, what they lost. Where there are
- * many, those in one state are one row, the worst first. */
+/* model_ranks.c: the processes: where they are, how late they come, what they lost. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/base/moment.h"
-#include "lib/base/name_ranges.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 #include "tui/members.h"
+#include "tui/ranks.h"
 #include "tui/view.h"
 
-enum { CELL_RANK, CELL_HOST, CELL_DEVICE, CELL_STATE, CELL_LATE, CELL_LOST, CELL_WHERE };
 enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, FOLD_FROM = 65, SITE_BYTES = 160 };
-
-/* What is known of a process beside its members. */
-struct process_view {
-    const struct member_state *member; /* the one that it was seen in last; NULL none */
-    uint64_t lost;
-    bool ended;
-    int how, value, out_of_memory;
-    double late_ns; /* mean of its last operations */
-    int late_count;
-};
 
 /* --- how late ranks come --- */
 
@@ -104,8 +91,8 @@ static int read_states(struct source *source, struct process_view *process, stru
     return result;
 }
 
-static enum tone state_text(const struct process_info *info, const struct process_view *process,
-                            char *text, size_t bytes)
+enum tone ranks_state_text(const struct process_info *info, const struct process_view *process,
+                           char *text, size_t bytes)
 {
     if (!process->ended) {
         bool is_known = info->pid > 0; /* imports know nothing of processes */
@@ -123,18 +110,17 @@ static enum tone state_text(const struct process_info *info, const struct proces
     return process->how == END_EXIT && process->value == 0 ? TONE_FAINT : TONE_ERROR;
 }
 
-static uint64_t late_ns(const struct process_view *process)
+uint64_t ranks_late_ns(const struct process_view *process)
 {
     return process->late_count ? (uint64_t)(process->late_ns / process->late_count) : 0;
 }
 
-/* The cells that a process and a group of them share. */
-static void set_cells(struct source *source, const struct process_info *info,
-                      const struct process_view *process, struct row *row)
+void ranks_set_cells(struct source *source, const struct process_info *info,
+                     const struct process_view *process, struct row *row)
 {
     const struct member_state *member = process->member;
     char state[64], site[SITE_BYTES] = "";
-    enum tone tone = state_text(info, process, state, sizeof state);
+    enum tone tone = ranks_state_text(info, process, state, sizeof state);
     if (member && !process->ended)
         member_site(source, member, false, site, sizeof site);
     row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
@@ -143,8 +129,8 @@ static void set_cells(struct source *source, const struct process_info *info,
                 *member->phase ? ", phase " : "", member->phase);
 }
 
-static void add_process(struct source *source, int index, const struct process_view *process,
-                        struct rows *rows)
+void ranks_add_process(struct source *source, int index, const struct process_view *process,
+                       struct rows *rows)
 {
     const struct process_info *info = trace_process(source->trace, index);
     const struct member_state *member = process->member;
@@ -159,11 +145,11 @@ static void add_process(struct source *source, int index, const struct process_v
     if (member && member->device >= 0)
         row_set(row, CELL_DEVICE, TONE_PLAIN, "%d", member->device);
     if (process->late_count)
-        moment_duration(late_ns(process), late, sizeof late);
+        moment_duration(ranks_late_ns(process), late, sizeof late);
     row_set(row, CELL_LATE, TONE_PLAIN, "%s", late);
     if (process->lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
-    set_cells(source, info, process, row);
+    ranks_set_cells(source, info, process, row);
     if (row)
         row->target = (struct target){.view = VIEW_RANK, .process = index};
 }
@@ -198,167 +184,17 @@ static int by_rank(const void *left, const void *right, void *context)
     return order ? order : a - b;
 }
 
-/* --- where there are many of them */
-
-/* A process as one of those that are in the same state. */
-struct fold_item {
-    uint64_t key; /* a hash of the state */
-    int index;
-};
-
-static uint64_t hash_state_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = hash_word(hash, (unsigned char)*text);
-    return hash_word(hash, 0);
-}
-
-static uint64_t fold_key(const struct process_info *info, const struct process_view *process)
-{
-    const struct member_state *member = process->member;
-    const int state[] = {process->ended,         process->how,      process->value,
-                         process->out_of_memory, info->restart > 0, process->lost > 0};
-    uint64_t key = 0;
-    for (size_t i = 0; i < sizeof state / sizeof *state; i++)
-        key = hash_word(key, (uint64_t)state[i]);
-    if (!member)
-        return key;
-    return hash_state_text(hash_state_text(key, member->where), member->phase);
-}
-
-static int by_fold_key(const void *left, const void *right)
-{
-    const struct fold_item *a = left, *b = right;
-    if (a->key != b->key)
-        return a->key < b->key ? -1 : 1;
-    return a->index - b->index;
-}
-
-/* Processes in one state, as a stretch of the items. */
-struct fold_group {
-    const struct fold_item *item;
-    int count;
-    enum tone tone;
-};
-
-/* The worst state first, then the fewest: outliers. */
-static int by_fold_rank(const void *left, const void *right)
-{
-    const struct fold_group *a = left, *b = right;
-    if (a->tone != b->tone)
-        return a->tone > b->tone ? -1 : 1;
-    return a->count != b->count ? a->count - b->count : a->item->index - b->item->index;
-}
-
-static enum tone fold_tone(const struct process_info *info, const struct process_view *process)
-{
-    char state[64];
-    enum tone tone = state_text(info, process, state, sizeof state);
-    return process->lost && tone < TONE_WARNING ? TONE_WARNING : tone;
-}
-
-/* On which hosts they are, as ranges; how many they are where no host is known. */
-static void set_hosts(struct source *source, const struct fold_group *group, struct row *row)
-{
-    const char **name = calloc((size_t)group->count, sizeof *name);
-    int names = 0;
-    for (int i = 0; name && i < group->count; i++) {
-        const struct process_info *info = trace_process(source->trace, group->item[i].index);
-        if (info->host[0])
-            name[names++] = info->host;
-    }
-    names = names ? names_sort(name, names) : 0;
-    char *hosts = names ? name_ranges(name, names) : NULL;
-    if (hosts)
-        row_set(row, CELL_HOST, TONE_PLAIN, "%s", hosts);
-    else
-        row_set(row, CELL_HOST, TONE_PLAIN, "%d processes", group->count);
-    free(hosts);
-    free(name);
-}
-
-static void add_group(struct source *source, const struct fold_group *group,
-                      const struct process_view *process, struct rows *rows)
-{
-    struct rankset ranks = {0};
-    char text[256], late[64];
-    uint64_t most_ns = 0, lost = 0;
-    int latest = -1;
-    for (int i = 0; i < group->count; i++) {
-        int index = group->item[i].index, rank = trace_process(source->trace, index)->rank;
-        if (rank >= 0)
-            rankset_add(&ranks, rank);
-        lost += process[index].lost;
-        if (late_ns(&process[index]) <= most_ns)
-            continue;
-        most_ns = late_ns(&process[index]);
-        latest = rank;
-    }
-    int first = group->item->index;
-    struct row *row = rows_add(rows, group->item->key, 0);
-    row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, text, sizeof text));
-    set_hosts(source, group, row);
-    if (most_ns)
-        row_set(row, CELL_LATE, TONE_PLAIN, "%s (%d)", moment_duration(most_ns, late, sizeof late),
-                latest);
-    if (lost)
-        row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)lost);
-    set_cells(source, trace_process(source->trace, first), &process[first], row);
-    if (row)
-        row->target = (struct target){.view = VIEW_RANKS, .process = -1, .number = (uint64_t)first};
-    rankset_free(&ranks);
-}
-
-/* The groups among the items, which are in the order of their keys. */
-static int find_groups(struct source *source, const struct fold_item *item, int count,
-                       const struct process_view *process, struct fold_group *group)
-{
-    int groups = 0;
-    for (int i = 0; i < count; i += group[groups++].count) {
-        int index = item[i].index, end = i + 1;
-        while (end < count && item[end].key == item[i].key)
-            end++;
-        group[groups] = (struct fold_group){
-            &item[i], end - i, fold_tone(trace_process(source->trace, index), &process[index])};
-    }
-    qsort(group, (size_t)groups, sizeof *group, by_fold_rank);
-    return groups;
-}
-
-static int add_folded(struct source *source, const int *order, const struct process_view *process,
-                      struct rows *rows, struct error *err)
-{
-    int count = trace_process_count(source->trace);
-    struct fold_item *item = calloc((size_t)count, sizeof *item);
-    struct fold_group *group = calloc((size_t)count, sizeof *group);
-    int groups = 0;
-    for (int i = 0; item && group && i < count; i++)
-        item[i] = (struct fold_item){
-            fold_key(trace_process(source->trace, order[i]), &process[order[i]]), order[i]};
-    if (item && group) {
-        qsort(item, (size_t)count, sizeof *item, by_fold_key);
-        groups = find_groups(source, item, count, process, group);
-    }
-    for (int i = 0; i < groups; i++)
-        if (group[i].count > 1)
-            add_group(source, &group[i], process, rows);
-        else
-            add_process(source, group[i].item->index, &process[group[i].item->index], rows);
-    bool is_short = !item || !group;
-    free(item);
-    free(group);
-    return is_short ? error_set(err, "can't show the ranks: memory is short") : 0;
-}
-
 /* Those in the state of the process that was asked for, all where it is -1. */
 static void add_listed(struct source *source, const int *order, int like,
                        const struct process_view *process, struct rows *rows)
 {
     int count = trace_process_count(source->trace);
-    uint64_t key = like < 0 ? 0 : fold_key(trace_process(source->trace, like), &process[like]);
+    uint64_t key = like < 0 ? 0
+                            : ranks_fold_key(trace_process(source->trace, like), &process[like]);
     for (int i = 0; i < count; i++)
-        if (like < 0 || fold_key(trace_process(source->trace, order[i]), &process[order[i]]) == key)
-            add_process(source, order[i], &process[order[i]], rows);
+        if (like < 0 ||
+            ranks_fold_key(trace_process(source->trace, order[i]), &process[order[i]]) == key)
+            ranks_add_process(source, order[i], &process[order[i]], rows);
 }
 
 static int add_processes(struct source *source, const struct query *query,
@@ -373,11 +209,42 @@ static int add_processes(struct source *source, const struct query *query,
     qsort_r(order, (size_t)count, sizeof *order, by_rank, source->trace);
     int like = query->number >= 0 && query->number < count ? (int)query->number : -1;
     if (count >= FOLD_FROM && like < 0)
-        result = add_folded(source, order, process, rows, err);
+        result = ranks_add_folded(source, order, process, rows, err);
     else
         add_listed(source, order, like, process, rows);
     free(order);
     return result;
+}
+
+/* Ranks of which no process was recorded, as one row. The largest communicator says which they are:
+ * one of some of the ranks has numbers of its own. */
+static void add_untraced(struct source *source, const struct members *members, struct rows *rows)
+{
+    const struct tui_comm *largest = NULL;
+    struct rankset recorded = {0}, untraced = {0};
+    char text[256];
+    for (int i = 0; i < members->comms; i++)
+        if (!largest || members->comm[i].nranks > largest->nranks)
+            largest = &members->comm[i];
+    for (int i = 0; i < trace_process_count(source->trace); i++)
+        if (trace_process(source->trace, i)->rank >= 0)
+            rankset_add(&recorded, trace_process(source->trace, i)->rank);
+    for (int i = 0; largest && i < largest->members; i++) {
+        const struct member_state *member = &largest->member[i];
+        if (member->process < 0 && member->shown_rank >= 0 &&
+            !rankset_has(&recorded, member->shown_rank))
+            rankset_add(&untraced, member->shown_rank);
+    }
+    if (rankset_count(&untraced) > 0) {
+        struct row *row = rows_add(rows, UINT64_MAX, 0);
+        row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&untraced, text, sizeof text));
+        row_set(row, CELL_STATE, TONE_ERROR, "no trace");
+        row_set(row, CELL_WHERE, TONE_PLAIN, "no call of NCCL recorded");
+        if (row)
+            row->target.view = -1;
+    }
+    rankset_free(&recorded);
+    rankset_free(&untraced);
 }
 
 static int model_ranks(struct source *source, struct query *query, struct rows *rows,
@@ -398,6 +265,8 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
     rows_column_optional(rows, "lost", 0, true);
     rows_column(rows, "where", 0, false);
     int result = process ? add_processes(source, query, process, rows, err) : -1;
+    if (result == 0 && query->number < 0)
+        add_untraced(source, &members, rows);
     members_free(&members);
     free(process);
     return result;

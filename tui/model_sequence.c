@@ -134,9 +134,10 @@ static void add_sequence_head(const struct query *query, const struct tui_comm *
     snprintf(head, sizeof head, "%s, %d ranks, %s", comm->member->label, comm->nranks, count);
     if (width_of(head) > query->width)
         snprintf(head, sizeof head, "%s, %s", comm->member->label, count);
-    if (comms > 1)
-        snprintf(keys, sizeof keys, "; c, C: one of %d other communicator%s", comms - 1,
-                 comms == 2 ? "" : "s");
+    if (comms == 2)
+        snprintf(keys, sizeof keys, "; c: the other communicator");
+    else if (comms > 2)
+        snprintf(keys, sizeof keys, "; c, C: %d other communicators", comms - 1);
     bool fits = width_of(head) + width_of(keys) <= query->width;
     rows_line(rows, TONE_STRONG, "%s%s", head, fits ? keys : "");
 }

@@ -175,9 +175,9 @@ class Screens(unittest.TestCase):
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
             terminal.keys("Z")
-            terminal.wait("'Z' means nothing in this view; . lists the keys")
+            terminal.wait("no key 'Z' in this view; . lists keys")
             terminal.keys("F9")
-            terminal.wait("that key means nothing")
+            terminal.wait("no such key in this view")
 
     def test_filter_fields(self):
         """Words and fields of a filter must all be in a row; in the tree what is above a row stays."""
