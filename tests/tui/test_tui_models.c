@@ -26,7 +26,7 @@ static void members_stand_as_their_counts_say(void **state)
     };
     enum { CASES = sizeof cases / sizeof *cases };
     const char *folder = *state;
-    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, CASES);
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, CASES - 1);
     struct source source;
     struct members members;
     for (int i = 0; i < CASES; i++)
@@ -45,6 +45,12 @@ static void members_stand_as_their_counts_say(void **state)
     assert_null(members_rank(members.comm, CASES));
     assert_int_equal(members.comm->worst, STANDS_MISSING);
     members_free(&members);
+    struct rows rows; /* a rank of which nothing was recorded is in the list of ranks, too */
+    state_load(&source, &(struct query){.view = VIEW_RANKS, .number = NUMBER_LAST}, &rows);
+    assert_int_equal(rows.count, CASES);
+    assert_string_equal(state_cell(&rows, CASES - 1, 0), "4");
+    assert_string_equal(state_cell(&rows, CASES - 1, 3), "no trace");
+    rows_free(&rows);
     source_close_all(&source);
 }
 
