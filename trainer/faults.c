@@ -192,7 +192,7 @@ static void print_field(FILE *file, const char *name, const char *text)
     print_wrapped(file, text, INDENT, HELP_WIDTH);
 }
 
-static void print_kind(FILE *file, const struct fault_kind *kind)
+static void print_fault(FILE *file, const struct fault_kind *kind)
 {
     fprintf(file, "  %s (scenario %d)\n", kind->name, kind->scenario);
     print_field(file, "what:", kind->what);
@@ -212,6 +212,6 @@ void faults_print(FILE *file, bool tabs)
             fprintf(file, "%s\t%d\t%s\t%s\t%s\t%s\n", kind->name, kind->scenario, kind->finding,
                     kind->twin, kind->what, kind->symptom);
         else
-            print_kind(file, kind);
+            print_fault(file, kind);
     }
 }
