@@ -58,8 +58,8 @@ static uint64_t hash_lines(struct trace *trace, int process, uint64_t stack, boo
     return hash;
 }
 
-static void keep_call(struct calls_made *made, struct trace *trace, const struct made_at *at,
-                      uint64_t number)
+static void keep_place(struct calls_made *made, struct trace *trace, const struct made_at *at,
+                       uint64_t number)
 {
     struct made_at *kept = &made->kept[at->stack % KEPT];
     if (!kept->stack || kept->stack != at->stack || kept->is_address != at->is_address) {
@@ -91,7 +91,7 @@ static void read_database_calls(struct calls_made *made, struct trace *trace, ui
             .is_address = sqlite3_column_int64(row, 2) & RECORD_FLAG_ADDRESS,
         };
         if (at.stack)
-            keep_call(made, trace, &at, (uint64_t)sqlite3_column_int64(row, 0));
+            keep_place(made, trace, &at, (uint64_t)sqlite3_column_int64(row, 0));
     }
     sqlite3_finalize(row);
 }

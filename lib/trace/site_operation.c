@@ -67,8 +67,8 @@ static const char *method_name(const char *function)
     return dot ? dot + 1 : function;
 }
 
-static const char *find_name(const struct operation_name *names, size_t count,
-                             const struct frame *frame, bool is_native)
+static const char *find_operation_name(const struct operation_name *names, size_t count,
+                                       const struct frame *frame, bool is_native)
 {
     for (size_t i = 0; i < count; i++)
         if (is_native ? strstr(frame->function, names[i].function) != NULL
@@ -100,11 +100,11 @@ char *site_operation(const struct frame *frames, int count, char *text, size_t b
     *text = '\0';
     for (int i = 0; i < count && !words; i++)
         if (frames[i].address)
-            words = find_name(native_names, sizeof native_names / sizeof *native_names, &frames[i],
-                              true);
+            words = find_operation_name(native_names, sizeof native_names / sizeof *native_names,
+                                        &frames[i], true);
     for (int i = 0; i < count && !words && !frames[i].address; i++)
-        words =
-            find_name(python_names, sizeof python_names / sizeof *python_names, &frames[i], false);
+        words = find_operation_name(python_names, sizeof python_names / sizeof *python_names,
+                                    &frames[i], false);
     if (words)
         snprintf(text, bytes, "%s", words);
     else if ((words = find_called(frames, count)))

@@ -142,6 +142,33 @@ static void ended_before_its_first_call(void **state)
     }
 }
 
+/* A rank whose only record is its end: it is named with that, also if its launcher has terminated
+ * those who waited by then, and if it was reported before as one that does not arrive. */
+static void ended_before_it_joined(void **state)
+{
+    (void)state;
+    enum { TERMINATED = 1, REPORTED = 2 };
+    for (int how = 0; how < 4; how++) {
+        struct job *job = job_new(2);
+        struct verdict verdict;
+        init_enter(job, 0, WORLD, 2, 0, 1000);
+        job_record(job, 1, (struct record){.api = API_ncclGroupStart});
+        ticks(job, how & REPORTED ? 12000 : 100);
+        if (how & REPORTED)
+            assert_int_equal(expect_in(job, &verdict, "DC209")->certainty, POSSIBLE);
+        end(job, 1, END_EXIT, 1, false);
+        job_sleep_ms(job, 10);
+        if (how & TERMINATED)
+            end(job, 0, END_SIGNAL, SIGTERM, false);
+        ticks(job, 2000);
+        const struct found *found = expect_in(job, &verdict, "DC209");
+        assert_int_equal(found->certainty, CERTAIN);
+        assert_string_equal(found->ranks[1], "1");
+        assert_has(found->call[1], "exited with status 1");
+        job_free(job);
+    }
+}
+
 /* Nobody waits for the rank that failed: the launcher terminates those who compute, which is what
  * the job's output ends with. */
 static void failed_before_anybody_waited(void **state)
@@ -356,6 +383,7 @@ int main(void)
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(failed_before_anybody_waited),
         cmocka_unit_test(ended_before_its_first_call),
+        cmocka_unit_test(ended_before_it_joined),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(an_abort_is_the_programs_or_pythons),
