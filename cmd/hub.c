@@ -22,6 +22,7 @@
 enum { PORT_MAX = 65535, HUB_POLL_MS = 100 };
 static const double server_wait_s = 10;
 static const uint64_t restart_pause_ns = 1000000000;
+static const uint64_t late_hosts_ns = 1000000000; /* so long hosts may come after the first left */
 
 /* With a job (`ddpcheck run --hub auto`) it ends with it, and run prints. */
 struct hub_request {
@@ -44,10 +45,26 @@ static bool is_stopped(void)
            sigismember(&pending, SIGHUP);
 }
 
+/* The run that started the hub has ended (HUB_STARTER_LEFT), and no host has come: the program did
+ * not call NCCL. */
+static bool hub_has_no_job(const struct hub *hub, uint64_t *left_ns)
+{
+    struct hub_counts counts;
+    sigset_t pending;
+    sigpending(&pending);
+    if (!sigismember(&pending, HUB_STARTER_LEFT))
+        return false;
+    hub_count(hub, &counts);
+    if (!*left_ns)
+        *left_ns = monotonic_now_ns();
+    return !counts.hosts && monotonic_now_ns() - *left_ns >= late_hosts_ns;
+}
+
 static void block_stops(void)
 {
     sigset_t stops;
     sigemptyset(&stops);
+    sigaddset(&stops, HUB_STARTER_LEFT);
     sigaddset(&stops, SIGTERM);
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGHUP);
@@ -125,7 +142,8 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
     if (hub_open(&hub, &options, err) < 0)
         return -1;
     int result = 0, lock = hub_lock(job_folder(request));
-    while (result == 0 && !is_stopped()) {
+    uint64_t left_ns = 0;
+    while (result == 0 && !is_stopped() && !hub_has_no_job(hub, &left_ns)) {
         result = watch_server(request, &watch, err);
         if (result == 0)
             result = hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err);

@@ -288,7 +288,7 @@ static const char *chosen_word(const char *const *words, int index)
     return index >= 0 ? words[index] : NULL;
 }
 
-int run_program(struct watched_run *run, char **argv)
+static int run_watched(struct watched_run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl", "lines",
                                          "all"}; /* as the shim reads DDPCHECK_STACKS */
@@ -339,7 +339,13 @@ int run_program(struct watched_run *run, char **argv)
     finish_job(run, signals);
     reap_children(run);
     run_print_summary(run, argv[0]);
-    run_hub_close(run->joined);
     return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
                                                                : job_exit_status(&run->job);
+}
+
+int run_program(struct watched_run *run, char **argv)
+{
+    int status = run_watched(run, argv);
+    run_hub_close(run->joined);
+    return status;
 }

@@ -20,6 +20,7 @@
 #include "cmd/hub/hub_server.h"
 #include "cmd/hub/hub_token.h"
 #include "cmd/hub/job_copy.h"
+#include "cmd/hub/job_folder.h"
 #include "lib/base/clock.h"
 
 static const double hub_start_s = 30, hub_file_s = 60, hub_over_s = 10;
@@ -64,7 +65,7 @@ static void become_hub(const char *directory, const char *job, int output, pid_t
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(0);
-    snprintf(folder, sizeof folder, "%s/" RUN_HUB_FOLDER, directory);
+    snprintf(folder, sizeof folder, "%s/" JOB_FOLDER, directory);
     dup2(output, STDOUT_FILENO);
     execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", job, "--dir", folder, "--port",
           hub_port(), given_token() ? NULL : "--any-port", (char *)NULL);
@@ -202,6 +203,8 @@ void run_hub_close(struct run_hub *hub)
     if (!hub)
         return;
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(hub_over_s * 1e9);
+    if (hub->pid > 0)
+        kill(hub->pid, HUB_STARTER_LEFT);
     while (hub->pid > 0 && waitpid(hub->pid, NULL, WNOHANG) == 0) {
         if (monotonic_now_ns() > until_ns)
             kill(hub->pid, SIGTERM);

@@ -13,8 +13,6 @@
 
 struct run_hub;
 
-#define RUN_HUB_FOLDER "hub" /* in the trace directory of the run that starts it */
-
 /* hub: an address, or "auto"; argv: the program that is run. Returns 0 (run_hub_close it), or -1
  * with err. */
 int run_hub_open(struct run_hub **hub, const char *address, const char *directory,
@@ -22,7 +20,8 @@ int run_hub_open(struct run_hub **hub, const char *address, const char *director
 const char *run_hub_url(const struct run_hub *hub);
 /* Its process if this run started it, else 0, also for NULL. */
 pid_t run_hub_pid(const struct run_hub *hub);
-/* Ends the hub that was started, once its job is over, or after 10 s. NULL is allowed. */
+/* Ends the hub that was started: once its job is over, after 1 s if no host has come to it, or
+ * after 10 s. NULL is allowed. */
 void run_hub_close(struct run_hub *hub);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "cmd/run.h"
 #include "cmd/run_hub.h"
+#include "cmd/hub/job_folder.h"
 #include "lib/trace/trace.h"
 #include "lib/trace/unrecorded_mark.h"
 
@@ -58,8 +59,7 @@ void run_print_report(const struct watched_run *run, const char *before)
     if (!run->has_job_news)
         fprintf(stderr, "%sddpcheck report %s\n", before, run->directory_name);
     else if (run_hub_pid(run->joined))
-        fprintf(stderr, "%sddpcheck report %s/" RUN_HUB_FOLDER "/job.db\n", before,
-                run->directory_name);
+        fprintf(stderr, "%sddpcheck report %s/" JOB_DATABASE "\n", before, run->directory_name);
     else
         fprintf(stderr, "%sddpcheck report nats://..., the address of the hub\n", before);
 }

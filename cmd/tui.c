@@ -8,6 +8,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/hub/job_copy.h"
+#include "cmd/hub/job_folder.h"
 #include "cmd/options/options.h"
 #include "cmd/tui_ras.h"
 #include "lib/base/terminal.h"
@@ -73,6 +74,18 @@ static int show_hub(struct tui_options *tui, const char *address, bool once, str
     int result = show_tui(tui, once, err);
     job_copy_close(copy);
     return result;
+}
+
+/* Of a job on several hosts its hub knows more than any of them. */
+static int show_traces(struct tui_options *tui, bool once, struct error *err)
+{
+    char path[PATH_MAX];
+    const char *job = path;
+    if (job_folder_find(tui->paths, tui->count, path)) {
+        tui->paths = &job;
+        tui->count = 1;
+    }
+    return show_tui(tui, once, err);
 }
 
 static bool has_address(int argc, char **argv)
@@ -144,7 +157,7 @@ int command_tui(int argc, char **argv)
     if (ras)
         result = show_ras(&tui, ras, once, &err);
     else
-        result = is_hub ? show_hub(&tui, argv[0], once, &err) : show_tui(&tui, once, &err);
+        result = is_hub ? show_hub(&tui, argv[0], once, &err) : show_traces(&tui, once, &err);
     if (result == 0)
         return ended_by ? 128 + ended_by : STATUS_CLEAN;
     return command_fail(&err);

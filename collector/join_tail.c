@@ -38,7 +38,10 @@ static bool matters(const struct record *record)
                record->api == API_notice_member || record->api == API_notice_comm_name ||
                record->api == API_notice_said || record->api == API_notice_ending ||
                record->api == API_notice_dormant || record->api == API_notice_stopped ||
-               record->api == API_notice_lost;
+               record->api == API_notice_lost || record->api == API_notice_host_function ||
+               record->api == API_notice_host_function_end;
+    case CLASS_LAUNCH: /* a host function may itself wait, and its stream waits for it */
+        return record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback;
     default:
         return false;
     }

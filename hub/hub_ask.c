@@ -79,6 +79,28 @@ static bool has_unfed_end(const struct hub_host *host)
     return false;
 }
 
+/* Everything that happened on the host until then is known, of the processes that it was asked
+ * about. */
+static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
+{
+    const struct record tick = {
+        .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+    for (uint32_t i = 0; i < host->processes; i++)
+        if (host->process[i].known) {
+            hub_round_keep(hub, &host->process[i], &tick);
+            return;
+        }
+}
+
+/* All of its processes have ended, and their records are here: nothing happens there any more, but
+ * the time passes. Whether their ends are the cause of a wait is judged by what follows them. */
+static void feed_ended_host(struct hub *hub, struct hub_host *host, uint64_t now_ns)
+{
+    host->asked_ns = now_ns;
+    if (host->known_ns)
+        feed_tick(hub, host, host->known_ns + (now_ns - host->known_at_ns));
+}
+
 static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns)
 {
     message_clear(&hub->writer);
@@ -95,8 +117,10 @@ static void send_request(struct hub *hub, struct hub_host *host, uint64_t now_ns
             want.flags |= WANT_FEW;
         message_add(&hub->writer, ITEM_WANT, &want);
     }
-    if (message_is_empty(&hub->writer))
+    if (message_is_empty(&hub->writer)) {
+        feed_ended_host(hub, host, now_ns);
         return;
+    }
     host->request = ++hub->requests;
     host->asked_ns = now_ns;
     host->wants_more = false;
@@ -190,19 +214,6 @@ static void take_tail(struct hub *hub, struct hub_host *host, const struct item_
     host->wants_more |= tail->to < tail->end;
 }
 
-/* Everything that happened on the host until then is known, of the processes that it was asked
- * about. */
-static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
-{
-    const struct record tick = {
-        .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
-    for (uint32_t i = 0; i < host->processes; i++)
-        if (host->process[i].known) {
-            hub_round_keep(hub, &host->process[i], &tick);
-            return;
-        }
-}
-
 void hub_take_answer(struct hub *hub, struct hub_host *host,
                      const struct transport_message *message)
 {
@@ -231,6 +242,7 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     if (result == 0 && known_ns && !host->wants_more) {
         hub->answer_ns = hub->now_ns;
         host->known_ns = known_ns;
+        host->known_at_ns = hub->now_ns;
         feed_tick(hub, host, known_ns);
         host->answered = true;
         host->wants_all = false;

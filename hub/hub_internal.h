@@ -33,12 +33,13 @@ struct hub_host {
     char key[TRANSPORT_HOST_BYTES];
     struct hub_process *process;
     uint32_t processes, capacity;
-    uint64_t known_ns; /* until when all is known, by the host's CLOCK_MONOTONIC */
-    uint64_t heard_ns; /* when its last digest came, CLOCK_MONOTONIC of the hub */
-    uint64_t asked_ns; /* when the request that is not answered was sent, else of the last */
-    uint64_t request;  /* id of the request that is not answered; 0 none */
-    bool lives;        /* it has sent more than facts, which may be an earlier job's */
-    bool is_last;      /* it has said last that it ends */
+    uint64_t known_ns;    /* until when all is known, by the host's CLOCK_MONOTONIC */
+    uint64_t known_at_ns; /* when it said so, by the hub's */
+    uint64_t heard_ns;    /* when its last digest came, CLOCK_MONOTONIC of the hub */
+    uint64_t asked_ns;    /* when the request that is not answered was sent, else of the last */
+    uint64_t request;     /* id of the request that is not answered; 0 none */
+    bool lives;           /* it has sent more than facts, which may be an earlier job's */
+    bool is_last;         /* it has said last that it ends */
     bool silent;
     bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
     bool wants_more; /* its last answer was not complete */

@@ -6,7 +6,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/hub/hub_hydra.h"
 #include "cmd/hub/hub_torchrun.h"
+
+static const char *variable(const char *name)
+{
+    const char *value = name ? getenv(name) : NULL;
+    return value ? value : "";
+}
+
+/* Where the processes of the job meet: no other job can have that address. */
+static void find_master(char *job, unsigned long bytes)
+{
+    snprintf(job, bytes, "%s%s%s", variable("MASTER_ADDR"), *variable("MASTER_PORT") ? "." : "",
+             variable("MASTER_PORT"));
+}
 
 /* The first row whose variables are there is used. Sources: Slurm's srun(1), "OUTPUT ENVIRONMENT
  * VARIABLES"; Open MPI's mpirun(1), "Environment Variables"; MPICH's Hydra sets PMI_*; PyTorch's
@@ -19,23 +33,20 @@ static const struct place_row {
     const char *local; /* its rank on its host, if `rank` is that of the host */
     const char *hosts; /* a list that begins with the first host */
     const char *job, *step;
+    /* Where it has no name: what else no other job has at the same time. */
+    void (*find_job)(char *job, unsigned long bytes);
 } place_rows[] = {
-    {"slurm", "SLURM_PROCID", NULL, "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID"},
-    {"openmpi", "OMPI_COMM_WORLD_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL},
-    {"mpich", "PMI_RANK", NULL, NULL, NULL, NULL},
-    {"torchrun", "GROUP_RANK", "LOCAL_RANK", "MASTER_ADDR", "TORCHELASTIC_RUN_ID", NULL},
-    {"torchrun", "PET_NODE_RANK", NULL, "MASTER_ADDR", "PET_RDZV_ID", NULL},
-    {"pods", "NODE_RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
-    {"pods", "RANK", NULL, "MASTER_ADDR", "MASTER_ADDR", "MASTER_PORT"},
+    {"slurm", "SLURM_PROCID", NULL, "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID", NULL},
+    {"openmpi", "OMPI_COMM_WORLD_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL},
+    {"mpich", "PMI_RANK", NULL, NULL, NULL, NULL, hydra_find_address},
+    {"torchrun", "GROUP_RANK", "LOCAL_RANK", "MASTER_ADDR", "TORCHELASTIC_RUN_ID", NULL,
+     find_master},
+    {"torchrun", "PET_NODE_RANK", NULL, "MASTER_ADDR", "PET_RDZV_ID", NULL, find_master},
+    {"pods", "NODE_RANK", NULL, "MASTER_ADDR", NULL, NULL, find_master},
+    {"pods", "RANK", NULL, "MASTER_ADDR", NULL, NULL, find_master},
 };
 
 enum { PLACE_OTHERS = 4 };
-
-static const char *variable(const char *name)
-{
-    const char *value = name ? getenv(name) : NULL;
-    return value ? value : "";
-}
 
 char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
 {
@@ -52,9 +63,15 @@ char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
     return host;
 }
 
-/* What may not be in a file name becomes '-'. */
-static void name_job(struct hub_place *place, const char *job, const char *step)
+/* torchrun's name for a job without one is "none". What may not be in a file name becomes '-'. */
+static void name_job(struct hub_place *place, const char *job, const char *step,
+                     void (*find_job)(char *job, unsigned long bytes))
 {
+    char found[PLACE_JOB_BYTES];
+    if (find_job && (!*job || strcmp(job, "none") == 0)) {
+        find_job(found, sizeof found);
+        job = found;
+    }
     snprintf(place->job, sizeof place->job, "%s%s%s%s%s", place->launcher, *job ? "-" : "", job,
              *step ? "." : "", step);
     for (char *at = place->job; *at; at++)
@@ -72,7 +89,7 @@ static bool find_row(struct hub_place *place, size_t from, size_t to)
         place->launcher = row->launcher;
         place->is_first = strcmp(rank, "0") == 0 && (!*local || strcmp(local, "0") == 0);
         hub_place_first_host(variable(row->hosts), place->host);
-        name_job(place, variable(row->job), variable(row->step));
+        name_job(place, variable(row->job), variable(row->step), row->find_job);
         return true;
     }
     return false;
@@ -84,12 +101,15 @@ static bool find_torchrun(struct hub_place *place, char *const *argv)
                                        .node_rank = getenv("PET_NODE_RANK"),
                                        .endpoint = getenv("PET_RDZV_ENDPOINT"),
                                        .address = getenv("PET_MASTER_ADDR"),
+                                       .port = getenv("PET_MASTER_PORT"),
                                        .id = getenv("PET_RDZV_ID")};
+    char meeting[PLACE_JOB_BYTES];
     if (!torchrun_read(argv, &options))
         return false;
     place->launcher = "torchrun";
     place->is_first = torchrun_is_first(&options, place->host, sizeof place->host);
-    name_job(place, options.id ? options.id : "", "");
+    torchrun_find_meeting(&options, meeting, sizeof meeting);
+    name_job(place, options.id ? options.id : meeting, "", NULL);
     return true;
 }
 

@@ -8,12 +8,15 @@
 #define DDPCHECK_HUB_SERVER_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "lib/base/error.h"
 
 #define HUB_PORT_WORD "4222"
+/* What the run that started a hub sends it at its own end. */
+#define HUB_STARTER_LEFT SIGUSR1
 enum { HUB_PORT = 4222, HUB_TOKEN_BYTES = 129, HUB_URL_BYTES = 512 };
 
 struct hub_server {

@@ -19,6 +19,7 @@ static const struct torchrun_option {
     {"node-rank", offsetof(struct torchrun_options, node_rank)},
     {"rdzv-endpoint", offsetof(struct torchrun_options, endpoint)},
     {"master-addr", offsetof(struct torchrun_options, address)},
+    {"master-port", offsetof(struct torchrun_options, port)},
     {"rdzv-id", offsetof(struct torchrun_options, id)},
 };
 enum { TORCHRUN_OPTIONS = sizeof torchrun_option / sizeof torchrun_option[0] };
@@ -159,4 +160,20 @@ bool torchrun_is_first(const struct torchrun_options *options, char *host, unsig
     if (options->node_rank)
         return atoi(options->node_rank) == 0;
     return !*host || is_this_host(host);
+}
+
+/* The first host may call itself "localhost", where the others have its name. */
+void torchrun_find_meeting(const struct torchrun_options *options, char *meeting,
+                           unsigned long bytes)
+{
+    char host[HOST_NAME_MAX + 1];
+    const char *address = options->endpoint ? options->endpoint : options->address;
+    const char *end = options->endpoint ? strrchr(options->endpoint, ':') : NULL;
+    const char *port = options->endpoint ? "" : options->port;
+    if (end && !strchr(end, ']'))
+        port = end + 1;
+    cut_port(address ? address : "", host, sizeof host);
+    if (strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0)
+        gethostname(host, sizeof host);
+    snprintf(meeting, bytes, "%s%s%s", host, port && *port ? "." : "", port ? port : "");
 }

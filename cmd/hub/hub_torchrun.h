@@ -7,7 +7,7 @@
 
 /* Words of the command line, or of variables; NULL: not given. */
 struct torchrun_options {
-    const char *nnodes, *node_rank, *endpoint, *address, *id;
+    const char *nnodes, *node_rank, *endpoint, *address, *port, *id;
 };
 
 /* Whether a program with these arguments is torchrun, also as a module of Python. */
@@ -15,5 +15,9 @@ bool torchrun_read(char *const *argv, struct torchrun_options *options);
 /* The job's first host: `host` becomes its name, "" if the options don't say. Returns whether it is
  * this one: by its rank, or else because the rendezvous is here, as torchrun finds out too. */
 bool torchrun_is_first(const struct torchrun_options *options, char *host, unsigned long bytes);
+/* Where its hosts meet, "n0.29400": no other job can have that address. "" if the options don't
+ * say, as of one host. */
+void torchrun_find_meeting(const struct torchrun_options *options, char *meeting,
+                           unsigned long bytes);
 
 #endif

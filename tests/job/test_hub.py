@@ -206,6 +206,16 @@ class Auto(unittest.TestCase):
         self.addCleanup(end_run, run)
         return run
 
+    def test_a_program_that_does_not_call_nccl(self):
+        """No host comes to its hub, which ends by itself soon after the run that started it has said that it ends."""
+        hub = subprocess.Popen([DDPCHECK, "hub", "--one-job", "none", "--dir", self.folder, "--port", str(free_port()), "--any-port"],
+                               stdout=subprocess.PIPE, text=True)
+        self.addCleanup(end_run, hub)
+        self.assertRegex(hub.stdout.readline(), "^nats://")
+        hub.send_signal(signal.SIGUSR1)
+        hub.communicate(timeout=120)
+        self.assertEqual(hub.returncode, 0)
+
     def test_the_port_of_another_job(self):
         """Without a token of the user's the hub takes another port. With one the other hosts would look for it where the other job's
         hub is, so the job does not start."""

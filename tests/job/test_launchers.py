@@ -61,6 +61,8 @@ class Launchers(unittest.TestCase):
         job = os.path.join(self.trace, "hub", "job.db")
         self.assertEqual([(found[0], [side[0] for side in found[3]]) for found in findings(DDPCHECK, job)],
                          [("DC201", ["0-2", "3"])], output)
+        shown = subprocess.run([DDPCHECK, "tui", "--once", self.trace], capture_output=True, text=True, check=False)
+        self.assertIn("DC201", shown.stdout + shown.stderr)     # of the hub's job.db: no host has found it by itself
         databases = {name for name in os.listdir(self.trace) if name.endswith(".db")}
         self.assertEqual(databases, {name + ".db" for name in HOSTS}, output)
         self.assertNotEqual(status, 0)

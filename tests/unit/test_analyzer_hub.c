@@ -66,6 +66,29 @@ static void ranks_of_two_hosts_wait_in_a_cycle(void **state)
     job_free(job);
 }
 
+/* It destroys the communicator whose AllReduce stands behind it; all ranks wait for that one. */
+static void a_host_function_does_not_return(void **state)
+{
+    (void)state;
+    struct job *job = hub_job_new();
+    struct record launch = {.api = API_cudaLaunchHostFunc, .stream = HUB_STREAM};
+    struct record begins = {.api = API_notice_host_function, .stream = HUB_STREAM};
+    launch.launch.known = LAUNCH_REPORTS_RUN;
+    hub_job_operations(job, COMM, 20);
+    for (int rank = 0; rank < HUB_RANKS; rank++) {
+        if (rank == 5)
+            begins.leave.enter = job_record(job, rank, launch);
+        ALL_REDUCE(job, rank, COMM, 100, .stream = HUB_STREAM);
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+    }
+    job_thread(job, 5, 700);
+    job_record(job, 5, begins);
+    comm_call_enter(job, 5, API_ncclCommDestroy, COMM);
+    ticks(job, 1500);
+    hub_job_expect(job, "DC208");
+    job_free(job);
+}
+
 /* One rank skipped a barrier, and waits elsewhere for those in it, while some have not come to it
  * yet: until they have, nothing says which ranks went astray. Where they take longer than a rank
  * may be silent, what was reported meanwhile is taken back when they come. */
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_correct_job_has_no_finding),
         cmocka_unit_test(one_rank_is_missing),
         cmocka_unit_test(ranks_of_two_hosts_wait_in_a_cycle),
+        cmocka_unit_test(a_host_function_does_not_return),
         cmocka_unit_test(some_are_late_for_a_barrier_that_one_skips),
         cmocka_unit_test(a_stack_comes_again),
         cmocka_unit_test(counts_differ_in_a_hang),

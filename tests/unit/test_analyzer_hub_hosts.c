@@ -96,6 +96,43 @@ static void a_host_comes_when_the_others_have_ended(void **state)
     job_free(job);
 }
 
+/* The collector of a host ends with its last rank, and says nothing of the time after it. That rank
+ * is the cause of the others' wait all the same, and while they wait. */
+static void a_host_ends_with_its_ranks(void **state)
+{
+    (void)state;
+    struct job *job = hub_job_new();
+    struct test_hub test;
+    struct record record;
+    int rank, ended = 0;
+    hub_job_operations(job, COMM, 5);
+    for (rank = 0; rank < HUB_RANKS / 2; rank++) {
+        ALL_REDUCE(job, rank, COMM, 128, .stream = HUB_STREAM);
+        wait_enter(job, rank, API_cudaStreamSynchronize, HUB_STREAM);
+    }
+    ticks(job, 250);
+    for (rank = HUB_RANKS / 2; rank < HUB_RANKS; rank++)
+        end(job, rank, END_SIGNAL, 11, false);
+    ticks(job, 3000);
+    hub_job_begin(&test, 2);
+    for (size_t i = 0; job_event(job, i, &rank, &record); i++) {
+        struct test_host *host = &test.host[rank >= 0 ? rank / test.ranks_of_host : 0];
+        hub_job_feed(host, rank >= 0 ? rank - host->first : 0, &record);
+        ended += record.api == API_notice_end;
+        if (rank >= 0)
+            continue;
+        if (ended == HUB_RANKS / 2 && !test.host[1].dead)
+            join_finish(test.host[1].join, test.host[1].analyzer, false, 0);
+        hub_job_exchange(&test, record.time_ns);
+        test.host[1].dead = ended == HUB_RANKS / 2;
+    }
+    assert_false(test.over);
+    assert_int_equal(hub_job_count_news(&test), 1);
+    assert_string_equal(hub_job_first_news(&test)->code, "DC205");
+    hub_job_finish(&test, record.time_ns);
+    job_free(job);
+}
+
 /* Messages with bytes changed at random, and what is no message: refused or harmless. */
 static void garbage_does_no_harm(void **state)
 {
@@ -134,6 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_host_is_silent_and_comes_back),
+        cmocka_unit_test(a_host_ends_with_its_ranks),
         cmocka_unit_test(a_host_comes_when_the_others_have_ended),
         cmocka_unit_test(garbage_does_no_harm),
     };
