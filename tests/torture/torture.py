@@ -53,7 +53,7 @@ ODD = os.path.join(BUILD, "tests", "interpose", "interpose_odd")
 ODD_PROGRAMS = ("clears_environment", "replaces_environment", "own_environment", "no_arguments", "closes_all", "small_stack",
                 "counts_children", "blocks_signals", "undumpable", "no_files", "few_files", "small_files", "cancels_thread")
 # What ddpcheck says where it could not record, or not all.
-NOT_RECORDED = ("could not be recorded", "records were lost", "was full", "no space left")
+NOT_RECORDED = ("could not be recorded", "were lost", "was full", "no space left")
 
 
 class Torture:

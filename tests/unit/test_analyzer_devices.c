@@ -178,7 +178,7 @@ static void losses_are_one_finding(void **state)
     assert_string_equal(verdict.found[0].ranks[0], "0-11");
     assert_string_equal(verdict.found[0].ranks[1], "12-15");
     assert_non_null(strstr(verdict.found[0].what,
-                           "of ranks 0-15 (most of rank 0) 516 records were lost (36 of"));
+                           "516 records of ranks 0-15 (most of rank 0) were lost (36 of"));
     job_free(job);
 }
 

@@ -96,14 +96,14 @@ static void add_losers(const struct draft *draft, const struct losses *losses, s
     struct rankset all = {0};
     char ranks[256];
     if (losses->processes == 1) {
-        text_add(what, "of rank %d (process %d) ", rank_of_loser(losses->worst),
+        text_add(what, "of rank %d (process %d)", rank_of_loser(losses->worst),
                  (int)losses->worst->info.pid);
         return;
     }
     for (int i = 0; i < draft->finding.sides; i++)
         for (int rank = -1; (rank = rankset_next(&draft->finding.side[i].ranks, rank + 1)) >= 0;)
             what->failed |= rankset_add(&all, rank) != 0;
-    text_add(what, "of ranks %s (most of rank %d) ", rankset_text(&all, ranks, sizeof ranks),
+    text_add(what, "of ranks %s (most of rank %d)", rankset_text(&all, ranks, sizeof ranks),
              rank_of_loser(losses->worst));
     rankset_free(&all);
 }
@@ -125,29 +125,37 @@ static void add_since(const struct draft *draft, struct text *what)
 static void describe_losses(struct draft *draft, const struct losses *losses)
 {
     struct text what = {0};
-    add_losers(draft, losses, &what);
-    if (losses->control + losses->bulk) {
+    uint64_t records = losses->control + losses->bulk;
+    if (records) {
+        text_add(&what, "%llu records ", (unsigned long long)records);
+        add_losers(draft, losses, &what);
         text_add(&what,
-                 "%llu records were lost (%llu of collectives, waits and communicators, %llu of "
-                 "CUDA calls)",
-                 (unsigned long long)(losses->control + losses->bulk),
+                 " were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
                  (unsigned long long)losses->control, (unsigned long long)losses->bulk);
         add_since(draft, &what);
-        text_add(
-            &what,
-            losses->control
-                ? "; mismatches and hangs that concern it (DC101 to DC111, DC201 to DC210) "
-                  "are only possible, and may be missed; hazards (DC301 to DC303, DC305, DC306, "
-                  "DC310) are not looked for from the first loss to the end of the process"
-                : "; its checks of memory and devices (DC301 to DC310, DC401, DC403, DC406) "
-                  "are only possible or silent, and waits through events may be missed");
+        text_add(&what, losses->control
+                            ? "; mismatches and hangs (DC101 to DC111, DC201 to DC210) are only "
+                              "possible, and some may be missed; hazards (DC301 to DC303, DC305, "
+                              "DC306, DC310) are not checked from the first loss to the end of the "
+                              "process"
+                            : "; findings on memory and devices (DC301 to DC310, DC401, DC403, "
+                              "DC406) are only possible, and some may be missed, as may waits "
+                              "through events");
     }
-    if (losses->hashes)
+    if (losses->hashes) {
+        text_add(&what, "%s%llu payload hashes ", records ? "; " : "",
+                 (unsigned long long)losses->hashes);
+        if (!records)
+            add_losers(draft, losses, &what);
         text_add(&what,
-                 "%s%llu payload hashes were not made (the collector was behind, or the driver "
-                 "refused): what they would have shown (DC308, DC309, DC501 to DC503) is missed",
-                 losses->control + losses->bulk ? "; " : "", (unsigned long long)losses->hashes);
-    draft_say(draft, &what, "Give the rings more room (a larger /dev/shm), or trace fewer calls.");
+                 "%swere not made (the collector was behind, or the driver refused); what needs "
+                 "them (DC308, DC309, DC501 to DC503) may be missed",
+                 records ? "" : " ");
+    }
+    draft_say(
+        draft, &what,
+        "Give the rings more room (a larger /dev/shm), or record fewer calls (run --cuda none "
+        "leaves out kernels and copies).");
 }
 
 static void report_losses(struct analyzer *analyzer, struct reported_losses *reported)
@@ -206,10 +214,10 @@ const struct check check_lost_records = {
             "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
             "others "
             "the newest are kept, and what each rank called last.\n\n"
-            "What rests on complete records is not looked for in that process from then on, to its "
-            "end: DC301 to DC303, DC305, DC306 and DC310. The finding says from when. Other "
-            "findings that depend on the lost records are only "
-            "possible, and some faults may be missed.",
+            "DC301 to DC303, DC305, DC306 and DC310 need complete records: they are not checked in "
+            "that process from the first loss to its end. The finding says from when. Other "
+            "findings that depend on the lost records are only possible, and some faults may be "
+            "missed.",
     .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
     .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
 };
