@@ -5,10 +5,12 @@
 #include "emu/core/mapping.h"
 
 #include <driver_types.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -165,14 +167,28 @@ int emu_physical_new(int device, size_t bytes, struct emu_physical **made)
     return 0;
 }
 
+/* With the lock held: gives the pages back. Bytes that stay would be another allocation's if the
+ * place were given out again, which it is not: what is lost then is the machine's memory alone. */
+static void drop_pages(const struct emu_physical *physical)
+{
+    int failed;
+
+    do
+        failed = fallocate(memory_file - 1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           physical->place, (off_t)physical->bytes);
+    while (failed && errno == EINTR);
+    if (failed)
+        fprintf(stderr, "ddpcheck emu: can't give back %zu bytes of released memory: %s\n",
+                physical->bytes, strerror(errno));
+}
+
 /* A handle or a mapping less; the memory goes with the last. */
 static void physical_drop(struct emu_physical *physical)
 {
     pthread_mutex_lock(&mapping_lock);
     bool is_last = !--physical->users;
     if (is_last && !physical->import)
-        fallocate(memory_file - 1, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, physical->place,
-                  (off_t)physical->bytes);
+        drop_pages(physical);
     pthread_mutex_unlock(&mapping_lock);
     if (!is_last)
         return;
@@ -251,11 +267,14 @@ int emu_physical_export(const struct emu_physical *physical, int *file)
     *file = open(path, O_RDWR | O_CLOEXEC);
     if (*file < 0)
         return cudaErrorOperatingSystem;
-    lseek(*file,
-          physical->place | (off_t)(emu_device_get(device)->physical & ((1 << DEVICE_BITS) - 1)) |
-              (off_t)count << DEVICE_BITS,
-          SEEK_SET);
-    return 0;
+    const off_t position =
+        physical->place | (off_t)(emu_device_get(device)->physical & ((1 << DEVICE_BITS) - 1)) |
+        (off_t)count << DEVICE_BITS;
+    if (lseek(*file, position, SEEK_SET) == position)
+        return 0;
+    close(*file);
+    *file = -1;
+    return cudaErrorOperatingSystem;
 }
 
 /* The process's own name for the device; the current one where it does not see it. */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "emu/core.h"
 #include "emu/core/device.h"
@@ -219,33 +218,6 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
         error = cudaErrorMemoryAllocation;
     pthread_rwlock_unlock(&emu_memory_table.lock);
     return error;
-}
-
-void emu_memory_release(struct emu_range *range)
-{
-    if (!range || atomic_fetch_sub(&range->holders, 1) > 1)
-        return;
-    switch (range->kind) {
-    case EMU_MEMORY_DEVICE:
-        if (range->shared)
-            close(range->shared - 1);
-        if (range->physical) {
-            emu_mapping_close(range);
-            break;
-        }
-        if (!range->imported) {
-            emu_arena_close(range->base, range->mapped);
-            break;
-        }
-        /* fall through */
-    case EMU_MEMORY_PINNED:
-    case EMU_MEMORY_MANAGED:
-        munmap((void *)range->base, range->mapped);
-        break;
-    case EMU_MEMORY_REGISTERED:
-        break;
-    }
-    free(range);
 }
 
 /* With the lock held: takes the range out of the table; the caller then owns the table's hold. */

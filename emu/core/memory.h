@@ -34,7 +34,9 @@ struct emu_range {
     uint64_t access;               /* of a mapping: bit d: device d may touch it */
     bool imported;                 /* another process's device memory (ipc.h) */
     int shared;                    /* the memory file that it was moved into, and 1; 0: none */
-    atomic_int holders;            /* 1 for the table */
+    struct emu_range **piece;      /* of a hold over several mappings: those; else NULL */
+    size_t pieces;
+    atomic_int holders; /* 1 for the table */
 };
 
 /* Allocates device memory. Returns 0, cudaErrorMemoryAllocation. bytes > 0. */
@@ -76,9 +78,9 @@ void emu_memory_refund(int device, size_t bytes);
 bool emu_memory_look_up(const void *pointer, struct emu_range *range, int *freed_device);
 /* The bytes from there to the end of the range, and of mappings that follow without a gap. */
 size_t emu_memory_bytes_from(const void *pointer);
-/* Checks that `device` may touch [pointer, pointer+bytes) and holds the range until released.
- * *range is NULL for pageable host memory, which is refused unless `pageable`. Returns 0 or
- * cudaErrorIllegalAddress. A negative device may touch everything (a copy staged through the host).
+/* Checks that `device` may touch [pointer, pointer+bytes) and holds the range until released, or
+ * all mappings that it reaches over. *range is NULL for pageable host memory, which is refused
+ * unless `pageable`. Returns 0, cudaErrorIllegalAddress, cudaErrorMemoryAllocation. A negative device may touch everything (a copy staged through the host).
  */
 int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
                     struct emu_range **range);

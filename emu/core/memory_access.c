@@ -2,7 +2,10 @@
  * it.
  */
 #include <driver_types.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "emu/core.h"
 #include "emu/core/device.h"
@@ -84,6 +87,31 @@ static int check_range(int device, uintptr_t address, size_t bytes, bool pageabl
                : cudaErrorIllegalAddress;
 }
 
+/* With the lock held: the mappings from the first one up to there, which follow each other without
+ * a gap, as one to release; NULL: no memory. */
+static struct emu_range *hold_mappings(const struct emu_range *first, uintptr_t end)
+{
+    size_t position = emu_memory_position(first->base) - 1, count = 0;
+    struct emu_range *all = malloc(sizeof(*all));
+
+    while (position + count < emu_memory_table.count &&
+           emu_memory_table.ranges[position + count]->base < end)
+        count++;
+    struct emu_range **piece = all ? malloc(count * sizeof(*piece)) : NULL;
+    if (!piece) {
+        free(all);
+        return NULL;
+    }
+    memcpy(all, first, offsetof(struct emu_range, piece));
+    memcpy(piece, &emu_memory_table.ranges[position], count * sizeof(*piece));
+    for (size_t i = 0; i < count; i++)
+        atomic_fetch_add(&piece[i]->holders, 1);
+    all->piece = piece;
+    all->pieces = count;
+    atomic_init(&all->holders, 1);
+    return all;
+}
+
 int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
                     struct emu_range **held)
 {
@@ -91,12 +119,51 @@ int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable
 
     pthread_rwlock_rdlock(&emu_memory_table.lock);
     error = check_range(device, (uintptr_t)pointer, bytes, pageable, held);
-    if (error)
+    if (error) {
         *held = NULL;
-    if (*held)
+    } else if (*held && (*held)->physical &&
+               bytes > (*held)->bytes - ((uintptr_t)pointer - (*held)->base)) {
+        *held = hold_mappings(*held, (uintptr_t)pointer + bytes);
+        error = *held ? 0 : cudaErrorMemoryAllocation;
+    } else if (*held) {
         atomic_fetch_add(&(*held)->holders, 1);
+    }
     pthread_rwlock_unlock(&emu_memory_table.lock);
     return error;
+}
+
+void emu_memory_release(struct emu_range *range)
+{
+    if (!range || atomic_fetch_sub(&range->holders, 1) > 1)
+        return;
+    if (range->piece) {
+        for (size_t i = 0; i < range->pieces; i++)
+            emu_memory_release(range->piece[i]);
+        free(range->piece);
+        free(range);
+        return;
+    }
+    switch (range->kind) {
+    case EMU_MEMORY_DEVICE:
+        if (range->shared)
+            close(range->shared - 1);
+        if (range->physical) {
+            emu_mapping_close(range);
+            break;
+        }
+        if (!range->imported) {
+            emu_arena_close(range->base, range->mapped);
+            break;
+        }
+        /* fall through */
+    case EMU_MEMORY_PINNED:
+    case EMU_MEMORY_MANAGED:
+        munmap((void *)range->base, range->mapped);
+        break;
+    case EMU_MEMORY_REGISTERED:
+        break;
+    }
+    free(range);
 }
 
 size_t emu_memory_bytes_from(const void *pointer)

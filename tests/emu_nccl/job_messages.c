@@ -1,4 +1,5 @@
 /* Messages and groups: what is one launch makes progress together, what is not waits in order. */
+#include <cuda.h>
 #include <stdlib.h>
 
 #include "tests/emu_nccl/buffers.h"
@@ -180,6 +181,47 @@ static void replayed(struct rank *me)
     CUDA(cudaGraphDestroy(graph));
 }
 
+/* A message from two mappings of another device's memory, which are unmapped on the way: work that
+ * uses them holds both. */
+static void sent_from_unmapped(struct rank *me)
+{
+    enum { PIECE = 2 << 20, FLOATS = 2 * PIECE / sizeof(float), OTHER_DEVICE = 7 };
+    const CUmemAllocationProp properties = {
+        .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = OTHER_DEVICE}};
+    const CUmemAccessDesc access = {
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = me->rank},
+        .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle piece;
+    CUdeviceptr base;
+
+    if (me->rank == 1) {
+        float *buffer = floats_new(FLOATS, 5);
+
+        rank_meet(me, 0);
+        NCCL(ncclRecv(buffer, FLOATS, ncclFloat32, 0, me->comm, me->stream));
+        CUDA(cudaStreamSynchronize(me->stream));
+        floats_check(buffer, 0, FLOATS, 0);
+        return;
+    }
+    if (me->rank == 0) {
+        CUDA(cuMemAddressReserve(&base, 2 * PIECE, 0, 0, 0));
+        for (int i = 0; i < 2; i++) {
+            CUDA(cuMemCreate(&piece, PIECE, &properties, 0));
+            CUDA(cuMemMap(base + i * PIECE, PIECE, 0, piece, 0));
+            CUDA(cuMemRelease(piece));
+        }
+        CUDA(cuMemSetAccess(base, 2 * PIECE, &access, 1));
+        CUDA(cudaMemset((void *)base, 0, 2 * PIECE));
+        CUDA(cudaDeviceSynchronize());
+        NCCL(ncclSend((void *)base, FLOATS, ncclFloat32, 1, me->comm, me->stream));
+        CHECK(stays_busy(me->stream));
+        CUDA(cuMemUnmap(base, 2 * PIECE));
+    }
+    rank_meet(me, 0);
+    CUDA(cudaStreamSynchronize(me->stream));
+}
+
 #define CASE(function, how)                                                                 \
     {                                                                                       \
         .name = #function, .run = function, .as = how, .ranks = RANKS, .communicator = true \
@@ -199,6 +241,7 @@ static const struct job_case cases[] = {
      .ranks = RANKS},
     CASE(many_small, BOTH),
     CASE(replayed, BOTH),
+    CASE(sent_from_unmapped, BOTH),
 };
 
 int main(int argc, char **argv)
