@@ -80,8 +80,8 @@ bool emu_memory_look_up(const void *pointer, struct emu_range *range, int *freed
 size_t emu_memory_bytes_from(const void *pointer);
 /* Checks that `device` may touch [pointer, pointer+bytes) and holds the range until released, or
  * all mappings that it reaches over. *range is NULL for pageable host memory, which is refused
- * unless `pageable`. Returns 0, cudaErrorIllegalAddress, cudaErrorMemoryAllocation. A negative device may touch everything (a copy staged through the host).
- */
+ * unless `pageable`. Returns 0, cudaErrorIllegalAddress, cudaErrorMemoryAllocation. A negative
+ * device may touch everything (a copy staged through the host). */
 int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable,
                     struct emu_range **range);
 /* Ends a hold; NULL is allowed. */

@@ -138,6 +138,70 @@ static void skipped_micro_batch(void **state)
     }
 }
 
+static void forward(struct job *job, int rank, int count)
+{
+    for (int i = 0; i < count; i++)
+        transfer(job, rank, rank ? API_ncclRecv : API_ncclSend, !rank);
+}
+
+static void backward(struct job *job, int rank, int count)
+{
+    for (int i = 0; i < count; i++)
+        issue(job, rank,
+              (struct call){.api = rank ? API_ncclSend : API_ncclRecv,
+                            .comm = SECOND,
+                            .count = 8,
+                            .root = !rank,
+                            .stream = TWO});
+}
+
+/* A step of a pipeline of two stages: the first sends three micro-batches before it takes turns. */
+static void pipeline_step(struct job *job, int turns)
+{
+    forward(job, 0, 3);
+    for (int i = 0; i < turns; i++) {
+        backward(job, 0, 1);
+        forward(job, 0, 1);
+    }
+    backward(job, 0, 3);
+    for (int i = 0; i < turns + 3; i++) {
+        forward(job, 1, 1);
+        backward(job, 1, 1);
+    }
+}
+
+/* How many messages a rank exchanges in a row says nothing where it differs anyway. */
+static void runs_of_a_pipeline_differ(void **state)
+{
+    (void)state;
+    for (int steps = 0; steps < 2; steps++) {
+        struct job *job = cycle_job_new(2);
+        if (steps) { /* the second stage answers before it has received all that it was sent */
+            pipeline_step(job, 3);
+            forward(job, 0, 3);
+            wait_enter(job, 0, API_cudaStreamSynchronize, ONE);
+            forward(job, 1, 2);
+            backward(job, 1, 1);
+            wait_enter(job, 1, API_cudaStreamSynchronize, TWO);
+        } else { /* it receives again and again before it answers */
+            forward(job, 0, 3);
+            backward(job, 0, 1);
+            forward(job, 0, 1);
+            backward(job, 0, 3);
+            wait_enter(job, 0, API_cudaStreamSynchronize, TWO);
+            forward(job, 1, 1);
+            backward(job, 1, 1);
+            forward(job, 1, 4);
+            wait_enter(job, 1, API_cudaStreamSynchronize, ONE);
+        }
+        ticks(job, 1000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, "DC203");
+        assert_null(strstr(found->what, "in a row"));
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +209,7 @@ int main(void)
         cmocka_unit_test(uneven_all_to_all_is_none),
         cmocka_unit_test(pipeline_order),
         cmocka_unit_test(skipped_micro_batch),
+        cmocka_unit_test(runs_of_a_pipeline_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,6 +66,28 @@ static void ended_rank_is_named_once(void **state)
     }
 }
 
+/* A rank that was silent for long has ended: what is certain takes the place of what was supposed.
+ */
+static void end_replaces_what_was_supposed(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        struct job *job = job_new(2);
+        struct verdict verdict;
+        job_init(job, WORLD, 0, 1);
+        ALL_REDUCE(job, 0, WORLD, 8);
+        wait_enter(job, 0, API_cudaStreamSynchronize, 0);
+        ticks(job, 11000);
+        if (ends)
+            end(job, 1, END_EXIT, 1, false);
+        ticks(job, 2000);
+        const struct found *found = expect_in(job, &verdict, ends ? "DC205" : "DC201");
+        assert_int_equal(found->certainty, ends ? CERTAIN : POSSIBLE);
+        assert_string_equal(verdict.resolved, ends ? "DC201?:1 " : "");
+        job_free(job);
+    }
+}
+
 /* The launcher was quicker than the first judgement. */
 static void gang_ended_at_once_is_one_finding(void **state)
 {
@@ -379,6 +401,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ended_rank_is_named_once),
+        cmocka_unit_test(end_replaces_what_was_supposed),
         cmocka_unit_test(gang_ended_at_once_is_one_finding),
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(failed_before_anybody_waited),

@@ -42,36 +42,38 @@ static bool run_is_like(const struct message_run *run, const struct message_run 
            run->receives == other->receives;
 }
 
-/* The lengths of the run that ends before message `number`, or that holds it if `holds`, and of the
- * one before that; false if they are not known, or if the lengths change anyway. */
+/* The length of the run that ends before message `number`, or that holds it if `holds`, and of
+ * those before it; false if they are not known, or if the lengths change anyway, as those of a
+ * pipeline that fills before it runs. */
 static bool find_lengths(struct message_runs *runs, const struct message_run *kind, uint64_t number,
                          bool holds, struct odd_run *odd)
 {
-    uint64_t before[2] = {0};
-    int found = 0;
-    odd->now = 0;
-    for (uint32_t back = 0; back < RUNS_KEPT - 1 && found < 2; back++) {
+    odd->now = odd->before = 0;
+    odd->times_before = 0;
+    for (uint32_t back = 0; back < RUNS_KEPT - 1; back++) {
         const struct message_run *run = run_before(runs, back);
         if (!run_is_like(run, kind) || run->first > number)
             continue;
         uint64_t end = run->first + run->count;
-        if (odd->now)
-            before[found++] = run->count;
-        else if (holds && number < end)
-            odd->now = number - run->first + 1;
-        else if (!holds && number == end && back)
-            odd->now = run->count;
-        else if (run->first < number)
+        if (odd->now && odd->times_before && run->count != odd->before)
             return false;
+        if (odd->now) {
+            odd->before = run->count;
+            odd->times_before++;
+        } else if (holds && number < end) {
+            odd->now = number - run->first + 1;
+        } else if (!holds && number == end && back) {
+            odd->now = run->count;
+        } else if (run->first < number) {
+            return false;
+        }
     }
-    odd->before = before[0];
-    /* A single message before is no loop: a schedule may exchange shapes first. */
-    return found == 2 ? before[0] == before[1] : before[0] > 1;
+    return odd->times_before > 0;
 }
 
-/* One end of the wait's messages. */
-static bool is_odd_end(const struct analyzer *analyzer, const struct wait_node *wait, bool receives,
-                       bool waits, struct odd_run *odd)
+/* The runs of one end of the wait's messages. */
+static bool find_end(const struct analyzer *analyzer, const struct wait_node *wait, bool receives,
+                     bool waits, struct odd_run *odd)
 {
     const struct member *member = NULL, *peer = NULL;
     for (uint32_t i = 0; i < wait->comm->members; i++) {
@@ -91,19 +93,28 @@ static bool is_odd_end(const struct analyzer *analyzer, const struct wait_node *
     odd->rank = member_shown_rank(member);
     odd->peer = member_shown_rank(peer);
     odd->receives = receives;
-    return find_lengths(runs, &kind, wait->number, waits, odd) &&
-           (waits ? odd->now > odd->before : odd->now < odd->before);
+    return find_lengths(runs, &kind, wait->number, waits, odd);
+}
+
+/* One run before shows a loop only if the other end exchanged as many messages in a row then. A
+ * single message is none: a schedule may exchange shapes first. */
+static bool is_usual(const struct odd_run *end, const struct odd_run *other)
+{
+    return end->times_before > 1 || (end->before > 1 && other->before == end->before);
 }
 
 bool message_runs_find(const struct analyzer *analyzer, const struct wait_node *wait,
                        struct odd_run *odd)
 {
-    struct odd_run other;
+    struct odd_run awaited = {0}, waiting = {0};
     if (wait->kind != WAIT_PEER)
         return false;
-    bool awaited_is_odd = is_odd_end(analyzer, wait, !wait->receives, false, odd);
-    if (!is_odd_end(analyzer, wait, wait->receives, true, &other))
-        return awaited_is_odd;
-    *odd = other;
-    return !awaited_is_odd;
+    bool is_short = find_end(analyzer, wait, !wait->receives, false, &awaited) &&
+                    awaited.now < awaited.before;
+    bool is_long = find_end(analyzer, wait, wait->receives, true, &waiting) &&
+                   waiting.now > waiting.before;
+    is_short = is_short && is_usual(&awaited, &waiting);
+    is_long = is_long && is_usual(&waiting, &awaited);
+    *odd = is_long ? waiting : awaited;
+    return is_short != is_long;
 }

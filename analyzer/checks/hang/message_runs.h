@@ -6,7 +6,7 @@
 #include "analyzer/check.h"
 #include "analyzer/hang/waits.h"
 
-enum { RUNS_KEPT = 32 };
+enum { RUNS_KEPT = 64 };
 
 /* The newest of a process, whose operations are in the order of their calls; the state of DC203. */
 struct message_runs {
@@ -19,10 +19,11 @@ struct message_runs {
     uint32_t newest;
 };
 
-/* A rank that exchanged another number of messages than the time before. */
+/* A rank that exchanged another number of messages than each time before. */
 struct odd_run {
     int rank, peer; /* as people know them */
     uint64_t now, before;
+    uint32_t times_before; /* it was so many */
     bool receives;
 };
 
