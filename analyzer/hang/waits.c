@@ -237,6 +237,21 @@ static int add_background(struct wait_graph *graph, const struct comm *comm)
     return 0;
 }
 
+const struct wait_node *wait_graph_background(const struct wait_graph *graph,
+                                              const struct process *process)
+{
+    const struct member *member = process->members;
+    while (member && !member->in_background)
+        member = member->process_next;
+    if (!member || wait_graph_member(graph, member, process))
+        return NULL;
+    const struct wait_node key = setup_wait(&member->background, 0);
+    const struct wait_node *wait = graph->waits;
+    while (wait && (wait->comm != key.comm || wait->kind != key.kind || wait->number != key.number))
+        wait = wait->next;
+    return wait;
+}
+
 /* Nonblocking communicators are set up in the background. */
 static int add_initialising(struct wait_graph *graph)
 {

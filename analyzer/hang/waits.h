@@ -182,6 +182,10 @@ const struct waiting_op *wait_node_behind(const struct wait_node *wait, int rank
  * is none. */
 const struct blocked *wait_graph_member(const struct wait_graph *graph, const struct member *member,
                                         const struct process *process);
+/* The wait of a call of the process that has returned and goes on in the background, while no
+ * thread of it is blocked: it polls, if it does anything. NULL: there is none. */
+const struct wait_node *wait_graph_background(const struct wait_graph *graph,
+                                              const struct process *process);
 /* The operation that holds up `op`: itself if it can start, else the one ahead of it that can and
  * can't finish. */
 const struct waiting_op *waiting_op_culprit(const struct waiting_op *op);

@@ -112,15 +112,12 @@ static bool is_for_call(const struct wait_node *wait)
 
 /* Of a source that does not say where hosts wait (a dump): the operation in which the rank that
  * this one is for stands itself, the earliest of them; NULL if there is none. */
-static const struct wait_node *wait_of_missing(const struct wait_graph *graph,
-                                               const struct wait_node *wait,
-                                               const struct missing *missing)
+static const struct wait_node *wait_in_dump(const struct wait_graph *graph,
+                                            const struct wait_node *wait,
+                                            const struct missing *missing)
 {
     const struct wait_node *found = NULL;
     const struct blocked *blocked;
-    if (!missing->process || !missing->member || missing->process->several_ranks ||
-        !(missing->process->info.lacks & LACKS_CUDA))
-        return NULL;
     for (const struct member *member = missing->process->members; member;
          member = member->process_next)
         for (const struct wait_node *next = graph->waits; next; next = next->next)
@@ -130,6 +127,25 @@ static const struct wait_node *wait_of_missing(const struct wait_graph *graph,
                 hang_waits_in(graph, next, member, &blocked))
                 found = next;
     return found;
+}
+
+/* The wait that holds the missing rank, where its thread is in no call that waits for it; and, from
+ * there on, that of a thread. NULL: none. */
+static const struct wait_node *wait_of_missing(const struct wait_graph *graph,
+                                               const struct wait_node *wait,
+                                               const struct missing *missing)
+{
+    const struct process *process = missing->process;
+    if (!process || !missing->member || process->several_ranks)
+        return NULL;
+    if (process->info.lacks & LACKS_CUDA)
+        return wait_in_dump(graph, wait, missing);
+    const struct wait_node *background = wait_graph_background(graph, process);
+    if (background && background != wait)
+        return background;
+    const struct blocked *blocked =
+        is_for_call(wait) ? NULL : wait_graph_member(graph, missing->member, process);
+    return blocked ? blocked_reason(blocked) : NULL;
 }
 
 /* Whether what holds the missing ranks of a wait are other waits, of all of them. Fills in the
@@ -164,11 +180,17 @@ static void report_late_cycle(struct analyzer *analyzer, const struct wait_graph
 {
     const struct wait_node *culprit;
     const struct check *check = cycle_check(cycle, &culprit);
-    if (check)
+    if (check) {
         cycle_report(analyzer, graph, cycle, check, POSSIBLE);
-    else
-        hang_report(analyzer, graph, culprit ? culprit : cycle->step[0].wait, HANG_MISSING,
-                    POSSIBLE, -1);
+        return;
+    }
+    for (int i = 0; i < cycle->steps && !culprit; i++) /* a call that every rank has to make once */
+        if (cycle->step[i].wait->kind > WAIT_PEER)
+            culprit = cycle->step[i].wait;
+    if (!culprit)
+        culprit = cycle->step[0].wait;
+    hang_report(analyzer, graph, culprit,
+                culprit->kind > WAIT_PEER ? hang_kind(culprit) : HANG_MISSING, POSSIBLE, -1);
 }
 
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)

@@ -72,6 +72,11 @@ static const char ended_thread[] =
     "See why that thread returned: an error or exception that ended only the thread, or a shorter "
     "loop. Where a rank gives up, end the whole process (or abort the communicator on all ranks).";
 
+/* Of DC201, where the missing ranks aborted the communicator and go on. */
+static const char aborted_by_some[] =
+    "Let all ranks abort the communicator where one gives it up, or none, and see why this one "
+    "did: the others wait in their operations until they abort it, too.";
+
 /* Of DC201, where ranks are threads of one process, and those that are missing are in no call. */
 static const char condition_or_lock[] =
     "Let every rank make this call, or none: look for a condition on the rank around it, or for a "
@@ -222,6 +227,14 @@ static bool are_idle_threads(const struct wait_graph *graph, const struct wait_n
     return wait->missing_count > 0;
 }
 
+static bool all_aborted(const struct wait_node *wait)
+{
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (!wait->missing[i].member || !wait->missing[i].member->aborted)
+            return false;
+    return wait->missing_count > 0;
+}
+
 static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
                              const struct wait_node *wait)
 {
@@ -230,6 +243,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
         return "Call ncclCommWindowRegister on every rank of the communicator, in the same order "
                "on each.";
+    if (kind == HANG_MISSING && all_aborted(wait))
+        return aborted_by_some;
     if (kind == HANG_MISSING && all_threads_ended(wait))
         return ended_thread;
     if (kind == HANG_MISSING && hang_in_one_thread(graph, wait))
