@@ -267,9 +267,9 @@ int emu_physical_export(const struct emu_physical *physical, int *file)
     *file = open(path, O_RDWR | O_CLOEXEC);
     if (*file < 0)
         return cudaErrorOperatingSystem;
-    const off_t position =
-        physical->place | (off_t)(emu_device_get(device)->physical & ((1 << DEVICE_BITS) - 1)) |
-        (off_t)count << DEVICE_BITS;
+    const off_t position = physical->place |
+                           (off_t)(emu_device_get(device)->physical & ((1 << DEVICE_BITS) - 1)) |
+                           (off_t)count << DEVICE_BITS;
     if (lseek(*file, position, SEEK_SET) == position)
         return 0;
     close(*file);
