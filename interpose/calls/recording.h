@@ -62,6 +62,8 @@ void redop_create_enter(struct recorded_call *call, const void *scalar, ncclData
 void redop_create_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
                         const ncclRedOp_t *op);
 void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t comm);
+void notice_one_sided(struct recorded_call *call, ncclResult_t result);
+void notice_grown(struct recorded_call *call, ncclResult_t result, const ncclComm_t *grown);
 void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
                   const char *text);
 

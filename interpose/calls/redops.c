@@ -1,4 +1,4 @@
-/* redops.c: records NCCL's user-defined reduction operators, and what the shim can't see. */
+/* redops.c: records NCCL's user-defined reduction operators. */
 #include <string.h>
 
 #include "interpose/record/emit_call.h"
@@ -56,12 +56,4 @@ void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t 
     record.redop.scalar = premul ? premul->scalar : 0;
     emit_enter(call, &record, NULL);
     comms_premul_remove(comm, (int)op);
-}
-
-void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
-                  const char *text)
-{
-    struct record record = {
-        .range = {.text = emit_string(call->thread, text, strlen(text)), .id = kind}};
-    emit_point(call, &record, result, NULL);
 }

@@ -55,6 +55,7 @@ static int call_and_record(struct recorded_call *call, words_function *real, int
 }
 
 #define NCCL(...)
+#define NCCL_AS(...)
 #define CUDA(...)
 #define CUDA_PTSZ(...)
 #define CUDA_PTDS(...)

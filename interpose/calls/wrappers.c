@@ -112,12 +112,10 @@ typedef cudaError_t recorded_CUresult;
 /* NCCL's and the driver's functions have one wrapper. */
 #if DDPCHECK_RUNTIME == 0
 
-/* The device-side API of NCCL has no record of its own. */
-#define API_ncclDevCommCreate API_notice_blind
-
-#define NCCL(name, ...)                                                                          \
-    WRAPPER(name, callers_resolve(CALL_##name, __builtin_return_address(0), &other), API_##name, \
+#define NCCL_AS(name, api, ...)                                                                 \
+    WRAPPER(name, callers_resolve(CALL_##name, __builtin_return_address(0), &other), API_##api, \
             true, false, 0, __VA_ARGS__)
+#define NCCL(name, ...) NCCL_AS(name, name, __VA_ARGS__)
 #define OF_DRIVER(name, per_thread, api, ...)                                               \
     WRAPPER(name, resolve_call(RUNTIME_DEFAULT, CALL_##name), API_##api, false, per_thread, \
             RECORD_FLAG_DRIVER, CUresult, __VA_ARGS__)
@@ -130,6 +128,7 @@ typedef cudaError_t recorded_CUresult;
 #else
 
 #define NCCL(...)
+#define NCCL_AS(...)
 #define DRIVER(...)
 #define DRIVER_PTSZ(...)
 #define DRIVER_PTDS(...)

@@ -23,8 +23,9 @@ struct ncclDevComm;
 #define RUNTIME_PROTOTYPE(name, result, parameters) \
     EXPORT result name parameters __asm__(RUNTIME_LOCAL(#name));
 
-#define NCCL(name, result, parameters, ...) PROTOTYPE(name, result, parameters)
-#define CUDA(name, result, parameters, ...) RUNTIME_PROTOTYPE(name, result, parameters)
+#define NCCL(name, result, parameters, ...)         PROTOTYPE(name, result, parameters)
+#define NCCL_AS(name, api, result, parameters, ...) PROTOTYPE(name, result, parameters)
+#define CUDA(name, result, parameters, ...)         RUNTIME_PROTOTYPE(name, result, parameters)
 #define CUDA_PTSZ(name, result, parameters, ...) \
     RUNTIME_PROTOTYPE(name, result, parameters)  \
     RUNTIME_PROTOTYPE(name##_ptsz, result, parameters)
@@ -47,6 +48,7 @@ struct ncclDevComm;
 #define DRIVER_OWN(name) /* entry_point.c, context.c */
 #include "interpose/calls/calls.def"
 #undef NCCL
+#undef NCCL_AS
 #undef CUDA
 #undef CUDA_PTSZ
 #undef CUDA_PTDS

@@ -147,6 +147,13 @@ void comms_ended(const void *handle)
         atomic_store_explicit(&member->ended, 1, memory_order_release);
 }
 
+void comms_reused(const void *handle)
+{
+    struct local_member *member = find_removed(handle);
+    if (member)
+        atomic_store_explicit(&member->last, NULL, memory_order_relaxed);
+}
+
 const struct local_member *comms_find_ended(const void *handle)
 {
     const struct local_member *member = find_removed(handle);
@@ -156,9 +163,7 @@ const struct local_member *comms_find_ended(const void *handle)
 void comms_remove(struct local_member *member)
 {
     void *handle = atomic_load_explicit(&member->handle, memory_order_relaxed);
-    struct local_member *older = find_removed(handle);
-    if (older) /* NCCL had given the handle out again */
-        atomic_store_explicit(&older->last, NULL, memory_order_relaxed);
+    comms_reused(handle); /* an older one, if NCCL had given the handle out again */
     atomic_store_explicit(&member->ended, 0, memory_order_relaxed);
     atomic_store_explicit(&member->last, handle, memory_order_relaxed);
     atomic_store_explicit(&member->handle, COMM_GONE, memory_order_release);

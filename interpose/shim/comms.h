@@ -79,6 +79,8 @@ struct local_member *comms_add(void *handle, const struct pending_init *init);
 void comms_remove(struct local_member *member);
 /* NCCL did end the communicator of a handle that was removed. */
 void comms_ended(const void *handle);
+/* NCCL gave the handle out again, as a communicator that is not recorded. */
+void comms_reused(const void *handle);
 /* The communicator that a handle was before it ended, NULL if it is not known. */
 const struct local_member *comms_find_ended(const void *handle);
 

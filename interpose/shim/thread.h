@@ -111,6 +111,7 @@ struct shim_thread {
     uint8_t runtime;              /* enum runtime of the last call of the CUDA runtime */
     bool group_failed;            /* a call of the open group failed */
     bool is_watchdog;             /* PyTorch's, which only checks what became of others' work */
+    bool saw_one_sided;           /* of NCCL, which are not recorded: that was said */
     bool is_timed;                /* CUPTI was given a name for the call under way */
     uint8_t device_queries;       /* how often CUDA could not name the device */
     int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */

@@ -8,6 +8,8 @@ enum unseen {
     UNSEEN_DEVICE_NCCL, /* operations that kernels start */
     UNSEEN_PAYLOADS,    /* bytes that --hash does not compare */
     UNSEEN_GRAPH,       /* what a CUDA graph does */
+    UNSEEN_ONE_SIDED,   /* what is put into other ranks' windows, and signals */
+    UNSEEN_GROWN,       /* operations of communicators that ncclCommGrow creates */
     UNSEEN_KINDS,
 };
 

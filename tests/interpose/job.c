@@ -56,6 +56,31 @@ static void collectives(void)
     EXPECT(!ncclCommDestroy(comm));
 }
 
+/* Calls that came after NCCL 2.28. */
+ncclResult_t ncclAllReduceConfig(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t,
+                                 ncclComm_t, cudaStream_t, const void *);
+ncclResult_t ncclGatherConfig(const void *, void *, size_t, ncclDataType_t, int, ncclComm_t,
+                              cudaStream_t, const void *);
+ncclResult_t ncclCommSuspend(ncclComm_t, int);
+ncclResult_t ncclCommResume(ncclComm_t);
+ncclResult_t ncclCommGrow(ncclComm_t, int, const ncclUniqueId *, int, ncclComm_t *, ncclConfig_t *);
+ncclResult_t ncclWaitSignal(int, void *, ncclComm_t, cudaStream_t);
+
+static void newer(void)
+{
+    begin(4, 2);
+    ncclComm_t ended = comm, grown = comm;
+    EXPECT(!ncclAllReduceConfig(memory, memory, 10, ncclFloat32, ncclSum, comm, stream, NULL));
+    EXPECT(!ncclGatherConfig(memory, memory, 11, ncclInt8, 3, comm, stream, NULL));
+    EXPECT(!ncclWaitSignal(0, NULL, comm, stream));
+    EXPECT(!ncclWaitSignal(0, NULL, comm, stream));
+    EXPECT(!ncclCommSuspend(comm, 1));
+    EXPECT(!ncclCommResume(comm));
+    EXPECT(!ncclCommDestroy(ended));
+    EXPECT(!ncclCommGrow(NULL, 4, NULL, 2, &grown, NULL)); /* at the same address */
+    EXPECT(!ncclAllReduce(memory, memory, 12, ncclFloat32, ncclSum, grown, stream));
+}
+
 static void groups(void)
 {
     begin(2, 0);
@@ -300,6 +325,7 @@ static const struct {
     void (*run)(void);
 } jobs[] = {
     {"collectives", collectives},
+    {"newer", newer},
     {"groups", groups},
     {"children", children},
     {"reuse", reuse},

@@ -268,6 +268,9 @@ def test_events_where_writes_are_refused():
         equal([(r["started"], r["done"]) for r in slots], [(13, 13)], "progress by events")
 
 
+GONE = 8     # RECORD_FLAG_GONE
+
+
 def blind_texts(records):
     return ["".join(r["text"] for r in of(records, "notice_string") if r["string.id"] == blind["range.text"])
             for blind in of(records, "notice_blind")]
@@ -281,6 +284,19 @@ def test_lost_progress_is_recorded():
             equal([(r["started"], r["done"]) for r in of(records, "slot")], slots, setting)
             texts = blind_texts(records)
             assert len(texts) == 1 and words in texts[0], "%s: %s" % (setting, texts)
+
+
+def test_calls_of_newer_nccl():
+    """NCCL 2.29 to 2.31: what has a config is the plain call; what is not recorded is said, once for a thread."""
+    with Run(JOB, "newer").ok() as run:
+        records = run.records()
+        operations = [(r["api"], r["op.count"], r["op.root"], r["op.comm"] != 0, r["flags"] & GONE) for r in records if "op.count" in r]
+        equal(operations, [("ncclAllReduce", 10, -1, True, 0), ("ncclGather", 11, 3, True, 0), ("ncclAllReduce", 12, -1, False, 0)],
+              "operations")
+        equal([len(of(records, api)) for api in ("ncclCommSuspend", "ncclCommResume")], [2, 2], "ENTER and LEAVE")
+        texts = blind_texts(records)
+        equal(len(texts), 2, "what is not seen")
+        assert "one-sided" in texts[0] and "ncclCommGrow" in texts[1], texts
 
 
 def test_abort_writes_no_progress():

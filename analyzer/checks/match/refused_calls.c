@@ -83,6 +83,8 @@ static bool has_null_comm(const struct record *entered)
     case API_ncclCommShrink:
     case API_ncclCommFinalize:
     case API_ncclCommRevoke:
+    case API_ncclCommSuspend:
+    case API_ncclCommResume:
     case API_ncclCommRegister:
     case API_ncclCommDeregister:
     case API_ncclCommWindowRegister:

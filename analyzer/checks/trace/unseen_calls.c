@@ -6,7 +6,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/unseen.h"
 
-enum { NCCL_KNOWN = 22899 }; /* the newest NCCL whose calls calls.def has: 2.28 */
+enum { NCCL_KNOWN = 23199 }; /* the newest NCCL whose calls calls.def has: 2.31 */
 
 struct blind {
     bool reported_nccl, saw_runtime;
@@ -48,6 +48,9 @@ static const char *const weaker_for[UNSEEN_KINDS] = {
     [UNSEEN_PAYLOADS] = "their bytes are not compared (DC308, DC309, DC501 to DC503)",
     [UNSEEN_GRAPH] = "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
                      "accesses are not checked (DC301 to DC310)",
+    [UNSEEN_ONE_SIDED] = "signals that nobody sends are not named (DC201 to DC211 show the hang "
+                         "alone), and what is put and read is not checked (DC301 to DC310)",
+    [UNSEEN_GROWN] = ALL_OPERATIONS ", " ALL_MEMORY,
 };
 
 /* The shim reports it: its text names what is not seen, its number which kind that is. */
@@ -125,9 +128,11 @@ const struct check check_unseen_calls = {
     .title = "some calls are not visible to ddpcheck",
     .text = "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here "
             "something bypassed them. It may be NCCL operations that kernels start themselves "
-            "(ncclDevCommCreate), a CUDA graph whose creation was not recorded, a CUDA runtime "
-            "that is linked into the program (nvcc's default), or an NCCL release that is newer "
-            "than those ddpcheck knows. The finding says what was not seen and which checks are "
+            "(ncclDevCommCreate), one-sided operations (ncclPutSignal, ncclWaitSignal), a "
+            "communicator that grew (ncclCommGrow), a CUDA graph whose creation was not recorded, "
+            "a CUDA runtime that is linked into the program (nvcc's default), or an NCCL release "
+            "that is newer than those ddpcheck knows (2.31). The finding says what was not seen "
+            "and which checks are "
             "less reliable because of it.\n\n"
             "If NCCL is linked into the program, nothing of it is seen, so there is no finding "
             "either: 'ddpcheck doctor -- PROGRAM' detects this, and 'ddpcheck run --plugin' sees "
