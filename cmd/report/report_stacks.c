@@ -340,6 +340,17 @@ static int fits(const struct report *report, const struct report_standing *stand
     return own ? 2 + is_main : is_main && shared;
 }
 
+/* The same for ranks that may be threads which have not come to the set-up yet. */
+static int fits_unknown(const struct report *report, const struct report_standing *standing,
+                        const struct finding_side *side)
+{
+    char called[WHERE_BYTES];
+    if (standing->process != side->process || standing->flags & RECORD_THREAD_MAIN ||
+        strstr(standing_called(report, standing, called, sizeof called), "ncclCommInit"))
+        return 0;
+    return 1 + !!(standing->flags & RECORD_THREAD_CALLS) + 2 * (standing->holder != 0);
+}
+
 /* The thread that stands best for the side's ranks; NULL: none does. */
 static const struct report_standing *standing_of_side(const struct report *report,
                                                       const struct finding_side *side)
@@ -347,10 +358,12 @@ static const struct report_standing *standing_of_side(const struct report *repor
     const struct report_standing *found = NULL;
     int best = 0;
     for (int i = 0; i < report->standings.count; i++) {
-        int fit = fits(report, &report->standings.standing[i], side);
+        const struct report_standing *standing = &report->standings.standing[i];
+        int fit = side->now.did == DID_MAY_BE_THREAD ? fits_unknown(report, standing, side)
+                                                     : fits(report, standing, side);
         if (fit > best) {
             best = fit;
-            found = &report->standings.standing[i];
+            found = standing;
         }
     }
     return found;
@@ -369,8 +382,9 @@ const char *where_of_side(const struct report *report, const struct finding_side
                           size_t bytes)
 {
     char called[WHERE_BYTES];
+    bool is_elsewhere = side->now.did == DID_RUNNING || side->now.did == DID_MAY_BE_THREAD;
     const struct report_standing *standing =
-        side->now.did == DID_RUNNING && !side->where_stack ? standing_of_side(report, side) : NULL;
+        is_elsewhere && !side->where_stack ? standing_of_side(report, side) : NULL;
     if (!standing || !*standing_waits_in(report, standing, called, sizeof called))
         return side->where;
     snprintf(text, bytes, "in %s", called);

@@ -227,6 +227,12 @@ static bool are_idle_threads(const struct wait_graph *graph, const struct wait_n
     return wait->missing_count > 0;
 }
 
+/* Of DC209, where one process waits for ranks that may be threads of it. */
+static const char threads_not_come[] =
+    "Let every thread come to ncclCommInitRank, with a rank and a device of its own: see where the "
+    "others are ('ddpcheck report -v' shows all). Hold no lock there that they take before: it "
+    "returns when all ranks have come.";
+
 static bool all_aborted(const struct wait_node *wait)
 {
     for (uint32_t i = 0; i < wait->missing_count; i++)
@@ -261,6 +267,8 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
         return crossed_setup_todo;
     if (kind == HANG_SETUP && wait->kind == WAIT_INIT && comm_is_of_group(wait->comm))
         return group_on_all;
+    if (kind == HANG_SETUP && hang_other_threads(wait))
+        return threads_not_come;
     if (kind == HANG_SETUP && wait->kind == WAIT_INIT && is_set_up_elsewhere(graph, wait))
         return one_id_for_all;
     if (kind == HANG_SPLIT && wait->kind == WAIT_SHRINK)

@@ -266,6 +266,23 @@ static struct finding_side *missing_side(struct draft *draft, const struct act *
     return side;
 }
 
+uint32_t hang_other_threads(const struct wait_node *wait)
+{
+    const struct process *process = wait->comm->members ? wait->comm->member[0]->process : NULL;
+    if (wait->kind != WAIT_INIT || !process || process->info.world_size > 1)
+        return 0;
+    for (uint32_t i = 0; i < wait->comm->members; i++)
+        if (wait->comm->member[i]->process != process)
+            return 0;
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].process)
+            return 0;
+    uint32_t others = 0;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
+        others += !thread->in_call && !thread->has_ended && (int)thread->tid != process->info.pid;
+    return others >= wait->missing_count ? others : 0;
+}
+
 static void add_missing_side(struct draft *draft, const struct wait_graph *graph,
                              const struct wait_node *wait, const struct missing *missing)
 {
@@ -273,6 +290,12 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
     const struct act act = missing_act(wait, missing);
     where_find(graph, missing->process, missing->member, &where);
     dormant_find(graph->analyzer, wait->comm, missing, &where);
+    uint32_t others = where.act.did == DID_NOT_SEEN ? hang_other_threads(wait) : 0;
+    if (others) {
+        where.site.process = wait->comm->member[0]->process;
+        where.act = (struct act){
+            .did = DID_MAY_BE_THREAD, .value = (int)others, .number = where.site.process->info.pid};
+    }
     if (!where.site.process)
         where.site.process = missing->process;
     struct finding_side *side = missing_side(draft, &act, &where);
