@@ -229,9 +229,9 @@ static bool are_idle_threads(const struct wait_graph *graph, const struct wait_n
 
 /* Of DC209, where one process waits for ranks that may be threads of it. */
 static const char threads_not_come[] =
-    "Let every thread come to ncclCommInitRank, with a rank and a device of its own: see where the "
-    "others are ('ddpcheck report -v' shows all). Hold no lock there that they take before: it "
-    "returns when all ranks have come.";
+    "Let each thread call ncclCommInitRank with a rank and a device of its own, and hold no lock "
+    "there that the others take before: the call returns when all ranks have arrived. 'ddpcheck "
+    "report -v' shows where every thread is.";
 
 static bool all_aborted(const struct wait_node *wait)
 {

@@ -2,7 +2,7 @@
  * done when all have come.
  * expect: DC209 possible ranks=0+1-2
  * says: for a lock that the thread of rank
- * fix: Hold no lock there
+ * fix: hold no lock there
  * ends: hang */
 #include "tests/suite/suite.h"
 
