@@ -72,8 +72,8 @@ static bool find_lengths(struct message_runs *runs, const struct message_run *ki
 }
 
 /* The runs of one end of the wait's messages. */
-static bool find_end(const struct analyzer *analyzer, const struct wait_node *wait, bool receives,
-                     bool waits, struct odd_run *odd)
+static bool measure_end(const struct analyzer *analyzer, const struct wait_node *wait,
+                        bool receives, bool waits, struct odd_run *odd)
 {
     const struct member *member = NULL, *peer = NULL;
     for (uint32_t i = 0; i < wait->comm->members; i++) {
@@ -98,7 +98,7 @@ static bool find_end(const struct analyzer *analyzer, const struct wait_node *wa
 
 /* One run before shows a loop only if the other end exchanged as many messages in a row then. A
  * single message is none: a schedule may exchange shapes first. */
-static bool is_usual(const struct odd_run *end, const struct odd_run *other)
+static bool shows_loop(const struct odd_run *end, const struct odd_run *other)
 {
     return end->times_before > 1 || (end->before > 1 && other->before == end->before);
 }
@@ -109,12 +109,12 @@ bool message_runs_find(const struct analyzer *analyzer, const struct wait_node *
     struct odd_run awaited = {0}, waiting = {0};
     if (wait->kind != WAIT_PEER)
         return false;
-    bool is_short = find_end(analyzer, wait, !wait->receives, false, &awaited) &&
+    bool is_short = measure_end(analyzer, wait, !wait->receives, false, &awaited) &&
                     awaited.now < awaited.before;
-    bool is_long = find_end(analyzer, wait, wait->receives, true, &waiting) &&
+    bool is_long = measure_end(analyzer, wait, wait->receives, true, &waiting) &&
                    waiting.now > waiting.before;
-    is_short = is_short && is_usual(&awaited, &waiting);
-    is_long = is_long && is_usual(&waiting, &awaited);
+    is_short = is_short && shows_loop(&awaited, &waiting);
+    is_long = is_long && shows_loop(&waiting, &awaited);
     *odd = is_long ? waiting : awaited;
     return is_short != is_long;
 }
