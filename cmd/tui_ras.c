@@ -195,9 +195,9 @@ static int make_database(struct tui_ras *ras, struct error *err)
                  import_files(paths, 1, fresh, &options, &result, err);
     import_judge_free(judge);
     if (!failed && access(ras->database, F_OK) != 0)
-        failed =
-            go_on(fresh, err) ||
-            (rename(fresh, ras->database) ? error_set(err, "can't make %s: %m", ras->database) : 0);
+        failed = go_on(fresh, err) || (rename(fresh, ras->database)
+                                           ? error_set(err, "can't create %s: %m", ras->database)
+                                           : 0);
     else if (!failed)
         failed = replace_rows(ras->database, fresh, err);
     remove_database(fresh);
@@ -267,7 +267,7 @@ static int make_folder(struct tui_ras *ras, struct error *err)
                  place && *place ? place : "/tmp") >= (int)sizeof ras->folder)
         return error_set(err, "TMPDIR is too long");
     if (!mkdtemp(ras->folder))
-        return error_set(err, "can't make a directory %s: %m: set TMPDIR to a writable directory",
+        return error_set(err, "can't create a directory %s: %m: set TMPDIR to a writable directory",
                          ras->folder);
     snprintf(ras->database, sizeof ras->database, "%s/ras.db", ras->folder);
     return 0;

@@ -44,7 +44,7 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
         if (mkdir(part, directory_mode()) == 0)
             chmod(part, directory_mode()); /* whatever the umask */
         else if (errno != EEXIST && errno != EISDIR)
-            return error_set(err, "can't make the trace directory %s: %s", part, strerror(errno));
+            return error_set(err, "can't create the trace directory %s: %s", part, strerror(errno));
         *at = was;
         if (!was)
             break;
@@ -284,7 +284,7 @@ int directory_move_database(const char *real, const char *database, const char *
     if (join_path(old, real, "old", err) < 0)
         return -1;
     if (mkdir(old, directory_mode()) < 0 && errno != EEXIST)
-        return error_set(err, "can't make %s for the database of the job before: %s", old,
+        return error_set(err, "can't create %s for the database of the job before: %s", old,
                          strerror(errno));
     struct stat status;
     if (lstat(old, &status) < 0 || !S_ISDIR(status.st_mode))

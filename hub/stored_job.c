@@ -67,7 +67,7 @@ static int make_hub_folder(struct stored_job *job, struct error *err)
                           top && *top ? top : "/tmp");
     if (length >= (int)sizeof job->folder || !mkdtemp(job->folder)) {
         job->folder[0] = 0;
-        return error_set(err, "can't make a folder in %s: %s", top && *top ? top : "/tmp",
+        return error_set(err, "can't create a folder in %s: %s", top && *top ? top : "/tmp",
                          strerror(length >= (int)sizeof job->folder ? ENAMETOOLONG : errno));
     }
     length = snprintf(job->database, sizeof job->database, "%s/job.db", job->folder);

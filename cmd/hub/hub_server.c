@@ -97,7 +97,7 @@ int hub_server_prepare(struct hub_server *server, struct error *err)
 {
     char store[PATH_MAX + 16];
     if (mkdir(server->directory, 0700) < 0 && errno != EEXIST)
-        return error_set(err, "can't make the directory %s: %s", server->directory,
+        return error_set(err, "can't create the directory %s: %s", server->directory,
                          strerror(errno));
     if (!realpath(server->directory, server->real) || access(server->real, W_OK | X_OK) < 0)
         return error_set(err, "can't write into %s: %s", server->directory, strerror(errno));
@@ -108,7 +108,7 @@ int hub_server_prepare(struct hub_server *server, struct error *err)
                          server->real);
     snprintf(store, sizeof store, "%s/jetstream", server->real);
     if (mkdir(store, 0700) < 0 && errno != EEXIST)
-        return error_set(err, "can't make %s: %s", store, strerror(errno));
+        return error_set(err, "can't create %s: %s", store, strerror(errno));
     return chmod(store, 0700) < 0 ? error_set(err, "can't protect %s: %s", store, strerror(errno))
                                   : 0;
 }

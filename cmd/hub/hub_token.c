@@ -67,7 +67,7 @@ static int make_token(const char *path, char token[HUB_TOKEN_BYTES], struct erro
 {
     unsigned char bytes[RANDOM_BYTES];
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
-        return error_set(err, "can't make a token: %s", strerror(errno));
+        return error_set(err, "can't create a token: %s", strerror(errno));
     for (int i = 0; i < RANDOM_BYTES; i++)
         snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     return hub_write_private(path, token, err);

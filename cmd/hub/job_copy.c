@@ -197,7 +197,7 @@ static int make_copy_folder(struct job_copy *copy, struct error *err)
                  place && *place ? place : "/tmp") >= (int)sizeof copy->folder)
         return error_set(err, "TMPDIR is too long");
     if (!mkdtemp(copy->folder)) {
-        error_set(err, "can't make a directory %s: %m: set TMPDIR to a writable directory",
+        error_set(err, "can't create a directory %s: %m: set TMPDIR to a writable directory",
                   copy->folder);
         copy->folder[0] = 0;
         return -1;

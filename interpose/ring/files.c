@@ -258,7 +258,7 @@ bool files_start(void)
         int error = errno;
         if (directory_mark_unrecorded(shim.directory, error))
             return false;
-        problem_print(PROBLEM_DIRECTORY, "can't make a ring file in %s: %s; nothing is recorded",
+        problem_print(PROBLEM_DIRECTORY, "can't create a ring file in %s: %s; nothing is recorded",
                       files.rings, strerror(error));
         return false;
     }

@@ -81,7 +81,7 @@ static int try_address(struct talk *talk, const struct addrinfo *to)
     talk->fd =
         socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, to->ai_protocol);
     if (talk->fd < 0)
-        return error_set(talk->err, "RAS at %s: can't make a socket: %s", talk->address,
+        return error_set(talk->err, "RAS at %s: can't create a socket: %s", talk->address,
                          strerror(errno));
     if (connect(talk->fd, to->ai_addr, to->ai_addrlen) == 0)
         return 0;

@@ -90,7 +90,7 @@ int nats_connect_set(struct nats_client *client, const struct nats_client_option
 {
     natsStatus status = client->library.natsOptions_Create(nats_queue_options(client->queue));
     return status == NATS_OK ? set_options(client, options, err)
-                             : nats_client_fail(client, err, "can't make a connection", status);
+                             : nats_client_fail(client, err, "can't create a connection", status);
 }
 
 /* libnats begins its words with the place in its source: "(conn.c:12): ". */

@@ -35,7 +35,7 @@ int nats_inbox_open(struct nats_client *client, struct error *err)
     char subject[NATS_SUBJECT_BYTES];
     natsStatus status = client->library.natsInbox_Create(&client->inbox);
     if (status != NATS_OK)
-        return nats_client_fail(client, err, "can't make an inbox", status);
+        return nats_client_fail(client, err, "can't create an inbox", status);
     snprintf(subject, sizeof subject, "%s.*", client->inbox);
     return nats_client_subscribe(client, subject, take_answer, client, err);
 }

@@ -299,7 +299,7 @@ static int choose_name(struct transport_nats *nats, struct error *err)
 {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) < 0)
-        return error_set(err, "can't make a name for this end: no random numbers");
+        return error_set(err, "can't create a name for this end: no random numbers");
     snprintf(nats->host, sizeof nats->host, "%016" PRIx64, random);
     return 0;
 }

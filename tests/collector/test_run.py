@@ -38,7 +38,7 @@ def command_line():
         (["export", "html", "-o", "x.html"], 2, "", "a format is given by -f html"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
         (["collect", "/proc/self/nothing"], 2, "", "there is no directory /proc/self/nothing: name the one that the job records into"),
         (["run", "-o", "/dev/null", "--", "true"], 2, "", "can't use /dev/null as trace directory: it is a file"),
-        (["run", "-o", "/proc/self/nothing", "--", "true"], 2, "", "can't make the trace directory"),
+        (["run", "-o", "/proc/self/nothing", "--", "true"], 2, "", "can't create the trace directory"),
         (["run", "--hub", "bad://host", "--", "true"], 2, "", "--hub is 'auto', or an address"),
         (["run", "--", "/tmp"], 126, "", "Permission denied (it is a directory)"), (["stacks"], 2, "", "missing --pid PID"),
         (["import", "-o", "/proc/self/x.db", "/dev/null"], 2, "", "/dev/null: it is empty\nddpcheck: nothing was imported\n"),
