@@ -288,8 +288,8 @@ static const char *cycle_todo(const struct cycle *cycle, const struct check *che
         return "Issue the operations of all communicators in one order on every rank, from one "
                "thread.";
     if (cycle->steps == 1)
-        return "Put the send and its receive into one ncclGroupStart/End: the thread that waits "
-               "for the one has to make the other.";
+        return "Make the send and its receive in one ncclGroupStart/End, and check the peers that "
+               "they name: the thread that waits for the one has to make the other.";
     return "Put sends and receives that need each other into one ncclGroupStart/End, or let every "
            "second rank receive first.";
 }
