@@ -19,6 +19,12 @@ static const char other_buckets[] =
     "make (a step of one of several models, a skipped batch), for parameters that only some ranks "
     "use, or for models that differ between ranks.";
 
+/* Of DC206, where gradients wait: a rank that left early need not have had less data. */
+static const char fewer_backwards[] =
+    "Give every rank the same number of backward passes that reduce gradients: the same iterations "
+    "(drop the last partial batch, pad, or use Join), the same steps of accumulation, and "
+    "no_sync() on all ranks or on none.";
+
 static const char objects[] =
     "The lists of objects have different lengths: give the function as many objects on every rank, "
     "or look for a call that one side skips or repeats.";
@@ -26,6 +32,8 @@ static const char objects[] =
 static const char roots[] =
     "PyTorch's gather and scatter are sends to or from one rank: call them on every rank, and give "
     "all ranks the same root (dst, src).";
+
+static const char bucket[] = "gradient bucket of DDP"; /* site_operation.c */
 
 /* One side's call, as far as the program's sources and PyTorch's names tell it. */
 struct called_from {
@@ -93,9 +101,12 @@ const char *fix_of_places(struct trace *trace, const char *code, const char *tod
 {
     struct called_from first, other;
     bool is_message = !strcmp(code, "DC201") || !strcmp(code, "DC203");
-    if (!trace || places < 2 || (!is_about_arguments(code) && !is_message))
+    bool left_early = !strcmp(code, "DC206");
+    if (!trace || places < 2 || (!is_about_arguments(code) && !is_message && !left_early))
         return todo;
     find_call(trace, &place[0], &first);
+    if (left_early)
+        return strcmp(first.operation, bucket) ? todo : fewer_backwards;
     if (is_message)
         return is_rooted(&first) ? roots : todo;
     for (int i = 1; i < places; i++) {
@@ -103,7 +114,7 @@ const char *fix_of_places(struct trace *trace, const char *code, const char *tod
         if (calls_part(&first, &other))
             return parted;
     }
-    if (!strcmp(code, "DC102") && !strcmp(first.operation, "gradient bucket of DDP"))
+    if (!strcmp(code, "DC102") && !strcmp(first.operation, bucket))
         return other_buckets;
     if (!strcmp(code, "DC102") && strstr(first.operation, "_object_list()"))
         return objects;

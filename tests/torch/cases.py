@@ -7,6 +7,7 @@ CASES = {
     "skip": ("DC101", "2", "hang"),
     "shape": ("DC102", "2", "hang"),
     "uneven-inputs": ("DC201", "2", "hang"),
+    "no-sync-differs": ("DC206", "0-1", "hang"),
     "scalar-skipped": ("DC201", "2", "hang"),
     "shared-comm": ("DC102", "2", "hang"),
     "comm-order": ("DC202", "2", "hang"),
@@ -45,6 +46,7 @@ CAUSES = {
 
 # case: words of the fix.
 FIXES = {
+    "no-sync-differs": "no_sync() on all ranks or on none",
     "skipped-model": "a backward pass that only some ranks make",
     "no-receive": "as many receives as sends between the two ranks",
     "object-lists": "as many objects on every rank",

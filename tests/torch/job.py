@@ -4,6 +4,7 @@ torchrun --nproc_per_node N job.py CASE: on NCCL where there is a GPU, a real on
 are fewer), else on gloo. The last rank is the odd one. scenarios.md's rows stand beside the cases; `-twin` is the same
 done right. The models multiply and add element by element, which is fast to start. train.py has larger programs."""
 
+import contextlib
 import datetime
 import os
 import signal
@@ -118,6 +119,24 @@ def reduce_loss(skips):
     if not (skips and is_odd()):
         dist.all_reduce(torch.ones(1, device=DEVICE))
     dist.barrier()
+
+
+def accumulate(odd_too):
+    """The odd rank reduces gradients that the others only accumulate."""
+    model = wrap(Halves())
+    for step in range(STEPS):
+        with model.no_sync() if step == 1 and (odd_too or not is_odd()) else contextlib.nullcontext():
+            model(batch(step)).square().mean().backward()
+
+
+@case
+def no_sync_differs():
+    accumulate(False)
+
+
+@case
+def no_sync_differs_twin():
+    accumulate(True)
 
 
 @case
