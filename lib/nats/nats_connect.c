@@ -3,11 +3,13 @@
  * libnats does that itself, too, but says the same of a wrong token as of a server that ends while
  * the connection is made, and gives up after both. So it only opens connections here, each in a
  * thread of its own, since that can take seconds. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/nats/nats_internal.h"
@@ -44,12 +46,24 @@ static void take_step(struct steps *steps, natsStatus status, const char *what)
     steps->what = what;
 }
 
+/* The library does not say which file it can't read, nor why. */
+static int check_files(const struct nats_client_options *options, struct error *err)
+{
+    const char *const files[] = {options->tls_ca, options->tls_cert, options->tls_key};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i] && access(files[i], R_OK) < 0)
+            return error_set(err, "can't read %s: %s", files[i], strerror(errno));
+    return 0;
+}
+
 static int set_security(struct nats_client *client, const struct nats_client_options *options,
                         struct error *err)
 {
     const struct nats_library *nats = &client->library;
     natsOptions *to = *nats_queue_options(client->queue);
     struct steps steps = {NATS_OK, ""};
+    if (check_files(options, err) < 0)
+        return -1;
     if (options->token)
         take_step(&steps, nats->natsOptions_SetToken(to, options->token), "can't use the token");
     if (options->tls_ca || options->tls_cert)

@@ -373,6 +373,12 @@ static void split_job(char *url, char job[JOB_BYTES])
         *slash = 0;
 }
 
+/* What is empty, as a variable may be, is not given. */
+static const char *given_file(const char *path)
+{
+    return path && *path ? path : NULL;
+}
+
 int transport_nats_open(struct transport **to, const struct transport_nats_options *options,
                         struct error *err)
 {
@@ -391,9 +397,9 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
     const struct nats_client_options client = {
         .url = url,
         .token = options->token,
-        .tls_ca = options->tls_ca,
-        .tls_cert = options->tls_cert,
-        .tls_key = options->tls_key,
+        .tls_ca = given_file(options->tls_ca),
+        .tls_cert = given_file(options->tls_cert),
+        .tls_key = given_file(options->tls_key),
         .name = client_name(nats, options->host),
         .wait_s = options->wait_s,
         .on_event = take_event,

@@ -175,6 +175,13 @@ class HubProcess(unittest.TestCase):
         self.assertTrue(hub.url.startswith("tls://"))
         refused = self.failure("--external", hub.url)
         self.assertIn("127.0.0.1:%d" % hub.port, refused)
+        for authority, message in (("missing.pem", "can't read missing.pem: No such file or directory"),
+                                   ("", "127.0.0.1:%d" % hub.port)):        # an empty variable is none
+            done = subprocess.run([DDPCHECK, "report", hub.url], env=dict(os.environ, DDPCHECK_HUB_CA=authority), capture_output=True,
+                                  text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+            self.assertEqual("can't read" in done.stderr, bool(authority), done.stderr)
         both = self.hub("--tls-cert", certificate, "--tls-key", key, "--tls-ca", certificate, name="both")
         self.assertTrue(both.url.startswith("tls://"))
 
