@@ -97,8 +97,7 @@ static void *gan_open(struct training_job *job)
                      &settings);
     optimizer_open(&gan->generator_optimizer, &gan->generator.module, &adam);
     optimizer_open(&gan->discriminator_optimizer, &gan->discriminator.module, &adam);
-    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent,
-               job->options->batch);
+    noise_open(&gan->noise, (uint64_t)job->options->seed, job->options->latent, job->loader.batch);
     return gan;
 }
 

@@ -7,7 +7,7 @@
 
 enum {
     SCORE_LEAST = 4,       /* standard errors between before and after */
-    WORK_STEP_PERCENT = 5, /* of an iteration, by which the median rank's own work is longer */
+    WORK_STEP_PERCENT = 3, /* of an iteration, by which the median rank's own work is longer */
     SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
     SURER_PERCENT = 85,    /* likewise, where they are longer by little */
     LITTLE_PERCENT = 5     /* of an iteration */

@@ -67,11 +67,15 @@ void judged_free(struct judged *judged)
     free(judged->waited);
     free(judged->behind);
     free(judged->among);
+    free(judged->pipeline);
+    free(judged->pipeline_of);
     free(judged->idles);
     free(judged->before);
     judged->before = NULL;
     judged->excess = judged->waited = judged->behind = NULL;
     judged->among = NULL;
+    judged->pipeline = NULL;
+    judged->pipeline_of = NULL;
     judged->idles = NULL;
 }
 
@@ -273,8 +277,8 @@ static bool exceeds_noise(const struct judged *judged, double noise,
     if (slowdown->kind == SLOW_PAUSE) /* another program's are neither so long nor regular */
         return slowdown->times >= pauses_needed(judged, slowdown) &&
                slowdown->each >= pause_least_s && slowdown->each >= QUIET_TIMES * noise;
-    if (slowdown->is_steady) /* a late host may miss two time slices in each iteration */
-        return slowdown->kind != SLOW_HOST || slowdown->lost >= QUIET_TIMES * recorded_least_s;
+    if (slowdown->is_steady)
+        return true;
     if (judged->coarse && slowdown->kind == SLOW_LINK)
         return false;
     bool is_in_kernels = slowdown->kind < SLOW_LINK && slowdown->ratio > 0; /* in all of them */
@@ -296,7 +300,7 @@ static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
     if (slowdown->since) /* when another program begins, a GPU becomes slower, too */
         is_enough = slowdown->last + 1 - slowdown->since >= RECORDED_NEEDED;
-    else if (judged->coarse && slowdown->kind < SLOW_LINK)
+    else if (slowdown->kind < SLOW_LINK && (judged->coarse || slowdown->is_steady))
         return true; /* demands of why.c */
     return is_enough && slowdown->lost >= recorded_least_s &&
            exceeds_noise(judged, noise, slowdown);

@@ -7,7 +7,7 @@
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    ALIKE_PERCENT = 30,     /* of the mean slowdown, by which that of a kernel may differ from it */
+    ALIKE_PERCENT = 50,     /* of the mean slowdown: a kernel's is nearer to it than to none */
     CHANCE_PERCENT = 2,     /* of its time, by which it may differ by chance */
     UNEVEN_PERCENT = 2,     /* of the time: the kernels that differ by more hardly matter */
     MORE_PERCENT = 5,       /* threads or bytes of a launch than on the peers: more work */

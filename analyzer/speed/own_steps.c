@@ -58,7 +58,7 @@ bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
         slowdown.kind = rise[r].has_more ? SLOW_WORK : SLOW_DEVICE;
         if (is_host)
             slowdown.kind = SLOW_HOST;
-        slowdowns_add_rank(found, from, &slowdown);
+        slowdowns_add_rank(judged, found, from, &slowdown);
     }
     found->failed |= !rise;
     free(rise);

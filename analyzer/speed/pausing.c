@@ -12,27 +12,37 @@ enum {
     MOSTLY_PERCENT = 60,     /* of what is lost in long iterations is lost in these */
     SAME_PAUSE_PERCENT = 50, /* of the longest rank's, which a rank that pauses loses */
     VARYING_LEAST = 5,       /* pauses, where their distances vary */
-    VARYING_ENOUGH = 6,      /* of fewer all distances are near the usual one */
-    VARYING_PERCENT = 35,    /* of their median, which most are from it at most */
-    VARYING_DISTANCE = 5,    /* iterations, at least */
-    NEAR_PERCENT = 70,       /* these most */
-    SHORT_DISTANCE = 4,      /* likewise, of so many and nearer ones: chance's are as near */
-    SHORT_LEAST = 8,
-    SHORT_NEAR_PERCENT = 90,
-    SMALLER_PERCENT = 40 /* of a long pause: what is shorter is none */
+    NEAR_PERCENT = 35,       /* of the mean distance, which a distance near it differs by at most */
+    SMALLER_PERCENT = 40     /* of a long pause: what is shorter is none */
 };
+/* As regular as chance makes long iterations, which come independently of each other, so rarely. */
+static const double chance_most = 0.01;
 
 /* Iterations that are longer than usual by far. */
 struct pause_list {
     size_t at[ITERATIONS_KEPT];
     double each[ITERATIONS_KEPT]; /* seconds beyond the usual */
     size_t count, period;
-    double extra; /* of all of them */
-    bool varies;  /* the period is a mean */
+    double extra;  /* of all of them */
+    bool varies;   /* the period is a mean */
+    double chance; /* how probable it is that chance makes them so regular */
 };
 
-/* Whether those at equal distances from `phase` on are most of all that is lost; a pause may reach
- * into the next iteration. */
+/* How probable it is that chance makes at least `hits` of `count` be what each of them is with
+ * this probability. */
+static double binomial_tail(size_t count, size_t hits, double each)
+{
+    double sum = 0;
+    for (size_t k = hits; k <= count; k++)
+        sum += exp(lgamma((double)count + 1) - lgamma((double)k + 1) -
+                   lgamma((double)(count - k) + 1) + (double)k * log(each) +
+                   (double)(count - k) * log1p(-each));
+    return fmin(sum, 1);
+}
+
+/* Whether those at equal distances from `phase` on are most of all that is lost, and more than
+ * chance brings there for any of the periods and phases; a pause may reach into the next iteration.
+ */
 static bool are_pauses(const struct pause_list *all, size_t count, size_t period, size_t phase,
                        struct pause_list *pauses)
 {
@@ -47,8 +57,13 @@ static bool are_pauses(const struct pause_list *all, size_t count, size_t period
         pauses->extra += extra[i] + extra[i + 1];
         pauses->at[pauses->count++] = i;
     }
-    return pauses->count >= PAUSES_LEAST && 100 * pauses->count >= REGULAR_PERCENT * slots &&
-           100 * pauses->extra >= MOSTLY_PERCENT * all->extra;
+    if (pauses->count < PAUSES_LEAST || 100 * pauses->count < REGULAR_PERCENT * slots ||
+        100 * pauses->extra < MOSTLY_PERCENT * all->extra)
+        return false;
+    double longest = (double)(count / PAUSES_LEAST), tried = longest * (longest + 1) / 2;
+    double each = (double)all->count / (double)count;
+    pauses->chance = tried * binomial_tail(slots, pauses->count, each);
+    return pauses->chance <= chance_most;
 }
 
 /* Those that are about as long as most of what is lost; one may reach into the next iteration. */
@@ -76,29 +91,24 @@ static void keep_long_pauses(const struct pause_list *all, struct pause_list *pa
 }
 
 /* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
- * the distances vary, but most are near their median. Of chance's a fifth would be. */
+ * the distances vary, but most are near their mean. Those of chance are as often short as long
+ * (geometric). */
 static bool are_nearly_regular(const struct pause_list *all, size_t count,
                                struct pause_list *pauses)
 {
-    double distance[ITERATIONS_KEPT], usual;
-    size_t distances = 0, near = 0;
     keep_long_pauses(all, pauses);
     if (pauses->count < VARYING_LEAST || 100 * pauses->extra < MOSTLY_PERCENT * all->extra)
         return false;
+    size_t distances = pauses->count - 1, near = 0;
+    double first = (double)pauses->at[0], last = (double)pauses->at[distances];
+    double usual = (last - first) / (double)distances, far = usual * NEAR_PERCENT / 100;
     for (size_t i = 1; i < pauses->count; i++)
-        distance[distances++] = (double)(pauses->at[i] - pauses->at[i - 1]);
-    usual = speed_median_of(distance, distances);
-    for (size_t i = 0; i < distances; i++)
-        near += 100 * fabs(distance[i] - usual) <= VARYING_PERCENT * usual;
-    if (pauses->count < VARYING_ENOUGH && near < distances)
-        return false;
+        near += fabs((double)(pauses->at[i] - pauses->at[i - 1]) - usual) <= far;
+    double goes_on = 1 - 1 / usual; /* by chance, the distance is longer by one */
+    double each = pow(goes_on, ceil(usual - far) - 1) - pow(goes_on, floor(usual + far));
     pauses->period = (size_t)(usual + 0.5);
-    double first = (double)pauses->at[0], last = (double)pauses->at[pauses->count - 1];
-    bool is_clear = 100 * near >= NEAR_PERCENT * distances;
-    if (usual < VARYING_DISTANCE)
-        is_clear = usual >= SHORT_DISTANCE && pauses->count >= SHORT_LEAST &&
-                   100 * near >= SHORT_NEAR_PERCENT * distances;
-    return is_clear && first <= 2 * usual && (double)count - last <= 2 * usual;
+    pauses->chance = each > 0 ? binomial_tail(distances, near, each) : 1;
+    return pauses->chance <= chance_most && first <= 2 * usual && (double)count - last <= 2 * usual;
 }
 
 static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
@@ -122,13 +132,18 @@ static double *beyond_usual(const struct judged *judged, const double *value, si
     return beyond;
 }
 
-static bool find_pauses(const struct judged *judged, const double *value, struct pause_list *pauses)
+/* What long iterations are. */
+enum pausing { PAUSES_NONE, PAUSES_IRREGULAR, PAUSES_REGULAR };
+
+static enum pausing find_pauses(const struct judged *judged, const double *value,
+                                struct pause_list *pauses)
 {
     size_t count = judged->end - judged->first;
     double *beyond = beyond_usual(judged, value, count), length = judged->length;
     double *deviation = malloc((count + 1) * sizeof *deviation);
     struct pause_list *all = calloc(1, sizeof *all);
-    bool found = false;
+    double least = SHARE_PERCENT * length * (double)count / 100;
+    enum pausing found = PAUSES_NONE;
     for (size_t i = 0; deviation && beyond && i < count; i++)
         deviation[i] = fabs(beyond[i]);
     if (deviation && beyond && all) {
@@ -139,8 +154,11 @@ static bool find_pauses(const struct judged *judged, const double *value, struct
             all->at[all->count] = i;
             all->extra += all->each[all->count++] = beyond[i];
         }
-        found = all->count >= PAUSES_LEAST && are_regular(all, count, pauses) &&
-                100 * pauses->extra >= SHARE_PERCENT * length * (double)count;
+        bool is_regular = all->count >= PAUSES_LEAST && are_regular(all, count, pauses);
+        if (is_regular && pauses->extra >= least)
+            found = PAUSES_REGULAR;
+        else if (!is_regular && all->count >= PAUSES_LEAST && all->extra >= least)
+            found = PAUSES_IRREGULAR;
     }
     free(deviation);
     free(beyond);
@@ -175,26 +193,37 @@ static void own_of_rank(const struct judged *judged, const struct speed_rank *ra
     }
 }
 
+/* They are more regular than chance makes one of those that were looked at. */
+static bool is_clear(const struct pause_list *pauses, uint32_t irregular)
+{
+    return pauses->chance * (1 + irregular) <= chance_most;
+}
+
 /* What each rank loses in pauses, by index, and those of the rank that loses most: in its own time,
- * or, with `beyond_peers`, in what that is longer than its peers'. */
-static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pause_list *longest)
+ * or, with `beyond_peers`, in what that is longer than its peers'. Of many ranks whose long
+ * iterations are chance's, those of one will look regular: *irregular says of how many. */
+static double *weigh_pauses(struct judged *judged, bool beyond_peers, struct pause_list *longest,
+                            uint32_t *irregular)
 {
     size_t count = judged->end - judged->first;
     double *own = malloc((count + 1) * sizeof *own);
     double *lost = calloc(judged->speed->count + 1, sizeof *lost);
     struct pause_list *pauses = malloc(sizeof *pauses);
     longest->extra = 0;
+    *irregular = 0;
     for (uint32_t r = 0; own && lost && pauses && r < judged->speed->count; r++) {
         if (beyond_peers && !judged->among[r])
             continue;
         own_of_rank(judged, judged->speed->rank[r], own);
         const double *value = beyond_peers ? judged_excess(judged, r) : own;
-        if (!find_pauses(judged, value, pauses))
-            continue;
-        lost[r] = pauses->extra;
-        if (pauses->extra > longest->extra)
+        enum pausing is = find_pauses(judged, value, pauses);
+        *irregular += is == PAUSES_IRREGULAR;
+        lost[r] = is == PAUSES_REGULAR ? pauses->extra : 0;
+        if (lost[r] > longest->extra)
             *longest = *pauses;
     }
+    if (!is_clear(longest, *irregular))
+        longest->extra = 0;
     if (!own || !pauses) {
         free(lost);
         lost = NULL;
@@ -237,12 +266,14 @@ static void add_rank_pauses(struct judged *judged, const struct pause_list *long
 }
 
 /* Waiting for a rank that pauses may be hidden in others' own time, so what is beyond their peers'
- * counts first. Where all peers pause that shows little or nothing. */
-static void judge_rank_pauses(struct judged *judged, struct slowdowns *found)
+ * counts first. Where all peers pause that shows little or nothing. Returns how many ranks have
+ * long iterations that are no pauses. */
+static uint32_t judge_rank_pauses(struct judged *judged, struct slowdowns *found)
 {
+    uint32_t irregular = 0;
     struct pause_list *pauses = calloc(2, sizeof *pauses);
-    double *beyond = pauses ? weigh_pauses(judged, true, &pauses[0]) : NULL;
-    double *own = beyond ? weigh_pauses(judged, false, &pauses[1]) : NULL;
+    double *beyond = pauses ? weigh_pauses(judged, true, &pauses[0], &irregular) : NULL;
+    double *own = beyond ? weigh_pauses(judged, false, &pauses[1], &irregular) : NULL;
     if (!own)
         found->failed = true;
     else if (100 * pauses[0].extra >= SAME_PAUSE_PERCENT * pauses[1].extra && pauses[0].extra > 0)
@@ -252,6 +283,7 @@ static void judge_rank_pauses(struct judged *judged, struct slowdowns *found)
     free(pauses);
     free(beyond);
     free(own);
+    return irregular;
 }
 
 /* Those that show in no rank's own time show in the iterations' length. */
@@ -261,10 +293,11 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
     uint32_t before = found->count;
     struct pause_list *pauses = calloc(1, sizeof *pauses);
     double *length = speed_median_lengths(judged);
-    judge_rank_pauses(judged, found);
+    uint32_t irregular = judge_rank_pauses(judged, found);
     if (!pauses || !length) {
         found->failed = true;
-    } else if (found->count == before && find_pauses(judged, length, pauses)) {
+    } else if (found->count == before && find_pauses(judged, length, pauses) == PAUSES_REGULAR &&
+               is_clear(pauses, irregular)) {
         struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
         if (!may_be_iterations(judged, &slowdown))
             slowdowns_add_all(found, judged->speed, &slowdown);

@@ -177,17 +177,13 @@ static uint32_t pipeline_root(uint32_t *parent, uint32_t rank)
     return rank;
 }
 
-/* Ranks that send each other messages, over any number of others, are a pipeline. In it the one
- * that is behind its peers most holds up the others. */
-static int judge_pipelines(struct judged *judged, const struct stages *stages)
+/* Ranks that send each other messages, over any number of others, are a pipeline. */
+static void join_pipelines(struct judged *judged, const struct stages *stages)
 {
-    uint32_t count = judged->speed->count;
-    uint64_t iterations = judged->end - judged->first;
-    uint32_t *parent = malloc((count + 1) * sizeof *parent);
-    double *most = calloc(count + 1, sizeof *most);
-    for (uint32_t r = 0; parent && r < count; r++)
+    uint32_t *parent = judged->pipeline_of;
+    for (uint32_t r = 0; r < judged->speed->count; r++)
         parent[r] = r;
-    for (uint32_t c = 0; parent && c < stages->comms; c++) {
+    for (uint32_t c = 0; c < stages->comms; c++) {
         uint32_t first = UINT32_MAX;
         for (uint32_t i = 0; stages->comm[c]->messages && i < stages->comm[c]->comm->members; i++) {
             if (stages->rank[c][i] == UINT32_MAX)
@@ -197,21 +193,28 @@ static int judge_pipelines(struct judged *judged, const struct stages *stages)
             parent[pipeline_root(parent, stages->rank[c][i])] = pipeline_root(parent, first);
         }
     }
-    for (uint32_t r = 0; parent && most && r < count; r++) {
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        parent[r] = pipeline_root(parent, r);
+}
+
+/* In a pipeline the rank that is behind its peers most holds up the others. A batch passes all of
+ * its stages, one after the other, so what each of these loses at least adds up. */
+static void judge_pipelines(struct judged *judged, const struct stages *stages)
+{
+    uint32_t count = judged->speed->count;
+    uint64_t iterations = judged->end - judged->first;
+    join_pipelines(judged, stages);
+    for (uint32_t r = 0; r < count; r++) {
         double mean = speed_middle(judged_excess(judged, r), iterations);
-        uint32_t root = pipeline_root(parent, r);
-        most[root] = mean > most[root] ? mean : most[root];
+        struct pipeline *of = &judged->pipeline[judged->pipeline_of[r]];
+        of->most = fmax(of->most, mean);
+        of->least = of->ranks++ ? fmin(of->least, mean) : mean;
     }
-    for (uint32_t r = 0; parent && most && r < count; r++) {
-        double less = most[pipeline_root(parent, r)] -
+    for (uint32_t r = 0; r < count; r++) {
+        double less = judged_pipeline(judged, r)->most -
                       speed_middle(judged_excess(judged, r), iterations);
-        if (judged->behind[r] < less)
-            judged->behind[r] = less;
+        judged->behind[r] = fmax(judged->behind[r], less);
     }
-    int result = parent && most ? 0 : -1;
-    free(parent);
-    free(most);
-    return result;
 }
 
 bool judged_shows_host(const struct judged *judged)
@@ -224,7 +227,8 @@ bool judged_shows_host(const struct judged *judged)
 
 /* Stages may differ in their work, but no GPU should have nothing to do but wait for its host.
  * Where a rank has no peers, or all of them are on one slow host, its idle time is compared with
- * that of the lower quarter of all ranks. */
+ * that of the lower quarter of all ranks, and its waiting with that of the upper quarter: late
+ * hosts may drive half of them. */
 static int judge_idle(struct judged *judged)
 {
     uint64_t iterations = judged->end - judged->first;
@@ -244,15 +248,20 @@ static int judge_idle(struct judged *judged)
     }
     for (uint32_t r = 0; idle && value && waits && r < count; r++)
         waits[r] = value[r] = usual_wait(judged, r);
-    double usual = idle && value && waits ? speed_median(value, count) : 0;
+    double usual = 0;
+    if (idle && value && waits && count) {
+        speed_median(value, count);
+        usual = value[3 * count / 4];
+    }
     for (uint32_t r = 0; idle && value && waits && r < count; r++) {
         double mean = speed_middle(idle + r * iterations, iterations);
         if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waits[r] >= usual ||
-            speed_middle(judged_excess(judged, r), iterations) >= mean / 2)
+            100 * speed_middle(judged_excess(judged, r), iterations) >=
+                fmin(100 * mean / 2, IDLE_LEAST_PERCENT * judged->length))
             continue;
         memcpy(judged_excess(judged, r), idle + r * iterations, iterations * sizeof *idle);
         judged->among[r] = judged->speed->rank[r]->member->comm;
-        judged->waited[r] = usual;
+        judged->waited[r] = usual - waits[r];
         judged->behind[r] = 0;
         judged->idles[r] = true;
     }
@@ -272,13 +281,16 @@ int judge_peers(struct judged *judged)
     judged->behind = calloc(judged->speed->count + 1, sizeof *judged->behind);
     judged->idles = calloc(judged->speed->count + 1, sizeof *judged->idles);
     judged->among = calloc(judged->speed->count + 1, sizeof *judged->among);
+    judged->pipeline = calloc(judged->speed->count + 1, sizeof *judged->pipeline);
+    judged->pipeline_of = calloc(judged->speed->count + 1, sizeof *judged->pipeline_of);
     int result = !judged->excess || !judged->waited || !judged->behind || !judged->among ||
-                 !judged->idles || find_stages(judged, &stages);
+                 !judged->idles || !judged->pipeline || !judged->pipeline_of ||
+                 find_stages(judged, &stages);
     for (uint32_t c = 0; c < stages.comms && !result; c++)
         if (stages.comm[c]->collectives && !stages.spans[c] && stages.comm[c]->comm->members > 1)
             result = judge_among(judged, stages.comm[c]->comm, stages.rank[c]);
     if (!result)
-        result = judge_pipelines(judged, &stages);
+        judge_pipelines(judged, &stages);
     for (uint32_t c = 0; c < stages.comms && !result; c++)
         for (uint32_t i = 0; i < stages.comm[c]->comm->members; i++) {
             uint32_t rank = stages.rank[c][i];

@@ -92,6 +92,22 @@ bool slowdown_is_more(double value, double peers)
     return value > peers * (1 + WORK_PERCENT / 100.0);
 }
 
+/* Its kernels have more work, and as much less time as that is more would spare half of what is
+ * lost: a larger batch takes its host longer, too, and leaves more gaps between kernels. Fills in
+ * which kernels these are. */
+static bool is_due_to_work(const struct judged *judged, uint32_t index,
+                           const struct speed_rank *const *peer, uint32_t count,
+                           const struct means *own, struct slowdown *slowdown)
+{
+    struct slowdown compared = *slowdown;
+    slowdown_compare_kernels(judged, index, peer, count, &compared);
+    double mine = own->idle + own->queued + own->compute;
+    bool is_due = compared.work > 1 && 2 * mine * (1 - 1 / compared.work) >= slowdown->lost;
+    if (is_due)
+        *slowdown = compared;
+    return is_due;
+}
+
 enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t index,
                                         struct slowdown *slowdown)
 {
@@ -114,6 +130,7 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     bool is_unseen = own.kernels > 0 && queued > busy && queued > idle;
     if (own.kernels > 0 && judged->recorded && on_device > idle)
         is_unseen |= 100 * busy < SEEN_PERCENT * slowdown->lost;
+    is_unseen |= !is_seen && queued > idle; /* then it is an estimate: followed.c */
     bool is_transfer = !(own.kernels > 0) && transfer > idle && transfer > on_device;
     if (is_unseen || is_transfer)
         kind = SLOW_KINDS;
@@ -124,6 +141,9 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     if (kind == SLOW_DEVICE && own.kernels > 0 &&
         !slowdown_compare_kernels(judged, index, peer, count, slowdown))
         kind = SLOW_WORK;
+    if (own.kernels > 0 && (kind == SLOW_HOST || kind == SLOW_KINDS) &&
+        is_due_to_work(judged, index, peer, count, &own, slowdown))
+        kind = SLOW_WORK;
     free(peer);
     return kind;
 }
@@ -132,11 +152,13 @@ bool slowdown_computes_longer(const struct judged *judged, uint32_t index, doubl
 {
     uint32_t count;
     struct means own = slowdown_means_of(judged, judged->speed->rank[index]), peers = {0};
-    if (!(own.kernels > 0) || !judged->among[index])
+    if (!(own.kernels > 0 || judged->speed->rank[index]->knows_issue) || !judged->among[index])
         return false;
     const struct speed_rank **peer = peers_of(judged, index, &count);
-    bool is_longer = peer && !peer_means(judged, peer, count, &peers) &&
-                     100 * (own.compute - peers.compute) >= COMPUTE_PERCENT * lost;
+    bool is_longer =
+        peer && !peer_means(judged, peer, count, &peers) &&
+        100 * (own.kernels > 0 ? own.compute - peers.compute : own.queued - peers.queued) >=
+            COMPUTE_PERCENT * lost;
     free(peer);
     return is_longer;
 }

@@ -24,8 +24,9 @@ bool slowdown_computes_longer(const struct judged *judged, uint32_t index, doubl
 /* The slowdown of a rank in the judged iterations, as a start. */
 struct slowdown slowdown_of_rank(const struct judged *judged, uint32_t index,
                                  const struct speed_rank *const *rank, double lost);
-/* Adds it, or its rank to that of other ranks of the host that lose alike for the same reason, if
- * that is found[from] or later. */
-void slowdowns_add_rank(struct slowdowns *found, uint32_t from, const struct slowdown *slowdown);
+/* Adds it, or its rank to that of other ranks of the host, or with more work of the pipeline, that
+ * lose alike for the same reason, if that is found[from] or later. */
+void slowdowns_add_rank(const struct judged *judged, struct slowdowns *found, uint32_t from,
+                        const struct slowdown *slowdown);
 
 #endif

@@ -60,6 +60,12 @@ void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
 bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_rank *rank);
 void slowdowns_free(struct slowdowns *slowdowns);
 
+/* Ranks that send each other messages, over any number of others. */
+struct pipeline {
+    double most, least; /* of what they lose, in an iteration */
+    uint32_t ranks;     /* 1: no pipeline */
+};
+
 /* What is judged: all ranks' iterations [first, end), which all have closed. */
 struct judged {
     struct analyzer *analyzer;
@@ -83,10 +89,16 @@ struct judged {
     bool *
         idles; /* by rank: it has no better evidence than its idle time, compared with all ranks' */
     const struct comm **among; /* by rank: the communicator of these peers; NULL: it has none */
+    uint32_t *pipeline_of;     /* by rank: which pipeline it is in */
+    struct pipeline *pipeline;
 };
 static inline double *judged_excess(const struct judged *judged, uint32_t rank)
 {
     return judged->excess + (size_t)rank * (judged->end - judged->first);
+}
+static inline const struct pipeline *judged_pipeline(const struct judged *judged, uint32_t rank)
+{
+    return &judged->pipeline[judged->pipeline_of[rank]];
 }
 /* What a rank did in an iteration. False if it is not known. */
 static inline bool judged_iteration(const struct speed_rank *rank, uint64_t number,
@@ -113,7 +125,7 @@ double *speed_places(const double *value, size_t count);
 /* Where values became larger, most surely; 0: nowhere, or memory is short. */
 size_t speed_find_step(const double *value, size_t count);
 
-/* Fills in excess, waited, behind and among. 0 or -1 (ENOMEM). */
+/* Fills in excess and what follows it. 0 or -1 (ENOMEM). */
 int judge_peers(struct judged *judged);
 /* Whether idle time is the host's: what else the rank does is recorded, or what is queued. */
 bool judged_shows_host(const struct judged *judged);

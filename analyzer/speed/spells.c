@@ -84,7 +84,7 @@ static void add_spells(struct judged *judged, uint32_t r, const struct spells *s
     if (is_unbroken && spells->last + ITERATIONS_NEEDED < judged->end)
         slowdown.until = spells->last + 1;
     if (slowdown.kind != SLOW_KINDS)
-        slowdowns_add_rank(found, from, &slowdown);
+        slowdowns_add_rank(judged, found, from, &slowdown);
 }
 
 void judge_spells(struct judged *judged, struct slowdowns *found)

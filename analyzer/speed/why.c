@@ -13,11 +13,14 @@ enum {
     GROUPS = 24, /* of iterations, where the program names none */
     SAME_FAULT_PERCENT = 50, /* ranks of one host that lose that much alike are one finding */
     SAME_HOST_PERCENT = 30,  /* likewise, of what such a rank loses, where they hide each other */
-    UNSEEN_PERCENT = 5,      /* what counts of an iteration where no kernels are recorded */
-    SPREAD_TIMES = 4,        /* the median distance of peers from their median: chance */
-    STEADY_PERCENT = 90,     /* of the iterations: chance makes now one rank late, now another */
-    SPREAD_PEERS = 4         /* of which there have to be so many for it */
+    UNSEEN_PERCENT = 5,  /* what counts of an iteration where kernels are not recorded, and peers */
+    UNSEEN_PEERS = 8,    /* are fewer than these, which show what chance does */
+    SPREAD_TIMES = 4,    /* the median distance of peers from their median: chance */
+    STEADY_PERCENT = 90, /* of the iterations: chance makes now one rank late, now another */
+    SPREAD_PEERS = 4     /* of which there have to be so many for it */
 };
+
+static const double resolution_s = 1e-6; /* of many sources' times */
 
 /* What it takes to be reported: with exact times, and with coarse ones. */
 static const struct demand {
@@ -50,7 +53,7 @@ static uint64_t group_excess(const struct judged *judged, uint32_t rank, double 
 /* What each rank loses, and what of that chance may be. */
 struct rank_losses {
     double *lost;    /* by rank: the median excess of an iteration */
-    double *chance;  /* by rank: less is within the spread of its peers */
+    double *chance;  /* by rank: less is within the spread of its peers; 0: these are too few */
     double *usual;   /* by rank: what its peers lose as well, each in its turn */
     bool *often;     /* by rank: it is behind in nearly all iterations */
     bool *is_steady; /* by rank: and by much */
@@ -97,7 +100,26 @@ static double spread_of(const struct judged *judged, const struct comm *comm,
     *usual = fmax(median, 0);
     for (size_t i = 0; i < count; i++)
         value[i] = fabs(value[i] - median);
-    return count >= SPREAD_PEERS ? SPREAD_TIMES * speed_median(value, count) : 0;
+    if (count < SPREAD_PEERS)
+        return 0;
+    return SPREAD_TIMES * fmax(speed_median(value, count), resolution_s);
+}
+
+/* Neither another member nor a rank of its pipeline is behind much more; or what is longer is shown
+ * to be its own: by its kernels, or, if it loses half of what the worst does, by what it has in the
+ * queue. */
+static bool is_own_loss(const struct judged *judged, uint32_t rank, double lost)
+{
+    bool is_near = judged->speed->rank[rank]->kernels || judged->behind[rank] <= lost;
+    return 100 * judged->behind[rank] <= BEHIND_PERCENT * lost ||
+           (is_near && slowdown_computes_longer(judged, rank, lost));
+}
+
+/* What its peers do not lose as well; of a pipeline all of whose stages lose, that of all. */
+static double lost_together(const struct judged *judged, uint32_t rank, double own)
+{
+    const struct pipeline *pipeline = judged_pipeline(judged, rank);
+    return judged->coarse ? own : fmax(own, pipeline->least * pipeline->ranks);
 }
 
 static bool is_behind(const struct judged *judged, uint32_t rank, const struct rank_losses *losses)
@@ -105,14 +127,15 @@ static bool is_behind(const struct judged *judged, uint32_t rank, const struct r
     const struct demand *demand = &demands[judged->coarse];
     double lost = losses->lost[rank], own = lost - losses->usual[rank];
     double iterations = (double)(judged->end - judged->first);
-    if (!judged->speed->rank[rank]->kernels && 100 * own < UNSEEN_PERCENT * judged->length)
+    bool is_unseen = !judged->speed->rank[rank]->kernels &&
+                     (!judged->among[rank] || judged->among[rank]->members < UNSEEN_PEERS);
+    if (is_unseen && 100 * own < UNSEEN_PERCENT * judged->length)
         return false;
     return judged->among[rank] && losses->often[rank] && iterations >= demand->iterations &&
            iterations * judged->length >= demand->evidence_seconds && own >= demand->seconds &&
-           100 * own >= demand->share_percent * judged->length && lost >= losses->chance[rank] &&
-           100 * judged->waited[rank] >= WAITED_PERCENT * lost &&
-           (100 * judged->behind[rank] <= BEHIND_PERCENT * lost ||
-            slowdown_computes_longer(judged, rank, lost));
+           100 * lost_together(judged, rank, own) >= demand->share_percent * judged->length &&
+           lost >= losses->chance[rank] && 100 * judged->waited[rank] >= WAITED_PERCENT * lost &&
+           is_own_loss(judged, rank, lost);
 }
 
 /* It loses much of nearly each iteration, beyond what its peers lose as well. */
@@ -179,18 +202,29 @@ static bool is_behind_with_host(const struct judged *judged, uint32_t rank,
     return false;
 }
 
-/* Ranks of one host that lose alike for the same reason are one slowdown. */
-static struct slowdown *find_same_cause(const struct slowdowns *found, uint32_t from,
-                                        const struct slowdown *slowdown)
+/* What is slow on both: a host, or, with more work, the replica that has the larger batch. */
+static bool may_share_cause(const struct judged *judged, const struct slowdown *slowdown,
+                            const struct speed_rank *other)
 {
-    const char *host = slowdown->rank[0]->key.process->info.host;
-    for (uint32_t i = from; *host && i < found->count; i++) {
+    const struct speed_rank *rank = slowdown->rank[0];
+    const struct pipeline *pipeline = judged_pipeline(judged, rank->index);
+    const char *host = rank->key.process->info.host;
+    if (slowdown->kind == SLOW_WORK && pipeline->ranks > 1)
+        return judged_pipeline(judged, other->index) == pipeline;
+    return *host && !strcmp(other->key.process->info.host, host);
+}
+
+/* Ranks that lose alike for the same reason are one slowdown. */
+static struct slowdown *find_same_cause(const struct judged *judged, const struct slowdowns *found,
+                                        uint32_t from, const struct slowdown *slowdown)
+{
+    for (uint32_t i = from; i < found->count; i++) {
         struct slowdown *other = &found->slowdown[i];
         double less = fmin(other->lost, slowdown->lost), most = fmax(other->lost, slowdown->lost);
         bool is_alike = 100 * less >= SAME_FAULT_PERCENT * most ||
                         (slowdown->kind == SLOW_HOST && 100 * less >= SAME_HOST_PERCENT * most);
         if (other->kind == slowdown->kind && is_alike &&
-            !strcmp(other->rank[0]->key.process->info.host, host))
+            may_share_cause(judged, slowdown, other->rank[0]))
             return other;
     }
     return NULL;
@@ -210,9 +244,10 @@ static void add_to_same(struct slowdowns *found, struct slowdown *same,
         same->lost = slowdown->lost;
 }
 
-void slowdowns_add_rank(struct slowdowns *found, uint32_t from, const struct slowdown *slowdown)
+void slowdowns_add_rank(const struct judged *judged, struct slowdowns *found, uint32_t from,
+                        const struct slowdown *slowdown)
 {
-    struct slowdown *same = find_same_cause(found, from, slowdown);
+    struct slowdown *same = find_same_cause(judged, found, from, slowdown);
     if (same)
         add_to_same(found, same, slowdown);
     else
@@ -245,7 +280,7 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
         slowdown.since = judged->since;
     if (slowdown.kind == SLOW_KINDS || (!losses->is_behind[r] && slowdown.kind != SLOW_HOST))
         return;
-    slowdowns_add_rank(found, from, &slowdown);
+    slowdowns_add_rank(judged, found, from, &slowdown);
 }
 
 void judge_ranks(struct judged *judged, struct slowdowns *found)
@@ -254,9 +289,8 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
     struct rank_losses losses;
     if (find_losses(judged, &losses))
         found->failed = true;
-    else
-        for (uint32_t r = 0; r < judged->speed->count; r++)
-            if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
-                judge_one(judged, r, &losses, from, found);
+    for (uint32_t r = 0; r < judged->speed->count; r++)
+        if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
+            judge_one(judged, r, &losses, from, found);
     losses_free(&losses);
 }
