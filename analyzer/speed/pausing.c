@@ -91,8 +91,8 @@ static void keep_long_pauses(const struct pause_list *all, struct pause_list *pa
 }
 
 /* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
- * the distances vary, but most are near their mean. Those of chance are as often short as long
- * (geometric). */
+ * the distances vary, but most are near their mean. Those of chance are geometric; of two and more,
+ * as neighbours are one pause. */
 static bool are_nearly_regular(const struct pause_list *all, size_t count,
                                struct pause_list *pauses)
 {
@@ -104,8 +104,9 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count,
     double usual = (last - first) / (double)distances, far = usual * NEAR_PERCENT / 100;
     for (size_t i = 1; i < pauses->count; i++)
         near += fabs((double)(pauses->at[i] - pauses->at[i - 1]) - usual) <= far;
-    double goes_on = 1 - 1 / usual; /* by chance, the distance is longer by one */
-    double each = pow(goes_on, ceil(usual - far) - 1) - pow(goes_on, floor(usual + far));
+    double goes_on = 1 - 1 / (usual - 1); /* by chance, the distance is longer by one */
+    double shortest = fmax(ceil(usual - far), 2), longest = floor(usual + far);
+    double each = pow(goes_on, shortest - 2) - pow(goes_on, longest - 1);
     pauses->period = (size_t)(usual + 0.5);
     pauses->chance = each > 0 ? binomial_tail(distances, near, each) : 1;
     return pauses->chance <= chance_most && first <= 2 * usual && (double)count - last <= 2 * usual;

@@ -26,6 +26,7 @@ struct slowdown {
     bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
+    bool is_together;        /* a rank: that is what all stages of its pipeline lose */
     double before;           /* what it lost before `since` */
     bool is_steady;          /* a rank: it loses much of nearly each iteration; LINK: likewise */
     double rate;             /* LINK: bytes a second, if there is nothing else to compare; else 0 */

@@ -202,14 +202,15 @@ static bool is_behind_with_host(const struct judged *judged, uint32_t rank,
     return false;
 }
 
-/* What is slow on both: a host, or, with more work, the replica that has the larger batch. */
+/* What is slow on both: a host; or the replica that is a pipeline, with more work, because it has
+ * the larger batch, and where its stages lose much only together. */
 static bool may_share_cause(const struct judged *judged, const struct slowdown *slowdown,
                             const struct speed_rank *other)
 {
     const struct speed_rank *rank = slowdown->rank[0];
     const struct pipeline *pipeline = judged_pipeline(judged, rank->index);
     const char *host = rank->key.process->info.host;
-    if (slowdown->kind == SLOW_WORK && pipeline->ranks > 1)
+    if (pipeline->ranks > 1 && (slowdown->kind == SLOW_WORK || slowdown->is_together))
         return judged_pipeline(judged, other->index) == pipeline;
     return *host && !strcmp(other->key.process->info.host, host);
 }
@@ -223,8 +224,8 @@ static struct slowdown *find_same_cause(const struct judged *judged, const struc
         double less = fmin(other->lost, slowdown->lost), most = fmax(other->lost, slowdown->lost);
         bool is_alike = 100 * less >= SAME_FAULT_PERCENT * most ||
                         (slowdown->kind == SLOW_HOST && 100 * less >= SAME_HOST_PERCENT * most);
-        if (other->kind == slowdown->kind && is_alike &&
-            may_share_cause(judged, slowdown, other->rank[0]))
+        if (other->kind == slowdown->kind && other->is_together == slowdown->is_together &&
+            is_alike && may_share_cause(judged, slowdown, other->rank[0]))
             return other;
     }
     return NULL;
@@ -274,6 +275,9 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     const struct speed_rank *rank = judged->speed->rank[r];
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
+    slowdown.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
+    if (slowdown.is_together)
+        slowdown.lost = lost_together(judged, r, slowdown.lost);
     slowdown.is_steady = is_steady(judged, r, losses);
     slowdown.before = judged->before ? judged->before[r] : 0;
     if (2 * slowdown.before < slowdown.lost)

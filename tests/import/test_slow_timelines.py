@@ -7,7 +7,7 @@ import re
 import unittest
 
 from importer import Importer, main
-from timelines import Pipeline, Timeline
+from timelines import Pipeline, Replicas, Timeline
 
 SPEED = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 
@@ -134,6 +134,12 @@ class SlowTimelines(Importer):
         late = lambda rank, i: 0.050 if i in chance and rank == i % 4 else 0
         self.expect(Timeline(iterations=100, late=late), {})
 
+    def test_of_many_ranks_one_looks_regular_by_chance(self):
+        for seed in (1, 2, 3, 4):
+            chance = random.Random(seed)
+            stalls = {(rank, i) for rank in range(8) for i in range(60) if chance.random() < 0.1}
+            self.expect(Timeline(ranks=8, late=lambda rank, i: 0.012 if (rank, i) in stalls else 0), {})
+
     def test_pauses_of_a_job_that_becomes_slower(self):
         late = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0
         slower = lambda rank, i: 2 if i >= 40 else 1
@@ -158,6 +164,16 @@ class SlowTimelines(Importer):
         slower = lambda rank, i: {2: 1.5, 5: 1.25}.get(rank, 1)
         result, found = self.slow(Timeline(ranks=8, slower=slower))
         self.assertEqual([each["sides"][0]["ranks"] for each in result.findings if each["code"] == "DC604"], ["2", "5"])
+
+    def test_stages_that_lose_little_each(self):
+        """A batch passes all of them, so it adds up."""
+        self.expect(Replicas(slower=lambda rank, i: 1.15 if rank >= 8 else 1), {"DC604": ["8-15"]}, ("24 ms of each iteration of 202 ms",))
+        self.expect(Replicas(slower=lambda rank, i: 1.15 if rank == 8 else 1), {})
+        self.expect(Replicas(), {})
+
+    def test_a_late_host_drives_half_of_a_pipeline(self):
+        self.expect(Pipeline(late=lambda rank, i: 0.01 if rank >= 2 else 0), {"DC601": ["2-3"]})
+        self.expect(Pipeline(), {})
 
     def test_longer_sequences(self):
         """The optimizer takes as long as on the peers: it is not the device."""

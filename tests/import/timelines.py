@@ -84,14 +84,17 @@ class Pipeline(Timeline):
     def __init__(self, ranks=4, iterations=80, slower=lambda rank, i: 1, late=lambda rank, i: 0):
         self.rows, self.clock = [], [0.0] * ranks
         for i in range(iterations):
-            for rank in range(ranks):
-                if rank:
-                    self.send(rank - 1, rank, i)
-                self.compute(rank, i, slower(rank, i), late(rank, i))
-            for rank in reversed(range(ranks)):
-                if rank < ranks - 1:
-                    self.send(rank + 1, rank, i)
-                self.compute(rank, i, slower(rank, i), 0)
+            self.train(range(ranks), i, slower, late)
+
+    def train(self, ranks, i, slower, late):
+        for rank in ranks:
+            if rank > ranks[0]:
+                self.send(rank - 1, rank, i)
+            self.compute(rank, i, slower(rank, i), late(rank, i))
+        for rank in reversed(ranks):
+            if rank < ranks[-1]:
+                self.send(rank + 1, rank, i)
+            self.compute(rank, i, slower(rank, i), 0)
 
     def compute(self, rank, i, slower, late):
         issued = self.clock[rank] + late
@@ -104,4 +107,23 @@ class Pipeline(Timeline):
         for rank, operation in ((sender, "Send"), (receiver, "Recv")):
             start = self.clock[rank]
             self.rows.append(self.row(rank, group, operation, i, i, start, end - start, start))
+            self.clock[rank] = end
+
+
+class Replicas(Pipeline):
+    """Two pipelines; each stage is reduced with that of the other."""
+
+    def __init__(self, stages=8, iterations=60, slower=lambda rank, i: 1):
+        self.rows, self.clock = [], [0.0] * 2 * stages
+        for i in range(iterations):
+            for first in (0, stages):
+                self.train(range(first, first + stages), i, slower, lambda rank, i: 0)
+            for stage in range(stages):
+                self.reduce((stage, stages + stage), i)
+
+    def reduce(self, ranks, i):
+        end = max(self.clock[rank] for rank in ranks) + TRANSFER
+        for rank in ranks:
+            start = self.clock[rank]
+            self.rows.append(self.row(rank, "%d %d" % ranks, "AllReduce", i, i, start, end - start, start))
             self.clock[rank] = end
