@@ -108,7 +108,7 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count,
     double shortest = fmax(ceil(usual - far), 2), longest = floor(usual + far);
     double each = pow(goes_on, shortest - 2) - pow(goes_on, longest - 1);
     pauses->period = (size_t)(usual + 0.5);
-    pauses->chance = each > 0 ? binomial_tail(distances, near, each) : 1;
+    pauses->chance = each > 0 && each < 1 ? binomial_tail(distances, near, each) : 1;
     return pauses->chance <= chance_most && first <= 2 * usual && (double)count - last <= 2 * usual;
 }
 

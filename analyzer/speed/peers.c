@@ -206,7 +206,7 @@ static void judge_pipelines(struct judged *judged, const struct stages *stages)
     join_pipelines(judged, stages);
     for (uint32_t r = 0; r < count; r++) {
         double mean = speed_middle(judged_excess(judged, r), iterations);
-        struct pipeline *of = &judged->pipeline[judged->pipeline_of[r]];
+        struct speed_pipeline *of = &judged->pipeline[judged->pipeline_of[r]];
         of->most = fmax(of->most, mean);
         of->least = of->ranks++ ? fmin(of->least, mean) : mean;
     }

@@ -62,7 +62,7 @@ bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_r
 void slowdowns_free(struct slowdowns *slowdowns);
 
 /* Ranks that send each other messages, over any number of others. */
-struct pipeline {
+struct speed_pipeline {
     double most, least; /* of what they lose, in an iteration */
     uint32_t ranks;     /* 1: no pipeline */
 };
@@ -91,13 +91,14 @@ struct judged {
         idles; /* by rank: it has no better evidence than its idle time, compared with all ranks' */
     const struct comm **among; /* by rank: the communicator of these peers; NULL: it has none */
     uint32_t *pipeline_of;     /* by rank: which pipeline it is in */
-    struct pipeline *pipeline;
+    struct speed_pipeline *pipeline;
 };
 static inline double *judged_excess(const struct judged *judged, uint32_t rank)
 {
     return judged->excess + (size_t)rank * (judged->end - judged->first);
 }
-static inline const struct pipeline *judged_pipeline(const struct judged *judged, uint32_t rank)
+static inline const struct speed_pipeline *judged_pipeline(const struct judged *judged,
+                                                           uint32_t rank)
 {
     return &judged->pipeline[judged->pipeline_of[rank]];
 }

@@ -118,7 +118,7 @@ static bool is_own_loss(const struct judged *judged, uint32_t rank, double lost)
 /* What its peers do not lose as well; of a pipeline all of whose stages lose, that of all. */
 static double lost_together(const struct judged *judged, uint32_t rank, double own)
 {
-    const struct pipeline *pipeline = judged_pipeline(judged, rank);
+    const struct speed_pipeline *pipeline = judged_pipeline(judged, rank);
     return judged->coarse ? own : fmax(own, pipeline->least * pipeline->ranks);
 }
 
@@ -208,7 +208,7 @@ static bool may_share_cause(const struct judged *judged, const struct slowdown *
                             const struct speed_rank *other)
 {
     const struct speed_rank *rank = slowdown->rank[0];
-    const struct pipeline *pipeline = judged_pipeline(judged, rank->index);
+    const struct speed_pipeline *pipeline = judged_pipeline(judged, rank->index);
     const char *host = rank->key.process->info.host;
     if (pipeline->ranks > 1 && (slowdown->kind == SLOW_WORK || slowdown->is_together))
         return judged_pipeline(judged, other->index) == pipeline;
