@@ -410,8 +410,10 @@ void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *i
         draft_drop(draft);
         return;
     }
-    *reported = (struct reported){
-        .check = draft->check, .finding = draft->finding, .processes = draft->processes};
+    *reported = (struct reported){.check = draft->check,
+                                  .finding = draft->finding,
+                                  .processes = draft->processes,
+                                  .is_wait = draft->is_wait};
     reported->finding.id = analyzer->reported_count;
     if (id)
         *id = reported->finding.id;

@@ -16,6 +16,7 @@ struct draft {
     struct rankset processes; /* indices of the processes that it covers */
     bool merges_ranks;        /* the same by another rank joins side 0 instead of standing alone */
     bool merges_sides;        /* likewise, and each other side as well */
+    bool is_wait;             /* that ranks wait, which may pass */
     bool failed;              /* memory was short while it was built */
 };
 
@@ -24,6 +25,7 @@ struct reported {
     struct finding finding;
     struct rankset processes;
     uint64_t notified_times;
+    bool is_wait;    /* as in struct draft */
     bool suppressed; /* an earlier cause was found after it */
     bool over;       /* resolved, as all it concerns is gone; explains what is still found there */
 };

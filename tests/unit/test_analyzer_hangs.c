@@ -351,6 +351,32 @@ static void split_that_leaves_someone_waiting(void **state)
 }
 
 /* A receive whose send never comes because the sender waits for the receiver. */
+/* A rank that is late to a split is possibly missing, until it comes: what hangs afterwards is
+ * another fault. */
+static void a_split_that_was_late_explains_nothing_later(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS - 1; rank++)
+        comm_call_enter(job, rank, API_ncclCommSplit, WORLD);
+    ticks(job, 11000);
+    struct verdict verdict;
+    assert_int_equal(expect_in(job, &verdict, "DC109")->certainty, POSSIBLE);
+    comm_call_enter(job, RANKS - 1, API_ncclCommSplit, WORLD);
+    for (int rank = 0; rank < RANKS; rank++)
+        call_leave(job, rank);
+    ticks(job, 500);
+    expect(job, NULL);
+    for (int rank = 0; rank < RANKS - 1; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 1);
+        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    ticks(job, 11000);
+    assert_string_equal(expect_in(job, &verdict, "DC201")->ranks[1], "3");
+    job_free(job);
+}
+
 static void receive_without_send(void **state)
 {
     (void)state;
@@ -425,6 +451,7 @@ int main(void)
         cmocka_unit_test(nonblocking_rank_never_comes),
         cmocka_unit_test(destroy_waits_for_operations),
         cmocka_unit_test(split_that_leaves_someone_waiting),
+        cmocka_unit_test(a_split_that_was_late_explains_nothing_later),
         cmocka_unit_test(receive_without_send),
         cmocka_unit_test(consequences_keep_quiet),
         cmocka_unit_test(communicators_have_a_size),

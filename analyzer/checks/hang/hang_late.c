@@ -286,7 +286,7 @@ static bool is_over(const struct analyzer *analyzer, const struct reported *repo
 {
     const struct finding *finding = &reported->finding;
     enum code code = reported->check->code;
-    if (code == DC202 || code == DC203 || code == DC208 || code == DC211)
+    if (code == DC109 || code == DC202 || code == DC203 || code == DC208 || code == DC211)
         return one_went_on(analyzer, reported);
     const struct comm *comm = comm_of(analyzer, finding);
     if (!comm)
@@ -309,14 +309,13 @@ void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
         const struct check *check = analyzer->reported[i].check;
-        bool late = check->code == DC210;
-        bool of_wait = late || check->code == DC201;
-        if (finding->state != FINDING_OPEN || check->family != FAMILY_HANG ||
+        bool late = check->code == DC210, is_wait = analyzer->reported[i].is_wait;
+        if (finding->state != FINDING_OPEN || (check->family != FAMILY_HANG && !is_wait) ||
             (finding->certainty == CERTAIN && !late))
             continue;
         if (late && findings_find(analyzer, DC201, finding->comm, finding->number)) {
             findings_resolve(analyzer, finding->id, "it does nothing any more: DC201");
-        } else if (!(of_wait && is_awaited(graph, finding)) &&
+        } else if (!(is_wait && is_awaited(graph, finding)) &&
                    is_over(analyzer, &analyzer->reported[i])) {
             char how[HOW_BYTES] = "the missing ranks came after all";
             if (late)

@@ -424,6 +424,7 @@ void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
         return;
     struct draft draft =
         draft_new(check, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
+    draft.is_wait = true;
     draft.finding.number = wait->number;
     draft.finding.has_number = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
     draft.finding.first_ns = wait->begin_ns;

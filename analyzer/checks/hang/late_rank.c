@@ -46,6 +46,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
         (*side)->process = member->process->index;
         draft_rank(&draft, *side, member);
     }
+    draft.is_wait = true;
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns =
