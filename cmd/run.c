@@ -50,9 +50,10 @@ static int signal_job(const struct watched_run *run, int signal_number)
 }
 
 /* Ends the job as a user would: asks first, kills what does not listen. */
-void run_end_job(struct watched_run *run, const char *why)
+static void end_job(struct watched_run *run, const char *why)
 {
-    if (run->ending_since_ns)
+    bool nothing_left = run->job.ended && !signal_job(run, 0);
+    if (run->ending_since_ns || nothing_left)
         return;
     if (*why)
         fprintf(stderr, "ddpcheck: %s: ending the job\n", why);
@@ -83,12 +84,14 @@ static void end_judged(struct watched_run *run)
     if (run->held_signal)
         job_forward(&run->job, run->held_signal);
     else
-        run_end_job(run, "");
+        end_job(run, "");
 }
 
 static void check_time(struct watched_run *run)
 {
     uint64_t now_ns = monotonic_now_ns();
+    if (run->ends_for_finding)
+        end_job(run, "--on-finding abort");
     if (run->timeout > 0 && (double)(now_ns - run->last_activity_ns) / 1e9 > run->timeout) {
         if (!run->timed_out)
             fprintf(stderr, "ddpcheck: no progress for %g s: ending the job\n", run->timeout);
@@ -114,7 +117,7 @@ static bool ends_jobs(int signal_number)
 static void pass_signal(struct watched_run *run, int signal_number)
 {
     if (run->job.ended && ends_jobs(signal_number))
-        run_end_job(run, ""); /* what it has left behind */
+        end_job(run, ""); /* what it has left behind */
     else if (ends_jobs(signal_number) && !run->judging_since_ns && !run->judged)
         judge_first(run, signal_number, 0);
     else
@@ -223,7 +226,7 @@ static void finish_job(struct watched_run *run, int signals)
             take_signals(run, signals);
         if (fds[1].revents)
             is_open = hear_collector(run);
-        if (run->said_left || run->ending_since_ns)
+        if (run->said_left || run->ending_since_ns || run->ends_for_finding)
             check_time(run);
         double waited_s = (double)(monotonic_now_ns() - since_ns) / 1e9;
         if (is_open && waited_s > left_said_s)

@@ -41,6 +41,7 @@ struct watched_run {
     int socket; /* to the collector; -1 none */
     char line[LINE_BYTES];
     size_t line_bytes;
+    bool ends_for_finding; /* --on-finding abort */
     bool ready, judged, timed_out,
         shared;        /* shared: another `ddpcheck run` or shim collects into this directory */
     uint64_t began_ns; /* realtime */
@@ -64,9 +65,6 @@ struct watched_run {
 /* Runs it to its end. Returns the exit status of ddpcheck. */
 int run_program(struct watched_run *run, char **argv);
 
-/* Ends the job as a user would: asks first, kills what does not listen. Says why, if that is not
- * empty. */
-void run_end_job(struct watched_run *run, const char *why);
 /* Says that the disk was full until the job had ended; `text` is what the collector sent of it. */
 void run_print_full(const struct watched_run *run, const char *text);
 /* Says, behind `before`, which command prints the report. */

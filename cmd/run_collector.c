@@ -106,10 +106,9 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->judged = true;
     else if (strcmp(line, "activity") == 0)
         run->last_activity_ns = monotonic_now_ns();
-    else if (strncmp(line, "finding ", 8) == 0) {
-        if (run_print_finding(run, line + 8))
-            run_end_job(run, "--on-finding abort");
-    } else if (strncmp(line, "more ", 5) == 0)
+    else if (strncmp(line, "finding ", 8) == 0)
+        run->ends_for_finding |= run_print_finding(run, line + 8);
+    else if (strncmp(line, "more ", 5) == 0)
         run_keep_detail(run, line + 5);
     else if (strncmp(line, "withdrawn ", 10) == 0)
         run_print_withdrawn(run, line + 10);

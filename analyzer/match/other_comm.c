@@ -9,12 +9,10 @@ enum { MOST_OF_A_STREAM = 4096 };
 
 struct member *other_member(const struct member *member, const struct comm *comm)
 {
-    for (uint32_t i = 0; i < comm->members; i++) {
-        struct member *other = comm->member[i];
-        if (other->process == member->process &&
-            (!member->process->several_ranks || other->device == member->device))
+    const struct process *process = member->process;
+    for (struct member *other = process->members; other; other = other->process_next)
+        if (other->comm == comm && (!process->several_ranks || other->device == member->device))
             return other;
-    }
     return NULL;
 }
 
