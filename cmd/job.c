@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/process_file.h"
+
 enum { PROCESSES_MAX = 32768 };
 
 /* A process outside the foreground may not give the terminal away unless it ignores SIGTTOU. */
@@ -93,25 +95,12 @@ static void stop_with_job(struct run_job *job)
     kill(-job->pid, SIGCONT);
 }
 
-/* /proc/PID/stat from the end of the name on, which may hold anything; NULL: there is none. */
-static const char *read_stat(pid_t pid, char *text, size_t bytes)
-{
-    char path[32];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t length = file ? fread(text, 1, bytes - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = 0;
-    return strrchr(text, ')');
-}
-
-/* Its field 22, which distinguishes two processes with one number; 0: not known. */
+/* Field 22 of its stat, which distinguishes two processes with one number; 0: not known. */
 static uint64_t start_ticks_of(pid_t pid)
 {
     enum { BEFORE = 20 }; /* fields from the one behind the name on */
     char text[1024];
-    const char *at = read_stat(pid, text, sizeof text);
+    const char *at = process_stat_read(pid, text, sizeof text);
     for (int i = 0; at && i < BEFORE; i++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;
@@ -179,7 +168,7 @@ static int read_processes(struct family *processes)
         int pid = atoi(entry->d_name), parent;
         if (pid <= 0)
             continue;
-        const char *name_end = read_stat(pid, text, sizeof text);
+        const char *name_end = process_stat_read(pid, text, sizeof text);
         char state;
         if (name_end && sscanf(name_end + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
             processes[count++] = (struct family){pid, parent};
@@ -251,7 +240,7 @@ int job_left(const pid_t spared[JOB_SPARED], pid_t *left, int most)
 bool job_is_child_of_ours(pid_t pid)
 {
     char text[1024], path[32], ours[PATH_MAX], its[PATH_MAX];
-    const char *name_end = read_stat(pid, text, sizeof text);
+    const char *name_end = process_stat_read(pid, text, sizeof text);
     char state;
     int parent;
     if (!name_end || sscanf(name_end + 1, " %c %d", &state, &parent) != 2)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/collector.h"
+#include "lib/base/process_file.h"
 #include "lib/base/rankset.h"
 #include "lib/live/live.h"
 
@@ -33,18 +34,6 @@ struct dormant_search {
     int reports;
     char environment[ENVIRONMENT_BYTES];
 };
-
-static size_t read_proc_text(int pid, const char *name, char *text, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, size - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    return bytes;
-}
 
 /* The value of a variable; NULL if there is none. */
 static const char *variable_of(const char *environment, size_t bytes, const char *name)
@@ -72,7 +61,8 @@ static void add_candidate(struct dormant_search *search, int pid, const char *di
                                         "SLURM_PROCID"};
     char stat[512];
     struct candidate candidate = {.pid = pid, .rank = -1};
-    size_t bytes = read_proc_text(pid, "environ", search->environment, sizeof search->environment);
+    size_t bytes =
+        process_file_read(pid, "environ", search->environment, sizeof search->environment);
     const char *trace = variable_of(search->environment, bytes, "DDPCHECK_DIR");
     if (!trace || strcmp(trace, directory) || search->candidates == CANDIDATES_MAX)
         return;
@@ -80,7 +70,7 @@ static void add_candidate(struct dormant_search *search, int pid, const char *di
         const char *value = variable_of(search->environment, bytes, ranks[i]);
         candidate.rank = value ? atoi(value) : -1;
     }
-    read_proc_text(pid, "stat", stat, sizeof stat);
+    process_file_read(pid, "stat", stat, sizeof stat);
     char *name = strchr(stat, '('), *end = strrchr(stat, ')'), state = 0;
     if (candidate.rank < 0 || !name || !end ||
         sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')

@@ -5,27 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/process_file.h"
+
 enum { ANCESTORS_MAX = 32, ARGUMENTS_BYTES = 8192 };
 
-static size_t read_of_process(int pid, const char *name, char *text, size_t bytes)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-    FILE *file = fopen(path, "r");
-    size_t length = file ? fread(text, 1, bytes - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = 0;
-    return length;
-}
-
-/* A program's name, which comes first and in parentheses, may contain any of these. */
 static int parent_of(int pid)
 {
     char text[512];
     int parent = 0;
-    read_of_process(pid, "stat", text, sizeof text);
-    const char *end = strrchr(text, ')');
+    const char *end = process_stat_read(pid, text, sizeof text);
     return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -45,7 +33,7 @@ void hydra_find_address(char *address, unsigned long bytes)
     const char *found = NULL;
     int pid = getppid();
     for (int i = 0; i < ANCESTORS_MAX && pid > 1 && !found; i++, pid = parent_of(pid)) {
-        size_t length = read_of_process(pid, "cmdline", text, sizeof text);
+        size_t length = process_file_read(pid, "cmdline", text, sizeof text);
         if (strstr(text, "hydra_"))
             found = find_argument(text, length, "--control-port");
     }
