@@ -73,9 +73,20 @@ void analyzer_visit_members(struct analyzer *analyzer,
 struct member_numbers {
     int nranks; /* of the communicator; -1 not known */
     uint64_t issued, started, done;
+    uint64_t messages; /* sends and receives that it issued */
 };
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                              struct member_numbers *numbers);
+
+/* What goes on though the calls that began it have returned, and others are waited for: sends and
+ * receives, set-ups and ends of nonblocking communicators. Nothing for an unknown process. */
+struct background_waits {
+    uint64_t since_ns; /* when the first of these calls was made; 0: nothing goes on */
+    bool initialises;  /* one is ncclCommInit*: it may wait for ranks that are in no communicator
+                          of the process */
+};
+void analyzer_background_waits(const struct analyzer *analyzer, int process,
+                               struct background_waits *waits);
 
 /* The innermost NVTX range that the thread is in (a string id); 0 none. */
 uint64_t analyzer_phase(const struct analyzer *analyzer, int process, uint32_t tid);

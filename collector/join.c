@@ -209,11 +209,30 @@ static bool may_block(const struct record *record)
 
 static bool process_waits(const struct join_process *process)
 {
+    if (process->background.since_ns)
+        return true;
     for (const struct join_member *member = process->members; member; member = member->process_next)
         if (member->numbers.issued > member->numbers.done)
             return true;
     for (const struct join_thread *thread = process->threads; thread; thread = thread->hh.next)
         if (may_block(&thread->last))
+            return true;
+    return false;
+}
+
+static bool is_in_init(const struct join_thread *thread)
+{
+    return may_block(&thread->last) && (thread->last.api == API_ncclCommInitRank ||
+                                        thread->last.api == API_ncclCommInitRankConfig ||
+                                        thread->last.api == API_ncclCommInitRankScalable);
+}
+
+static bool process_initialises(const struct join_process *process)
+{
+    if (process->background.initialises)
+        return true;
+    for (const struct join_thread *thread = process->threads; thread; thread = thread->hh.next)
+        if (is_in_init(thread))
             return true;
     return false;
 }
@@ -224,8 +243,10 @@ static void add_state(struct join *join, int number, uint64_t now_ns)
     struct item_state state = {.process = (uint32_t)number, .position = process->end};
     if (process->ended)
         state.flags = STATE_ENDED;
-    else if (process_waits(process))
+    else if (process_waits(process)) {
         state.waits_ns = now_ns - process->moved_ns;
+        state.flags = process_initialises(process) ? STATE_INIT : 0;
+    }
     if (memcmp(&state, &process->sent, sizeof state) == 0 ||
         (!state.flags && !state.waits_ns && !process->sent.waits_ns))
         return;
@@ -305,6 +326,9 @@ static void add_digests(struct join *join, struct analyzer *analyzer, uint64_t n
     join->digest_ns = now_ns;
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, now_ns);
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i])
+            analyzer_background_waits(analyzer, i, &join->process[i]->background);
     for (struct join_member *member = join->members; member; member = member->hh.next)
         if (join_spans_hosts(join, member->key.comm))
             add_digest(join, member);

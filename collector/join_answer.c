@@ -77,6 +77,30 @@ static void forget_sent(struct join_process *process)
         text->sent = false;
 }
 
+/* The serial of the ncclGroupStart around an operation's call; 0 none, or another call. */
+static uint64_t group_around(const struct record *record)
+{
+    enum api_class class = api_class_of(record->api);
+    return class == CLASS_COLLECTIVE || class == CLASS_P2P ? record->op.group : 0;
+}
+
+/* A call of an operation that is not done, or the first one since something goes on in the
+ * background. */
+static bool begins_unfinished(struct join *join, const struct join_process *process,
+                              const struct record *record)
+{
+    if (record->phase != RECORD_ENTER)
+        return false;
+    uint64_t since_ns = process->background.since_ns;
+    if (since_ns && record->time_ns >= since_ns)
+        return true;
+    if (api_class_of(record->api) != CLASS_COLLECTIVE)
+        return false;
+    struct join_member key = {.key = {record->op.comm, record->op.rank}}, *member;
+    TABLE_FIND(join->members, &key.key, member);
+    return member && record->op.number >= member->numbers.done;
+}
+
 /* Where the records begin that say what is not done: the first call of an operation that is not,
  * with the group that it is of. */
 static uint64_t find_start(struct join *join, const struct join_process *process, uint64_t most)
@@ -86,14 +110,10 @@ static uint64_t find_start(struct join *join, const struct join_process *process
         near = process->end - most;
     for (uint64_t at = process->first; at < near; at++) {
         const struct record *record = join_tail_record(process, at);
-        if (record->phase != RECORD_ENTER || api_class_of(record->api) != CLASS_COLLECTIVE)
+        if (!begins_unfinished(join, process, record))
             continue;
-        struct join_member key = {.key = {record->op.comm, record->op.rank}}, *member;
-        TABLE_FIND(join->members, &key.key, member);
-        if (!member || record->op.number < member->numbers.done)
-            continue;
-        while (record->op.group && at > process->first &&
-               join_tail_record(process, at - 1)->serial >= record->op.group)
+        uint64_t group = group_around(record);
+        while (group && at > process->first && join_tail_record(process, at - 1)->serial >= group)
             at--;
         return at;
     }

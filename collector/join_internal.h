@@ -67,6 +67,7 @@ struct join_process {
     struct record *stream; /* notices and calls that made or ended streams */
     uint32_t streams, stream_capacity;
     uint64_t moved_ns; /* when one of its members got on last */
+    struct background_waits background;
     bool keeps_ticks, announced, ended, ended_sent;
     struct item_state sent; /* last */
 };

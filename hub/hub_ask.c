@@ -29,8 +29,8 @@ static bool is_stalled(const struct hub_process *process)
     return process->known && process->state.waits_ns >= stalled_ns;
 }
 
-/* A process that waits before it is a member of anything known waits for one that could be on any
- * host. */
+/* A process that waits in a set-up, or before it is a member of anything known, waits for one that
+ * could be on any host. */
 static bool want_all_hosts(struct hub *hub)
 {
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
@@ -45,7 +45,8 @@ static bool want_for_process(struct hub *hub, struct hub_host *host,
     host->wanted = true;
     for (const struct hub_member *member = process->members; member; member = member->process_next)
         want_comm(member->comm);
-    return !process->members && want_all_hosts(hub);
+    bool is_for_any = !process->members || process->state.flags & STATE_INIT;
+    return is_for_any && want_all_hosts(hub);
 }
 
 static void want_for_waits(struct hub *hub)

@@ -4,6 +4,7 @@
 
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
+#include "analyzer/model/progress.h"
 #include "analyzer/hang/where.h"
 
 enum {
@@ -151,6 +152,40 @@ bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
     *numbers = (struct member_numbers){.nranks = member->comm->nranks,
                                        .issued = member->next,
                                        .started = member->started,
-                                       .done = member->done};
+                                       .done = member->done,
+                                       .messages = member->calls_p2p};
     return true;
+}
+
+static void note_background(struct background_waits *waits, uint64_t began_ns)
+{
+    if (!waits->since_ns || began_ns < waits->since_ns)
+        waits->since_ns = began_ns;
+}
+
+static int note_message_in_background(void *context, const struct pending *pending)
+{
+    if (pending->channel)
+        note_background(context, pending->site.time_ns);
+    return 0;
+}
+
+void analyzer_background_waits(const struct analyzer *analyzer, int process,
+                               struct background_waits *waits)
+{
+    *waits = (struct background_waits){0};
+    struct process *known =
+        process >= 0 && process < analyzer->processes ? analyzer->process[process] : NULL;
+    if (!known || known->ended)
+        return;
+    progress_visit_first(known, 1, note_message_in_background, waits);
+    for (const struct member *member = known->members; member; member = member->process_next) {
+        if (member->aborted)
+            continue;
+        if (member->initialising)
+            note_background(waits, member->arrival.time_ns);
+        if (member->in_background)
+            note_background(waits, member->background_site.time_ns);
+        waits->initialises |= member->initialising;
+    }
 }

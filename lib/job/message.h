@@ -80,13 +80,15 @@ struct item_digest {
 };
 
 enum {
-    STATE_ENDED = 1 /* notice_end is among its records */
+    STATE_ENDED = 1, /* notice_end is among its records */
+    STATE_INIT = 2   /* it waits in ncclCommInit*, for ranks that may be on any host */
 };
 struct item_state {
     uint32_t process;
     uint32_t flags;    /* STATE_* */
     uint64_t waits_ns; /* how long a thread has been in a call that may block, or an operation
-                          issued and not done, while none of its members got on; 0 none */
+                          or a set-up has been going on in the background, while none of its
+                          members got on; 0 none */
     uint64_t position; /* behind its last record: item_want */
 };
 

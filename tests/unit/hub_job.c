@@ -148,6 +148,7 @@ void hub_job_run(struct job *job, struct test_hub *test, int hosts, int dies)
         if (dies >= 0)
             test->host[dies].dead = true;
     }
+    test->live = hub_job_count_news(test);
     hub_job_finish(test, now_ns);
 }
 

@@ -38,6 +38,7 @@ struct test_hub {
     struct item_news news[NEWS_MAX];  /* by id */
     struct item_news heard[NEWS_MAX]; /* by the first host */
     int sent, last_news_ms;
+    int live; /* findings that were open while the job ran, at its last tick */
     bool over;
     struct hub_counts counts;
 };

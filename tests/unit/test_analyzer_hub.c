@@ -244,6 +244,50 @@ static void a_rank_does_not_come_to_the_set_up(void **state)
     job_free(job);
 }
 
+/* The others' calls have returned, and what these began goes on: they query. A rank that waits for
+ * nothing is missing, and some have made many calls since. */
+static void some_only_query(void **state)
+{
+    (void)state;
+    enum { IN_PROGRESS = 7, LATER_CALLS = 1000 };
+    for (int later = 0; later <= LATER_CALLS; later += LATER_CALLS) {
+        struct job *job = hub_job_new();
+        hub_job_operations(job, COMM, 5);
+        for (int rank = 0; rank < HUB_RANKS - 1; rank++) {
+            init_enter(job, rank, SECOND, HUB_RANKS, rank, 0);
+            init_leave(job, rank, SECOND, HUB_RANKS, rank, IN_PROGRESS);
+        }
+        for (int i = 0; i < later; i++)
+            wait_done(job, i % (HUB_RANKS - 1), API_cudaStreamSynchronize, HUB_STREAM);
+        ticks(job, 12000);
+        hub_job_expect(job, "DC209");
+        struct test_hub test;
+        hub_job_run(job, &test, 4, -1);
+        assert_int_equal(test.live, 1);
+        job_free(job);
+    }
+}
+
+/* A message that nobody sends, and no thread waits for. */
+static void a_message_is_only_queried(void **state)
+{
+    (void)state;
+    struct job *job = hub_job_new();
+    hub_job_operations(job, COMM, 5);
+    issue(job, 1,
+          (struct call){
+              .api = API_ncclRecv, .comm = COMM, .count = 4, .root = 6, .stream = HUB_STREAM});
+    ticks(job, 12000);
+    struct verdict verdict;
+    job_analyze(job, 0, &verdict);
+    assert_int_equal(verdict.count, 1);
+    hub_job_expect(job, verdict.found[0].code);
+    struct test_hub test;
+    hub_job_run(job, &test, 4, -1);
+    assert_int_equal(test.live, 1);
+    job_free(job);
+}
+
 /* One has made no NCCL call yet; the process of another rank of its host says where it is. */
 static void a_rank_has_made_no_call(void **state)
 {
@@ -280,6 +324,8 @@ int main(void)
         cmocka_unit_test(records_were_lost),
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
+        cmocka_unit_test(some_only_query),
+        cmocka_unit_test(a_message_is_only_queried),
         cmocka_unit_test(a_rank_has_made_no_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
