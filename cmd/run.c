@@ -291,6 +291,15 @@ static const char *chosen_word(const char *const *words, int index)
     return index >= 0 ? words[index] : NULL;
 }
 
+/* The trace directory is ready; the hub's database is in it, or else where that address is. */
+static void send_ready(const struct watched_run *run)
+{
+    const char *url = run->joined && !run_hub_pid(run->joined) ? run_hub_url(run->joined) : "";
+    if (write(run->ready_fd, url, strlen(url)) < 0)
+        fprintf(stderr, "ddpcheck: the TUI is not told where the hub is: %s\n", strerror(errno));
+    close(run->ready_fd);
+}
+
 static int run_watched(struct watched_run *run, char **argv)
 {
     static const char *const stacks[] = {"0", "nccl", "lines",
@@ -310,7 +319,7 @@ static int run_watched(struct watched_run *run, char **argv)
         return command_fail(&err);
     int status = run_wait_collector_ready(run);
     if (run->ready_fd >= 0)
-        close(run->ready_fd);
+        send_ready(run);
     int signals = status ? -1 : open_signals(&err);
     if (status)
         return status;

@@ -13,9 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cmd/hub/hub_server.h"
+#include "cmd/hub/job_choice.h"
+#include "cmd/hub/job_copy.h"
 #include "collector/trace_directory.h"
 #include "lib/base/terminal.h"
 #include "tui/tui.h"
+
+static const double hub_wait_s = 2;
 
 /* The process that runs the job. Signal handlers have no context, so it is one for all. */
 static volatile sig_atomic_t job_pid, job_ended, job_status;
@@ -98,15 +103,25 @@ static int start_job(int (*job)(void *context, int ready), void *context, const 
     return 0;
 }
 
-/* Until the other end is closed. */
-static void wait_closed(int ready)
+/* What is written until the other end is closed. */
+static void read_ready(int ready, char url[HUB_URL_BYTES])
 {
-    char byte;
+    size_t length = 0;
     ssize_t bytes;
     do {
-        bytes = read(ready, &byte, 1);
+        bytes = read(ready, url + length, HUB_URL_BYTES - 1 - length);
+        length += bytes > 0 ? (size_t)bytes : 0;
     } while (bytes > 0 || (bytes < 0 && errno == EINTR));
+    url[length] = 0;
     close(ready);
+}
+
+/* NULL: there is no such hub, or it can't be reached, which the job's output says. */
+static struct job_copy *copy_of_hub(const char *url)
+{
+    struct job_copy *copy = NULL;
+    struct error err;
+    return *url && job_copy_open(&copy, url, hub_wait_s, true, &err) == 0 ? copy : NULL;
 }
 
 /* For the TUI while it waits for a trace: a job that has ended makes none. */
@@ -136,7 +151,7 @@ static void wait_for_end(const char *log, bool is_signalled)
 int run_under_tui(int (*job)(void *context, int ready), void *context, const char *directory,
                   struct error *err)
 {
-    char log[PATH_MAX];
+    char log[PATH_MAX], url[HUB_URL_BYTES];
     int ready = -1;
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(err, "--tui needs a terminal");
@@ -144,7 +159,8 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     if (start_job(job, context, log, &ready, err) < 0)
         return -1;
     forward_signals();
-    wait_closed(ready);
+    read_ready(ready, url);
+    struct job_choice choice = {.directories = &directory, .count = 1, .copy = copy_of_hub(url)};
     int ended_by = 0;
     const struct tui_options options = {
         .paths = &directory,
@@ -152,6 +168,9 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
         .color = terminal_colored(COLOR_AUTO, STDOUT_FILENO),
         .wait_s = INT_MAX,
         .give_up = has_job_ended,
+        .instead = job_choice_find,
+        .trouble = job_choice_trouble,
+        .context = &choice,
         .ended_by = &ended_by,
         .waiting_for = "the job's first NCCL call",
     };
@@ -160,6 +179,7 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     bool ends_job = ended_by && ended_by != SIGINT; /* Ctrl-C leaves the TUI only */
     if (ends_job)
         forward_signal(ended_by);
+    job_copy_close(choice.copy);
     wait_for_end(log, ends_job);
     if (shown < 0)
         fprintf(stderr, "ddpcheck: %s\n", why.text);

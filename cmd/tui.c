@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
+#include "cmd/hub/job_choice.h"
 #include "cmd/hub/job_copy.h"
 #include "cmd/hub/job_folder.h"
 #include "cmd/options/options.h"
@@ -81,9 +82,13 @@ static int show_traces(struct tui_options *tui, bool once, struct error *err)
 {
     char path[PATH_MAX];
     const char *job = path;
+    struct job_choice choice = {.directories = tui->paths, .count = tui->count};
     if (job_folder_find(tui->paths, tui->count, path)) {
         tui->paths = &job;
         tui->count = 1;
+    } else {
+        tui->instead = job_choice_find;
+        tui->context = &choice;
     }
     return show_tui(tui, once, err);
 }

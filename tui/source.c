@@ -100,11 +100,22 @@ void source_stop_on(struct source *source, const atomic_bool *stop)
     prepare(source);
 }
 
+/* From then on nothing else is looked for. */
+static void choose_instead(struct source *source)
+{
+    if (!source->instead || source->chosen ||
+        !source->instead(source->context, &source->chosen, &source->title))
+        return;
+    source->paths = &source->chosen;
+    source->count = 1;
+}
+
 /* Whether others were opened. A database that was begun a moment ago can't be read yet: the next
  * look tries again. */
 static bool look_at_files(struct source *source)
 {
     struct error err = {""};
+    choose_instead(source);
     uint64_t files = files_of(source);
     source->warning.text[0] = '\0';
     if (files == source->files)

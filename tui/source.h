@@ -25,7 +25,9 @@ struct source {
     void (*trouble)(
         void *context,
         struct error *trouble); /* what whoever writes the database has to say; NULL: nobody */
+    bool (*instead)(void *context, const char **path, const char **title); /* as in tui.h */
     void *context;
+    const char *chosen; /* the path that `instead` gave; NULL: none */
     const char *title; /* shown instead of the database's path; NULL: the path */
     bool live;         /* a collector writes: time goes on */
     uint64_t now_ns;   /* realtime; of a finished trace its last event's */

@@ -242,6 +242,7 @@ int tui_run(const struct tui_options *options, struct error *err)
         return error_set(err, "can't start: %s", strerror(errno));
     }
     source.trouble = options->trouble;
+    source.instead = options->instead;
     source.context = options->context;
     source.title = options->title;
     app.trace_bytes = source_bytes(&source);

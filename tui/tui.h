@@ -15,10 +15,14 @@ struct tui_options {
     bool color, ascii;
     double wait_s;                  /* how long to wait for the first database to appear */
     bool (*give_up)(void *context); /* asked while waiting: true ends it; NULL never */
-    void *context;                  /* of give_up and trouble */
+    void *context;                  /* of give_up, trouble and instead */
     /* Asked now and then: what is wrong with what writes the database, for the status line (empty:
      * nothing); NULL never. */
     void (*trouble)(void *context, struct error *trouble);
+    /* Asked now and then, until it is true: whether there is a database to be shown instead of
+     * `paths`, and under which title (left as it is: its path). Both outlive the TUI. NULL never.
+     */
+    bool (*instead)(void *context, const char **path, const char **title);
     int *ended_by; /* set to the signal that ended it: SIGINT (Ctrl-C), SIGTERM, SIGHUP (also: the
                       terminal is gone), 0 the user; NULL: nobody asks */
     const char *waiting_for; /* said on stderr when it takes longer; NULL nothing */

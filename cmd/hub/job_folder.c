@@ -26,6 +26,15 @@ static bool spans_hosts(const struct trace *job)
     return false;
 }
 
+bool job_spans_hosts(const char *database)
+{
+    struct trace *job = NULL;
+    struct error err;
+    bool does = trace_open(&job, &database, 1, &err) == 0 && spans_hosts(job);
+    trace_close(job);
+    return does;
+}
+
 /* The hub may be that of an earlier run in the directory. */
 static bool is_its_job(const char *directory, const char *database)
 {

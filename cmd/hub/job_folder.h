@@ -11,5 +11,7 @@
 /* The first of the directories whose hub has a job of several hosts: `path` becomes that of its
  * database. False if there is none, or if a path is that of a database. */
 bool job_folder_find(const char *const *directories, int count, char path[PATH_MAX]);
+/* Whether processes of several hosts are in a database. False if it can't be read. */
+bool job_spans_hosts(const char *database);
 
 #endif

@@ -7,6 +7,7 @@ A program that imports this is called as PROGRAM BUILD [TEST...]."""
 
 import os
 import re
+import shlex
 import shutil
 import sqlite3
 import subprocess
@@ -17,6 +18,9 @@ import unittest
 
 import parallel
 from hub import Hub, await_true, children, free_port, read_file
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tui"))
+from terminal import Terminal
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -30,14 +34,17 @@ class Host:
 
     def __init__(self, rank, folder, hub, trainer, master, env=None, options=(), ranks=1, enter=()):
         self.rank = rank
-        each = 'for local in $(seq 0 %d); do RANK=$((%d + local)) LOCAL_RANK=$local "$@" & done; wait' % (ranks - 1, rank)
         self.trace = os.path.join(folder, "trace%d" % rank)
         self.errors = os.path.join(folder, "errors%d" % rank)
+        each = 'for local in $(seq 0 %d); do RANK=$((%d + local)) LOCAL_RANK=$local "$@" & done; wait' % (ranks - 1, rank)
         command = [*enter, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
                    DDPCHECK, "run", *(["--hub", hub] if hub else []), "--emulate", str(ranks), "-o", self.trace, *options, "--",
                    "sh", "-c", each, "sh", TRAINER, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(master), **(env or {})}
+        self.start(command, variables)
+
+    def start(self, command, variables):
         with open(self.errors, "w", encoding="utf-8") as errors:
             self.process = subprocess.Popen(command, env={**os.environ, **variables}, stderr=errors,
                                             stdout=subprocess.DEVNULL)
@@ -53,6 +60,16 @@ class Host:
             except (FileNotFoundError, ProcessLookupError):
                 pass        # it has ended meanwhile
         return None
+
+
+class HostWithTui(Host):
+    """Its `ddpcheck run` has a terminal."""
+
+    def start(self, command, variables):
+        script = os.path.join(os.path.dirname(self.trace), "host%d.sh" % self.rank)
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("exec %s\n" % shlex.join(["env", *map("=".join, variables.items()), *command]))
+        self.terminal = Terminal(os.path.dirname(self.trace), "sh " + script, columns=120, lines=30)
 
 
 def namespaces_work():

@@ -3,15 +3,17 @@ nats-server: one finding for the whole job, live, and the same in the hub's job.
 
 test_hosts.py BUILD"""
 
+import glob
 import json
 import os
+import re
 import signal
 import socket
 import sqlite3
 import subprocess
 import time
 
-from hosts import BUILD, DDPCHECK, HOSTS, Job, main
+from hosts import BUILD, DDPCHECK, HOSTS, HostWithTui, Job, main
 from hub import BEAT, Hub, Stranger, await_true, free_port, message, news
 
 
@@ -68,6 +70,23 @@ class Jobs(Job):
             self.assertNotIn("error DC", host.said())
         with self.assertRaises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), timeout=20)
+
+    def test_the_tui_of_each_host(self):
+        """It shows the whole job as soon as there are two hosts: on the first its hub's database, elsewhere a copy of it."""
+        port, master, screens = free_port(), free_port(), []
+        env = {"DDPCHECK_HUB_TOKEN": "token-of-this-test", "DDPCHECK_HUB_PORT": str(port)}
+        trainer = ("--model", "cnn", "--fault", "partial-barrier", "--iterations", "20")
+        for rank in (0, 2):
+            host = HostWithTui(rank, self.folder, "auto", trainer, master, env=env, ranks=2, options=("--tui",))
+            self.addCleanup(host.terminal.close)
+            shown = "trace0/hub/job.db" if rank == 0 else "nats://127.0.0.1:%d/" % port
+            screens.append((host.terminal, shown))
+        for terminal, shown in screens:
+            text = terminal.wait("(?s)%s.*DC201.*ranks 0-2 wait in ncclAllReduce.*rank 3 never called it" % re.escape(shown))
+            self.assertNotIn("token-of-this-test", text)
+        for terminal, _ in screens:
+            terminal.close()
+        await_true("the job ends with its terminals", lambda: not glob.glob(os.path.join(self.folder, "trace0", "hub-*.url")))
 
     def test_a_wrong_token(self):
         """Said once by each host; the job runs and is recorded as it would without a hub."""
