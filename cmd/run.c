@@ -296,7 +296,7 @@ static void send_ready(const struct watched_run *run)
 {
     const char *url = run->joined && !run_hub_pid(run->joined) ? run_hub_url(run->joined) : "";
     if (write(run->ready_fd, url, strlen(url)) < 0)
-        fprintf(stderr, "ddpcheck: the TUI is not told where the hub is: %s\n", strerror(errno));
+        fprintf(stderr, "ddpcheck: the TUI can't find the job's hub: %s\n", strerror(errno));
     close(run->ready_fd);
 }
 

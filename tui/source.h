@@ -28,9 +28,9 @@ struct source {
     bool (*instead)(void *context, const char **path, const char **title); /* as in tui.h */
     void *context;
     const char *chosen; /* the path that `instead` gave; NULL: none */
-    const char *title; /* shown instead of the database's path; NULL: the path */
-    bool live;         /* a collector writes: time goes on */
-    uint64_t now_ns;   /* realtime; of a finished trace its last event's */
+    const char *title;  /* shown instead of the database's path; NULL: the path */
+    bool live;          /* a collector writes: time goes on */
+    uint64_t now_ns;    /* realtime; of a finished trace its last event's */
 };
 
 /* Opens the databases (paths as for trace_open). Returns 0 (source_close it), or -1 with err. */
