@@ -44,7 +44,8 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
         if (mkdir(part, directory_mode()) == 0)
             chmod(part, directory_mode()); /* whatever the umask */
         else if (errno != EEXIST && errno != EISDIR)
-            return error_set(err, "can't create the trace directory %s: %s", part, strerror(errno));
+            return error_set(err, "can't create the trace directory %s: %s; choose another with -o",
+                             part, strerror(errno));
         *at = was;
         if (!was)
             break;
@@ -55,7 +56,10 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
     if (stat(real, &status) == 0 && !S_ISDIR(status.st_mode))
         return error_set(err, "can't use %s as trace directory: it is a file", path);
     if (access(real, W_OK | X_OK) < 0)
-        return error_set(err, "can't write into the trace directory %s: %s", path, strerror(errno));
+        return error_set(err,
+                         "can't write into the trace directory %s: %s; run this as its owner, or "
+                         "use another directory",
+                         path, strerror(errno));
     return 0;
 }
 

@@ -15,7 +15,7 @@
 #include "tui/width.h"
 
 enum { HELP_KEYS = 14, HELP_WIDTH = 60, HELP_MARGIN = 4 };
-enum { PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
+enum { LINES_AROUND = 2, PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
 
 static const struct rows *rows_shown(const struct app *app)
 {
@@ -63,7 +63,8 @@ void app_do_move(struct app *app, int by)
 
 void app_do_page(struct app *app, int pages)
 {
-    int rows = pages * rows_clamp(app->room - PAGE_OVERLAP, 1, app->room + 1);
+    int page = app->lifted < app->lift_most ? screen_height() - LINES_AROUND : app->room;
+    int rows = pages * rows_clamp(page - PAGE_OVERLAP, 1, page + 1);
     if (app->lift_most == 0 && !rows_shown(app)->text)
         table_shown(app)->top += rows;
     app_do_move(app, rows);
@@ -303,7 +304,7 @@ void app_do_help(struct app *app, int unused)
     snprintf(view_keys, sizeof view_keys, "1-%d Tab", VIEWS_NUMBERED);
     const struct view_key common[] = {
         {view_keys, "views"},
-        {"arrows hjkl", "move"},
+        {"arrows hjkl", "move; h and l scroll cells that > cuts"},
         {"PgUp PgDn g G", "by pages, to the ends"},
         {"Enter Esc", "open, back"},
         {"/ F3 n N", "search, next, previous"},

@@ -37,13 +37,14 @@ static void draw_title(const struct app *app, const struct view_place *at, int w
         right, sizeof right, " %s%s  %s  %s ", place_text(app, &at->table, place, sizeof place),
         views[at->query.view]->name, picture->now_ns ? state : "",
         picture->now_ns ? moment_clock(picture->now_ns, picture->now_ns, clock, sizeof clock) : "");
-    int columns = width_of(right);
+    int columns = width_of(right), named = (int)sizeof " ddpcheck" - 1;
     if (columns >= width) { /* the clock is what a narrow screen can do without */
         snprintf(right, sizeof right, " %s  %s ", views[at->query.view]->name,
                  picture->now_ns ? state : "");
         columns = width_of(right);
     }
-    screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, left);
+    bool has_room = named <= width - columns;
+    screen_text(0, 0, width, TONE_STRONG, LOOK_BAR, has_room ? left : "");
     if (columns < width)
         screen_text(0, width - columns, columns, TONE_STRONG, LOOK_BAR, right);
 }

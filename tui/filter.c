@@ -12,16 +12,16 @@ enum { WORD_BYTES = 64 };
 /* "  3", "! 0-2,5", "▶ 0-2": the ranks behind the mark. */
 static bool cell_has_rank(const char *cell, const char *value)
 {
-    struct rankset ranks = {0};
-    char *end;
-    long rank = strtol(value, &end, 10);
+    struct rankset ranks = {0}, wanted = {0};
     const char *list = strrchr(cell, ' ');
     list = list ? list + 1 : cell;
-    if (end == value || *end || rank < 0 || rank > INT32_MAX)
-        return false;
-    bool found = isdigit((unsigned char)*list) && rankset_parse(&ranks, list) == 0 &&
-                 rankset_has(&ranks, (int)rank);
+    bool found = false;
+    if (isdigit((unsigned char)*list) && rankset_parse(&ranks, list) == 0 &&
+        rankset_parse(&wanted, value) == 0)
+        for (int rank = -1; !found && (rank = rankset_next(&ranks, rank + 1)) >= 0;)
+            found = rankset_has(&wanted, rank);
     rankset_free(&ranks);
+    rankset_free(&wanted);
     return found;
 }
 
@@ -57,18 +57,37 @@ static bool holds_state(const struct rows *rows, const struct row *row, const ch
     return strcasestr(row->state, value) || (waits && strcasestr("waiting", value));
 }
 
-static bool holds_field(const struct rows *rows, const struct row *row, const char *word)
+static const struct field {
+    const char *name;
+    bool (*holds)(const struct rows *rows, const struct row *row, const char *value);
+} fields[] = {{"rank:", holds_rank}, {"comm:", holds_comm}, {"state:", holds_state}};
+
+/* The field that the word begins with; NULL if it is text. */
+static const struct field *field_of(const char *word)
 {
-    static const struct {
-        const char *field;
-        bool (*holds)(const struct rows *rows, const struct row *row, const char *value);
-    } fields[] = {{"rank:", holds_rank}, {"comm:", holds_comm}, {"state:", holds_state}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        size_t bytes = strlen(fields[i].field);
-        if (!strncasecmp(word, fields[i].field, bytes))
-            return !word[bytes] || fields[i].holds(rows, row, word + bytes);
-    }
-    return row_holds(rows, row, word);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!strncasecmp(word, fields[i].name, strlen(fields[i].name)))
+            return &fields[i];
+    return NULL;
+}
+
+static bool holds_word(const struct rows *rows, const struct row *row, const char *word)
+{
+    const struct field *field = field_of(word);
+    const char *value = field ? word + strlen(field->name) : word;
+    if (!field)
+        return row_holds(rows, row, word);
+    return !*value || field->holds(rows, row, value);
+}
+
+/* Copies the filter's next word and moves behind it. False if there is none. */
+static bool next_word(const char **filter, char word[static WORD_BYTES])
+{
+    const char *begin = *filter + strspn(*filter, " ");
+    size_t bytes = strcspn(begin, " ");
+    snprintf(word, WORD_BYTES, "%.*s", (int)bytes, begin);
+    *filter = begin + bytes;
+    return bytes > 0;
 }
 
 bool filter_keeps(const struct rows *rows, const struct row *row, const char *filter)
@@ -77,12 +96,46 @@ bool filter_keeps(const struct rows *rows, const struct row *row, const char *fi
     bool has_field = strstr(filter, ":") != NULL;
     if (!has_field) /* as it was typed, blanks and all */
         return row_holds(rows, row, filter);
-    for (const char *next = filter + strspn(filter, " "); *next; next += strspn(next, " ")) {
-        size_t bytes = strcspn(next, " ");
-        snprintf(word, sizeof word, "%.*s", (int)bytes, next);
-        if (!holds_field(rows, row, word))
+    while (next_word(&filter, word))
+        if (!holds_word(rows, row, word))
             return false;
-        next += bytes;
-    }
     return true;
+}
+
+/* Letters, a colon and something that is not a second colon: "foo:1", not "train.c:176" or
+ * "std::sort". */
+static int unknown_field_letters(const char *word)
+{
+    int letters = 0;
+    while (isalpha((unsigned char)word[letters]))
+        letters++;
+    return word[letters] == ':' && word[letters + 1] != ':' && !field_of(word) ? letters : 0;
+}
+
+static bool names_no_rank(const char *word)
+{
+    struct rankset ranks = {0};
+    const struct field *field = field_of(word);
+    const char *value = field ? word + strlen(field->name) : "";
+    bool wrong = *value && field->holds == holds_rank && rankset_parse(&ranks, value) < 0;
+    rankset_free(&ranks);
+    return wrong;
+}
+
+void filter_explain(const char *filter, char *text, size_t bytes)
+{
+    char word[WORD_BYTES];
+    snprintf(text, bytes, "No row holds the filter's text (f changes it).");
+    while (next_word(&filter, word)) {
+        int letters = unknown_field_letters(word);
+        if (letters > 0)
+            snprintf(text, bytes,
+                     "No row holds '%s', and there is no field '%.*s'. Fields: rank:3, comm:5ae7, "
+                     "state:missing (f changes the filter).",
+                     word, letters, word);
+        else if (names_no_rank(word))
+            snprintf(text, bytes,
+                     "'%s' names no rank: write rank:3 or rank:0-7,9 (f changes the filter).",
+                     word);
+    }
 }

@@ -19,6 +19,7 @@ enum {
     LINES_LEAST = 6,
     LINES_MOST = 16,
     LINES_AROUND = 2, /* title and keys */
+    LINES_TABLE = 4,  /* a blank one, titles, and two rows are worth their place */
     AROUND = 4,
     NARROW = 60,
     SIDES_SHOWN = 3
@@ -236,6 +237,33 @@ static int answer_lines(const struct query *query, int needed)
     return rows_clamp(needed, usual, whole > usual ? whole : usual);
 }
 
+static void copy_lines(struct rows *to, const struct rows *from)
+{
+    for (int i = 0; i < from->lines; i++)
+        rows_line(to, from->line[i].tone, "%s", from->line[i].text);
+}
+
+static bool ends_with(const struct rows *rows, const struct rows *end)
+{
+    int first = rows->lines - end->lines;
+    bool equal = first >= 0;
+    for (int i = 0; equal && i < end->lines; i++)
+        equal = !strcmp(rows->line[first + i].text, end->line[i].text);
+    return equal;
+}
+
+/* Where the answers fill the screen and something of them was cut, all of it follows, for whoever
+ * scrolls. */
+static void add_rest(struct rows *rows, const struct rows *full, const struct query *query)
+{
+    bool has_room = rows->lines + LINES_AROUND + LINES_TABLE <= query->height;
+    if (has_room || ends_with(rows, full))
+        return;
+    rows_line(rows, TONE_PLAIN, "%s", "");
+    rows_line(rows, TONE_STRONG, "In full:");
+    copy_lines(rows, full);
+}
+
 /* The four answers of the first screen: the user's line, which rank did what, where the others are,
  * and what to do. On a small screen calls are shortened, then the fix is left with its first
  * sentences, and the table has no room. */
@@ -243,7 +271,7 @@ static void add_answers(struct source *source, const struct tui_finding *finding
                         const struct query *query, struct rows *rows)
 {
     int width = query->width > AROUND ? query->width : AROUND;
-    struct rows sides = {0};
+    struct rows sides = {0}, full = {0};
     struct text text = {0};
     if (*finding->todo)
         text_add(&text, "Fix: %s", finding->todo);
@@ -254,25 +282,30 @@ static void add_answers(struct source *source, const struct tui_finding *finding
         free(what);
         return;
     }
+    add_side_lines(source, finding, width, &sides);
+    rows_paragraph(&full, finding_tone(finding), width, what);
+    copy_lines(&full, &sides);
+    rows_paragraph(&full, TONE_GOOD, width, fix);
     int head_lines = lines_of(head, width), fix_lines = lines_of(fix, width);
     int most = answer_lines(query, head_lines + lines_of(what, width) + fix_lines);
     shorten_to(what, width, most - head_lines - fix_lines);
     int what_lines = lines_of(what, width);
     fix_lines = keep_sentences(fix, width, most - head_lines - what_lines);
-    add_side_lines(source, finding, width, &sides);
     int left =
         rows_clamp(most - head_lines - (fix_lines < most / 2 ? fix_lines : most / 2), 1, most);
     what_lines = rows_clamp(what_lines, 0, left);
     add_lines(rows, finding_tone(finding), head, width, most);
     add_lines(rows, finding_tone(finding), what, width, left);
     left = most - head_lines - what_lines;
-    for (int i = 0; sides.lines + fix_lines <= left && i < sides.lines; i++)
-        rows_line(rows, sides.line[i].tone, "%s", sides.line[i].text);
+    if (sides.lines + fix_lines <= left)
+        copy_lines(rows, &sides);
     if (*fix)
         add_lines(rows, TONE_GOOD, fix, width, rows_clamp(left, 1, most));
+    add_rest(rows, &full, query);
     free(fix);
     free(what);
     rows_free(&sides);
+    rows_free(&full);
 }
 
 /* The headline and as much of the rest as there is room for above other views; on a narrow screen

@@ -281,7 +281,7 @@ static int model_now(struct source *source, struct query *query, struct rows *ro
 
 const struct view view_now = {
     .name = "Now",
-    .about = "Where every rank of every communicator stands, those that hold up the others first.",
+    .about = "The state of every rank in each communicator, those that others wait for first.",
     .load = model_now,
     .key = {{"Enter", "the communicator's sequence, or the rank"}},
 };

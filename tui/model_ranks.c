@@ -274,7 +274,7 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
 
 const struct view view_ranks = {
     .name = "Ranks",
-    .about = "The processes: where they are, how late they come, what they lost.",
+    .about = "The processes: where they are, how late they arrive, which records were lost.",
     .load = model_ranks,
     .key = {{"Enter", "the rank: communicators, streams, stacks"}},
 };

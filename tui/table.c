@@ -241,9 +241,12 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
 static void draw_empty(const struct table *table, const struct rows *rows, int line, int room,
                        int width)
 {
+    char reason[256];
     const char *why = rows->empty ? rows->empty : "";
-    if (*table->filter && rows->count)
-        why = "No row holds the filter's text (f changes it).";
+    if (*table->filter && rows->count) {
+        filter_explain(table->filter, reason, sizeof reason);
+        why = reason;
+    }
     for (int i = 0; i < room && *why; i++) {
         char text[256];
         const char *begin = why;

@@ -22,7 +22,7 @@ void html_ranks(const struct html *html);
  * 0, or -1 where memory is short. */
 int html_speed(const struct html *html);
 
-/* Where threads stood when the job hung. Nothing if it was not asked. */
+/* Where threads were when the job hung. Nothing if it was not asked. */
 void html_stacks(const struct html *html);
 
 /* When operations ran, a row for each process: as a picture, and the last ones in detail for the

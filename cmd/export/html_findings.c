@@ -49,7 +49,8 @@ static void put_html_side(const struct html *html, const struct finding_side *si
         bool is_address;
         char where[WHERE_BYTES];
         uint64_t stack = stack_of_where(html->export->report, side, &is_address);
-        fputs("<p class=where><span class=label>now</span> ", html->out);
+        fprintf(html->out, "<p class=where><span class=label>%s</span> ",
+                side->now.did == DID_BUSY_BEFORE ? "then" : "now");
         html_text(html, where_of_side(html->export->report, side, where, sizeof where));
         fputs("</p>", html->out);
         if (stack && stack != side->stack)

@@ -257,7 +257,7 @@ void html_stacks(const struct html *html)
     struct stack_group *groups;
     int count = stack_groups(html->export->report, &groups);
     if (count > 0) {
-        fputs("<section id=stacks><h2>Where threads stood when the job hung</h2><ul class=sides>",
+        fputs("<section id=stacks><h2>Where threads were when the job hung</h2><ul class=sides>",
               html->out);
         for (int i = 0; i < count && i < GROUPS_MOST; i++)
             put_group(html, &groups[i]);

@@ -7,12 +7,12 @@
 
 enum {
     MAP_COLUMNS = 96,
-    MAP_RANKS = 48, /* those that are behind most */
-    CELL_WIDTH = 8, /* at least; of few columns more, so that the map is MAP_WIDTH wide */
-    CELL_WIDTH_MOST = 24,
-    MAP_WIDTH = MAP_COLUMNS * CELL_WIDTH,
+    MAP_RANKS = 48,       /* those that are behind most */
+    CELL_WIDTH_MOST = 24, /* of few columns; of more the map is MAP_WIDTH wide */
+    MAP_WIDTH = 1040,     /* what a page of 1280 has beside the ranks */
     CELL_HEIGHT = 14,
-    LABEL_WIDTH = 48,
+    LABEL_WIDTH = 72,
+    TICKS = 5,         /* iterations that are named below the map */
     LEAST_PERCENT = 3, /* of an iteration: less is noise */
     FULL_PERCENT = 30  /* the deepest colour */
 };
@@ -64,6 +64,11 @@ static int by_lag_rank(const void *a, const void *b)
     return (left->rank > right->rank) - (left->rank < right->rank);
 }
 
+static double opacity_of(double percent)
+{
+    return percent < FULL_PERCENT ? percent / FULL_PERCENT : 1.0;
+}
+
 static void put_lag_cell(const struct html *html, const struct lag_rows *rows, int y, uint32_t x)
 {
     const struct lag_row *row = &rows->row[y];
@@ -74,10 +79,39 @@ static void put_lag_cell(const struct html *html, const struct lag_rows *rows, i
     fprintf(html->out,
             "<rect x=%u y=%d width=%u height=%d opacity=%.2f><title>rank %d, iteration %" PRIu64,
             x * rows->cell_width, y * CELL_HEIGHT, rows->cell_width, CELL_HEIGHT - 2,
-            percent < FULL_PERCENT ? percent / FULL_PERCENT : 1.0, row->rank, first);
+            opacity_of(percent), row->rank, first);
     if (rows->per_column > 1)
         fprintf(html->out, "-%" PRIu64, first + rows->per_column - 1);
     fprintf(html->out, ": %.0f%%</title></rect>", percent);
+}
+
+/* Which iterations the columns are of. */
+static void put_ticks(const struct html *html, const struct lag_rows *rows)
+{
+    uint32_t ticks = rows->columns < TICKS ? rows->columns : TICKS, last = rows->columns - 1;
+    fprintf(html->out, "<div class=ticks><span>%" PRIu64 "</span>", rows->first);
+    for (uint32_t i = 1; i < ticks; i++) {
+        uint32_t column = i * last / (ticks - 1);
+        if (i + 1 < ticks)
+            fprintf(html->out, "<span style=\"left:%.2f%%\">", 100 * (column + 0.5) / (last + 1));
+        else
+            fputs("<span class=end>", html->out);
+        fprintf(html->out, "%" PRIu64 "</span>", rows->first + column * rows->per_column);
+    }
+    fputs("</div>", html->out);
+}
+
+static void put_colour_key(const struct html *html)
+{
+    static const int percents[] = {LEAST_PERCENT, 10, 20, FULL_PERCENT};
+    fputs("<p class=\"meta heat-key\">longer by", html->out);
+    for (size_t i = 0; i < sizeof percents / sizeof *percents; i++)
+        fprintf(html->out,
+                " <span><svg width=18 height=11 aria-hidden=true><rect width=18 height=11 "
+                "opacity=%.2f /></svg> %d%%%s</span>",
+                opacity_of(percents[i]), percents[i],
+                percents[i] == FULL_PERCENT ? " of an iteration, or more" : "");
+    fputs("</p>", html->out);
 }
 
 /* The ranks keep their size on a narrow screen; the map beside them is compressed. */
@@ -88,10 +122,11 @@ static void put_lag_map(const struct html *html, const struct lag_rows *rows, in
     fprintf(html->out, "<div class=heat><svg width=%d height=%d aria-hidden=true>", LABEL_WIDTH,
             height);
     for (int y = 0; y < shown; y++)
-        fprintf(html->out, "<text x=%d y=%d>%d</text>", LABEL_WIDTH - 8,
+        fprintf(html->out, "<text x=%d y=%d>rank %d</text>", LABEL_WIDTH - 8,
                 y * CELL_HEIGHT + CELL_HEIGHT - 4, rows->row[y].rank);
     fprintf(html->out,
-            "</svg><svg width=%u height=%d viewBox=\"0 0 %u %d\" preserveAspectRatio=none role=img "
+            "</svg><div><svg width=%u height=%d viewBox=\"0 0 %u %d\" preserveAspectRatio=none "
+            "role=img "
             "aria-label=\"ranks by iterations\">",
             width, height, width, height);
     for (int y = 0; y < shown; y++) {
@@ -99,7 +134,9 @@ static void put_lag_map(const struct html *html, const struct lag_rows *rows, in
         for (uint32_t x = 0; x < rows->columns; x++)
             put_lag_cell(html, rows, y, x);
     }
-    fputs("</svg></div>", html->out);
+    fputs("</svg>", html->out);
+    put_ticks(html, rows);
+    fputs("</div></div>", html->out);
 }
 
 /* How many ranks the map has: all of few; of many those that have a colour, the worst of them. */
@@ -126,9 +163,10 @@ static void put_speed_section(const struct html *html, struct lag_rows *rows, in
     fputs("<section id=speed><h2>Which rank the others wait for</h2><p class=meta>", html->out);
     fprintf(html->out,
             "%s, iterations %" PRIu64 " to %" PRIu64
-            " from left to right. Colour: the rank's own time, without waiting, is longer than "
-            "the median rank's, by %d%% of an iteration or more where it is deepest.</p>",
-            lines, rows->first, rows->first + rows->columns * rows->per_column - 1, FULL_PERCENT);
+            " from left to right. A cell is coloured where the rank's own time, without waiting, "
+            "is longer than the median rank's: the others wait for it.</p>",
+            lines, rows->first, rows->first + rows->columns * rows->per_column - 1);
+    put_colour_key(html);
     put_lag_map(html, rows, shown);
     fputs("</section>\n", html->out);
 }

@@ -20,9 +20,11 @@ static int fail_output(struct output *output, struct error *err)
     }
     if (!output->path)
         return error_set(err, "can't write the export: %s", strerror(cause));
-    const char *todo = cause == ENOSPC || cause == EDQUOT
-                           ? "; make room there, or choose another place with -o"
-                           : "";
+    const char *todo = "";
+    if (cause == ENOSPC || cause == EDQUOT)
+        todo = "; make room there, or choose another place with -o";
+    else if (cause == ENOENT || cause == EACCES)
+        todo = "; name a file in a directory that exists and that you may write to";
     return error_set(err, "can't write %s: %s%s", output->path, strerror(cause), todo);
 }
 

@@ -35,7 +35,7 @@ struct report {
     int sources;
     struct member_state *member; /* as they are at the end of the trace */
     int members;
-    struct standings standings; /* where threads stood when the job hung */
+    struct standings standings; /* where threads were when the job hung */
     uint64_t events;
     uint64_t skipped;              /* records that made no sense */
     uint64_t begin_ns, end_ns;     /* realtime of the first and last record; 0 without records */

@@ -24,7 +24,7 @@ void report_print_speed(struct report *report, struct page *page, bool all_ranks
 /* How complete the trace is. */
 void report_print_trace(const struct report *report, struct page *page);
 
-/* Where the threads stood when the job hung, if it was asked: threads with equal stacks as one
+/* Where the threads were when the job hung, if it was asked: threads with equal stacks as one
  * group. */
 void report_print_stacks(const struct report *report, struct page *page, bool all);
 

@@ -76,7 +76,7 @@ void report_print_stacks(const struct report *report, struct page *page, bool al
     if (count) {
         uint64_t time_ns = groups[0].first->time_ns;
         page->indent = 0;
-        page_words(page, STYLE_STRONG, "Where the threads stood");
+        page_words(page, STYLE_STRONG, "Where the threads were");
         uint64_t passed_ns = report->end_ns > time_ns ? report->end_ns - time_ns : 0;
         page_format(page, STYLE_PLAIN, " when the job hung, %s %s",
                     moment_duration(passed_ns, duration, sizeof duration),

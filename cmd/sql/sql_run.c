@@ -71,11 +71,14 @@ static int fail_sql(sqlite3 *database, const char *text, struct error *err)
     if (code == SQLITE_AUTH)
         return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
     int at = sqlite3_error_offset(database);
+    const char *message = sqlite3_errmsg(database);
+    const char *todo = strncmp(message, "no such ", strlen("no such "))
+                           ? ""
+                           : "; .views lists the views and tables with their columns";
     if (at < 0)
-        return error_set(err, "%s", sqlite3_errmsg(database));
+        return error_set(err, "%s%s", message, todo);
     int near = (int)strcspn(text + at, "\n");
-    return error_set(err, "%s, at \"%.*s\"", sqlite3_errmsg(database), near < 40 ? near : 40,
-                     text + at);
+    return error_set(err, "%s, at \"%.*s\"%s", message, near < 40 ? near : 40, text + at, todo);
 }
 
 static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char *text,

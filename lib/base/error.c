@@ -1,6 +1,7 @@
 /* error.c: formats error messages. */
 #include "lib/base/error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,12 @@ int error_set(struct error *err, const char *format, ...)
     va_end(args);
     printable_clean(err->text);
     return -1;
+}
+
+int error_unreadable(struct error *err, const char *what, const char *name, int number)
+{
+    return error_set(err, "can't read %s%s: %s%s", what, name, strerror(number),
+                     number == EACCES ? "; run this as the user who recorded it" : "");
 }
 
 int error_prefix(struct error *err, const char *format, ...)

@@ -11,6 +11,11 @@ struct error {
  * `return error_set(err, ...)` reads well. `err` may be NULL. */
 int error_set(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* "can't read the directory NAME: why", for an errno of a trace's file. `what`: "the directory ",
+ * or
+ * "" for a file. Returns -1. */
+int error_unreadable(struct error *err, const char *what, const char *name, int number);
+
 /* Puts "prefix: " before the message that is there. Returns -1. */
 int error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

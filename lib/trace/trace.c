@@ -95,7 +95,7 @@ static int add_directory(struct trace *trace, const char *path, struct error *er
     struct dirent **entries;
     int count = scandir(path, &entries, is_database, alphasort);
     if (count < 0)
-        return error_set(err, "can't read the directory %s: %s", path, strerror(errno));
+        return error_unreadable(err, "the directory ", path, errno);
     int result = count ? 0 : trace_missing(path, err);
     for (int i = 0; i < count; i++) {
         char file[PATH_MAX];

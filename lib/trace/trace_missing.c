@@ -78,13 +78,13 @@ int trace_check_directory(const char *directory, struct error *err)
 {
     struct dirent **entries;
     int count = scandir(directory, &entries, is_of_trace, NULL);
-    if (count < 0 && errno == ENOENT)
+    if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
         return error_set(err,
-                         "there is no directory %s: name the one that the job records into "
-                         "(ddpcheck-trace, or -o DIR of 'ddpcheck run')",
-                         directory);
+                         "%s %s: name the directory that the job records into (ddpcheck-trace, or "
+                         "-o DIR of 'ddpcheck run')",
+                         errno == ENOENT ? "there is no directory" : "no directory:", directory);
     if (count < 0)
-        return error_set(err, "can't read the directory %s: %s", directory, strerror(errno));
+        return error_unreadable(err, "the directory ", directory, errno);
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);

@@ -19,6 +19,11 @@ int source_failed(struct trace_source *source, const char *doing, struct error *
     int code = sqlite3_extended_errcode(source->db);
     if ((code & 0xff) == SQLITE_NOTADB)
         return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
+    if (source->cut_at && source->last == 0)
+        return error_set(err,
+                         "%s was cut off at byte %" PRId64
+                         ", before its first event: if it is a copy, copy it again, with %s-wal",
+                         source->path, source->cut_at, source->path);
     if (source->cut_at)
         return error_set(err,
                          "%s was cut off at byte %" PRId64 ": can't read on after event %" PRId64
@@ -165,7 +170,7 @@ static int open_database(struct trace_source *source, struct error *err)
         return check_tables(source, err);
     int number = source->db ? sqlite3_system_errno(source->db) : ENOMEM;
     if ((code & 0xff) == SQLITE_CANTOPEN && number)
-        return error_set(err, "can't read %s: %s", source->path, strerror(number));
+        return error_unreadable(err, "", source->path, number);
     return source_failed(source, "read", err);
 }
 
@@ -205,7 +210,7 @@ int source_open(struct trace_source *source, const char *path, struct error *err
                   "database of one (*.db)",
                   path);
     else if (stat(path, &status) < 0)
-        error_set(err, "can't read %s: %s", path, strerror(errno));
+        error_unreadable(err, "", path, errno);
     else if (!S_ISREG(status.st_mode))
         error_set(err, "%s is not a trace: it is no regular file", path);
     else if (open_database(source, err) == 0 && check_version(source, err) == 0)

@@ -51,7 +51,7 @@ def check(python, what):
     # The finding's side of the missing rank has its place now, and the text shows both groups.
     side = [side for side in findings[0]["sides"] if side["ranks"] == "2"][0]
     assert places(side["where_frames"]) == got, side
-    assert "Where the threads stood when the job hung" in text and "ranks 0-1,3" in text and "evaluate()" in text, text
+    assert "Where the threads were when the job hung" in text and "ranks 0-1,3" in text and "evaluate()" in text, text
 
 
 def check_async(python):
@@ -67,7 +67,7 @@ def check_off(python):
     _, err, findings, stacks, text = run(python, "sleep", environment={"DDPCHECK_PYSTACK": "off"}, until=waits)
     findings = told(findings)
     assert [finding["code"] for finding in findings] == ["DC201"] and stacks == [], (findings, stacks, err)
-    assert "Where the threads stood" not in text
+    assert "Where the threads were" not in text
     assert not any(frame["file"] and frame["file"].endswith("job.py") for side in findings[0]["sides"]
                    for frame in side["frames"] + side["where_frames"]), findings
 

@@ -46,6 +46,7 @@ class Night(unittest.TestCase):
             text = terminal.wait(r"\S+\.c:\d+: (possible )?error %s[^\n]*\n(?s:.*)%s(?s:.*)\nFix: " % (code, captured))
             terminal.resize(40, 10)
             small = terminal.wait(r"(?s)\A.*%s.*1No.*\? q\s*\Z" % code)
+            small += self.scroll(terminal, small)
         # What stands above the table, without its line ends.
         words = " ".join(text.split("\n\n")[0].split("\n", 1)[1].split())
         self.assertRegex(words, rank)
@@ -55,9 +56,19 @@ class Night(unittest.TestCase):
         self.assertNotRegex(text.split("\n")[1], r"(communicator|device)\.c", "a wrapper, and no line of the user's")
         return text + "\n" + self.look_at_small(small, code, rank)
 
+    def scroll(self, terminal, small):
+        """What the small screen cut follows, whole, one key further."""
+        if "..." not in small:
+            return ""
+        self.assertRegex(small, r"\A.* j: more  ")
+        terminal.keys("NPage")
+        more = terminal.wait(r"(?s)\nIn full:\n.*? q\s*\Z")
+        self.assertNotRegex(more.split("In full:")[1], r"\w\.\.\.")
+        return more
+
     def look_at_small(self, text, code, rank):
         """40x10, where the table has no room, and at times only the first sentences of the fix and half of what happened have."""
-        words = " ".join(" ".join(text.split("\n")[1:-2]).split())
+        words = " ".join(" ".join(text.split("? q")[0].split("\n")[1:-1]).split())
         self.assertRegex(words, r"\S+\.c:\d+: (possible )?error %s" % code)
         self.assertRegex(words, rank)
         self.assertRegex(words, r"Fix: [^.]*\.( [^.]*\.)*$", "the fix is cut")

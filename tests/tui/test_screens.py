@@ -182,7 +182,7 @@ class Screens(unittest.TestCase):
     def test_filter_fields(self):
         """Words and fields of a filter must all be in a row; in the tree what is above a row stays."""
         for typed, marks in (("state:missing", ["! 3"]), ("state:waiting", ["▶ 0-2"]), ("rank:1", ["▶ 0-2"]), ("rank:3", ["! 3"]),
-                             ("comm:5ae7", ["! 3", "▶ 0-2"]), ("rank:3 state:waiting", []), ("RANK:3 state:miss", ["! 3"]),
+                             ("rank:1-3", ["! 3", "▶ 0-2"]), ("rank:0,7", ["▶ 0-2"]), ("comm:5ae7", ["! 3", "▶ 0-2"]), ("rank:3 state:waiting", []), ("RANK:3 state:miss", ["! 3"]),
                              ("rank:9", []), ("rank:x", []), ("comm:0000", [])):
             with self.subTest(typed), self.terminal("missing") as terminal:
                 terminal.wait("1 Now")
@@ -191,6 +191,21 @@ class Screens(unittest.TestCase):
                 terminal.keys("Enter")
                 text = terminal.settled("filter: " + typed)
                 self.assertEqual(re.findall(r"^  ([!▶] [-0-9]+) ", text, re.M), marks, text)
+
+    def test_filter_mistakes(self):
+        """A field that does not exist is named, with those that do; text with a colon is text."""
+        with self.terminal("missing") as terminal:
+            terminal.wait("1 Now")
+            terminal.keys("f")
+            terminal.keys("-l", "foo:1")
+            terminal.wait(r"No row holds 'foo:1', and there is no field 'foo'\. Fields: rank:3, comm:5ae7,\s+state:missing")
+            for typed, answer in (("rank:x", "'rank:x' names no rank: write rank:3 or rank:0-7,9"),
+                                  ("none.c:1", "No row holds the filter's text"), ("std::none", "No row holds the filter's text")):
+                terminal.keys("Escape")
+                terminal.wait("! 3")
+                terminal.keys("f")
+                terminal.keys("-l", typed)
+                terminal.wait(re.escape(answer))
 
     def test_search_while_typing(self):
         with self.terminal("missing") as terminal:
