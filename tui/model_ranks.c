@@ -48,7 +48,9 @@ static int read_arrivals(struct source *source, struct rank_lateness *late, bool
         bool same = arrival->comm == comm && arrival->number == number;
         if (!second && (!same || time_ns < arrival->first_ns))
             *arrival = (struct rank_arrival){.comm = comm, .number = number, .first_ns = time_ns};
-        if (second && same && process >= 0) {
+        /* Of a live job more events are there than at the first time, and of an operation whose
+         * place another one had meanwhile who called last: both may be before the first. */
+        if (second && same && process >= 0 && time_ns >= arrival->first_ns) {
             late->process[process].late_ns += (double)(time_ns - arrival->first_ns);
             late->process[process].late_count++;
         }

@@ -36,7 +36,7 @@ def command_line():
         (["html", "trace"], 2, "", "'html' is a format, no command: ddpcheck export -f html"),
         (["export", "html", "trace"], 2, "", "no trace 'html'; a format is given by -f html"),
         (["export", "html", "-o", "x.html"], 2, "", "a format is given by -f html"), (["doctor", "--nonsense"], 2, "", "no option --nonsense"),
-        (["collect", "/proc/self/nothing"], 2, "", "there is no directory /proc/self/nothing: name the one that the job records into"),
+        (["collect", "/proc/self/nothing"], 2, "", "there is no directory /proc/self/nothing: name the directory that the job records into"),
         (["run", "-o", "/dev/null", "--", "true"], 2, "", "can't use /dev/null as trace directory: it is a file"),
         (["run", "-o", "/proc/self/nothing", "--", "true"], 2, "", "can't create the trace directory"),
         (["run", "--hub", "bad://host", "--", "true"], 2, "", "--hub is 'auto', or an address"),

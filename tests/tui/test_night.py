@@ -68,7 +68,7 @@ class Night(unittest.TestCase):
 
     def look_at_small(self, text, code, rank):
         """40x10, where the table has no room, and at times only the first sentences of the fix and half of what happened have."""
-        words = " ".join(" ".join(text.split("? q")[0].split("\n")[1:-1]).split())
+        words = " ".join(" ".join(text.split("? q")[0].split("\n")[1:-1]).split("In full:")[0].split())
         self.assertRegex(words, r"\S+\.c:\d+: (possible )?error %s" % code)
         self.assertRegex(words, rank)
         self.assertRegex(words, r"Fix: [^.]*\.( [^.]*\.)*$", "the fix is cut")

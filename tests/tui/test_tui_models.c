@@ -54,6 +54,32 @@ static void members_stand_as_their_counts_say(void **state)
     source_close_all(&source);
 }
 
+static void nobody_is_later_than_the_first_by_less_than_nothing(void **state)
+{
+    enum { APART = 1024, CELL_LATE = 4 }; /* operations that share a place of the model's table */
+    static const struct {
+        int process;
+        uint64_t number, ms;
+    } calls[] = {{0, 0, 1000},     {0, APART, 1001}, {1, 0, 1003},
+                 {1, APART, 1005}, {1, 1, 1006},     {0, 1, 1008}};
+    const char *folder = *state;
+    struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+    struct source source;
+    struct rows rows;
+    for (int i = 0; i < 2; i++)
+        state_member(store, i, i, 2, APART + 1, APART + 1, APART + 1);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        state_call(store, calls[i].process, calls[i].process, calls[i].number, 1,
+                   calls[i].ms * 1000000);
+    state_end(store);
+    state_open(&source, &folder);
+    state_load(&source, &(struct query){.view = VIEW_RANKS, .number = NUMBER_LAST}, &rows);
+    assert_string_equal(state_cell(&rows, 0, CELL_LATE), "2.0 ms");
+    assert_string_equal(state_cell(&rows, 1, CELL_LATE), "0.0 ms");
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
 static void a_member_that_two_hosts_know_is_that_of_its_own_host(void **state)
 {
     const char *folder = *state;
@@ -430,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_SCRATCH(members_stand_as_their_counts_say),
+        ON_SCRATCH(nobody_is_later_than_the_first_by_less_than_nothing),
         ON_SCRATCH(a_member_that_two_hosts_know_is_that_of_its_own_host),
         ON_SCRATCH(ten_thousand_ranks_show_the_one_that_is_missing),
         ON_SCRATCH(many_different_ranks_end_in_a_count),
