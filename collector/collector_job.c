@@ -10,8 +10,8 @@
 #include "collector/join.h"
 #include "collector/symbolizer.h"
 
-static const uint64_t finish_patience_ns = 3000000000; /* the hub may be gone */
-static const uint64_t news_skew_ns = 2000000000;       /* of the hosts' clocks */
+static const uint64_t finish_patience_ns = REPORTER_LISTENS_NS; /* the hub may be gone */
+static const uint64_t news_skew_ns = 2000000000;                /* of the hosts' clocks */
 
 /* A finding of the hub, as it is now and as it was reported last. */
 struct heard_news {
@@ -23,21 +23,29 @@ struct heard_news {
 struct collector_news {
     struct heard_news *heard;
     int count;
+    struct item_reporter reporter; /* the last; zeroed: none has come */
 };
 
 struct collector_job {
     struct join *join;
-    bool reports; /* rank 0 is here: the job's findings are reported, as this host's are */
     uint64_t
         since_ns; /* when its first process here began; what was found before is another job's */
     bool is_failure_reported, is_refusal_reported;
     bool is_alone; /* no hub judges the job */
 };
 
+/* NULL when memory is short. */
+static struct collector_news *keep_news(struct collector *collector)
+{
+    if (!collector->news)
+        collector->news = calloc(1, sizeof *collector->news);
+    return collector->news;
+}
+
 static struct heard_news *find_news(struct collector *collector, uint32_t id)
 {
-    struct collector_news *news = collector->news;
-    if (!news && !(news = collector->news = calloc(1, sizeof *news)))
+    struct collector_news *news = keep_news(collector);
+    if (!news)
         return NULL;
     for (int i = 0; i < news->count; i++)
         if (news->heard[i].now.id == id)
@@ -51,10 +59,26 @@ static struct heard_news *find_news(struct collector *collector, uint32_t id)
     return &grown[news->count++];
 }
 
+static bool is_since_begin(const struct collector *collector, uint64_t realtime_ns)
+{
+    return realtime_ns + news_skew_ns >= collector->job->since_ns;
+}
+
 /* It is of this job, not of an earlier one on the same server. */
 static bool is_of_job(const struct collector *collector, const struct item_news *news)
 {
-    return news->realtime_ns + news_skew_ns >= collector->job->since_ns;
+    return is_since_begin(collector, news->realtime_ns);
+}
+
+/* Whether this host reports the job's findings, as its own; *since_ns: those from then on. */
+static bool is_reporter(const struct collector *collector, uint64_t *since_ns)
+{
+    struct item_reporter reporter = {.rank = 0};
+    if (collector->news && is_since_begin(collector, collector->news->reporter.realtime_ns))
+        reporter = collector->news->reporter;
+    if (since_ns)
+        *since_ns = reporter.realtime_ns;
+    return join_has_rank(collector->job->join, reporter.rank);
 }
 
 static int count_news(const struct collector *collector)
@@ -96,14 +120,21 @@ static void report_news(const struct collector *collector, struct heard_news *he
     const struct item_news *news = &heard->now;
     bool is_changed = heard->reported.state != news->state ||
                       heard->reported.certainty != news->certainty;
-    if (!is_changed || !collector->job->reports || !is_of_job(collector, news) ||
-        is_reported_here(collector, news))
+    uint64_t since_ns;
+    if (!is_changed || !is_reporter(collector, &since_ns) || news->realtime_ns < since_ns ||
+        !is_of_job(collector, news) || is_reported_here(collector, news))
         return;
     heard->reported = *news;
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            news->state == FINDING_OPEN ? "finding" : "withdrawn", JOB_NEWS_FIRST + (int)news->id,
            severity_name((enum severity)news->severity),
            certainty_name((enum certainty)news->certainty), news->code, news->location, news->text);
+}
+
+static void report_all_news(struct collector *collector)
+{
+    for (int i = 0; i < count_news(collector); i++)
+        report_news(collector, &collector->news->heard[i]);
 }
 
 static void hear_news(void *context, const struct item_news *news)
@@ -118,6 +149,16 @@ static void hear_news(void *context, const struct item_news *news)
     report_news(collector, heard);
 }
 
+static void hear_reporter(void *context, const struct item_reporter *reporter)
+{
+    struct collector *collector = context;
+    struct collector_news *news = keep_news(collector);
+    if (!news)
+        return;
+    news->reporter = *reporter;
+    report_all_news(collector);
+}
+
 static struct trace *open_names(void *context)
 {
     const struct collector *collector = context;
@@ -128,6 +169,7 @@ int collector_job_open(struct collector *collector)
 {
     const struct join_options options = {.transport = collector->options.transport,
                                          .on_news = hear_news,
+                                         .on_reporter = hear_reporter,
                                          .names = open_names,
                                          .context = collector};
     if (!options.transport)
@@ -163,10 +205,9 @@ int collector_job_add_process(struct collector *collector, int process,
     struct collector_job *job = collector->job;
     if (!job->since_ns || info->realtime_ns < job->since_ns)
         job->since_ns = info->realtime_ns;
-    job->reports |= info->rank == 0;
-    for (int i = 0; i < count_news(collector); i++)
-        report_news(collector, &collector->news->heard[i]);
-    return join_add_process(collector->job->join, process, info);
+    int result = join_add_process(job->join, process, info);
+    report_all_news(collector);
+    return result;
 }
 
 int collector_job_feed(struct collector *collector, int process, const struct record *record)
@@ -221,7 +262,7 @@ void collector_job_count(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
     const struct collector_job *job = collector->job;
-    for (int i = 0; job && job->reports && i < count_news(collector); i++) {
+    for (int i = 0; job && is_reporter(collector, NULL) && i < count_news(collector); i++) {
         const struct item_news *news = &collector->news->heard[i].now;
         if (!is_open_news(collector, news) || is_reported_here(collector, news))
             continue;
@@ -234,7 +275,7 @@ void collector_job_finish(struct collector *collector)
 {
     if (!collector->job)
         return;
-    join_finish(collector->job->join, collector->analyzer, collector->job->reports,
+    join_finish(collector->job->join, collector->analyzer, is_reporter(collector, NULL),
                 finish_patience_ns);
     look_for_hub(collector);
 }

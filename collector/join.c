@@ -265,6 +265,14 @@ bool join_spans_hosts(const struct join *join, uint64_t comm)
     return nranks < 0 || local < nranks;
 }
 
+bool join_has_rank(const struct join *join, int rank)
+{
+    for (int i = 0; i < join->processes; i++)
+        if (join->process[i] && join->process[i]->info.rank == rank)
+            return true;
+    return false;
+}
+
 bool join_has_hub(const struct join *join)
 {
     bool may_return = !join->is_last && join->now_ns - join->lost_ns < alone_after_ns;
@@ -376,6 +384,8 @@ static void take_news(struct join *join, const struct transport_message *message
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
         if (item.kind == ITEM_NEWS && join->options.on_news)
             join->options.on_news(join->options.context, &item.news);
+        if (item.kind == ITEM_REPORTER && join->options.on_reporter)
+            join->options.on_reporter(join->options.context, &item.reporter);
         if (item.kind == ITEM_PACE)
             join->digest_every_ns = item.pace.digest_every_ns;
         join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;

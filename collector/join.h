@@ -23,6 +23,8 @@ struct join_options {
     /* A finding of the job or of an earlier one on the same server, or its new state; NULL: not
      * wanted. */
     void (*on_news)(void *context, const struct item_news *news);
+    /* Which host reports them from now on; NULL likewise. */
+    void (*on_reporter)(void *context, const struct item_reporter *reporter);
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
     void *context;
@@ -58,6 +60,8 @@ void join_answer(struct join *join);
 bool join_spans_hosts(const struct join *join, uint64_t comm);
 /* Whether the job has a hub to judge it: one is connected, or was 10 seconds ago. */
 bool join_has_hub(const struct join *join);
+/* Whether a process of the host is this rank of the job. */
+bool join_has_rank(const struct join *join, int rank);
 /* Why the connection to the hub can't work any more, such as a wrong token; "" if it may. */
 const char *join_failure(const struct join *join);
 /* Why a message of the hub made no sense, such as another version; "" if none did. */

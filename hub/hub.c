@@ -340,6 +340,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     hub_pace_keep(hub, now_ns);
     if (store_step(hub, err) < 0 || result < 0)
         return -1;
+    hub_choose_reporter(hub, now_ns);
     hub_news_send(hub, now_ns, false);
     store_members(hub, false); /* in a large job that takes a second, which no finding waits for */
     if (!is_job_over(hub, now_ns))

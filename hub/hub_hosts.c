@@ -247,6 +247,8 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
         break;
     case ITEM_BEAT:
         /* One that ended may have a successor. */
+        if (!host->is_last)
+            host->last_ns = hub->now_ns;
         host->is_last = (item->beat.flags & BEAT_LAST) != 0;
         break;
     case ITEM_DIGEST:

@@ -40,6 +40,7 @@ struct hub_host {
     uint64_t request;     /* id of the request that is not answered; 0 none */
     bool lives;           /* it has sent more than facts, which may be an earlier job's */
     bool is_last;         /* it has said last that it ends */
+    uint64_t last_ns;     /* since when */
     bool silent;
     bool wanted;     /* somebody waits for one of its ranks, or one of its ranks waits */
     bool wants_more; /* its last answer was not complete */
@@ -133,15 +134,17 @@ struct hub {
     uint64_t round_ns, answer_ns; /* when the first of them came, and the last answer */
     struct message_writer writer;
     struct hub_counts counts;
-    uint64_t now_ns;         /* of this step */
-    uint64_t members_due_ns; /* when member_state is written again */
-    uint64_t requests;       /* id of the last */
-    int refused_hosts;       /* that were said to be */
-    uint64_t over_ns;        /* when the last host said that it ends; 0 not yet */
-    struct error failure;    /* of the store, while a message was taken */
-    uint64_t look_due_ns;    /* when it is looked again whom to ask */
-    uint64_t asked_ns;       /* when some of these were asked last */
-    bool has_looked;         /* in the last step: all who are to be asked were */
+    uint64_t now_ns;          /* of this step */
+    uint64_t members_due_ns;  /* when member_state is written again */
+    uint64_t requests;        /* id of the last */
+    int refused_hosts;        /* that were said to be */
+    int reporter;             /* a rank of the host that reports */
+    uint64_t reporter_due_ns; /* when it is looked again whether that is there */
+    uint64_t over_ns;         /* when the last host said that it ends; 0 not yet */
+    struct error failure;     /* of the store, while a message was taken */
+    uint64_t look_due_ns;     /* when it is looked again whom to ask */
+    uint64_t asked_ns;        /* when some of these were asked last */
+    bool has_looked;          /* in the last step: all who are to be asked were */
     struct hub_pace pace;
     uint64_t heard_all_ns; /* when all that had come was taken last */
     uint64_t silence_ns;   /* when it was looked last who is silent */
@@ -185,6 +188,9 @@ void hub_store_members(struct hub *hub, uint64_t now_ns);
 /* hub_silence.c: in a step that has taken all that came: reports hosts that send nothing any more,
  * and those that do again. */
 void hub_judge_silence(struct hub *hub, uint64_t now_ns);
+
+/* hub_reporter.c: lets another host report the findings once that which does is gone. */
+void hub_choose_reporter(struct hub *hub, uint64_t now_ns);
 
 /* hub_view.c: answers a reader with what changed in the database. */
 void hub_take_view(struct hub *hub, const struct transport_message *message);

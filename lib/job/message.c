@@ -197,6 +197,8 @@ static bool is_good_item(const struct message_item *item)
     case ITEM_PACE:
         return item->pace.digest_every_ns >= PACE_USUAL_NS &&
                item->pace.digest_every_ns <= PACE_MOST_NS;
+    case ITEM_REPORTER:
+        return item->reporter.rank >= 0;
     default:
         return true;
     }

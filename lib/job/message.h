@@ -155,6 +155,17 @@ struct item_pace {
     uint64_t digest_every_ns; /* PACE_USUAL_NS ... PACE_MOST_NS */
 };
 
+/* The host with this rank reports what the hub sends from now on. Before the first of these that is
+ * the host with rank 0. */
+struct item_reporter {
+    uint64_t realtime_ns; /* from when on, by the hub's clock */
+    int32_t rank;
+    uint32_t reserved;
+};
+
+/* A host that ends goes on to report for so long. */
+#define REPORTER_LISTENS_NS UINT64_C(3000000000)
+
 /* A message that is being written. Zero-initialised is empty; free what `data` holds. */
 struct message_writer {
     unsigned char *data;
@@ -193,6 +204,7 @@ struct message_item {
         struct item_image image;
         struct item_page page;
         struct item_pace pace;
+        struct item_reporter reporter;
     };
 };
 

@@ -221,6 +221,28 @@ class Jobs(Job):
         self.addCleanup(stranger.close)
         return stranger
 
+    def test_the_first_host_ends(self):
+        """The terminal of the lowest rank that is left has what is found later: that its neighbour is silent."""
+        self.hang_after = "600"
+        hub = self.start_hub()
+        self.start_hosts(hub.url, "--iterations", "1000000")
+        self.await_digests(hub)
+        self.hosts[0].process.terminate()
+        self.hosts[0].process.wait(60)
+        collector = self.hosts[2].collector()
+        os.kill(collector, signal.SIGSTOP)
+        try:
+            line = self.await_line("possible error DC212: host n2 with rank 2 has been silent", host=1)
+        finally:
+            os.kill(collector, signal.SIGCONT)
+        self.await_line("DC212 is withdrawn", host=1)
+        self.assertNotIn("DC212", self.hosts[3].said())
+        self.assertEqual(self.hosts[1].said().count(line), 1)
+
+    def await_line(self, words, host):
+        await_true("a line with " + words, lambda: words in self.hosts[host].said())
+        return words
+
     def test_messages_that_make_no_sense(self):
         """Of a stranger with the token: refused, counted, said once by each who gets them. The job's finding is there."""
         hub = self.start_hub()
