@@ -10,7 +10,8 @@ enum {
     HOST_RANKS = RANK_JOB_HOST_RANKS,
     WAIT_TICKS = 48,
     TERMINATED = 15,
-    MIX = 1000003 /* a prime above RANK_JOB_RANKS_MAX / 2: ranks don't come in order */
+    RESULT_IN_PROGRESS = 7, /* ncclInProgress */
+    MIX = 1000003           /* a prime above RANK_JOB_RANKS_MAX / 2: ranks don't come in order */
 };
 enum { COMM_ALL, COMM_HOST, COMM_PIPELINE, COMM_DATA, COMM_MODEL, COMM_STAGE };
 static const uint64_t start_ns = 1000000000000, second_ns = 1000000000, stream = 0x1000;
@@ -140,6 +141,22 @@ static void trace_progress(struct rank_job *job, int rank, int comm, uint64_t st
     trace_record(job, rank, record);
 }
 
+/* The communicator is nonblocking: the call has returned, and the split goes on. */
+static void trace_split(struct rank_job *job, int rank)
+{
+    const struct rank_job_member member = rank_job_member(job, rank, COMM_ALL);
+    struct record record = {.api = API_ncclCommSplit, .phase = RECORD_ENTER};
+    record.comm.parent = member.comm;
+    record.comm.rank = member.rank;
+    record.comm.nranks = -1;
+    record.comm.device = rank % HOST_RANKS;
+    uint64_t enter = trace_call(job, rank, record);
+    record = (struct record){
+        .api = API_ncclCommSplit, .phase = RECORD_LEAVE, .result = RESULT_IN_PROGRESS};
+    record.leave.enter = enter;
+    trace_call(job, rank, record);
+}
+
 static bool is_odd_rank(const struct rank_job *job, int rank)
 {
     return job_ends(job, "half") ? rank >= job->ranks / 2 : rank == job->odd;
@@ -168,7 +185,8 @@ static void trace_all_progress(struct rank_job *job, int rank)
     uint64_t all = job->rank[rank].operations[COMM_ALL] - job->before;
     uint64_t steps = (uint64_t)job->steps;
     uint64_t own = job->rank[rank].operations[COMM_HOST] - job->before;
-    trace_progress(job, rank, COMM_ALL, all - queues_all, steps - !job_ends(job, "clean"));
+    bool are_done = job_ends(job, "clean") || job_ends(job, "polls");
+    trace_progress(job, rank, COMM_ALL, all - queues_all, steps - !are_done);
     trace_progress(job, rank, COMM_HOST, own - queues_own, steps - in_cycle);
     for (int comm = COMM_PIPELINE; comm < job->comms; comm++)
         trace_progress(job, rank, comm, steps, steps);
@@ -181,6 +199,12 @@ static void trace_wait(struct rank_job *job, int rank)
         .api = API_cudaStreamSynchronize, .phase = RECORD_ENTER, .stream = stream};
     const uint64_t *issued = job->rank[rank].operations;
     uint64_t all = job->before + (uint64_t)job->steps;
+    if (job_ends(job, "polls")) {
+        if (rank != job->odd)
+            trace_split(job, rank);
+        trace_all_progress(job, rank);
+        return;
+    }
     bool waits = issued[COMM_ALL] == all || issued[COMM_HOST] > all;
     uint64_t enter = waits ? trace_call(job, rank, wait) : 0;
     trace_all_progress(job, rank);
@@ -246,7 +270,8 @@ struct process_info rank_job_process(const struct rank_job *job, int rank)
 
 int rank_job_begin(struct rank_job *job, const char *end, int ranks, bool grid)
 {
-    static const char *const ends[] = {"clean", "missing", "half", "skipped", "mismatch", "cycle"};
+    static const char *const ends[] = {"clean",    "missing", "half", "skipped",
+                                       "mismatch", "cycle",   "polls"};
     size_t known = 0;
     while (known < sizeof ends / sizeof *ends && strcmp(ends[known], end))
         known++;

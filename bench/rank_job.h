@@ -13,7 +13,10 @@
  *
  *     mismatch   a rank makes the last call with another count
  *
- *     cycle      a rank makes the last two calls, one on each communicator, in the other order */
+ *     cycle      a rank makes the last two calls, one on each communicator, in the other order
+ *
+ *     polls      a rank never calls ncclCommSplit on the nonblocking communicator of all; the
+ *                others have, and query */
 #ifndef DDPCHECK_RANK_JOB_H
 #define DDPCHECK_RANK_JOB_H
 
@@ -23,7 +26,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-#define RANK_JOB_ENDS "clean|missing|half|skipped|mismatch|cycle"
+#define RANK_JOB_ENDS "clean|missing|half|skipped|mismatch|cycle|polls"
 
 enum {
     RANK_JOB_HOST_RANKS = 8,

@@ -32,6 +32,8 @@ SKIPPED = 77
 class Host:
     """A host with a rank of its own, or several from this one on. enter: a command that runs it elsewhere."""
 
+    program = TRAINER
+
     def __init__(self, rank, folder, hub, trainer, master, env=None, options=(), ranks=1, enter=()):
         self.rank = rank
         self.trace = os.path.join(folder, "trace%d" % rank)
@@ -39,7 +41,7 @@ class Host:
         each = 'for local in $(seq 0 %d); do RANK=$((%d + local)) LOCAL_RANK=$local "$@" & done; wait' % (ranks - 1, rank)
         command = [*enter, "unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "n%d" % rank,
                    DDPCHECK, "run", *(["--hub", hub] if hub else []), "--emulate", str(ranks), "-o", self.trace, *options, "--",
-                   "sh", "-c", each, "sh", TRAINER, *trainer]
+                   "sh", "-c", each, "sh", self.program, *trainer]
         variables = {"RANK": str(rank), "LOCAL_RANK": "0", "WORLD_SIZE": str(HOSTS), "MASTER_ADDR": "127.0.0.1",
                      "MASTER_PORT": str(master), **(env or {})}
         self.start(command, variables)
@@ -60,6 +62,12 @@ class Host:
             except (FileNotFoundError, ProcessLookupError):
                 pass        # it has ended meanwhile
         return None
+
+
+class PollingHost(Host):
+    """Its ranks query whether ncclCommSplit is done, but the last of the job, which does not call it."""
+
+    program = os.path.join(BUILD, "tests", "job", "job_polls")
 
 
 class HostWithTui(Host):
@@ -91,9 +99,9 @@ class Job(unittest.TestCase):
         self.addCleanup(hub.__exit__)
         return hub
 
-    def start_hosts(self, hub, *trainer, ranks=1, **named):
+    def start_hosts(self, hub, *trainer, ranks=1, kind=Host, **named):
         master = free_port()
-        self.hosts = [Host(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), ranks=ranks, **named)
+        self.hosts = [kind(rank, self.folder, hub, trainer, master, options=("--hang-after", self.hang_after), ranks=ranks, **named)
                       for rank in range(0, HOSTS, ranks)]
 
     def end_hosts(self):

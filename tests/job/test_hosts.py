@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import time
 
-from hosts import BUILD, DDPCHECK, HOSTS, HostWithTui, Job, main
+from hosts import BUILD, DDPCHECK, HOSTS, HostWithTui, Job, PollingHost, main
 from hub import BEAT, Hub, Stranger, await_true, free_port, message, news
 
 
@@ -43,6 +43,15 @@ class Jobs(Job):
         self.assertEqual([(finding["code"], self.sides(finding)) for finding in job],
                          [(finding["code"], self.sides(finding)) for finding in merged])
         self.assertEqual([finding["code"] for finding in job], ["DC201"])
+
+    def test_ranks_that_only_query(self):
+        """Nobody is in a call that waits. The finding is that of one host with the same ranks."""
+        hub = self.start_hub()
+        self.start_hosts(hub.url, self.folder, kind=PollingHost)
+        self.assertIn("ranks 0-2 wait in ncclCommSplit", self.await_news("DC109")[3])
+        job = self.report(os.path.join(hub.folder, "job.db"))
+        self.assertEqual([(finding["code"], finding["certainty"], self.sides(finding)) for finding in job],
+                         [("DC109", "possible", [("0-2", None), ("3", None)])])
 
     def test_from_a_fault_to_its_line(self):
         """All ranks wait, so that nothing has to be waited for: it is found long before the silence that counts as a hang."""
