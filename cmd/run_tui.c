@@ -20,8 +20,6 @@
 #include "lib/base/terminal.h"
 #include "tui/tui.h"
 
-static const double hub_wait_s = 2;
-
 /* The process that runs the job. Signal handlers have no context, so it is one for all. */
 static volatile sig_atomic_t job_pid, job_ended, job_status;
 
@@ -116,14 +114,6 @@ static void read_ready(int ready, char url[HUB_URL_BYTES])
     close(ready);
 }
 
-/* NULL: there is no such hub, or it can't be reached, which the job's output says. */
-static struct job_copy *copy_of_hub(const char *url)
-{
-    struct job_copy *copy = NULL;
-    struct error err;
-    return *url && job_copy_open(&copy, url, hub_wait_s, true, &err) == 0 ? copy : NULL;
-}
-
 /* For the TUI while it waits for a trace: a job that has ended makes none. */
 static bool has_job_ended(void *unused)
 {
@@ -160,7 +150,8 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
         return -1;
     forward_signals();
     read_ready(ready, url);
-    struct job_choice choice = {.directories = &directory, .count = 1, .copy = copy_of_hub(url)};
+    struct job_choice choice = {
+        .directories = &directory, .count = 1, .copy = *url ? job_copy_follow(url) : NULL};
     int ended_by = 0;
     const struct tui_options options = {
         .paths = &directory,

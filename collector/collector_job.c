@@ -70,14 +70,14 @@ static bool is_of_job(const struct collector *collector, const struct item_news 
     return is_since_begin(collector, news->realtime_ns);
 }
 
-/* Whether this host reports the job's findings, as its own; *since_ns: those from then on. */
+/* Whether this host reports the job's findings, as its own; *since_ns: those since then. */
 static bool is_reporter(const struct collector *collector, uint64_t *since_ns)
 {
     struct item_reporter reporter = {.rank = 0};
     if (collector->news && is_since_begin(collector, collector->news->reporter.realtime_ns))
         reporter = collector->news->reporter;
     if (since_ns)
-        *since_ns = reporter.realtime_ns;
+        *since_ns = reporter.since_ns;
     return join_has_rank(collector->job->join, reporter.rank);
 }
 

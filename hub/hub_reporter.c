@@ -5,7 +5,7 @@
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
 
-static const uint64_t choose_every_ns = 500000000;
+static const uint64_t choose_every_ns = 500000000, silent_patience_ns = 12000000000;
 
 static int lowest_rank(const struct hub_host *host)
 {
@@ -24,31 +24,34 @@ static bool has_rank(const struct hub_host *host, int rank)
     return false;
 }
 
-/* One that ends still reports what the hub finds while it listens (join_finish). */
-static bool is_gone(const struct hub_host *host, uint64_t now_ns)
+static bool is_there(const struct hub_host *host)
 {
-    return host->silent || (host->is_last && now_ns - host->last_ns >= REPORTER_LISTENS_NS);
+    return host->lives && !host->is_last && !host->silent;
 }
 
-/* Before its first process is known, the one with rank 0 has not come yet: nobody takes its place.
- */
-static bool is_reporter_gone(const struct hub *hub, uint64_t now_ns)
+/* When the host was heard last, if it reports no more; else 0. One that ends goes on to report
+ * while it listens (join_finish), and one that is silent may be there again in a moment. */
+static uint64_t left_ns(const struct hub_host *host, uint64_t now_ns)
 {
-    bool is_known = false;
-    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        if (!has_rank(host, hub->reporter))
-            continue;
-        if (!is_gone(host, now_ns))
-            return false;
-        is_known = true;
-    }
-    return is_known;
+    uint64_t last_ns = host->is_last ? host->last_ns : host->heard_ns;
+    uint64_t patience_ns = host->is_last ? REPORTER_LISTENS_NS : silent_patience_ns;
+    return !is_there(host) && now_ns - last_ns >= patience_ns ? last_ns : 0;
 }
 
-static void send_reporter(struct hub *hub)
+/* The same of the host that reports. 0: it is there, or has not come yet. */
+static uint64_t reporter_left_ns(const struct hub *hub, uint64_t now_ns)
 {
-    /* What was sent since the last look may not have been reported. */
-    const struct item_reporter item = {.realtime_ns = realtime_now_ns() - choose_every_ns,
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        if (has_rank(host, hub->reporter) && (is_there(host) || left_ns(host, now_ns)))
+            return is_there(host) ? 0 : left_ns(host, now_ns);
+    return 0;
+}
+
+/* Rank 0's terminal has all findings that it can have. */
+static void send_reporter(struct hub *hub, uint64_t since_ns)
+{
+    const struct item_reporter item = {.realtime_ns = realtime_now_ns(),
+                                       .since_ns = hub->reporter ? since_ns : 0,
                                        .rank = hub->reporter};
     message_clear(&hub->writer);
     message_add(&hub->writer, ITEM_REPORTER, &item);
@@ -62,14 +65,13 @@ void hub_choose_reporter(struct hub *hub, uint64_t now_ns)
     if (now_ns < hub->reporter_due_ns)
         return;
     hub->reporter_due_ns = now_ns + choose_every_ns;
-    if (!is_reporter_gone(hub, now_ns))
-        return;
+    uint64_t reporter_ns = reporter_left_ns(hub, now_ns);
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
-        int rank = host->lives && !host->is_last && !host->silent ? lowest_rank(host) : INT_MAX;
+        int rank = is_there(host) ? lowest_rank(host) : INT_MAX;
         lowest = rank < lowest ? rank : lowest;
     }
-    if (lowest == INT_MAX)
-        return; /* the job ends */
+    if (lowest == INT_MAX || (lowest >= hub->reporter && !reporter_ns))
+        return; /* the job ends; or it is there */
     hub->reporter = lowest;
-    send_reporter(hub);
+    send_reporter(hub, realtime_now_ns() - (now_ns - reporter_ns));
 }

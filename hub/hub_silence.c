@@ -85,7 +85,6 @@ static void judge_silence(struct hub *hub, uint64_t now_ns)
         if (silent == host->silent || (silent && waits))
             continue;
         host->silent = silent;
-        hub->reporter_due_ns = 0; /* it may be the one that reports */
         if (!has_known_process(host))
             continue;
         if (last)

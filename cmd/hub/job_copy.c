@@ -23,6 +23,7 @@ static const struct timespec slice = {.tv_nsec = 50000000};
 enum { COPY_POLL_MS = 100, COPY_PATH_BYTES = PATH_MAX / 2, COPY_NAME_BYTES = 256 };
 
 struct job_copy {
+    char *address; /* of the hub, with its token */
     char name[COPY_NAME_BYTES], folder[COPY_PATH_BYTES], database[COPY_PATH_BYTES + 16];
     struct transport *transport;
     uint64_t request;          /* id of the last */
@@ -174,13 +175,26 @@ static void pause_copy(const struct job_copy *copy, uint64_t pause_ns)
         nanosleep(&slice, NULL);
 }
 
+static int connect_copy(struct job_copy *copy, double wait_s, struct error *err)
+{
+    const struct transport_nats_options options = {
+        .url = copy->address,
+        .is_reader = true,
+        .tls_ca = getenv("DDPCHECK_HUB_CA"),
+        .tls_cert = getenv("DDPCHECK_HUB_CERT"),
+        .tls_key = getenv("DDPCHECK_HUB_KEY"),
+        .wait_s = wait_s > connect_wait_s ? wait_s : connect_wait_s,
+    };
+    return copy->transport ? 0 : transport_nats_open(&copy->transport, &options, err);
+}
+
 static void *follow_job(void *argument)
 {
     struct job_copy *copy = argument;
     while (!atomic_load(&copy->stopping)) {
         struct error err = {""};
         pause_copy(copy, follow_every_ns);
-        int result = fetch_copy(copy, &err);
+        int result = connect_copy(copy, 0, &err) < 0 ? -1 : fetch_copy(copy, &err);
         pthread_mutex_lock(&copy->mutex);
         copy->trouble.text[0] = 0;
         if (result < 0)
@@ -207,53 +221,69 @@ static int make_copy_folder(struct job_copy *copy, struct error *err)
     return 0;
 }
 
-static int connect_copy(struct job_copy *copy, const char *address, double wait_s,
-                        struct error *err)
-{
-    const struct transport_nats_options options = {
-        .url = address,
-        .is_reader = true,
-        .tls_ca = getenv("DDPCHECK_HUB_CA"),
-        .tls_cert = getenv("DDPCHECK_HUB_CERT"),
-        .tls_key = getenv("DDPCHECK_HUB_KEY"),
-        .wait_s = wait_s > connect_wait_s ? wait_s : connect_wait_s,
-    };
-    return transport_nats_open(&copy->transport, &options, err);
-}
-
 /* Returns 0, or -1 with err. */
-static int begin_copy(struct job_copy *copy, const char *address, double wait_s, bool follow,
-                      struct error *err)
+static int fetch_first(struct job_copy *copy, double wait_s, struct error *err)
 {
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(wait_s * 1e9);
-    if (make_copy_folder(copy, err) < 0 || connect_copy(copy, address, wait_s, err) < 0)
+    if (connect_copy(copy, wait_s, err) < 0)
         return -1;
     while (fetch_copy(copy, err) < 0)
         if (monotonic_now_ns() >= until_ns)
             return -1;
-    int number = follow ? pthread_create(&copy->thread, NULL, follow_job, copy) : 0;
+    return 0;
+}
+
+/* Likewise. */
+static int start_following(struct job_copy *copy, struct error *err)
+{
+    int number = pthread_create(&copy->thread, NULL, follow_job, copy);
     if (number)
         return error_set(err, "can't start a thread: %s", strerror(number));
-    copy->follows = follow;
+    copy->follows = true;
     return 0;
+}
+
+/* NULL with err when memory is short, or there is no folder. */
+static struct job_copy *copy_new(const char *address, struct error *err)
+{
+    struct job_copy *copy = calloc(1, sizeof *copy);
+    if (!copy || !(copy->address = strdup(address))) {
+        free(copy);
+        error_set(err, "can't ask the hub: out of memory");
+        return NULL;
+    }
+    copy->lock = -1;
+    pthread_mutex_init(&copy->mutex, NULL);
+    atomic_init(&copy->stopping, false);
+    name_copy(copy, address);
+    if (make_copy_folder(copy, err) == 0)
+        return copy;
+    job_copy_close(copy);
+    return NULL;
 }
 
 int job_copy_open(struct job_copy **to, const char *address, double wait_s, bool follow,
                   struct error *err)
 {
-    struct job_copy *copy = calloc(1, sizeof *copy);
+    struct job_copy *copy = copy_new(address, err);
     if (!copy)
-        return error_set(err, "can't ask the hub: out of memory");
-    copy->lock = -1;
-    pthread_mutex_init(&copy->mutex, NULL);
-    atomic_init(&copy->stopping, false);
-    name_copy(copy, address);
-    if (begin_copy(copy, address, wait_s, follow, err) == 0) {
-        *to = copy;
-        return 0;
+        return -1;
+    if (fetch_first(copy, wait_s, err) < 0 || (follow && start_following(copy, err) < 0)) {
+        job_copy_close(copy);
+        return -1;
     }
+    *to = copy;
+    return 0;
+}
+
+struct job_copy *job_copy_follow(const char *address)
+{
+    struct error err;
+    struct job_copy *copy = copy_new(address, &err);
+    if (!copy || start_following(copy, &err) == 0)
+        return copy;
     job_copy_close(copy);
-    return -1;
+    return NULL;
 }
 
 static void remove_copy(const struct job_copy *copy)
@@ -282,6 +312,7 @@ void job_copy_close(struct job_copy *copy)
         close(copy->lock);
     pthread_mutex_destroy(&copy->mutex);
     free(copy->pages);
+    free(copy->address);
     free(copy);
 }
 

@@ -19,6 +19,9 @@ bool job_copy_is_address(const char *argument);
  * thread goes on with it. Returns 0 (job_copy_close it), or -1 with err. */
 int job_copy_open(struct job_copy **copy, const char *address, double wait_s, bool follow,
                   struct error *err);
+/* Begins to follow a hub, which may not answer yet: until it does there is no database. NULL when
+ * memory is short, or a folder or thread can't be had. */
+struct job_copy *job_copy_follow(const char *address);
 void job_copy_close(struct job_copy *copy);
 
 /* Valid until job_copy_close: the database, and the address without its token. */

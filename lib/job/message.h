@@ -155,10 +155,11 @@ struct item_pace {
     uint64_t digest_every_ns; /* PACE_USUAL_NS ... PACE_MOST_NS */
 };
 
-/* The host with this rank reports what the hub sends from now on. Before the first of these that is
- * the host with rank 0. */
+/* The host with this rank reports what the hub sends, also what it has sent since then. Before the
+ * first of these that is the host with rank 0. */
 struct item_reporter {
-    uint64_t realtime_ns; /* from when on, by the hub's clock */
+    uint64_t realtime_ns; /* when it was sent, by the hub's clock */
+    uint64_t since_ns;    /* likewise, or 0: everything */
     int32_t rank;
     uint32_t reserved;
 };
