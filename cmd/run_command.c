@@ -77,7 +77,8 @@ int command_run(int argc, char **argv)
         {"error-exitcode", 0, OPTION_NUMBER, "N",
          "exit with N if there were errors, whatever the program's status", &run.error_exitcode},
         {"tui", 0, OPTION_FLAG, NULL,
-         "show the terminal UI meanwhile; the program's output goes to DIR/output.log", &run.tui},
+         "show the terminal UI while the job runs; the program's output goes to DIR/output.log",
+         &run.tui},
         {"quiet", 'q', OPTION_FLAG, NULL, "no findings and no summary on stderr", &run.quiet},
     };
     const struct command_options options = {

@@ -117,7 +117,7 @@ int command_tui(int argc, char **argv)
          "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
         {"ras", 0, OPTION_TEXT, "HOST:PORT",
-         "ask the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
+         "query the RAS of a running job instead (auto: NCCL_RAS_ADDR, localhost:28028)", &ras},
         {"by-host", 0, OPTION_FLAG, NULL, NULL, &by_host},
         OPTION_COLOR(&color),
     };

@@ -77,6 +77,8 @@ static const struct key_rule {
     {SCREEN_RIGHT, app_do_shift, SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
     {'h', app_do_shift, -SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
     {SCREEN_LEFT, app_do_shift, -SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
+    {'>', app_do_shift, SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL}, /* as the mark of a cell that is cut */
+    {'<', app_do_shift, -SHIFT_COLUMNS, KEY_ANYTIME, ON_ALL},
     {SCREEN_ENTER, app_do_open, 0, 0, ON_ALL},
     {SCREEN_ESCAPE, app_do_back, 0, KEY_ANYTIME, ON_ALL},
     {SCREEN_BACKSPACE, app_do_back, 0, KEY_ANYTIME, ON_ALL},

@@ -87,6 +87,7 @@ def check_packages(folder):
         assert "libddpcheck-preload (=" in needs["ddpcheck"] and "libsqlite3-0" in needs["ddpcheck"], needs
         assert re.fullmatch(r"libc6 \(>= [0-9.]+\)\s*", needs["libddpcheck-preload"]), needs
         assert "libsqlite3-dev" in needs["libddpcheck-trace-dev"], needs
+        assert "ddpcheck-emulator" in output("dpkg-deb", "-f", deb["ddpcheck"], "Recommends"), deb
         unpacked = folder / "deb"
         for name in ("ddpcheck", "libddpcheck-preload", "ddpcheck-emulator"):
             output("dpkg-deb", "-x", deb[name], unpacked)
@@ -94,6 +95,8 @@ def check_packages(folder):
         text = output(os.path.join(unpacked, "usr/bin/ddpcheck"), "doctor", "--verbose", statuses=(0, 1), env=environment())
         assert re.search(r"ok\s+shim\s+\S+/usr/lib/libddpcheck.so", text), text
     if "RPM" in kinds:
+        tool_rpm, = glob.glob(packages + "/ddpcheck-[0-9]*.rpm")
+        assert "ddpcheck-emulator" in output("rpm", "-qp", "--suggests", tool_rpm), tool_rpm
         rpm, = glob.glob(packages + "/libddpcheck-preload-*.rpm")
         assert "/usr/lib/libddpcheck.so" in output("rpm", "-qpl", rpm).split()
         needs = [line for line in output("rpm", "-qp", "--requires", rpm).splitlines() if re.match(r"lib.*\.so", line)]

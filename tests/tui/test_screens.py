@@ -224,9 +224,11 @@ class Screens(unittest.TestCase):
         with self.terminal("missing") as terminal:
             terminal.wait("1 Now")
             terminal.settled("▶▶▶!")
-            terminal.keys("l")
-            text = terminal.settled("▶▶▶!  1 missing")
-            self.assertNotIn("trainer/loss.c:35, was", text)
+            for key, back in ("l", "h"), (">", "<"):
+                terminal.keys(key)
+                self.assertIn("▶▶▶!  1 missing", terminal.wait(r"#3 +loss\.c:35, was"))
+                terminal.keys(back)
+                terminal.wait("trainer/loss.c:35, was")
 
     def test_colour_and_none(self):
         hues = re.compile(r"\x1b\[[0-9;]*\b3[1-7]m")

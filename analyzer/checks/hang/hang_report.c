@@ -26,7 +26,7 @@ static const struct rule {
                     "anything waits: its calls are launched there."},
     [HANG_MISSING] =
         {&check_missing_rank,
-         "Let every rank make this call, or none: look for a condition on the rank around it."},
+         "Make every rank issue this call, or none: look for a condition on the rank around it."},
     [HANG_SETUP] =
         {&check_stuck_setup,
          "Start every rank with the same world size, and see why the missing ranks do not arrive."},
@@ -49,8 +49,8 @@ static const char all_in_one_group[] =
  * call before, so they will rather have skipped it than be about to make it (DC202 where no
  * majority says who is wrong). */
 static const char skipped_or_reordered[] =
-    "Let every rank make this call, or none: look for a condition on the rank around it. Only if "
-    "each rank makes it, but later: issue the operations of all communicators in one order.";
+    "Make every rank issue this call, or none: look for a condition on the rank around it. If "
+    "every rank does issue it, but later: issue the operations of all communicators in one order.";
 
 /* Of DC209, where these ranks have communicated before: how many ranks the job has is right. */
 static const char group_on_all[] =
@@ -59,9 +59,9 @@ static const char group_on_all[] =
 
 /* Likewise, where they made the same call on another communicator. */
 static const char other_communicator[] =
-    "If these are one call of the program, pass the same communicator on every rank. Else let "
-    "every rank make this call, or none: look for a condition on the rank around it; and issue the "
-    "operations of all communicators in one order.";
+    "If these are one call of the program, pass the same communicator on every rank. "
+    "Otherwise make every rank issue this call, or none: look for a condition on the rank around "
+    "it; and issue the operations of all communicators in one order.";
 
 static const char stopped_process[] =
     "Let the process go on (kill -CONT, fg, or continue in the debugger), and find out what "
@@ -79,7 +79,8 @@ static const char aborted_by_some[] =
 
 /* Of DC201, where ranks are threads of one process, and those that are missing are in no call. */
 static const char condition_or_lock[] =
-    "Let every rank make this call, or none: look for a condition on the rank around it, or for a "
+    "Make every rank issue this call, or none: look for a condition on the rank around it, or for "
+    "a "
     "lock, as these ranks are threads of one process. Hold no lock while you wait for NCCL or "
     "CUDA; the stacks of the threads show who waits for one.";
 

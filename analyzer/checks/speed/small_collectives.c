@@ -61,8 +61,8 @@ static void report_small(struct analyzer *analyzer, const struct operation *oper
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
     text_add(&what,
              "%s is called %" PRIu32 " times or more in a row on %s for %" PRIu64
-             " bytes on average, again and again: each takes as long as one "
-             "for all would",
+             " bytes on average, again and again: one fused collective "
+             "would take about as long as each of these",
              api_name(operation->record.api), run->operations,
              comm_title(operation->member->comm, name), run->bytes / run->operations);
     draft_say(&draft, &what,
