@@ -57,10 +57,9 @@ foreach(entry IN ITEMS "tool:ddpcheck:libddpcheck-preload" "shim:libddpcheck-pre
     set(CPACK_RPM_${COMPONENT}_PACKAGE_REQUIRES "${needs} = ${PROJECT_VERSION}")
   endif()
 endforeach()
-# `ddpcheck demo` and `run --emulate` work after the usual installation.
+# `ddpcheck demo` and `run --emulate` work after the usual installation. CPack writes no weak dependencies into an .rpm.
 if(TARGET ddpcheck_emu)
   set(CPACK_DEBIAN_TOOL_PACKAGE_RECOMMENDS ddpcheck-emulator)
-  set(CPACK_RPM_TOOL_PACKAGE_SUGGESTS ddpcheck-emulator)      # CPack 3.25 has no Recommends for these
 endif()
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libsqlite3-dev")

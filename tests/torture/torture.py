@@ -22,7 +22,7 @@ SHORT_ROUNDS = 2
 LOOPS = 400
 PAGE = """# Reliability
 
-This page has the faults that `make torture` tried on ddpcheck: what was done, how often, and what happened. The program
+This page lists the faults that `make torture` injected into ddpcheck, how often, and what happened. The program
 [tests/torture/torture.py](../tests/torture/torture.py) wrote it, after %d seconds with seed %d. The job of these rounds
 counts its own calls in a mapped file, without ddpcheck; the rows of its trace are compared with that.
 
