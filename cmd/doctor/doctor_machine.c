@@ -133,8 +133,12 @@ static void check_library(struct diagnosis *diagnosis, const char *const *librar
 static void check_driver(struct diagnosis *diagnosis)
 {
     static const char *const libraries[] = {"libcuda.so.1", NULL};
+    char demo[PATH_MAX]; /* a part of the emulator's package */
     check_library(diagnosis, libraries, "cuDriverGetVersion", "CUDA driver",
-                  "no GPU here: 'ddpcheck run --emulate N' needs none");
+                  demo_path(demo, NULL) == 0
+                      ? "no GPU here: 'ddpcheck run --emulate N' needs none"
+                      : "no GPU here: 'ddpcheck run --emulate N' needs none, but the package "
+                        "ddpcheck-emulator");
 }
 
 /* A runtime of a newer major version than the driver's fails in every call, with error 35 ("CUDA

@@ -89,8 +89,11 @@ def check_packages(folder):
         assert "libsqlite3-dev" in needs["libddpcheck-trace-dev"], needs
         assert "ddpcheck-emulator" in output("dpkg-deb", "-f", deb["ddpcheck"], "Recommends"), deb
         unpacked = folder / "deb"
-        for name in ("ddpcheck", "libddpcheck-preload", "ddpcheck-emulator"):
+        for name in ("ddpcheck", "libddpcheck-preload"):
             output("dpkg-deb", "-x", deb[name], unpacked)
+        text = output(os.path.join(unpacked, "usr/bin/ddpcheck"), "doctor", statuses=(0, 1), env=environment())
+        assert "no CUDA driver" not in text or "needs none, but the package ddpcheck-emulator" in text, text
+        output("dpkg-deb", "-x", deb["ddpcheck-emulator"], unpacked)
         check_demo(os.path.join(unpacked, "usr/bin/ddpcheck"), unpacked)
         text = output(os.path.join(unpacked, "usr/bin/ddpcheck"), "doctor", "--verbose", statuses=(0, 1), env=environment())
         assert re.search(r"ok\s+shim\s+\S+/usr/lib/libddpcheck.so", text), text
