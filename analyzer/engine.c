@@ -165,9 +165,8 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         analyzer->changes++;
         wait_graph_forget(analyzer);
     }
-    /* Notices do not show that the program goes on: the shim may report where a thread hangs. */
-    if (record->serial && class != CLASS_NOTICE &&
-        process->last_ns < record_realtime(process, record))
+    bool is_active = record_shows_activity(record);
+    if (record->serial && is_active && process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
     if (process->now < record->serial)
         process->now = record->serial;
@@ -181,7 +180,8 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         analyzer->failed = true;
         return;
     }
-    thread->last_ns = record_realtime(process, record);
+    if (is_active)
+        thread->last_ns = record_realtime(process, record);
     thread->has_ended = false; /* another may get the number of one that ended */
     /* A watchdog's loop says nothing of where the rank is. */
     if (record_is_loop(record) && !thread->uses_nccl)

@@ -287,7 +287,7 @@ static int collect_passes(struct collector *collector, struct error *err)
         int result = run_pass(collector, err);
         if (result < 0)
             return -1;
-        if (result > 0 && monotonic_now_ns() - reported_ns > second_ns / 10) {
+        if (collector->hang.last_call_ns > reported_ns + second_ns / 10) {
             notify(collector->options.notify_fd, "activity");
             reported_ns = monotonic_now_ns();
         }

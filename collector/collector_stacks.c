@@ -16,7 +16,7 @@ enum { ASKED_MAX = 4 };
 void collector_note_record(struct collector *collector, const struct record *record,
                            uint64_t now_ns)
 {
-    if (api_class_of(record->api) != CLASS_NOTICE || record->api == API_notice_progress)
+    if (record_shows_activity(record) || record->api == API_notice_progress)
         collector->hang.last_call_ns = now_ns;
 }
 

@@ -11,6 +11,7 @@
 
 #include "emu/core.h"
 #include "emu/core/activity.h"
+#include "emu/cupti/callbacks.h"
 
 #if DDPCHECK_EMU_CUDART == 13
 typedef CUpti_ActivityKernel10 kernel_record;
@@ -108,6 +109,7 @@ static void write_launch(uint32_t correlation)
                               .cbid = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
                               .correlationId = correlation};
 
+    cupti_call_back(correlation);
     pthread_mutex_lock(&activity.lock);
     if (records_launches()) {
         for (int kind = 0; kind < EXTERNAL_KINDS; kind++) {

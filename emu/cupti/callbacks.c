@@ -1,6 +1,6 @@
-/* callbacks.c: CUPTI's callback interface, as far as a second subscriber can observe it: one
- * subscriber at a time, which may enable callbacks and query what is enabled. No callback is ever
- * delivered: on the emulated machine the shim intercepts calls. */
+/* callbacks.c: CUPTI's callback interface: one subscriber at a time, which may enable callbacks and
+ * query what is enabled. Those of launches are delivered, as cuLaunchKernelEx whatever the call is;
+ * no others. */
 #include <cupti.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "emu/core.h"
+#include "emu/cupti/callbacks.h"
 
 enum { CALLBACKS = 1024 }; /* more than any domain has */
 
@@ -83,6 +84,31 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
     return result;
 }
 
+static void deliver(const struct CUpti_Subscriber_st *to, CUpti_ApiCallbackSite site,
+                    uint32_t correlation)
+{
+    CUpti_CallbackData call = {
+        .callbackSite = site, .functionName = "cuLaunchKernelEx", .correlationId = correlation};
+
+    to->callback(to->data, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
+                 &call);
+}
+
+void cupti_call_back(uint32_t correlation)
+{
+    struct CUpti_Subscriber_st to = {0};
+
+    pthread_mutex_lock(&subscriber.lock);
+    if (subscriber.one)
+        to = *subscriber.one;
+    pthread_mutex_unlock(&subscriber.lock);
+    if (!to.callback ||
+        !to.enabled[CUPTI_CB_DOMAIN_DRIVER_API][CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx])
+        return;
+    deliver(&to, CUPTI_API_ENTER, correlation);
+    deliver(&to, CUPTI_API_EXIT, correlation);
+}
+
 CUptiResult cuptiFinalize(void)
 {
     pthread_mutex_lock(&subscriber.lock);
@@ -98,8 +124,6 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle handle, CUpti_Call
 {
     CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
 
-    if (on)
-        emu_unsupported("CUPTI callbacks", "they may be enabled, but none are delivered");
     pthread_mutex_lock(&subscriber.lock);
     if (handle && handle == subscriber.one && domain > CUPTI_CB_DOMAIN_INVALID &&
         domain < CUPTI_CB_DOMAIN_SIZE && end <= CALLBACKS) {
@@ -120,6 +144,9 @@ CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle handle,
 CUptiResult cuptiEnableDomain(uint32_t on, CUpti_SubscriberHandle handle,
                               CUpti_CallbackDomain domain)
 {
+    if (on)
+        emu_unsupported("CUPTI callbacks",
+                        "all may be enabled, but only those of launches are delivered");
     return enable(on, handle, domain, 0, CALLBACKS);
 }
 
@@ -129,7 +156,7 @@ CUptiResult cuptiEnableAllDomains(uint32_t on, CUpti_SubscriberHandle handle)
 
     for (int domain = CUPTI_CB_DOMAIN_INVALID + 1; domain < CUPTI_CB_DOMAIN_SIZE && !result;
          domain++)
-        result = enable(on, handle, (CUpti_CallbackDomain)domain, 0, CALLBACKS);
+        result = cuptiEnableDomain(on, handle, (CUpti_CallbackDomain)domain);
     return result;
 }
 

@@ -220,6 +220,16 @@ DRIVER_CALL(cuCtxGetDevice, (CUdevice * device), (device))
     return emu_device_chosen() ? 0 : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+DRIVER_CALL(cuCtxGetDevice_v2, (CUdevice * device, CUcontext context), (device, context))
+{
+    struct emu_device *own = context_device(context ? context : context_here());
+
+    if (!device || !own)
+        return device ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_INVALID_VALUE;
+    *device = own->index;
+    return 0;
+}
+
 DRIVER_CALL(cuCtxGetFlags, (unsigned int *flags), (flags))
 {
     const struct context *context = (const struct context *)context_here();
@@ -243,6 +253,13 @@ DRIVER_CALL(cuCtxGetApiVersion, (CUcontext context, unsigned int *version), (con
 CONTEXT_CALL(cuCtxSynchronize, (void), ())
 {
     return emu_stream_synchronize_device(emu_device_here());
+}
+
+DRIVER_CALL(cuCtxSynchronize_v2, (CUcontext context), (context))
+{
+    struct emu_device *device = context_device(context ? context : context_here());
+
+    return device ? emu_stream_synchronize_device(device) : CUDA_ERROR_INVALID_CONTEXT;
 }
 
 DRIVER_CALL(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest))

@@ -1,9 +1,10 @@
 /* entry_point.c: wraps cuGetProcAddress, which finds the driver's functions by name: it returns our
  * wrapper where there is one of the same form.
  *
- * The form of a function changes with the requested CUDA version (cuMemAlloc of CUDA 3.1
- * takes other sizes than that of 3.2). Whether the one that was found is ours the driver
- * itself shows: it is, if the version of our headers gives the same address. */
+ * The form of a function changes with the requested CUDA version: cuMemAlloc of CUDA 3.1 takes
+ * other sizes than that of 3.2, cuCtxSynchronize of CUDA 13 takes a context. Each form is a symbol
+ * of its own in the driver; the one that was found is ours if our wrapper's symbol has its address.
+ */
 #include "interpose/calls/entry_point.h"
 
 #include <dlfcn.h>
@@ -40,8 +41,9 @@ bool entry_point_is_for_cuda(const void *caller)
     return false;
 }
 
-/* "cuMemAlloc" finds "cuMemAlloc_v2"; per_thread looks for the form with _ptsz or _ptds first. */
-static int find_wrapper(const char *name, bool per_thread)
+/* The wrapper of the function that the driver found for the name, or -1. "cuMemAlloc" finds
+ * "cuMemAlloc_v2"; per_thread looks for the form with _ptsz or _ptds first. */
+static int find_wrapper(const char *name, const void *real, bool per_thread)
 {
     static const char *const forms[] = {"_v2_ptsz", "_ptsz", "_v2_ptds", "_ptds", "_v2", ""};
     enum { PLAIN = 4, FORMS = sizeof forms / sizeof *forms };
@@ -53,31 +55,19 @@ static int find_wrapper(const char *name, bool per_thread)
     for (int i = per_thread ? 0 : PLAIN; i < FORMS; i++) {
         strcpy(symbol + length, forms[i]);
         int id = dlsym_find(symbol);
-        if (id >= 0 && resolve_symbols[id].library == LIBRARY_DRIVER)
+        if (id >= 0 && resolve_symbols[id].library == LIBRARY_DRIVER &&
+            resolve_call(RUNTIME_DEFAULT, (enum call_id)id) == real)
             return id;
     }
     return -1;
 }
 
-static void *real_of_our_version(const char *name, cuuint64_t flags)
-{
-    find_function *find = (find_function *)resolve_call(RUNTIME_DEFAULT, CALL_cuGetProcAddress_v2);
-    __typeof__(&cuDriverGetVersion) get_version = REAL_HELPER(cuDriverGetVersion);
-    void *address = NULL;
-    int version = CUDA_VERSION, newest;
-    if (get_version && get_version(&newest) == CUDA_SUCCESS && newest < version)
-        version = newest;
-    return find && find(name, &address, version, flags, NULL) == CUDA_SUCCESS ? address : NULL;
-}
-
 void *entry_point_replace(const char *name, void *real, uint64_t flags, const void *caller)
 {
-    bool per_thread = flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-    int id = name && real ? find_wrapper(name, per_thread) : -1;
-    if (id < 0 || entry_point_is_for_cuda(caller) || real_of_our_version(name, flags) != real)
+    if (!name || !real || entry_point_is_for_cuda(caller))
         return real;
-    resolve_remember(RUNTIME_DEFAULT, (enum call_id)id, real);
-    return dlsym_wrappers[RUNTIME_DEFAULT][id];
+    int id = find_wrapper(name, real, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+    return id < 0 ? real : dlsym_wrappers[RUNTIME_DEFAULT][id];
 }
 
 static CUresult missing_in_driver(enum call_id id)

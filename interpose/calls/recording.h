@@ -84,6 +84,9 @@ struct copy_arguments {
 void wait_enter(struct recorded_call *call, cudaStream_t stream,
                 const struct wait_arguments *arguments);
 void wait_leave(struct recorded_call *call, cudaError_t result);
+/* The host waits for a context, which may be another device's than the thread's; NULL: its own. */
+void context_wait_enter(struct recorded_call *call, CUcontext context);
+void context_wait_leave(struct recorded_call *call, cudaError_t result);
 void wait_free_leave(struct recorded_call *call, cudaError_t result,
                      const struct wait_arguments *arguments);
 void stream_created(struct recorded_call *call, cudaError_t result, const cudaStream_t *stream,

@@ -3,6 +3,7 @@
 #include "interpose/record/emit_call.h"
 #include "interpose/ring/emit.h"
 #include "interpose/real/gpu.h"
+#include "interpose/real/resolve.h"
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
 #include "interpose/memory/selection.h"
@@ -40,6 +41,23 @@ void wait_leave(struct recorded_call *call, cudaError_t result)
 {
     emit_leave(call, result, 0);
     progress_poll();
+}
+
+void context_wait_enter(struct recorded_call *call, CUcontext context)
+{
+    typedef CUresult get_device(CUdevice * device, CUcontext context);
+    get_device *get = (get_device *)resolve_helper(RUNTIME_DEFAULT, HELPER_cuCtxGetDevice_v2);
+    CUdevice device;
+    if (context && get && get(&device, context) == CUDA_SUCCESS)
+        call->thread->device = device;
+    wait_enter(call, 0, &(struct wait_arguments){0});
+}
+
+void context_wait_leave(struct recorded_call *call, cudaError_t result)
+{
+    wait_leave(call, result);
+    call->thread->device = RECORD_NO_DEVICE;
+    call->thread->device_queries = 0;
 }
 
 void wait_free_leave(struct recorded_call *call, cudaError_t result,

@@ -64,6 +64,7 @@ static inline enum runtime resolve_runtime(int library)
     HELPER(cuStreamGetFlags, DRIVER, "cuStreamGetFlags")                                   \
     HELPER(cuStreamGetDevice, DRIVER, "cuStreamGetDevice")                                 \
     HELPER(cuCtxGetDevice, DRIVER, "cuCtxGetDevice")                                       \
+    HELPER(cuCtxGetDevice_v2, DRIVER, "cuCtxGetDevice_v2")                                 \
     HELPER(cudaGetSymbolAddress, CUDART, "cudaGetSymbolAddress")                           \
     HELPER(cuEventCreate, DRIVER, "cuEventCreate")                                         \
     HELPER(cuEventRecord, DRIVER, "cuEventRecord")                                         \

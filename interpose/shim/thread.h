@@ -107,16 +107,16 @@ struct poll {
 struct shim_thread {
     volatile uint32_t inside; /* in a recorded call: calls that it makes pass through */
     bool attached;
-    bool in_callback;             /* of CUDA: no CUDA function may be called */
-    uint8_t runtime;              /* enum runtime of the last call of the CUDA runtime */
-    bool group_failed;            /* a call of the open group failed */
-    bool is_watchdog;             /* PyTorch's, which only checks what became of others' work */
-    bool saw_one_sided;           /* of NCCL, which are not recorded: that was said */
-    bool is_timed;                /* CUPTI was given a name for the call under way */
-    uint8_t device_queries;       /* how often CUDA could not name the device */
-    int32_t device;               /* current CUDA device, RECORD_NO_DEVICE if not known */
-    uint32_t id;                  /* kernel thread id */
-    uint32_t segments_seen;       /* files_segments_ended() when there was no free segment */
+    bool in_callback;       /* of CUDA: no CUDA function may be called */
+    uint8_t runtime;        /* enum runtime of the last call of the CUDA runtime */
+    bool group_failed;      /* a call of the open group failed */
+    bool is_watchdog;       /* PyTorch's, which only checks what became of others' work */
+    bool saw_one_sided;     /* of NCCL, which are not recorded: that was said */
+    uint64_t timed;         /* what stands for the operations that the call under way launches */
+    uint8_t device_queries; /* how often CUDA could not name the device */
+    int32_t device;         /* current CUDA device, RECORD_NO_DEVICE if not known */
+    uint32_t id;            /* kernel thread id */
+    uint32_t segments_seen; /* files_segments_ended() when there was no free segment */
     struct ring_segment *segment; /* NULL: records are counted as lost */
     struct record *records[RING_KINDS];
     struct thread_caches *caches;

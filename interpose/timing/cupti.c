@@ -62,30 +62,27 @@ static const char *find_cupti_functions(struct cupti *cupti, void *handle)
         missing = #name;
     CUPTI_FUNCTIONS
 #undef CUPTI_FUNCTION
-    if (!missing) {
-        cupti->cuptiActivityEnableDriverApi =
-            (__typeof__(&cuptiActivityEnableDriverApi))find(handle, "cuptiActivityEnableDriverApi");
-        cupti->cuptiActivityEnableRuntimeApi = (__typeof__(&cuptiActivityEnableRuntimeApi))find(
-            handle, "cuptiActivityEnableRuntimeApi");
-    }
     dlerror();
     return missing;
 }
 
-static void ignore_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                            const void *parameters)
+static void call_began(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                       const void *parameters)
 {
-    (void)data, (void)domain, (void)id, (void)parameters;
+    const CUpti_CallbackData *call = parameters;
+    (void)domain, (void)id;
+    if (call->callbackSite == CUPTI_API_ENTER)
+        ((cupti_launch_function *)data)(call->correlationId);
 }
 
-static bool subscribe_cupti(struct cupti *cupti, char *why)
+static bool subscribe_cupti(struct cupti *cupti, cupti_launch_function *launched, char *why)
 {
     uint32_t version = 0;
     if (cupti->cuptiGetVersion(&version) != CUPTI_SUCCESS || !cupti_is_known(version)) {
         snprintf(why, CUPTI_WHY_BYTES, "the records of CUPTI version %u are not known", version);
         return false;
     }
-    CUptiResult result = cupti->cuptiSubscribe(&cupti->subscriber, ignore_callback, NULL);
+    CUptiResult result = cupti->cuptiSubscribe(&cupti->subscriber, call_began, (void *)launched);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
         snprintf(why, CUPTI_WHY_BYTES, "a profiler in this process has CUPTI");
     else if (result != CUPTI_SUCCESS)
@@ -93,7 +90,7 @@ static bool subscribe_cupti(struct cupti *cupti, char *why)
     return result == CUPTI_SUCCESS;
 }
 
-bool cupti_open(struct cupti *cupti, char why[CUPTI_WHY_BYTES])
+bool cupti_open(struct cupti *cupti, cupti_launch_function *launched, char why[CUPTI_WHY_BYTES])
 {
     const char *profiler = find_injected_profiler();
     if (profiler) {
@@ -108,33 +105,35 @@ bool cupti_open(struct cupti *cupti, char why[CUPTI_WHY_BYTES])
     const char *missing = find_cupti_functions(cupti, handle);
     if (missing)
         snprintf(why, CUPTI_WHY_BYTES, "the library found as libcupti has no %s", missing);
-    if (missing || !subscribe_cupti(cupti, why)) {
+    if (missing || !subscribe_cupti(cupti, launched, why)) {
         dlclose(handle);
         return false;
     }
     return true;
 }
 
-/* A kernel's record names the API call that launched it; only records of API calls are preceded by
- * those that name the operation (cuptiActivityPushExternalCorrelationId). So that not every call of
- * the program is recorded, only launches are, where CUPTI can choose. */
-static CUptiResult record_launches(const struct cupti *cupti)
+/* The calls by which NCCL puts kernels on a stream. cuptiActivityEnableDriverApi is no
+ * way to have only their records: CUPTI 13.0 wrote none (an H200, driver 580), and records of all
+ * calls are many. */
+static CUptiResult watch_launches(const struct cupti *cupti)
 {
-    static const CUpti_CallbackId driver[] = {
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-        CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz};
-    static const CUpti_CallbackId runtime[] = {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
-                                               CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060};
+    static const struct {
+        CUpti_CallbackDomain domain;
+        CUpti_CallbackId id;
+    } calls[] = {
+#define DRIVER_CALL(name)                                         \
+    {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##name}, \
+        {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_##name##_ptsz}
+        DRIVER_CALL(cuLaunchKernel),
+        DRIVER_CALL(cuLaunchKernelEx),
+        DRIVER_CALL(cuLaunchCooperativeKernel),
+#undef DRIVER_CALL
+        {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000},
+        {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060},
+    };
     CUptiResult result = CUPTI_SUCCESS;
-    if (!cupti->cuptiActivityEnableDriverApi || !cupti->cuptiActivityEnableRuntimeApi) {
-        result = cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
-        return result == CUPTI_SUCCESS ? cupti->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME)
-                                       : result;
-    }
-    for (size_t i = 0; i < sizeof driver / sizeof *driver && result == CUPTI_SUCCESS; i++)
-        result = cupti->cuptiActivityEnableDriverApi(driver[i], 1);
-    for (size_t i = 0; i < sizeof runtime / sizeof *runtime && result == CUPTI_SUCCESS; i++)
-        result = cupti->cuptiActivityEnableRuntimeApi(runtime[i], 1);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls && result == CUPTI_SUCCESS; i++)
+        result = cupti->cuptiEnableCallback(1, cupti->subscriber, calls[i].domain, calls[i].id);
     return result;
 }
 
@@ -142,8 +141,8 @@ bool cupti_record(struct cupti *cupti, CUpti_BuffersCallbackRequestFunc requeste
                   CUpti_BuffersCallbackCompleteFunc completed, char why[CUPTI_WHY_BYTES])
 {
     static const CUpti_ActivityKind kinds[] = {
-        CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET};
+        CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET};
     size_t enabled = 0;
     CUptiResult result = cupti->cuptiActivityRegisterCallbacks(requested, completed);
     while (result == CUPTI_SUCCESS && enabled < sizeof kinds / sizeof *kinds) {
@@ -151,7 +150,7 @@ bool cupti_record(struct cupti *cupti, CUpti_BuffersCallbackRequestFunc requeste
         enabled += result == CUPTI_SUCCESS;
     }
     if (result == CUPTI_SUCCESS)
-        result = record_launches(cupti);
+        result = watch_launches(cupti);
     if (result == CUPTI_SUCCESS)
         return true;
     while (enabled > 0)

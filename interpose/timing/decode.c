@@ -83,14 +83,6 @@ static bool decode_memset(const void *record, struct timed_work *work)
     return true;
 }
 
-static bool decode_cause(const void *record, struct timed_work *work)
-{
-    const CUpti_ActivityExternalCorrelation *cause = record;
-    *work = (struct timed_work){
-        .what = TIMED_CAUSED, .external = cause->externalId, .correlation = cause->correlationId};
-    return cause->externalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
-}
-
 bool timing_decode(const void *record, struct timed_work *work)
 {
     static const struct {
@@ -102,14 +94,12 @@ bool timing_decode(const void *record, struct timed_work *work)
         {CUPTI_ACTIVITY_KIND_MEMCPY, decode_copy},
         {CUPTI_ACTIVITY_KIND_MEMCPY2, decode_peer_copy},
         {CUPTI_ACTIVITY_KIND_MEMSET, decode_memset},
-        {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, decode_cause},
     };
     const CUpti_Activity *activity = record;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (activity->kind == kinds[i].kind)
-            return kinds[i].decode(record, work) &&
-                   (work->what == TIMED_CAUSED ||
-                    (work->begin_ns && work->end_ns >= work->begin_ns));
+            return kinds[i].decode(record, work) && work->begin_ns &&
+                   work->end_ns >= work->begin_ns;
     return false;
 }
 

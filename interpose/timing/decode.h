@@ -12,7 +12,6 @@
 enum timed_what {
     TIMED_KERNEL,
     TIMED_COPY,   /* a copy or a memory set */
-    TIMED_CAUSED, /* no work: `external` is what caused the call `correlation` */
     TIMED_COMPUTE /* a kernel that is not NCCL's: its name is not needed any more */
 };
 
@@ -20,8 +19,7 @@ enum timed_what {
 struct timed_work {
     enum timed_what what;
     uint64_t begin_ns, end_ns;
-    uint64_t amount; /* of a kernel its threads, of a copy its bytes */
-    uint64_t external;
+    uint64_t amount;      /* of a kernel its threads, of a copy its bytes */
     uint32_t correlation; /* of the API call that launched it */
     int16_t device;
     const char *name; /* of a copy it is static, else it belongs to CUPTI */

@@ -1,15 +1,17 @@
 /* gathered.c: keeps work until all that ended before it has come. */
 #include "interpose/timing/gathered.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { LAUNCH_KERNELS = 64 }; /* how far back the kernel before of a launch may be */
 
-static void add_cause(struct gathered_records *gathered, const struct timed_work *cause)
+void gathered_name(struct gathered_records *gathered, uint32_t correlation, uint64_t external)
 {
-    size_t at = cause->correlation % GATHERED_CAUSES;
-    gathered->cause[at].correlation = cause->correlation;
-    gathered->cause[at].external = cause->external;
+    size_t at = correlation % GATHERED_CAUSES;
+    atomic_store_explicit(&gathered->cause[at].correlation, 0, memory_order_release);
+    atomic_store_explicit(&gathered->cause[at].external, external, memory_order_release);
+    atomic_store_explicit(&gathered->cause[at].correlation, correlation, memory_order_release);
 }
 
 /* The sum of its name, or of all others on its device; NULL if not even that has room. */
@@ -56,19 +58,27 @@ void gathered_add(struct gathered_records *gathered, const void *record)
         add_to_sum(gathered, &work);
         work.what = TIMED_COMPUTE;
     }
-    if (work.what == TIMED_CAUSED)
-        add_cause(gathered, &work);
-    else if (gathered->count < GATHERED_WORK)
+    if (gathered->count < GATHERED_WORK)
         gathered->work[gathered->count++] = work;
     else
         gathered->dropped++;
 }
 
-static uint64_t cause_of(const struct gathered_records *gathered, uint32_t correlation)
+static bool is_named(struct gathered_records *gathered, uint32_t correlation)
 {
-    size_t at = correlation % GATHERED_CAUSES;
-    bool is_known = correlation && gathered->cause[at].correlation == correlation;
-    return is_known ? gathered->cause[at].external : 0;
+    return correlation &&
+           atomic_load_explicit(&gathered->cause[correlation % GATHERED_CAUSES].correlation,
+                                memory_order_acquire) == correlation;
+}
+
+/* What the call was made for; 0 if nobody said, or a later call has just taken its place. */
+static uint64_t cause_of(struct gathered_records *gathered, uint32_t correlation)
+{
+    if (!is_named(gathered, correlation))
+        return 0;
+    uint64_t external = atomic_load_explicit(
+        &gathered->cause[correlation % GATHERED_CAUSES].external, memory_order_acquire);
+    return is_named(gathered, correlation) ? external : 0;
 }
 
 /* Whether an earlier kernel of the same launch takes it in. */
@@ -92,14 +102,15 @@ static bool is_taken_in(struct placed_work *placed, size_t count, const struct p
 static bool place_work(struct gathered_records *gathered, const struct timed_work *work,
                        gathered_launch_function *find, struct placed_work *placed)
 {
-    uint64_t external = cause_of(gathered, work->correlation);
     *placed = (struct placed_work){
         .begin_ns = work->begin_ns, .end_ns = work->end_ns, .device = work->device};
     if (work->what == TIMED_COMPUTE)
         return true;
-    if (external || work->what == TIMED_KERNEL)
+    if (work->what == TIMED_KERNEL) {
+        uint64_t external = cause_of(gathered, work->correlation);
         return external && find(external, work->device, placed);
-    add_to_sum(gathered, work);
+    }
+    add_to_sum(gathered, work); /* NCCL's as well: those of its set-up are in the first operation */
     return true;
 }
 

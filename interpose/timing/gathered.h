@@ -27,20 +27,25 @@ struct name_sum {
 };
 
 struct gathered_records {
+    /* Written by the program's threads, without the lock. */
+    struct {
+        _Atomic uint64_t external;
+        _Atomic uint32_t correlation; /* 0 none */
+    } cause[GATHERED_CAUSES];
     pthread_mutex_t lock; /* of all that follows; the threads that take it are CUPTI's and ours */
     struct timed_work work[GATHERED_WORK];
     size_t count;
     uint64_t dropped;
-    struct {
-        uint64_t external;
-        uint32_t correlation; /* 0 none */
-    } cause[GATHERED_CAUSES];
     struct name_sum name[GATHERED_NAMES];
 };
 
 /* Finds the launch (slot, number) that `external` and the device stand for. Returns false if it is
  * none, or not one. */
 typedef bool gathered_launch_function(uint64_t external, int device, struct placed_work *work);
+
+/* The call of this correlation number is made for the operations that `external` stands for. From
+ * any thread, with or without the lock. */
+void gathered_name(struct gathered_records *gathered, uint32_t correlation, uint64_t external);
 
 /* Adds a record of CUPTI's, whatever it is. With the lock held. */
 void gathered_add(struct gathered_records *gathered, const void *record);

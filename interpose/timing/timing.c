@@ -150,18 +150,18 @@ void timing_push(struct shim_thread *thread)
         external = group_mark | number;
     }
     launches->count = 0;
-    if (is_named)
-        thread->is_timed = timing.cupti.cuptiActivityPushExternalCorrelationId(
-                               CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, external) == CUPTI_SUCCESS;
+    thread->timed = is_named ? external : 0;
 }
 
 void timing_pop(struct shim_thread *thread)
 {
-    uint64_t last;
-    if (thread->is_timed)
-        timing.cupti.cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2,
-                                                           &last);
-    thread->is_timed = false;
+    thread->timed = 0;
+}
+
+static void name_launch(uint32_t correlation)
+{
+    if (thread_self.timed)
+        gathered_name(&timing.room->gathered, correlation, thread_self.timed);
 }
 
 static uint64_t monotonic_ns(void)
@@ -316,7 +316,7 @@ static bool open_timing(char why[CUPTI_WHY_BYTES])
         return false;
     timing.room = memory;
     pthread_mutex_init(&timing.room->gathered.lock, NULL);
-    if (!cupti_open(&timing.cupti, why) ||
+    if (!cupti_open(&timing.cupti, name_launch, why) ||
         !cupti_record(&timing.cupti, buffer_requested, buffer_completed, why))
         return false;
     strcpy(why, "no thread can be started for it");

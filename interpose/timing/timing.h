@@ -1,12 +1,12 @@
 /* timing.h: exact times of operations, kernels and copies from CUPTI's activity records
  * (DDPCHECK_TIMING=1, ddpcheck run --timing).
  *
- * CUPTI fills buffers with a record for each kernel, copy and memory set, and with one that says
- * which call of NCCL's a launch belongs to. A thread of the shim's own has CUPTI hand them over ten
- * times a second, joins them (stretches.h) and appends them to the bulk ring. So the program's
- * threads do nothing for it but to name their calls. Nothing of CUPTI is called in signal handlers
- * or in the child of a fork; at exit that thread takes what is left, and exit waits for it for at
- * most a second.
+ * CUPTI fills buffers with a record for each kernel, copy and memory set, and calls back at each
+ * launch, by which those of NCCL's calls are known. A thread of the shim's own has CUPTI hand the
+ * buffers over ten times a second, joins the records (stretches.h) and appends them to the bulk
+ * ring. So the program's threads do nothing for it but to name their launches. Nothing of CUPTI is
+ * called in signal handlers or in the child of a fork; at exit that thread takes what is left, and
+ * exit waits for it for at most a second.
  *
  * Where CUPTI is missing, unknown or a profiler's, one line on stderr says so, and operations keep
  * the times of the progress words. Launches of graphs and by NCCL's own threads (communicators that

@@ -60,6 +60,12 @@ enum api_class api_class_of(unsigned api)
     return api < API_COUNT ? apis[api].class : CLASS_NONE;
 }
 
+bool record_shows_activity(const struct record *record)
+{
+    return api_class_of(record->api) != CLASS_NOTICE && record->api != API_cudaStreamQuery &&
+           record->api != API_cudaEventQuery;
+}
+
 const char *datatype_name(unsigned datatype)
 {
     if (datatype < TYPE_COUNT)

@@ -11,6 +11,10 @@ const char *api_name(unsigned api); /* "ncclAllReduce"; "unknown call" */
 const char *record_call(
     const struct record *record); /* the same; of a driver call, the driver's name */
 enum api_class api_class_of(unsigned api);
+/* Whether the record shows that its rank gets on. Notices do not: the shim may report where a
+ * thread hangs. Nor do queries: a framework's watchdog may make them of idle streams for ever, as
+ * XLA's. */
+bool record_shows_activity(const struct record *record);
 const char *datatype_name(unsigned datatype);  /* "float32" */
 const char *redop_name(unsigned redop);        /* "sum" */
 const char *memory_type_name(unsigned type);   /* "device" */

@@ -25,8 +25,7 @@ FUNCTION(cuptiActivityDisable)
 FUNCTION(cuptiActivityFlushAll)
 FUNCTION(cuptiActivityGetNextRecord)
 FUNCTION(cuptiActivityRegisterCallbacks)
-FUNCTION(cuptiActivityPushExternalCorrelationId)
-FUNCTION(cuptiActivityPopExternalCorrelationId)
+FUNCTION(cuptiEnableCallback)
 
 #else
 

@@ -98,11 +98,29 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
     free(buffer);
 }
 
+static int launched;
+static uint32_t launched_correlation;
+
+static void count_launch(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                         const void *parameters)
+{
+    const CUpti_CallbackData *call = parameters;
+
+    assert_ptr_equal(data, &launched);
+    assert_int_equal(domain, CUPTI_CB_DOMAIN_DRIVER_API);
+    assert_int_equal(id, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx);
+    if (call->callbackSite != CUPTI_API_ENTER)
+        return;
+    launched++;
+    launched_correlation = call->correlationId;
+}
+
 /* In the order of the calls, in as many buffers as they need; those between push and pop are
  * preceded by what caused them. */
 static void activities_are_recorded(void **state)
 {
     static char host[BYTES];
+    CUpti_SubscriberHandle subscriber;
     void *device;
     uint64_t last;
 
@@ -113,6 +131,10 @@ static void activities_are_recorded(void **state)
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION), CUPTI_SUCCESS);
     assert_int_equal(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), CUPTI_SUCCESS);
+    assert_int_equal(cuptiSubscribe(&subscriber, count_launch, &launched), CUPTI_SUCCESS);
+    assert_int_equal(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                                         CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx),
+                     CUPTI_SUCCESS);
     assert_int_equal(cudaMalloc(&device, BYTES), cudaSuccess);
     for (int i = 0; i < COPIES; i++)
         assert_int_equal(cudaMemcpy(device, host, BYTES, cudaMemcpyHostToDevice), cudaSuccess);
@@ -133,6 +155,9 @@ static void activities_are_recorded(void **state)
     assert_int_equal(sets, 1);
     assert_int_equal(caused, 1);
     assert_int_equal(last_correlation, COPIES + 1);
+    assert_int_equal(launched, COPIES + 1);
+    assert_int_equal(launched_correlation, COPIES + 1);
+    assert_int_equal(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS);
     assert_true(buffers > 1);
 }
 

@@ -1,19 +1,24 @@
 """Where the checks of tests/gpu/run are run: programs, environment and commands, the same on a GPU and on the emulator."""
 
 import contextlib
+import copy
 import glob
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import sysconfig
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests", "suite"))
+from sessions import end_session  # noqa: E402
 
 # Each rank takes itself for another host, or NCCL would refuse two on one GPU; and between hosts it would look for
 # InfiniBand, which reaches no other process of the same machine.
@@ -23,6 +28,7 @@ ONE_GPU = {"LOCAL_RANK": "0", "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", 
 LOOK_S = 0.2        # between two looks at a running command
 STAYS_S = 6         # for a suspicion that no rank's arrival withdraws
 PATIENCE_S = 60     # for a command that is asked to end
+ASK_AGAIN_S = 5
 
 
 class Failed(Exception):
@@ -38,22 +44,40 @@ class NoGpu(Exception):
 
 
 class Check:
-    def __init__(self, name, seconds, what, run):
-        self.name, self.seconds, self.what, self.run = name, seconds, what, run
+    def __init__(self, name, seconds, what, run, measures=False):
+        """`measures`: it needs the machine for itself."""
+        self.name, self.seconds, self.what, self.run, self.measures = name, seconds, what, run, measures
 
 
-def carried_libraries():
-    """What .carry/ has for machines where nothing can be installed, unpacked once."""
-    packages, root = glob.glob(os.path.join(ROOT, ".carry", "*.deb")), os.path.join(ROOT, ".carry", "root")
-    for package in packages if not os.path.isdir(root) else []:
+def carried_libraries(programs, folder):
+    """A folder of links to those libraries in .carry/ that the programs need and this machine lacks: what it has suits its
+    other programs better."""
+    carry = os.path.join(ROOT, ".carry")
+    root = os.path.join(carry, "root")
+    for package in glob.glob(os.path.join(carry, "*.deb")) if not os.path.isdir(root) else []:
         subprocess.run(["dpkg", "-x", package, root], check=True, timeout=60)
-    usr = os.path.join(root, "usr", "lib", "x86_64-linux-gnu")
-    return [usr, os.path.join(usr, "openblas-pthread")] if packages else []
+    carried = {os.path.basename(path): path for part in ("root", "lib")
+               for path in glob.glob(os.path.join(carry, part, "**", "*.so.*"), recursive=True)}
+    os.makedirs(folder, exist_ok=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": folder + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
+    missing = True
+    while missing:              # a library that was missing has needs of its own
+        said = subprocess.run(["ldd", *programs], env=environment, capture_output=True, text=True, timeout=60, check=False).stdout
+        missing = {name for name in re.findall(r"(\S+) => not found", said)
+                   if name in carried and not os.path.exists(os.path.join(folder, name))}
+        for name in missing:
+            os.symlink(carried[name], os.path.join(folder, name))
+    return folder
+
+
+def python_libraries():
+    """NVIDIA's libraries as pip installs them beside PyTorch, for machines where NCCL is nowhere else."""
+    return sorted(glob.glob(os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "lib")))
 
 
 class Bench:
-    def __init__(self, build, work, emulated, ranks):
-        self.build, self.work, self.emulated = os.path.abspath(build), os.path.abspath(work), emulated
+    def __init__(self, build, work, emulated, ranks, pairs):
+        self.build, self.work, self.emulated, self.pairs = os.path.abspath(build), os.path.abspath(work), emulated, pairs
         self.ranks = ranks or (3 if emulated else 4)
         self.tool = self.program("bin", "ddpcheck")
         self.environment = self.make_environment()
@@ -67,13 +91,17 @@ class Bench:
 
     def make_environment(self):
         environment = {**os.environ, **ONE_GPU}
-        folders = carried_libraries() + [self.program("lib")]
+        programs = [self.tool, self.program("bin", "ddptrain"), self.program("tests", "test_kernels_device"),
+                    *glob.glob(self.program("tests", "gpu", "libgpu_user*.so"))]
+        folders = [carried_libraries(programs, os.path.join(self.work, "carried")), self.program("lib")]
         if self.emulated:
             folders.insert(0, self.emulator())
             environment.update(DDPCHECK_EMU_DEVICES="1", OMP_NUM_THREADS="1", GLIBC_TUNABLES="glibc.rtld.optional_static_tls=16384",
                                LD_AUDIT=os.path.join(self.emulator(), "libddpcheck_emu_redirect.so"),
                                PATH=os.path.join(HERE, "stand-ins") + ":" + os.environ["PATH"])
             environment.update({key: os.environ[key] for key in ("DDPCHECK_EMU_DEVICES", ) if key in os.environ})
+        else:
+            folders += python_libraries()
         environment["LD_LIBRARY_PATH"] = ":".join(folders + [os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":")
         return environment
 
@@ -81,10 +109,13 @@ class Bench:
         """How much to do: `small` in a dry run."""
         return small if self.emulated else full
 
-    def begin(self, check):
-        self.name, self.deadline, self.suspected = check.name, time.monotonic() + check.seconds, None
-        self.log = os.path.join(self.work, check.name + ".log")
-        open(self.log, "w").close()
+    def copy_for(self, check):
+        """The same bench with a log and a deadline of this check's own."""
+        bench = copy.copy(self)
+        bench.name, bench.deadline, bench.suspected = check.name, time.monotonic() + check.seconds, None
+        bench.log = os.path.join(self.work, check.name + ".log")
+        open(bench.log, "w").close()
+        return bench
 
     def command(self, *words, expect=0, until=None, **environment):
         """Runs a command to its end, with all that it started; what it prints. `expect`: its exit status; None: any.
@@ -115,13 +146,21 @@ class Bench:
                 except subprocess.TimeoutExpired:
                     pass
             if process.returncode is None:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(PATIENCE_S)
+                self.ask_to_end(process)
             return process.returncode
         finally:
-            if process.returncode is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end_session(process)
+            process.wait()
+
+    def ask_to_end(self, process):
+        """Until it ends: what it has started may take the first signal for itself, as JAX does."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            os.killpg(process.pid, signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(ASK_AGAIN_S)
+                return
+        raise Failed("it did not end in %d s after it was asked to" % PATIENCE_S)
 
     def probe(self):
         """What the GPU, its driver and the libraries are, as one line."""

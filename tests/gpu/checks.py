@@ -1,16 +1,13 @@
 """The checks of tests/gpu/run, in the order in which they run: what must hold before what is measured."""
 
+import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 from bench import HERE, ROOT, Check, Failed, Skipped
-from overhead import measure_overhead
-
-sys.path.insert(0, os.path.join(ROOT, "tests", "torch"))
-from cases import CASES  # noqa: E402
+from frameworks import CASES, cupy, jax, python_with, torch, torch_programs
+from overhead import measure_ddptrain, measure_torch
 
 ISSUED = "SELECT count(*) FROM v_collective"
 # Each slot's last words: how far its stream got.
@@ -125,6 +122,27 @@ def two_runtimes(bench):
     return "each library gets its own runtime: " + watched
 
 
+def is_same_function(alone, watched):
+    """Two lines of driver_names.c: name, version, flags, symbols. A wrapper has one of the function's symbols."""
+    ours, theirs = alone.split(), watched.split()
+    return ours[:3] == theirs[:3] and set(theirs[3:]) <= set(ours[3:]) and bool(ours[3:]) == bool(theirs[3:])
+
+
+def driver_names(bench):
+    """What the driver finds by name is the same function under the shim, or the wrapper of that function: of each form, as
+    cuCtxSynchronize of CUDA 12 and that of CUDA 13, which takes a context."""
+    with open(os.path.join(ROOT, "tests", "interpose", "exports.txt")) as exports:
+        names = sorted({re.sub("(_v2)?(_ptsz|_ptds)?$", "", line.strip()) for line in exports if re.match("cu[A-Z]", line)})
+    program = bench.program("tests", "gpu", "gpu_driver_names")
+    alone = bench.command(program, *names).splitlines()
+    watched = bench.command(program, *names, LD_PRELOAD=bench.program("lib", "libddpcheck.so"),
+                            DDPCHECK_DIR=bench.fresh_trace()).splitlines()
+    other = ["%s, under the shim %s" % pair for pair in zip(alone[:-1], watched[:-1]) if not is_same_function(*pair)]
+    if other or len(alone) != len(watched) or alone[-1] != "wrapped 0" or watched[-1] == "wrapped 0":
+        raise Failed("; ".join(other) or "alone %s, under the shim %s" % (alone[-1], watched[-1]))
+    return "%d answers, each the same function; %s by the shim" % (len(alone) - 1, watched[-1])
+
+
 def train_command(bench, fault=None, model="gan"):
     return bench.in_ranks(bench.program("bin", "ddptrain"), "--model", model, "--iterations", str(bench.size(50, 20 if fault else 6)),
                           *(["--fault", fault] if fault else []))
@@ -136,6 +154,21 @@ def train(codes, options=(), fault=None, model="gan", severities=("error",), han
         trace = bench.watch(*train_command(bench, fault, model), options=options, timeout=60, hangs=hangs)
         return "%s; %d collectives" % (bench.expect_findings(trace, codes, severities), bench.query(trace, ISSUED)[0][0])
     return check
+
+
+def slow_host(bench):
+    """A rank whose host is late in each iteration, by exact times. Notes of the other kinds are not looked at: ranks that
+    share a GPU do make each other wait."""
+    if bench.emulated:
+        raise Skipped("the test e2e_test_slow runs it on the emulated GPU")
+    trace = bench.watch(*bench.in_ranks(bench.program("bin", "ddptrain"), "--model", "cnn", "--iterations", "200", "--fault", "slow-host",
+                                        ranks=2), options=("--timing", ), timeout=80)
+    out = bench.command(bench.tool, "report", "--json", trace, expect=None)
+    found = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+    late = [one for one in found if one.get("code") == "DC601" and one["state"] == "open"]
+    if [one["sides"][0]["ranks"] for one in late] != ["1"]:
+        raise Failed("DC601 of %s, expected of rank 1" % [one["sides"][0]["ranks"] for one in late])
+    return "DC601: " + late[0]["what"]
 
 
 def plugin(codes, fault=None):
@@ -171,41 +204,13 @@ def hash_bandwidth(bench):
 
 
 def overhead(*options):
-    return lambda bench: measure_overhead(bench, options)
-
-
-def torch_python(bench):
-    """The Python that has PyTorch."""
-    for python in (sys.executable, "python3"):
-        if subprocess.run([python, "-c", "import torch"], capture_output=True, timeout=120, check=False).returncode == 0:
-            return python
-    setup = os.path.join(ROOT, "tools", "setup-torch")
-    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=60, check=False)
-    if found.returncode == 0:
-        return os.path.join(found.stdout.strip(), "bin", "python3")
-    raise Skipped("no PyTorch here")
-
-
-def torch(case):
-    """A job of tests/torch on real NCCL; the table of its cases says what to expect."""
-    def check(bench):
-        if bench.emulated and case not in DRY_TORCH:
-            raise Skipped("the test torch_ddp runs it on the emulated GPU")
-        code, _, way = CASES[case]
-        trace = bench.watch(*bench.in_ranks(torch_python(bench), os.path.join(ROOT, "tests", "torch", "job.py"), case,
-                                            ranks=bench.size(bench.ranks, 2)),
-                            options=("--hang-after", "5"), timeout=60, hangs=code if way == "hang" else None, expect=0 if way == "ends" else None)
-        return bench.expect_findings(trace, [code] if code else [])
-    return check
-
-
-DRY_TORCH = ("twins",)
+    return lambda bench: measure_ddptrain(bench, options)
 
 
 def convolutions(bench):
     if bench.emulated:
         raise Skipped("the emulated cuDNN computes no convolutions")
-    return last_line(bench.command(torch_python(bench), os.path.join(HERE, "convolutions.py"), bench.build))
+    return last_line(bench.command(python_with("torch"), os.path.join(HERE, "convolutions.py"), bench.build))
 
 
 HASH = ("--hash",)
@@ -218,8 +223,10 @@ CHECKS = [
     Check("captures", 90, "captures while work is pending, in both ways of progress", captures),
     Check("host-functions", 60, "host functions between collectives", host_functions),
     Check("two-runtimes", 60, "CUDA 12 and 13 in one process", two_runtimes),
+    Check("driver-names", 60, "functions of the driver by name, in each form", driver_names),
     Check("ddptrain-clean", 90, "a job without a fault", train([])),
     Check("ddptrain-partial-barrier", 120, "a rank skips a barrier", train(["DC201"], fault="partial-barrier", hangs="DC201")),
+    Check("ddptrain-slow-host", 120, "a rank whose host is slow", slow_host),
     Check("plugin-clean", 90, "the shim as NCCL's plugin", plugin([])),
     Check("plugin-partial-barrier", 120, "the same, a rank skips a barrier", plugin(["DC201"], fault="partial-barrier")),
     Check("static-runtime", 60, "a program with the runtime linked in", static_runtime),
@@ -229,9 +236,16 @@ CHECKS = [
     Check("kernels-memcheck", 240, "compute-sanitizer over the kernels", sanitizer("memcheck")),
     Check("kernels-racecheck", 300, "its look at shared memory", sanitizer("racecheck")),
     Check("kernels-synccheck", 240, "its look at barriers", sanitizer("synccheck")),
-    Check("hash-bandwidth", 60, "the hash kernel beside a copy", hash_bandwidth),
-    Check("overhead", 300, "what watching costs, in pairs", overhead()),
-    Check("overhead-hash", 300, "what hashing costs, in pairs", overhead("--hash")),
     *[Check("torch-" + case, 150, "a PyTorch job of tests/torch", torch(case)) for case in CASES],
-    Check("convolutions-cudnn", 300, "the convolutions beside cuDNN's", convolutions),
+    Check("torch-programs", 240, "PyTorch's ways to use several GPUs, and programs like its examples", torch_programs),
+    Check("cupy-clean", 120, "CuPy's communicators", cupy(None)),
+    Check("cupy-skip", 120, "the same, a rank skips an operation", cupy("DC201")),
+    Check("jax-clean", 150, "JAX's collectives", jax(None)),
+    Check("jax-skip", 150, "the same, a rank skips an operation", jax("DC201")),
+    Check("hash-bandwidth", 60, "the hash kernel beside a copy", hash_bandwidth, measures=True),
+    Check("overhead", 300, "what watching costs, in pairs", overhead(), measures=True),
+    Check("overhead-timing", 300, "what exact times cost, in pairs", overhead("--timing"), measures=True),
+    Check("torch-overhead", 300, "what watching a PyTorch job costs, in pairs", measure_torch, measures=True),
+    Check("convolutions-cudnn", 300, "the convolutions beside cuDNN's", convolutions, measures=True),
+    Check("overhead-hash", 300, "what hashing costs, in pairs", overhead("--hash"), measures=True),
 ]

@@ -14,12 +14,15 @@ sys.path.insert(0, HERE)
 
 import bench  # noqa: E402
 import checks  # noqa: E402
+import frameworks  # noqa: E402
 import overhead  # noqa: E402
 
 BUILD = os.path.abspath(sys.argv[1])
 NO_GPU = 77
 # What a dry run can't do, and the test that runs it elsewhere or the reason.
-SKIPPED = {"static-runtime", "convolutions-cudnn", *("torch-" + case for case in checks.CASES if case not in checks.DRY_TORCH)}
+SKIPPED = {"static-runtime", "ddptrain-slow-host", "convolutions-cudnn", "torch-programs", "torch-overhead",
+           *(name + side for name in ("cupy-", "jax-") for side in ("clean", "skip")),
+           *("torch-" + case for case in frameworks.CASES if case not in frameworks.DRY_TORCH)}
 
 
 def run(work, *words, **environment):

@@ -91,18 +91,12 @@ static void other_records_are_left_out(void **state)
 {
     CUpti_ActivityKernel4 kernel = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .name = "gemm"};
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_DRIVER};
-    CUpti_ActivityExternalCorrelation cause = {
-        .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-        .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0};
     struct timed_work work;
     (void)state;
     assert_false(timing_decode(&kernel, &work)); /* without times, for lack of memory */
     kernel.start = END, kernel.end = BEGIN;
     assert_false(timing_decode(&kernel, &work));
     assert_false(timing_decode(&call, &work));
-    assert_false(timing_decode(&cause, &work)); /* another tool's */
-    cause.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
-    assert_true(timing_decode(&cause, &work));
 }
 
 static void kernels_of_nccl_are_known(void **state)
@@ -141,16 +135,6 @@ static void add_kernel(const char *name, uint64_t begin, uint64_t end, uint32_t 
     gathered_add(gathered, &kernel);
 }
 
-static void add_external(uint64_t external, uint32_t correlation)
-{
-    CUpti_ActivityExternalCorrelation cause = {
-        .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-        .externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2,
-        .externalId = external,
-        .correlationId = correlation};
-    gathered_add(gathered, &cause);
-}
-
 static bool find_same(uint64_t external, int device, struct placed_work *work)
 {
     (void)device;
@@ -164,8 +148,10 @@ static bool find_same(uint64_t external, int device, struct placed_work *work)
 static void operations_are_told_from_compute(void **state)
 {
     (void)state;
-    add_external(9, 100);
-    add_external(9, 101);
+    gathered_name(gathered, 100, 9);
+    gathered_name(gathered, 101, 9);
+    gathered_name(gathered, 102, 9);
+    gathered_name(gathered, 102 + GATHERED_CAUSES, 10); /* takes the place of 102 */
     add_kernel("ncclDevKernel_AllReduce", 100, 200, 100);
     add_kernel("ncclDevKernel_AllReduce", 210, 300, 101);
     add_kernel("ncclDevKernel_Broadcast", 310, 320, 102);

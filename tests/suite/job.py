@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+from sessions import end_session
+
 GRACE_S = 0.8           # a second, wrong finding has this long to show after the first, while the job hangs
 DEADLINE_S = 120        # for a program that neither ends nor is diagnosed
 TOLD = re.compile(r"ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning|note) (DC\d{3}): ")
@@ -23,20 +25,6 @@ def nanoseconds(moment):
         return 0
     seconds, fraction = moment.rstrip("Z").split(".")
     return calendar.timegm(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S")) * 10**9 + int(fraction)
-
-
-def end_session(process):
-    """Kills what is left of the session that `process` led: nothing else has its session id."""
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % entry, encoding="utf-8", errors="replace") as file:
-                session = int(file.read().rpartition(")")[2].split()[3])
-            if session == process.pid:
-                os.kill(int(entry), signal.SIGKILL)
-        except (OSError, ValueError, IndexError):
-            continue
 
 
 class Job:

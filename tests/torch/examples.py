@@ -286,7 +286,7 @@ def _recompute(blocks, x):
 def interleaved_pipeline():
     """Two stages a rank, whose shapes the ranks exchange."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
-    stages = [PipelineStage(layers(1), rank + ranks * i, 2 * ranks, torch.device("cuda", rank)) for i in range(2)]
+    stages = [PipelineStage(layers(1), rank + ranks * i, 2 * ranks, torch.device("cuda", torch.cuda.current_device())) for i in range(2)]
     schedule = ScheduleInterleaved1F1B(stages, 2 * ranks, loss_fn=F.mse_loss)
     batch = data(2 * ranks, WIDTH)
     for _ in range(STEPS):

@@ -20,8 +20,10 @@ int main()
     ncclComm_t comm;
     cudaStream_t stream;
     TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    TRY(cudaMalloc(&values, sizeof host));
     TRY(ncclCommInitAll(&comm, 1, &device));
+    TRY(cudaMalloc(
+        &values,
+        sizeof host)); // what was there before the first call of NCCL's has no record of its own
     TRY(cudaMemcpyAsync(values, host, sizeof host, cudaMemcpyHostToDevice, stream));
     scale<<<1, 64, 0, stream>>>(values, 2);
     TRY(ncclAllReduce(values, values, 64, ncclFloat32, ncclSum, comm, stream));
