@@ -71,8 +71,10 @@ int ends_exit(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    if (!process->raised_by)
-        process->raised_by = thread;
+    if (process->raised_by)
+        return ENGINE_OK;
+    process->raised_by = thread;
+    process->raised = thread_site(thread, record);
     return ENGINE_OK;
 }
 
@@ -95,12 +97,14 @@ const char *end_exception(const struct process *process)
     return *type ? type : NULL;
 }
 
-/* When it failed: an exception comes before the end, which may take seconds. */
+/* When it failed: an exception, or the call of exit(), comes before the end, which may take seconds
+ * or be noticed late. */
 static uint64_t failed_ns(const struct process *process)
 {
     bool was_uncaught = process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT;
-    return was_uncaught && process->raised.time_ns < process->end_ns ? process->raised.time_ns
-                                                                     : process->end_ns;
+    bool is_known = was_uncaught || (process->raised_by && !process->has_exception);
+    return is_known && process->raised.time_ns < process->end_ns ? process->raised.time_ns
+                                                                 : process->end_ns;
 }
 
 static bool is_clean(const struct process *process)

@@ -103,7 +103,7 @@ static bool has_left_it(struct wait_graph *graph, const struct member *member, u
         return member->done <= number;
     uint64_t left_ns = process->end_ns, done = member->done;
     if (member->aborted) {
-        left_ns = member->aborted_ns;
+        left_ns = member->aborted_at.time_ns;
         done = member->done_at_abort;
     } else if (process->end_class != END_CLASS_CLEAN) {
         return false;

@@ -142,7 +142,7 @@ static void find_end(const struct process *process, const struct member *member,
     const struct thread *stood =
         process->end.end.how == END_SIGNAL && !aborted ? call_in_progress(process, member) : NULL;
     where->act = end_act(process);
-    if (process->has_exception)
+    if (process->has_exception || process->raised.stack)
         where->site = process->raised;
     if (stood) {
         where->site = stood->enter_site;

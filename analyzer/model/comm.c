@@ -250,7 +250,7 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
     comm->has_ended = true;
     if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke) {
         if (!member->aborted) {
-            member->aborted_ns = record_realtime(thread->process, record);
+            member->aborted_at = thread_site(thread, record);
             member->done_at_abort = member->done;
         }
         member->aborted = true;

@@ -279,7 +279,7 @@ struct process {
     bool has_exception;       /* notice_exception */
     enum exception_how exception_how;
     uint64_t exception;             /* string id of its type, 0 not known */
-    struct site raised;             /* where it was raised */
+    struct site raised;             /* where it was raised, or exit() was called */
     const struct thread *raised_by; /* likewise the thread, or that which called exit() */
     struct callback *callbacks;     /* callbacks.h */
     uint32_t callback_count;
@@ -333,7 +333,7 @@ struct member {
     bool leaving, aborted,
         destroyed; /* finalize or destroy was entered; abort likewise; destroy returned */
     int top_rank; /* its rank in the communicator that this one was split from, and that one, ... */
-    uint64_t aborted_ns;    /* when it was aborted first */
+    struct site aborted_at; /* where it was aborted first */
     uint64_t done_at_abort; /* `done` then */
     bool has_progress;      /* the GPU reports how far it got */
     uint32_t creator;       /* kernel id of the thread that created it; 0 not known */

@@ -18,9 +18,10 @@ enum {
     KEPT_MAX = 8192,
     ALLOCATIONS = 1 << 20,
     RANGES = 4096,
-    PAGES_CHECKED = 64, /* of one access; a longer one is recorded */
-    GENERATION = 1024,  /* buffers that NCCL was given */
-    GENERATIONS = 3     /* this one, the one before, and the next; older marks are forgotten */
+    PAGES_MAX = 8 << 20, /* of one range: 512 GB */
+    PAGES_CHECKED = 64,  /* of one access; a longer one is recorded */
+    GENERATION = 1024,   /* buffers that NCCL was given */
+    GENERATIONS = 3      /* this one, the one before, and the next; older marks are forgotten */
 };
 
 enum { ENTRY_FREE, ENTRY_BUSY, ENTRY_FULL };
@@ -242,6 +243,13 @@ static void emit_unrecorded(struct shim_thread *thread, uint64_t pointer, uint64
     emit_notice(thread, &record, API_notice_unrecorded);
 }
 
+/* A size that is a mistake of the program must not keep it busy. */
+static uint64_t last_page(uint64_t begin, uint64_t end)
+{
+    uint64_t first = begin >> PAGE_BITS, last = (end - 1) >> PAGE_BITS;
+    return last - first < PAGES_MAX ? last : first + PAGES_MAX;
+}
+
 void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)
 {
     if ((shim.selection == SELECT_NONE && !atomic_exchange(&selection.none_emitted, 1)) ||
@@ -252,7 +260,8 @@ void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)
         return;
     bool fresh = false;
     _Atomic uint64_t *marks = generation();
-    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++) {
+    uint64_t last = last_page(begin, end);
+    for (uint64_t page = begin >> PAGE_BITS; page <= last; page++) {
         fresh |= !page_is_used(page);
         set_bit(marks, hash_value(page) % PAGES);
     }
@@ -273,9 +282,10 @@ void selection_forget(uint64_t begin, uint64_t end)
 {
     if (shim.selection == SELECT_NONE)
         atomic_store_explicit(&selection.anywhere, 1, memory_order_relaxed);
-    if (shim.selection != SELECT_USED || begin >= end)
+    if (shim.selection != SELECT_USED || !begin || begin >= end)
         return;
-    for (uint64_t page = begin >> PAGE_BITS; page <= (end - 1) >> PAGE_BITS; page++)
+    uint64_t last = last_page(begin, end);
+    for (uint64_t page = begin >> PAGE_BITS; page <= last; page++)
         for (int i = 0; i < GENERATIONS; i++)
             clear_bit(selection.used[i], hash_value(page) % PAGES);
     clear_bit(selection.incomplete, hash_value(begin) % ALLOCATIONS);

@@ -32,6 +32,7 @@ bool selection_keeps(struct recorded_call *call, struct record *record, const vo
 /* NCCL is about to use the memory. Emits what was kept about it. */
 void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end);
 /* The memory was given out anew: what was kept about it is history, and NCCL does not use it yet.
+ * `begin` 0: the allocation failed.
  */
 void selection_forget(uint64_t begin, uint64_t end);
 

@@ -26,6 +26,7 @@
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
 #include "interpose/shim/comms.h"
+#include "interpose/stacks/aborts.h"
 #include "interpose/stacks/exceptions.h"
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
@@ -39,7 +40,8 @@ enum { START_WAIT_MS = 5000, ITERATION_BYTES = 256 };
 /* The last record of a process that leaves by exit() or from main. */
 static void exit_record(int status)
 {
-    struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
+    struct record record = {.stack = aborts_exit_stack(),
+                            .end = {.how = END_EXIT, .value = status & 0xff}};
     struct shim_thread *thread = &thread_self;
     if ((thread->attached || attach_thread(thread)) &&
         emit_notice(thread, &record, API_notice_exit))

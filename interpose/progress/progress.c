@@ -318,7 +318,8 @@ static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uin
                                                             CU_STREAM_WRITE_VALUE_DEFAULT);
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             atomic_store(&progress.mode, MODE_EVENTS);
-        if (result != CUDA_SUCCESS)
+        /* A stream that was destroyed is refused by NCCL as well, and reported as such. */
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_HANDLE)
             report_progress_lost(thread, reason_of(result));
     }
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS &&

@@ -1,5 +1,5 @@
 /* aborts.c: records that native code gives up: abort(), a failed assertion, a C++ exception that
- * nobody caught. What follows is the program's own: nothing is changed.
+ * nobody caught; and where it calls exit(). What follows is the program's own: nothing is changed.
  *
  * libc's own aborts (a damaged heap) do not come through these names, and are seen as signals. */
 #undef NDEBUG /* else assert.h does not declare __assert_fail */
@@ -9,15 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "interpose/real/resolve.h"
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
+#include "interpose/stacks/aborts.h"
+#include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
 
 enum { REASON_BYTES = 256 };
 
 typedef void abort_function(void);
+typedef void exit_function(int status);
 typedef void assert_function(const char *expression, const char *file, unsigned line,
                              const char *function);
 
@@ -71,6 +76,73 @@ static void record_abort(const char *reason, const void *site, const void *frame
     }
     errno = error;
     thread->inside = 0;
+}
+
+static uint64_t exit_stack;
+
+uint64_t aborts_exit_stack(void)
+{
+    return exit_stack;
+}
+
+/* An interpreter's own call of exit() is no line of the program. */
+static void take_exit_stack(const void *site, const void *frame)
+{
+    struct shim_thread *thread = &thread_self;
+    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || python_memory())
+        return;
+    thread->inside = 1;
+    int error = errno;
+    if (thread->attached || attach_thread(thread))
+        exit_stack = stacks_take(thread, site, frame, STACK_WHOLE);
+    errno = error;
+    thread->inside = 0;
+}
+
+/* _exit() runs no handler that would record the end. It may be called in a signal handler, so no
+ * lock is taken but in Python, which defers its handlers; and in a child of vfork, which is not
+ * this process. */
+static void record_exit_at_once(int status, const void *site, const void *frame)
+{
+    struct shim_thread *thread = &thread_self;
+    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || !thread->attached ||
+        shim.file->process.pid != getpid())
+        return;
+    thread->inside = 1;
+    uint64_t address[STACK_FRAMES];
+    struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
+    if (python_memory()) {
+        record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
+    } else {
+        uint32_t count = stacks_walk((uintptr_t)site, address, STACK_FRAMES);
+        record.stack = count ? stacks_emit(thread, address, count) : 0;
+    }
+    emit_notice(thread, &record, API_notice_exit);
+    thread->inside = 0;
+}
+
+EXPORT _Noreturn void _exit(int status)
+{
+    record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+EXPORT _Noreturn void _Exit(int status)
+{
+    record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+EXPORT _Noreturn void exit(int status)
+{
+    take_exit_stack(__builtin_return_address(0), __builtin_frame_address(0));
+    exit_function *real;
+    *(void **)&real = find_next("exit");
+    if (real)
+        real(status);
+    _Exit(status);
 }
 
 EXPORT _Noreturn void abort(void)

@@ -43,6 +43,11 @@ char *finding_side_location(struct trace *trace, const struct finding_side *side
 uint64_t finding_wait_ns(const struct finding *finding, uint64_t now_ns)
 {
     uint64_t since_ns = 0;
+    int ended = 0;
+    for (int i = 0; i < finding->sides; i++)
+        ended += did_end(finding->side[i].act.did);
+    if (ended == finding->sides) /* nobody waits any more */
+        return 0;
     for (int i = 0; i < finding->sides; i++)
         if (finding->side[i].since_ns && (!since_ns || finding->side[i].since_ns < since_ns))
             since_ns = finding->side[i].since_ns;

@@ -213,7 +213,7 @@ CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t v
     if (getenv("FAKE_NO_WRITES"))
         return CUDA_ERROR_NOT_SUPPORTED;
     if (getenv("FAKE_FAILING_WRITES"))
-        return CUDA_ERROR_INVALID_VALUE;
+        return (CUresult)atoi(getenv("FAKE_FAILING_WRITES"));
     *(volatile uint64_t *)address = value;
     return CUDA_SUCCESS;
 }

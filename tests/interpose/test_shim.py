@@ -286,6 +286,12 @@ def test_lost_progress_is_recorded():
             assert len(texts) == 1 and words in texts[0], "%s: %s" % (setting, texts)
 
 
+def test_writes_to_a_destroyed_stream():
+    """NCCL refuses the stream as well, and DC306 says why."""
+    with Run(JOB, "collectives", FAKE_FAILING_WRITES="400").ok() as run:
+        equal(blind_texts(run.records()), [], "what is not seen")
+
+
 def test_calls_of_newer_nccl():
     """NCCL 2.29 to 2.31: what has a config is the plain call; what is not recorded is said, once for a thread."""
     with Run(JOB, "newer").ok() as run:

@@ -228,6 +228,36 @@ static void failed_before_anybody_waited(void **state)
     }
 }
 
+/* A program may return a status as its result; where every rank does, the job has failed. */
+static void every_rank_exits_with_an_error(void **state)
+{
+    (void)state;
+    for (int good = 0; good < 2; good++) {
+        struct job *job = job_new(RANKS);
+        struct verdict verdict;
+        job_init(job, WORLD, 0, RANKS - 1);
+        for (int rank = 0; rank < RANKS; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        end(job, 2, END_EXIT, 7, false);
+        job_sleep_ms(job, 10);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, END_EXIT, rank == 3 && good ? 0 : 1, false);
+        ticks(job, 2000);
+        const struct found *found = expect_in(job, &verdict, good ? NULL : "DC205");
+        if (!good) {
+            assert_int_equal(found->severity, SEVERITY_WARNING);
+            assert_string_equal(found->ranks[0], "2");
+            assert_has(found->call[0], "exited with status 7");
+            assert_string_equal(found->ranks[1], "0-1,3");
+        }
+        job_free(job);
+    }
+}
+
 static void job_killed_as_a_whole_is_none(void **state)
 {
     (void)state;
@@ -407,6 +437,7 @@ int main(void)
         cmocka_unit_test(failed_before_anybody_waited),
         cmocka_unit_test(ended_before_its_first_call),
         cmocka_unit_test(ended_before_it_joined),
+        cmocka_unit_test(every_rank_exits_with_an_error),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(an_abort_is_the_programs_or_pythons),

@@ -10,8 +10,12 @@
 #include "analyzer/engine.h"
 #include "lib/finding/act.h"
 
-/* What to do about a rank that ended as `act` says and that others wait for. */
-const char *exited_rank_todo(const struct act *act);
+/* What to do about a rank that ended as `act` says, for which others wait or not. */
+const char *exited_rank_todo(const struct act *act, bool is_awaited);
+
+/* The process of the next restart attempt that is at work; NULL: none. */
+const struct process *exited_rank_successor(const struct analyzer *analyzer,
+                                            const struct process *process);
 
 /* Closes what later restart attempts got over. Called after the hangs were reported. */
 void hang_close_restarted(struct analyzer *analyzer);

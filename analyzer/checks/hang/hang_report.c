@@ -72,7 +72,7 @@ static const char ended_thread[] =
     "See why that thread returned: an error or exception that ended only the thread, or a shorter "
     "loop. Where a rank gives up, end the whole process (or abort the communicator on all ranks).";
 
-/* Of DC201, where the missing ranks aborted the communicator and go on. */
+/* Of DC205, where the missing ranks aborted the communicator and go on. */
 static const char aborted_by_some[] =
     "Let all ranks abort the communicator where one gives it up, or none, and see why this one "
     "did: the others wait in their operations until they abort it, too.";
@@ -113,12 +113,14 @@ static bool left_cleanly(const struct missing *missing)
            (missing->member && missing->member->leaving && !missing->member->aborted);
 }
 
-/* It is ending, or gave the communicator up or left it while it handled an exception. */
+/* It gave the communicator up, left it while it handled an exception, or is ending. */
 static bool fails(const struct missing *missing)
 {
-    bool gave_up = missing->member && (missing->member->aborted || missing->member->leaving) &&
-                   !missing->process->ended && end_exception(missing->process);
-    return gave_up || process_is_ending(missing->process);
+    const struct process *process = missing->process;
+    const struct member *member = missing->member;
+    bool gave_up = member && !process->ended &&
+                   (member->aborted || (member->leaving && end_exception(process)));
+    return gave_up || process_is_ending(process);
 }
 
 enum hang_kind hang_kind(const struct wait_node *wait)
@@ -234,10 +236,11 @@ static const char threads_not_come[] =
     "there that the others take before: the call returns when all ranks have arrived. 'ddpcheck "
     "report -v' shows where every thread is.";
 
-static bool all_aborted(const struct wait_node *wait)
+static bool all_live_on_aborted(const struct wait_node *wait)
 {
     for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (!wait->missing[i].member || !wait->missing[i].member->aborted)
+        if (!wait->missing[i].member || !wait->missing[i].member->aborted ||
+            wait->missing[i].process->ended || end_exception(wait->missing[i].process))
             return false;
     return wait->missing_count > 0;
 }
@@ -250,7 +253,7 @@ static const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph
     if (kind == HANG_MISSING && wait->kind == WAIT_WINDOW)
         return "Call ncclCommWindowRegister on every rank of the communicator, in the same order "
                "on each.";
-    if (kind == HANG_MISSING && all_aborted(wait))
+    if (kind == HANG_ENDED && all_live_on_aborted(wait))
         return aborted_by_some;
     if (kind == HANG_MISSING && all_threads_ended(wait))
         return ended_thread;
@@ -327,7 +330,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     if (other && other->now.did == DID_NO_CALL_YET)
         todo = before_first_call;
     else if (other && kind == HANG_ENDED && todo == rules[kind].todo)
-        todo = exited_rank_todo(&other->act);
+        todo = exited_rank_todo(&other->act, true);
     else if (other && other->act.did == DID_NEVER_CALLED_HERE)
         todo = other_communicator;
     draft_say(draft, &what, todo);

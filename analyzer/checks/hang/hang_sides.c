@@ -301,6 +301,8 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
     struct finding_side *side = missing_side(draft, &act, &where);
     if (missing->held)
         draft_side_at(draft, side, &missing->held->site);
+    if (act.did == DID_ABORTED && !missing->process->has_exception)
+        draft_side_at(draft, side, &missing->member->aborted_at);
     if (rankset_add(&side->ranks, missing_shown_rank(missing)))
         draft->failed = true;
 }

@@ -1,0 +1,251 @@
+/* failed_alone.c: reports a rank that failed before anybody waited for it: by itself, with its
+ * process, or with all others of the job. */
+#include "analyzer/checks/hang/failed_alone.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyzer/checks/hang/exited_rank.h"
+#include "analyzer/findings.h"
+#include "analyzer/hang/ends.h"
+#include "analyzer/model/process.h"
+
+enum { RANKS_BYTES = 64 };
+
+/* By its own code, not from outside. */
+static bool has_crashed(const struct process *process)
+{
+    if (process->end.end.how != END_SIGNAL)
+        return false;
+    if (process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT)
+        return true; /* the signal came while it was ending */
+    switch (process->end.end.value) {
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGSYS:
+    case SIGTRAP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* By itself: not by Ctrl-C, and nobody started the job again. */
+static bool failed_by_itself(const struct analyzer *analyzer, const struct process *process)
+{
+    const char *exception = end_exception(process);
+    return process->ended && process->end_class == END_CLASS_CAUSE &&
+           (process->member_count || has_crashed(process)) && process->end.end.how <= END_SIGNAL &&
+           !exited_rank_successor(analyzer, process) &&
+           (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
+}
+
+static bool issues_alone(const struct thread *thread)
+{
+    for (const struct member *member = thread->process->members; member;
+         member = member->process_next)
+        if (!member->more_issuers && member->issuers == 1 && member->issuer[0] == thread)
+            return true;
+    return false;
+}
+
+/* The thread that aborted or called exit(). After another signal, the only one of a rank that was
+ * in no call, for `is_guess`. NULL: it is not known. */
+static const struct thread *failed_thread(const struct process *process, bool *is_guess)
+{
+    *is_guess = false;
+    if (process->raised_by || process->end.end.how != END_SIGNAL)
+        return process->raised_by;
+    const struct thread *found = NULL;
+    for (const struct thread *thread = process->threads; thread; thread = thread->hh.next) {
+        if (thread->in_call || thread->has_ended || !issues_alone(thread))
+            continue;
+        if (found)
+            return NULL;
+        found = thread;
+    }
+    *is_guess = found != NULL;
+    return found;
+}
+
+/* Of a process that holds several ranks those of the thread that failed; all, where that is none's.
+ */
+static int add_failed_ranks(const struct process *process, const struct thread *thread,
+                            struct rankset *ranks)
+{
+    int result = 0;
+    if (!process->several_ranks) {
+        int rank = process_shown_rank(process);
+        return rankset_add(ranks, rank >= 0 ? rank : process->index);
+    }
+    for (int pass = thread ? 0 : 1; pass < 2 && !rankset_count(ranks); pass++)
+        for (const struct member *member = process->members; member; member = member->process_next)
+            if (pass || thread_may_issue(thread, member))
+                result |= rankset_add(ranks, member_shown_rank(member));
+    return result;
+}
+
+/* What the thread called last, or the first that was in a call when the process ended, or the only
+ * one. */
+static struct site last_site(struct process *process, const struct thread *thread)
+{
+    for (const struct thread *other = process->threads; other && !thread; other = other->hh.next)
+        if (other->in_call)
+            thread = other;
+    if (!thread && process->threads && !process->threads->hh.next)
+        thread = process->threads;
+    return thread ? thread->enter_site : (struct site){.process = process};
+}
+
+/* What it is about, and whom it took with it. */
+struct failure {
+    struct process *process;
+    bool has_followers; /* the launcher terminated the others because of it */
+    bool all_failed;    /* every rank of the job did */
+    bool has_others;    /* in other processes */
+    bool is_certain;    /* that it failed: a program may return an exit status as its result */
+};
+
+static void add_failed_side(struct draft *draft, const struct failure *failure)
+{
+    char ranks[RANKS_BYTES];
+    struct process *process = failure->process;
+    const struct act act = end_act(process);
+    bool is_guess;
+    const struct thread *thread = failed_thread(process, &is_guess);
+    bool is_line_known = process->has_exception || process->raised.stack;
+    const struct site site = is_line_known ? process->raised : last_site(process, thread);
+    if (is_guess && process->several_ranks)
+        draft->finding.certainty = POSSIBLE;
+    struct finding_side *side = draft_side(draft, &act, &site);
+    draft->failed |= !side || add_failed_ranks(process, thread, &side->ranks);
+    draft_cover(draft, process);
+    if (draft->failed)
+        return;
+    struct text what = {0};
+    bool is_one = rankset_count(&side->ranks) == 1;
+    text_add(&what, "%s %s ", is_one ? "rank" : "the process of ranks",
+             rankset_text(&side->ranks, ranks, sizeof ranks));
+    act_add(&what, &act);
+    if (failure->has_followers)
+        text_add(&what, ", and the launcher terminated the other ranks");
+    else if (process->several_ranks && is_one)
+        text_add(&what, ", and with it the process of the other ranks");
+    else if (failure->all_failed && failure->has_others)
+        text_add(&what, ", and all other ranks failed after it");
+    struct text todo = {0};
+    text_add(&todo, "%s%s", exited_rank_todo(&act, false),
+             is_line_known ? "" : " The line is that of its last call of NCCL or CUDA.");
+    char *said = text_take(&todo);
+    draft->failed |= !said;
+    draft_say(draft, &what, said ? said : "");
+    free(said);
+}
+
+static bool is_of_attempt(const struct process *other, const struct process *process)
+{
+    return other && other != process && other->info.restart == process->info.restart;
+}
+
+/* Those that failed after it, by how they ended. */
+static void add_later_sides(struct analyzer *analyzer, struct draft *draft,
+                            const struct process *first)
+{
+    for (int i = 0; i < analyzer->processes && !draft->failed; i++) {
+        struct process *process = analyzer->process[i];
+        if (!is_of_attempt(process, first) || !process->member_count)
+            continue;
+        const struct act act = end_act(process);
+        struct finding_side *side = NULL;
+        for (int k = 1; k < draft->finding.sides && !side; k++)
+            if (act_equal(&draft->finding.side[k].act, &act))
+                side = &draft->finding.side[k];
+        if (!side && draft->finding.sides < FINDING_SIDES_MAX)
+            side = draft_side(draft, &act, process->raised.stack ? &process->raised : NULL);
+        if (!side)
+            continue;
+        draft->failed |= add_failed_ranks(process, NULL, &side->ranks) != 0;
+        draft_cover(draft, process);
+    }
+}
+
+/* Whom the launcher terminated because of it. */
+static bool had_followers(const struct analyzer *analyzer, const struct process *process)
+{
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *other = analyzer->process[i];
+        if (is_of_attempt(other, process) && other->ended &&
+            other->end_class == END_CLASS_CONSEQUENCE && other->end.end.how == END_SIGNAL &&
+            other->end.end.value == SIGTERM)
+            return true;
+    }
+    return false;
+}
+
+/* Exited with another status than 0, or crashed. */
+static bool has_failed(const struct process *process)
+{
+    bool by_status = process->end.end.how == END_EXIT && process->end.end.value;
+    return process->ended && (by_status || has_crashed(process));
+}
+
+static void find_others(const struct analyzer *analyzer, struct failure *failure)
+{
+    failure->all_failed = has_failed(failure->process);
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *other = analyzer->process[i];
+        if (!is_of_attempt(other, failure->process) || !other->member_count)
+            continue;
+        failure->has_others = true;
+        failure->all_failed &= has_failed(other);
+    }
+}
+
+/* Its ranks had not made the same calls: some had still to come. */
+static bool was_cut_short(const struct process *process)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        for (const struct member *other = process->members; other; other = other->process_next)
+            if (other->comm == member->comm && other->next != member->next)
+                return true;
+    return false;
+}
+
+/* False: it only exited with a status, and others did not fail. */
+static bool find_failure(const struct analyzer *analyzer, struct process *process,
+                         struct failure *failure)
+{
+    *failure = (struct failure){.process = process};
+    if (!process || !failed_by_itself(analyzer, process))
+        return false;
+    failure->has_followers = had_followers(analyzer, process);
+    find_others(analyzer, failure);
+    failure->is_certain = failure->has_followers || has_crashed(process) || was_cut_short(process);
+    return failure->is_certain || failure->all_failed;
+}
+
+void failed_alone_on_finish(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    bool is_reported = false; /* a warning suppresses nothing */
+    for (int i = 0; i < analyzer->processes && !is_reported; i++) {
+        struct failure failure;
+        if (hang_has_open_error(analyzer) ||
+            !find_failure(analyzer, analyzer->process[i], &failure))
+            continue;
+        struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
+        const struct process *process = failure.process;
+        draft.finding.first_ns = draft.finding.last_ns = process->end_ns;
+        if (!failure.is_certain && !process->has_exception)
+            draft.finding.severity = SEVERITY_WARNING;
+        add_failed_side(&draft, &failure);
+        if (failure.all_failed)
+            add_later_sides(analyzer, &draft, process);
+        findings_report(analyzer, &draft, NULL);
+        is_reported = true;
+    }
+}

@@ -1,0 +1,10 @@
+/* aborts.h: where the program ended itself. */
+#ifndef DDPCHECK_ABORTS_H
+#define DDPCHECK_ABORTS_H
+
+#include <stdint.h>
+
+/* The stack of the program's call of exit(). 0: it has not called it, or main returned. */
+uint64_t aborts_exit_stack(void);
+
+#endif
