@@ -445,8 +445,17 @@ static void print_resolved(void *context, const struct finding *finding)
     page_line(page);
 }
 
+/* Nobody waits in a call, or everybody in the same: only the stacks show what holds the job up. */
+static void find_standstill(void *found, const struct finding *finding)
+{
+    if (!strcmp(finding->code, "DC211"))
+        *(bool *)found = true;
+}
+
 void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose)
 {
+    bool needs_stacks = verbose || all_ranks;
+    report_visit_findings(report, FINDING_OPEN, find_standstill, &needs_stacks);
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
     print_head_text(report, page, verbose);
     print_faults(&writer);
@@ -458,7 +467,7 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks,
         page_gap(page);
     }
     report_print_unshown(report, page);
-    if (verbose || all_ranks)
+    if (needs_stacks)
         report_print_stacks(report, page, all_ranks);
     else if (report->standings.count) {
         page->indent = 0;

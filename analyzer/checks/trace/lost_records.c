@@ -16,8 +16,22 @@ struct reported_losses {
 struct losses {
     uint64_t control, bulk, hashes;
     int processes;
+    uint64_t end_ns; /* of the last of these processes; 0: not all have ended */
     const struct process *worst;
 };
+
+/* What takes in whether records were lost: EVENT_LOST, lost_control and lost_bulk. */
+#define HAZARDS "hazards (DC301 to DC303, DC305, DC306, DC310)"
+#define LOOP    "the training loop (DC504 to DC507)"
+static const char off_without_work[] = HAZARDS " and " LOOP;
+static const char off_without_calls[] = HAZARDS
+    ", " LOOP ", messages that nobody takes (DC108), open groups (DC207), the order of "
+    "communicators (DC204), and ranks that all stand still outside of NCCL (DC211)";
+static const char weak_without_work[] =
+    "memory and devices (DC307, DC401, DC403, DC406), and waits through events";
+static const char weak_without_calls[] =
+    "mismatches and hangs (DC101 to DC111, DC201 to DC210), memory and devices (DC307, DC401 to "
+    "DC407)";
 
 /* What --keep dropped was stored and analysed before. */
 static uint64_t bulk_lost(const struct process *process)
@@ -38,10 +52,14 @@ static uint64_t all_lost(const struct process *process)
 static struct losses add_losses(const struct analyzer *analyzer)
 {
     struct losses losses = {0};
+    bool all_ended = true;
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *process = analyzer->process[i];
         if (!process || !all_lost(process))
             continue;
+        all_ended &= process->ended;
+        if (process->end_ns > losses.end_ns)
+            losses.end_ns = process->end_ns;
         losses.control += control_lost(process);
         losses.bulk += bulk_lost(process);
         losses.hashes += process->lost_hashes;
@@ -49,6 +67,7 @@ static struct losses add_losses(const struct analyzer *analyzer)
         if (!losses.worst || all_lost(process) > all_lost(losses.worst))
             losses.worst = process;
     }
+    losses.end_ns = all_ended ? losses.end_ns : 0;
     return losses;
 }
 
@@ -108,7 +127,7 @@ static void add_losers(const struct draft *draft, const struct losses *losses, s
     rankset_free(&all);
 }
 
-/* When they were lost: the checks below are off from then on. */
+/* When they were lost. */
 static void add_since(const struct draft *draft, struct text *what)
 {
     char since[64], until[64];
@@ -122,6 +141,16 @@ static void add_since(const struct draft *draft, struct text *what)
         text_add(what, ", from %s on", since);
 }
 
+/* When the last of them ended, once that is known of all. */
+static void add_end(const struct losses *losses, struct text *what)
+{
+    char end[64];
+    if (!losses->end_ns || !moment_known(losses->end_ns))
+        return;
+    moment_date(losses->end_ns, end, sizeof end);
+    text_add(what, " (%s)", end);
+}
+
 static void describe_losses(struct draft *draft, const struct losses *losses)
 {
     struct text what = {0};
@@ -133,14 +162,12 @@ static void describe_losses(struct draft *draft, const struct losses *losses)
                  " were lost (%llu of collectives, waits and communicators, %llu of CUDA calls)",
                  (unsigned long long)losses->control, (unsigned long long)losses->bulk);
         add_since(draft, &what);
-        text_add(&what, losses->control
-                            ? "; mismatches and hangs (DC101 to DC111, DC201 to DC210) are only "
-                              "possible, and some may be missed; hazards (DC301 to DC303, DC305, "
-                              "DC306, DC310) are not checked from the first loss to the end of the "
-                              "process"
-                            : "; findings on memory and devices (DC301 to DC310, DC401, DC403, "
-                              "DC406) are only possible, and some may be missed, as may waits "
-                              "through events");
+        text_add(&what, "; not checked there from then to the end of %s",
+                 losses->processes == 1 ? "the process" : "these processes");
+        add_end(losses, &what);
+        text_add(&what, ": %s", losses->control ? off_without_calls : off_without_work);
+        text_add(&what, "; only possible, and some may be missed: %s",
+                 losses->control ? weak_without_calls : weak_without_work);
     }
     if (losses->hashes) {
         text_add(&what, "%s%llu payload hashes ", records ? "; " : "",
@@ -196,10 +223,8 @@ static void losses_on_finish(struct analyzer *analyzer, const struct event *even
 {
     struct reported_losses *reported =
         state_get(analyzer, &check_lost_records, OWNER_JOB, &analyzer->states);
-    const struct losses losses = add_losses(analyzer);
     (void)event;
-    if (reported && reported->finding &&
-        reported->total != losses.control + losses.bulk + losses.hashes)
+    if (reported && reported->finding) /* its end is known now */
         report_losses(analyzer, reported);
 }
 
@@ -214,10 +239,12 @@ const struct check check_lost_records = {
             "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
             "others "
             "the newest are kept, and what each rank called last.\n\n"
-            "DC301 to DC303, DC305, DC306 and DC310 need complete records: they are not checked in "
-            "that process from the first loss to its end. The finding says from when. Other "
-            "findings that depend on the lost records are only possible, and some faults may be "
-            "missed.",
+            "DC301 to DC303, DC305, DC306 and DC310 (hazards) and DC504 to DC507 (the training "
+            "loop) need complete records: they are not checked in that process from the first loss "
+            "to its end. If collectives, waits or communicators were lost, neither are DC108, "
+            "DC204, DC207 and DC211. The finding says from when to when. Other findings that "
+            "depend on the lost records are only possible, and some faults may be missed. What was "
+            "found in complete records before stays.",
     .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
     .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
 };
