@@ -12,21 +12,24 @@
 #include "lib/base/rankset.h"
 #include "lib/live/live.h"
 
-enum { CANDIDATES_MAX = 256, PLACE_BYTES = 320, ENVIRONMENT_BYTES = 1 << 17 };
-static const uint64_t quiet_ns = 500000000, search_again_ns = 1000000000;
+enum { CANDIDATES_MAX = 1024, PLACE_BYTES = 320, ENVIRONMENT_BYTES = 1 << 17 };
+static const uint64_t quiet_ns = 500000000, search_again_ns = 1000000000,
+                      search_rarely_ns = 32000000000;
 
 struct candidate {
-    int pid, parent, rank;
-    bool is_wrapper; /* a shell or a tool that starts the rank */
+    int pid, parent, rank; /* rank -1: no launcher's variable says it */
+    bool is_wrapper;       /* a shell or a tool that starts the rank */
+    bool is_recorded;      /* it has called NCCL */
+    bool is_launcher;      /* of one that has, or of another candidate */
 };
 
 struct reported_rank {
-    int rank;
+    int rank, pid;  /* of ranks that are not known (-1) each process is one */
     uint64_t place; /* string id; 0 it was gone */
 };
 
 struct dormant_search {
-    uint64_t searched_ns;
+    uint64_t searched_ns, pause_ns, last_call_ns;
     struct rankset recorded; /* ranks that have had a ring */
     struct candidate candidate[CANDIDATES_MAX];
     int candidates;
@@ -72,8 +75,7 @@ static void add_candidate(struct dormant_search *search, int pid, const char *di
     }
     process_file_read(pid, "stat", stat, sizeof stat);
     char *name = strchr(stat, '('), *end = strrchr(stat, ')'), state = 0;
-    if (candidate.rank < 0 || !name || !end ||
-        sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
+    if (!name || !end || sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
         return;
     *end = '\0';
     candidate.is_wrapper = is_wrapper_named(name + 1);
@@ -107,6 +109,46 @@ static const struct candidate *candidate_of(const struct dormant_search *search,
             best = candidate;
     }
     return best;
+}
+
+static struct candidate *candidate_with(struct dormant_search *search, int pid)
+{
+    for (int i = 0; i < search->candidates; i++)
+        if (search->candidate[i].pid == pid)
+            return &search->candidate[i];
+    return NULL;
+}
+
+/* Those above a process started it. */
+static void mark_launchers(struct collector *collector)
+{
+    struct dormant_search *search = collector->dormant;
+    for (int i = 0; i < collector->producer_count; i++) {
+        const struct ring_reader *reader = collector->producers[i]->reader;
+        struct candidate *of = reader ? candidate_with(search, ring_reader_process(reader)->pid)
+                                      : NULL;
+        if (of)
+            of->is_recorded = true;
+    }
+    for (int i = 0; i < search->candidates; i++) {
+        struct candidate *above = &search->candidate[i];
+        if (!above->is_recorded)
+            continue;
+        for (int depth = 0; above && depth < CANDIDATES_MAX; depth++) {
+            above = candidate_with(search, above->parent);
+            if (above)
+                above->is_launcher = !above->is_recorded;
+        }
+    }
+}
+
+/* A process of the job that may be a rank: neither what started ranks nor what a rank started. */
+static bool may_be_rank(struct dormant_search *search, const struct candidate *candidate)
+{
+    const struct candidate *parent = candidate_with(search, candidate->parent);
+    bool is_helper = parent && !parent->is_launcher && !parent->is_wrapper;
+    return candidate->rank < 0 && !candidate->is_wrapper && !candidate->is_recorded &&
+           !candidate->is_launcher && !is_helper;
 }
 
 static bool is_of_library(const char *file)
@@ -167,7 +209,8 @@ static void report_rank(struct collector *collector, int process, int rank, int 
     struct dormant_search *search = collector->dormant;
     uint64_t id = *place ? string_id(place, strlen(place)) : 0;
     int i = 0;
-    while (i < search->reports && search->reported[i].rank != rank)
+    while (i < search->reports &&
+           (search->reported[i].rank != rank || (rank < 0 && search->reported[i].pid != pid)))
         i++;
     if (i == CANDIDATES_MAX || (i == search->reports && !id) ||
         (i < search->reports && search->reported[i].place == id))
@@ -176,11 +219,11 @@ static void report_rank(struct collector *collector, int process, int rank, int 
         .time_ns = now_ns, .api = API_notice_dormant, .device = RECORD_NO_DEVICE};
     record.range.text = id;
     record.range.domain = (uint64_t)pid;
-    record.range.id = (uint64_t)rank;
+    record.range.id = (uint64_t)(int64_t)rank;
     if (!add_text(collector, process, place, id, now_ns) ||
         !batch_add(collector->batch, process, &record))
         return;
-    search->reported[i] = (struct reported_rank){rank, id};
+    search->reported[i] = (struct reported_rank){rank, pid, id};
     search->reports += i == search->reports;
 }
 
@@ -204,6 +247,44 @@ static int find_reporter(struct collector *collector, int *ranks)
     return reporter;
 }
 
+/* Processes of which no variable says which rank they are; the analyzer counts them. */
+static void report_unranked(struct collector *collector, int reporter, uint64_t now_ns)
+{
+    char place[PLACE_BYTES];
+    struct dormant_search *search = collector->dormant;
+    mark_launchers(collector);
+    for (int i = 0; i < search->candidates && batch_room(collector->batch) > 0; i++) {
+        const struct candidate *candidate = &search->candidate[i];
+        if (!may_be_rank(search, candidate))
+            continue;
+        describe_place(candidate->pid, place);
+        report_rank(collector, reporter, -1, candidate->pid, place, now_ns);
+    }
+    for (int i = 0; i < search->reports && batch_room(collector->batch) > 0; i++) {
+        const struct reported_rank *reported = &search->reported[i];
+        const struct candidate *still = reported->rank < 0 ? candidate_with(search, reported->pid)
+                                                           : NULL;
+        if (reported->rank < 0 && (!still || !may_be_rank(search, still)))
+            report_rank(collector, reporter, -1, reported->pid, "", now_ns);
+    }
+}
+
+/* Where launchers say how many ranks there are, the search ends when all have called. Else it goes
+ * on while nothing happens, less and less often. */
+static bool is_search_due(struct collector *collector, bool is_counted, uint64_t now_ns)
+{
+    struct dormant_search *search = collector->dormant;
+    if (is_counted || search->last_call_ns != collector->hang.last_call_ns)
+        search->pause_ns = search_again_ns;
+    if (now_ns - search->searched_ns < search->pause_ns)
+        return false;
+    search->last_call_ns = collector->hang.last_call_ns;
+    search->searched_ns = now_ns;
+    if (!is_counted && search->pause_ns < search_rarely_ns)
+        search->pause_ns *= 2;
+    return true;
+}
+
 void collector_find_dormant(struct collector *collector, uint64_t now_ns)
 {
     char place[PLACE_BYTES];
@@ -213,11 +294,9 @@ void collector_find_dormant(struct collector *collector, uint64_t now_ns)
     if (!collector->dormant && !(collector->dormant = calloc(1, sizeof *collector->dormant)))
         return;
     struct dormant_search *search = collector->dormant;
-    if (now_ns - search->searched_ns < search_again_ns)
-        return;
-    search->searched_ns = now_ns;
     int reporter = find_reporter(collector, &ranks);
-    if (reporter < 0 || (int)rankset_count(&search->recorded) >= ranks)
+    bool are_all_recorded = ranks > 0 && (int)rankset_count(&search->recorded) >= ranks;
+    if (reporter < 0 || are_all_recorded || !is_search_due(collector, ranks > 0, now_ns))
         return;
     find_candidates(search, collector->options.directory);
     for (int rank = 0; rank < ranks && batch_room(collector->batch) > 0; rank++) {
@@ -229,6 +308,7 @@ void collector_find_dormant(struct collector *collector, uint64_t now_ns)
             describe_place(candidate->pid, place);
         report_rank(collector, reporter, rank, candidate ? candidate->pid : 0, place, now_ns);
     }
+    report_unranked(collector, reporter, now_ns);
 }
 
 void dormant_search_free(struct dormant_search *search)

@@ -310,6 +310,33 @@ static void a_rank_has_made_no_call(void **state)
     job_free(job);
 }
 
+/* No launcher says which process is which rank: the only one without a call may be the one that is
+ * missing; of two it is not known. */
+static void a_process_of_no_rank_has_made_no_call(void **state)
+{
+    (void)state;
+    for (int processes = 1; processes <= 2; processes++) {
+        struct job *job = job_new(HUB_RANKS);
+        struct record dormant = {.api = API_notice_dormant};
+        struct verdict verdict;
+        for (int rank = 0; rank < HUB_RANKS - 1; rank++)
+            init_enter(job, rank, COMM, HUB_RANKS, rank, 0);
+        dormant.range.id = UINT64_MAX;
+        dormant.range.text = intern(job, 0, "load() at train.py:12");
+        for (int i = 0; i < processes; i++) {
+            dormant.range.domain = 4711 + (uint64_t)i;
+            job_record(job, 0, dormant);
+        }
+        ticks(job, 12000);
+        job_analyze(job, 0, &verdict);
+        assert_int_equal(verdict.count, 1);
+        const struct found *found = &verdict.found[0];
+        const char *where = found->where[found->sides - 1];
+        assert_int_equal(strstr(where, "it may be process 4711") != NULL, processes == 1);
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +354,7 @@ int main(void)
         cmocka_unit_test(some_only_query),
         cmocka_unit_test(a_message_is_only_queried),
         cmocka_unit_test(a_rank_has_made_no_call),
+        cmocka_unit_test(a_process_of_no_rank_has_made_no_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
