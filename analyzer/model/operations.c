@@ -233,7 +233,7 @@ static int keep_for_group(struct thread *thread, const struct operation *operati
 
 static bool is_nonsense(const struct record *record)
 {
-    return !record->op.comm || record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS;
+    return record->op.rank < 0 || record->op.number >> NUMBER_MAX_BITS;
 }
 
 /* Messages are matched by counting them, which needs all of them, on both sides. */
@@ -246,6 +246,8 @@ static bool cannot_be_matched(struct analyzer *analyzer, const struct process *p
 
 int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record)
 {
+    if (!record->op.comm)
+        return ENGINE_OK; /* NULL, or whose creation was not seen: checks/refused_calls.c */
     if (is_nonsense(record))
         return ENGINE_SKIPPED;
     if (record->flags & RECORD_FLAG_GONE)

@@ -211,6 +211,29 @@ static void call_after_the_end(void **state)
     }
 }
 
+/* NCCL refuses it; the trace is not damaged. */
+static void call_on_a_null_communicator(void **state)
+{
+    (void)state;
+    struct job *job = world();
+    struct record record = {.api = API_ncclAllReduce, .phase = RECORD_ENTER};
+    struct verdict verdict;
+    record.op.count = 4;
+    record.op.datatype = TYPE_FLOAT32;
+    record.op.rank = RECORD_NO_RANK;
+    record.op.slot = RECORD_NO_SLOT;
+    record.op.flags = RECORD_OP_NULL_COMM;
+    uint64_t enter = job_record(job, 1, record);
+    record = (struct record){
+        .api = API_ncclAllReduce, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
+    record.leave.enter = enter;
+    job_record(job, 1, record);
+    const struct found *found = expect_in(job, &verdict, "DC111");
+    assert_has(found->what, "with a NULL communicator");
+    assert_int_equal(verdict.skipped, 0);
+    job_free(job);
+}
+
 static void operator_call(struct job *job, int rank, uint16_t api, uint64_t comm, uint64_t handle)
 {
     struct record record = {.api = api, .phase = RECORD_ENTER};
@@ -441,6 +464,7 @@ int main(void)
         cmocka_unit_test(message_to_itself),
         cmocka_unit_test(types_of_one_size),
         cmocka_unit_test(call_after_the_end),
+        cmocka_unit_test(call_on_a_null_communicator),
         cmocka_unit_test(operators),
         cmocka_unit_test(arguments_that_are_none),
         cmocka_unit_test(refused_calls),
