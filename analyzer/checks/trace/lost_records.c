@@ -26,12 +26,12 @@ struct losses {
 static const char off_without_work[] = HAZARDS " and " LOOP;
 static const char off_without_calls[] = HAZARDS
     ", " LOOP ", messages that nobody takes (DC108), open groups (DC207), the order of "
-    "communicators (DC204), and ranks that all stand still outside of NCCL (DC211)";
+    "communicators (DC204), and a job that makes no progress outside of NCCL (DC211)";
 static const char weak_without_work[] =
     "memory and devices (DC307, DC401, DC403, DC406), and waits through events";
 static const char weak_without_calls[] =
-    "mismatches and hangs (DC101 to DC111, DC201 to DC210), memory and devices (DC307, DC401 to "
-    "DC407)";
+    "the other mismatches and hangs (DC101 to DC111, DC201 to DC210), memory and devices (DC307, "
+    "DC401 to DC407)";
 
 /* What --keep dropped was stored and analysed before. */
 static uint64_t bulk_lost(const struct process *process)
