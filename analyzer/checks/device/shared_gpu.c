@@ -29,8 +29,8 @@ static void check_list(struct analyzer *analyzer, struct process *process,
                     "List each device once; NULL stands for the first ndev devices.");
 }
 
-/* NCCL made the communicator all the same: it was reported to allow it
- * (NCCL_MULTI_RANK_GPU_ENABLE). */
+/* NCCL made the communicator all the same: it was told that it may, or each rank that it is a host
+ * of its own. */
 static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
 {
     uint32_t finding = findings_find(analyzer, DC405, comm->id, 0);
@@ -38,7 +38,9 @@ static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
     for (uint32_t i = 0; i < comm->members && all; i++)
         all = comm->member[i]->exists;
     if (finding && all)
-        findings_resolve(analyzer, finding, "NCCL accepts it: NCCL_MULTI_RANK_GPU_ENABLE");
+        findings_resolve(
+            analyzer, finding,
+            "NCCL created the communicator: NCCL_MULTI_RANK_GPU_ENABLE or NCCL_HOSTID is set");
 }
 
 static void check_gpu(struct analyzer *analyzer, struct process *process,
@@ -96,11 +98,13 @@ const struct check check_shared_gpu = {
     .needs = LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, DC111),
     .title = "two ranks of one communicator use the same GPU",
-    .text = "Two members of a communicator were created on one GPU. NCCL refuses it, or "
-            "hangs in old versions, unless it was allowed (By version, below).\n\n"
-            "GPUs are compared by their UUID, otherwise by host and PCI address: two MIG instances "
-            "are two devices. The finding is withdrawn if NCCL creates the communicator anyway "
-            "(NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU).",
+    .text =
+        "Two members of a communicator were created on one GPU. NCCL refuses it, or "
+        "hangs in old versions, unless it was allowed (By version, below).\n\n"
+        "GPUs are compared by their UUID, otherwise by host and PCI address: two MIG instances "
+        "are two devices. The finding is withdrawn if NCCL creates the communicator anyway: "
+        "NCCL_MULTI_RANK_GPU_ENABLE=1 allows several ranks on one GPU, and an NCCL_HOSTID of its "
+        "own makes each rank a host.",
     .causes =
         CAUSES({"torch.cuda.set_device(local_rank) is missing or comes after the first collective, "
                 "so that all ranks use device 0.",
