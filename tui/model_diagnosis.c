@@ -96,17 +96,24 @@ static void say_headline(struct source *source, const struct findings *findings,
                  moment_duration(source->now_ns - since_ns, duration, sizeof duration));
 }
 
-/* "No finding; 8 ranks on 2 communicators, 1 behind." */
-static int say_state(struct source *source, struct text *text, struct error *err)
+/* "no finding; 8 processes, 2 communicators, 1 behind, running"; or "no error, 1 note (key 2); ..."
+ */
+static int say_state(struct source *source, const struct findings *findings, struct text *text,
+                     struct error *err)
 {
     struct members members;
     if (members_load(&members, source, err) < 0)
         return -1;
-    int behind = 0;
+    int behind = 0, notes = open_findings(findings, "note");
     for (int i = 0; i < members.count; i++)
         behind += members.member[i].standing <= STANDS_BEHIND;
     int ranks = trace_process_count(source->trace);
-    text_add(text, "no finding; %d process%s, %d communicator%s", ranks, ranks == 1 ? "" : "es",
+    if (notes)
+        text_add(text, "no error, %d note%s (key %d)", notes, notes == 1 ? "" : "s",
+                 VIEW_FINDINGS + 1);
+    else
+        text_add(text, "no finding");
+    text_add(text, "; %d process%s, %d communicator%s", ranks, ranks == 1 ? "" : "es",
              members.comms, members.comms == 1 ? "" : "s");
     if (behind && source->live)
         text_add(text, ", %d behind", behind);
@@ -340,7 +347,7 @@ int model_diagnosis(struct source *source, const struct query *query, struct row
     if (serious)
         say_headline(source, &findings, width, &text);
     else
-        result = say_state(source, &text, err);
+        result = say_state(source, &findings, &text, err);
     char *said = text_take(&text);
     if (said && result == 0 && !serious)
         rows_paragraph(rows, TONE_GOOD, width, said);

@@ -218,18 +218,15 @@ static void findings_are_ordered_over_hosts(void **state)
     source_close_all(&source);
 }
 
-/* The view of the only finding, of one side, has this text. */
-static void finding_is_advised(void **state, const char *code, struct store_act act,
-                               const char *advice)
+/* A trace of one process with one finding of one side. */
+static void store_one_finding(void **state, const char *code, const char *severity,
+                              struct store_act act)
 {
-    const char *folder = *state;
-    struct source source;
-    struct rows rows;
     const struct store_side side = {
         .ranks = "0", .call = "what it did", .act = act, .phase = "", .where = "", .process = 0};
     const struct store_finding stored = {.id = 1,
                                          .code = code,
-                                         .severity = "error",
+                                         .severity = severity,
                                          .certainty = "certain",
                                          .state = "open",
                                          .what = "what happened",
@@ -242,6 +239,16 @@ static void finding_is_advised(void **state, const char *code, struct store_act 
     struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 1);
     assert_int_equal(store_finding(store, &stored, NULL), 0);
     state_end(store);
+}
+
+/* The view of the only finding has this text. */
+static void finding_is_advised(void **state, const char *code, struct store_act act,
+                               const char *advice)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows;
+    store_one_finding(state, code, "error", act);
     state_open(&source, &folder);
     state_load(&source, &(struct query){.view = VIEW_FINDINGS, .ascii = true, .width = 200}, &rows);
     uint32_t id = (uint32_t)rows.row[0].target.finding;
@@ -251,6 +258,22 @@ static void finding_is_advised(void **state, const char *code, struct store_act 
     for (int i = 0; i < rows.lines; i++)
         found |= strstr(rows.line[i].text, advice) != NULL;
     assert_true(found);
+    rows_free(&rows);
+    source_close_all(&source);
+}
+
+static void a_job_with_a_note_has_a_finding(void **state)
+{
+    const char *folder = *state;
+    struct source source;
+    struct rows rows = {0};
+    store_one_finding(state, "DC601", "note", (struct store_act){.did = did_key(DID_CALLED)});
+    state_open(&source, &folder);
+    assert_int_equal(
+        model_diagnosis(&source, &(struct query){.view = VIEW_NOW, .width = 80}, &rows, NULL), 0);
+    assert_int_equal(rows.lines, 1);
+    assert_string_equal(rows.line[0].text,
+                        "no error, 1 note (key 2); 1 process, 0 communicators, finished");
     rows_free(&rows);
     source_close_all(&source);
 }
@@ -462,6 +485,7 @@ int main(void)
         ON_SCRATCH(many_different_ranks_end_in_a_count),
         ON_SCRATCH(calls_that_differ_in_arguments_are_one_row),
         ON_SCRATCH(findings_are_ordered_over_hosts),
+        ON_SCRATCH(a_job_with_a_note_has_a_finding),
         ON_SCRATCH(finding_says_what_holds_in_the_version),
         ON_SCRATCH(finding_says_the_likely_cause),
         ON_SCRATCH(waits_are_a_tree),
