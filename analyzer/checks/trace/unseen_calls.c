@@ -30,7 +30,7 @@ static void blind_report(struct analyzer *analyzer, struct process *process,
     draft.finding.first_ns = draft.finding.last_ns = time_ns;
     text_add(&what, "not seen: %s; what goes wrong there is missed: %s",
              side->call ? side->call : "?", weaker);
-    draft_say(&draft, &what, "Nothing need be wrong; know that these checks did not see all.");
+    draft_say(&draft, &what, "This may be harmless, but these checks did not see every call.");
     findings_report(analyzer, &draft, NULL);
 }
 
