@@ -33,8 +33,8 @@ struct analyzer_options {
      * its pointers, and pointers found inside of structures. */
     bool no_inferred;
     /* Of each process there are some records only: its last calls. Only the checks that compare
-     * several ranks (SCOPE_JOB) and can be right about such a part; the host's collector has the
-     * rest, and judges it. */
+     * several ranks (SCOPE_JOB), or explain them (SCOPE_CALLS), and can be right about such a part;
+     * the host's collector has the rest, and judges it. */
     bool only_job;
 };
 

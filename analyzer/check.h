@@ -23,7 +23,9 @@ enum family {
 /* Whose records a check compares. */
 enum scope {
     SCOPE_PROCESS, /* those of one process, so that one host's are enough */
-    SCOPE_JOB      /* those of several ranks */
+    SCOPE_CALLS, /* likewise, and a hub judges those that it has as well: they explain what ranks of
+                    other hosts do */
+    SCOPE_JOB    /* those of several ranks */
 };
 
 /* What happens, as the checks learn of it. The fields of struct event (engine.h) that each kind has

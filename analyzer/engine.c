@@ -26,7 +26,7 @@ enum { PROCESSES_MAX = 1 << 20 };
 /* Whether a check can be right about processes of which there are some records only. */
 static bool judges_parts(const struct check *check)
 {
-    return check->scope == SCOPE_JOB && check->family != FAMILY_SPEED &&
+    return check->scope != SCOPE_PROCESS && check->family != FAMILY_SPEED &&
            check->family != FAMILY_TRAINING;
 }
 

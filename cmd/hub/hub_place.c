@@ -23,10 +23,11 @@ static void find_master(char *job, unsigned long bytes)
 }
 
 /* The first row whose variables are there is used. Sources: Slurm's srun(1), "OUTPUT ENVIRONMENT
- * VARIABLES"; Open MPI's mpirun(1), "Environment Variables"; MPICH's Hydra sets PMI_*; PyTorch's
- * torchrun, "Environment Variables"; and for pods, where torchrun starts below us, Kubeflow's
- * PyTorchJob. NULL: the launcher has none. Those after PLACE_OTHERS are read where the program is
- * not torchrun, whose options say more. */
+ * VARIABLES"; Open MPI's mpirun(1), "Environment Variables"; MPICH's Hydra sets PMI_*,
+ * and Intel MPI's an identifier of the job, which libfabric's providers and oneCCL use as such;
+ * PyTorch's torchrun, "Environment Variables"; and for pods, where torchrun starts below us,
+ * Kubeflow's PyTorchJob. NULL: the launcher has none. Those after PLACE_OTHERS are read where the
+ * program is not torchrun, whose options say more. */
 static const struct place_row {
     const char *launcher;
     const char *rank;  /* 0 is the first process */
@@ -38,7 +39,7 @@ static const struct place_row {
 } place_rows[] = {
     {"slurm", "SLURM_PROCID", NULL, "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID", NULL},
     {"openmpi", "OMPI_COMM_WORLD_RANK", NULL, NULL, "PMIX_NAMESPACE", NULL, NULL},
-    {"mpich", "PMI_RANK", NULL, NULL, NULL, NULL, hydra_find_address},
+    {"mpich", "PMI_RANK", NULL, NULL, "I_MPI_HYDRA_UUID", NULL, hydra_find_address},
     {"torchrun", "GROUP_RANK", "LOCAL_RANK", "MASTER_ADDR", "TORCHELASTIC_RUN_ID", NULL,
      find_master},
     {"torchrun", "PET_NODE_RANK", NULL, "MASTER_ADDR", "PET_RDZV_ID", NULL, find_master},

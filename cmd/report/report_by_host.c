@@ -62,7 +62,7 @@ bool by_host_applies(const struct report *report, enum report_hosts hosts)
 static bool is_host_finding(const struct join *join, const struct finding *finding, bool spans)
 {
     const struct check *check = check_find(finding->code);
-    if (!check || check->scope == SCOPE_PROCESS)
+    if (!check || check->scope != SCOPE_JOB)
         return !check || check->code != DC901; /* which is one for all hosts */
     if (check->family == FAMILY_HANG && finding->state == FINDING_OPEN)
         return false;
@@ -181,6 +181,9 @@ static enum hub_ending ending_of(const struct by_host *by_host)
 static void add_job_finding(void *context, const struct finding *finding)
 {
     struct by_host *by_host = context;
+    const struct check *check = check_find(finding->code);
+    if (check && check->scope == SCOPE_CALLS)
+        return; /* its host has it */
     struct finding *added = united_findings_add(by_host->report);
     if (!added || finding_copy(added, finding) < 0) {
         by_host->report->standings.failed = true;

@@ -32,7 +32,7 @@ static const struct launcher {
      ""}, /* Ray Train, DeepSpeed, Accelerate */
     {"openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
      "PMIX_NAMESPACE", ""},
-    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "", ""},
+    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "I_MPI_HYDRA_UUID", ""},
     {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", ""},
     {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", ""},
     {"slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID",

@@ -225,6 +225,26 @@ static void a_rank_is_killed(void **state)
     job_free(job);
 }
 
+/* NCCL refuses a rank's call, and it exits: that others wait for it is a consequence. */
+static void a_call_is_refused(void **state)
+{
+    (void)state;
+    enum { INVALID_ARGUMENT = 4 };
+    struct job *job = hub_job_new();
+    struct record left = {
+        .api = API_ncclCommSplit, .phase = RECORD_LEAVE, .result = INVALID_ARGUMENT};
+    hub_job_operations(job, COMM, 5);
+    for (int rank = 0; rank < HUB_RANKS; rank++)
+        comm_call_enter(job, rank, API_ncclCommSplit, COMM);
+    left.leave.comm = COMM;
+    job_record(job, 2, left);
+    ticks(job, 250);
+    end(job, 2, END_EXIT, 1, false);
+    ticks(job, 2500);
+    hub_job_expect(job, "DC111");
+    job_free(job);
+}
+
 /* Ranks wait in ncclCommInitRank for one that does not come. */
 static void a_rank_does_not_come_to_the_set_up(void **state)
 {
@@ -351,6 +371,7 @@ int main(void)
         cmocka_unit_test(records_were_lost),
         cmocka_unit_test(a_rank_is_killed),
         cmocka_unit_test(a_rank_does_not_come_to_the_set_up),
+        cmocka_unit_test(a_call_is_refused),
         cmocka_unit_test(some_only_query),
         cmocka_unit_test(a_message_is_only_queried),
         cmocka_unit_test(a_rank_has_made_no_call),

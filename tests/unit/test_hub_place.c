@@ -112,6 +112,8 @@ static void variables(void **state)
     expect_place("python train.py", false, "n0", "torchrun-j-1");
     setenv("PMI_RANK", "1", 1); /* of no Hydra's */
     expect_place("python train.py", false, "", "mpich");
+    setenv("I_MPI_HYDRA_UUID", "9d260000-7c26-e807-8fb4-050000430af0", 1); /* Intel MPI */
+    expect_place("python train.py", false, "", "mpich-9d260000-7c26-e807-8fb4-050000430af0");
     setenv("SLURM_PROCID", "0", 1);
     setenv("SLURM_STEP_NODELIST", "n[003-128],login", 1);
     setenv("SLURM_JOB_ID", "12", 1);
@@ -154,16 +156,26 @@ static void hydras_jobs(void **state)
 static int clear(void **state)
 {
     (void)state;
-    static const char *const names[] = {"SLURM_PROCID",       "SLURM_STEP_NODELIST",
-                                        "SLURM_JOB_ID",       "SLURM_STEP_ID",
-                                        "PMI_RANK",           "OMPI_COMM_WORLD_RANK",
-                                        "GROUP_RANK",         "LOCAL_RANK",
-                                        "NODE_RANK",          "RANK",
-                                        "MASTER_ADDR",        "MASTER_PORT",
-                                        "PET_NNODES",         "PET_NODE_RANK",
-                                        "PET_RDZV_ID",        "PET_RDZV_ENDPOINT",
-                                        "PET_MASTER_ADDR",    "PET_MASTER_PORT",
-                                        "TORCHELASTIC_RUN_ID"};
+    static const char *const names[] = {"SLURM_PROCID",
+                                        "SLURM_STEP_NODELIST",
+                                        "SLURM_JOB_ID",
+                                        "SLURM_STEP_ID",
+                                        "PMI_RANK",
+                                        "OMPI_COMM_WORLD_RANK",
+                                        "GROUP_RANK",
+                                        "LOCAL_RANK",
+                                        "NODE_RANK",
+                                        "RANK",
+                                        "MASTER_ADDR",
+                                        "MASTER_PORT",
+                                        "PET_NNODES",
+                                        "PET_NODE_RANK",
+                                        "PET_RDZV_ID",
+                                        "PET_RDZV_ENDPOINT",
+                                        "PET_MASTER_ADDR",
+                                        "PET_MASTER_PORT",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "I_MPI_HYDRA_UUID"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
     return 0;

@@ -135,6 +135,9 @@ static void check_arguments(const struct checked_call *use)
             return;
         }
     }
+    /* Where some records are left out, those that made the operator are. */
+    if (use->analyzer->options.only_job && record->op.redop == REDOP_UNKNOWN)
+        return;
     /* Nobody has a handle of 0, ncclSum: the source did not say which operator it was. */
     if (kind_has(record->api, KIND_REDUCES) && record->op.redop == REDOP_UNKNOWN &&
         record->op.scalar) {
@@ -252,7 +255,7 @@ const struct check check_invalid_call = {
     .name = "invalid-call",
     .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
-    .scope = SCOPE_PROCESS,
+    .scope = SCOPE_CALLS,
     .needs = LACKS_SETUP,
     /* what NCCL refused is missing in the sequence */
     .explains = CODES(CODES_HANGS, CODES_DIVERGED),

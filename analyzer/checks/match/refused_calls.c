@@ -138,8 +138,8 @@ static void keep(struct analyzer *analyzer, struct thread *thread, const struct 
 {
     struct refused *refused =
         state_get(analyzer, &check_invalid_call, OWNER_PROCESS, &thread->process->states);
-    if (!refused || refused->seen || (member && member->aborted))
-        return;
+    if (!refused || refused->seen || (member && member->aborted) || analyzer->options.only_job)
+        return; /* what explains it may be among what a hub does not have */
     *refused = (struct refused){
         .seen = true,
         .result = result,
