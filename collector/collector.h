@@ -166,6 +166,8 @@ int collector_add_process(struct collector *collector, const struct process_info
 void collector_note_record(struct collector *collector, const struct record *record,
                            uint64_t now_ns);
 void collector_note_finding(struct collector *collector, const struct finding *finding);
+/* The job's hub has found an error: a rank that others wait for may be here. */
+void collector_note_job_error(struct collector *collector);
 /* Asks every process where its threads stand, if the job hangs: once a hang. The answers come
  * through the rings. */
 void collector_ask_stacks(struct collector *collector, uint64_t now_ns);

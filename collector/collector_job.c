@@ -70,6 +70,11 @@ static bool is_of_job(const struct collector *collector, const struct item_news 
     return is_since_begin(collector, news->realtime_ns);
 }
 
+static bool is_open_news(const struct collector *collector, const struct item_news *news)
+{
+    return news->state == FINDING_OPEN && is_of_job(collector, news);
+}
+
 /* Whether this host reports the job's findings, as its own; *since_ns: those since then. */
 static bool is_reporter(const struct collector *collector, uint64_t *since_ns)
 {
@@ -147,6 +152,8 @@ static void hear_news(void *context, const struct item_news *news)
         return;
     heard->now = *news;
     report_news(collector, heard);
+    if (is_open_news(collector, news) && news->severity == SEVERITY_ERROR)
+        collector_note_job_error(collector);
 }
 
 static void hear_reporter(void *context, const struct item_reporter *reporter)
@@ -214,11 +221,6 @@ int collector_job_feed(struct collector *collector, int process, const struct re
 {
     return collector->job ? join_feed(collector->job->join, collector->analyzer, process, record)
                           : 0;
-}
-
-static bool is_open_news(const struct collector *collector, const struct item_news *news)
-{
-    return news->state == FINDING_OPEN && is_of_job(collector, news);
 }
 
 static bool has_job_error(const struct collector *collector)

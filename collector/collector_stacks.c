@@ -31,6 +31,13 @@ void collector_note_finding(struct collector *collector, const struct finding *f
         collector->hang.found_ns = monotonic_now_ns();
 }
 
+void collector_note_job_error(struct collector *collector)
+{
+    collector->hang.troubled = true;
+    if (!collector->hang.found_ns)
+        collector->hang.found_ns = monotonic_now_ns();
+}
+
 static bool is_silent(const struct collector *collector, uint64_t now_ns)
 {
     const struct hang *hang = &collector->hang;

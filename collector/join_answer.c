@@ -53,6 +53,8 @@ static void write_with_texts(struct join *join, int number, const struct record 
         join_write_text(join, number, record->stack, record);
     if (record->phase == RECORD_LEAVE)
         join_write_text(join, number, record->leave.text, record);
+    if (record->api == API_notice_thread_stack)
+        join_write_text(join, number, record->standing.name, record);
     if (record->api == API_notice_dormant)
         join_write_text(join, number, record->range.text, record);
     if (record->api == API_notice_comm_name || record->api == API_notice_said ||

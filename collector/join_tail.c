@@ -47,6 +47,14 @@ static bool matters(const struct record *record)
     }
 }
 
+/* Where a rank stands that others wait for, perhaps in no call: its main thread, and those that
+ * make calls. Others of a process are many. */
+static bool shows_where(const struct record *record)
+{
+    return record->api == API_notice_thread_stack &&
+           record->standing.flags & (RECORD_THREAD_MAIN | RECORD_THREAD_CALLS);
+}
+
 /* What was done by when, and until when all is known: live, the hub's questions have one answer for
  * all of that. */
 static bool shows_when(const struct record *record)
@@ -210,7 +218,7 @@ int join_tail_feed(struct join_process *process, const struct record *record, ui
         return -1;
     if (record->api == API_notice_lost)
         process->lost = *record;
-    if (!matters(record) && !(process->keeps_ticks && shows_when(record)))
+    if (!matters(record) && !shows_where(record) && !(process->keeps_ticks && shows_when(record)))
         return 0;
     if (record->phase != RECORD_POINT && note_thread_call(process, record, phase))
         return -1;

@@ -52,6 +52,7 @@ class Jobs(Job):
         job = self.report(os.path.join(hub.folder, "job.db"))
         self.assertEqual([(finding["code"], finding["certainty"], self.sides(finding)) for finding in job],
                          [("DC109", "possible", [("0-2", None), ("3", None)])])
+        await_true("where rank 3 stands", lambda: self.report(os.path.join(hub.folder, "job.db"))[0]["sides"][1]["where"] == "in pause")
 
     def test_from_a_fault_to_its_line(self):
         """All ranks wait, so that nothing has to be waited for: it is found long before the silence that counts as a hang."""
