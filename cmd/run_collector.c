@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,10 @@
 
 enum { COLLECTOR_STARTS_MAX = 5 };
 
-/* The collector is this program again, in a session of its own, so that no Ctrl-C reaches it. */
+/* The collector is this program again, in a process group of its own, so that no Ctrl-C reaches it.
+ * It has no session of its own: where the kernel divides processors among sessions (autogroup in
+ * sched(7)), it would wait for tenths of a second on a busy machine, too long for reading progress.
+ */
 static void become_collector(const struct watched_run *run, int socket)
 {
     char fd[16], hang_after[32];
@@ -47,7 +51,8 @@ static void become_collector(const struct watched_run *run, int socket)
     argv[count] = NULL;
     if (run->joined)
         setenv("DDPCHECK_HUB", run_hub_url(run->joined), 1);
-    setsid();
+    setpgid(0, 0);
+    signal(SIGTTOU, SIG_IGN); /* a message may go to the terminal */
     fcntl(socket, F_SETFD, 0);
     char path[PATH_MAX];
     struct error err;
