@@ -19,6 +19,7 @@ struct slowdown {
     enum slowdown_kind kind;
     bool is_coarse;     /* it rests on such times, or a busy host looks the same: a note */
     bool kind_is_guess; /* the source does not distinguish a late host from a slow device */
+    bool is_apart;      /* likewise, and most ranks of its host are not slow: it is not the host */
     const struct speed_rank **rank; /* whom it concerns, by index */
     uint32_t ranks;
     bool is_all;             /* these are all ranks */

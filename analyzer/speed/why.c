@@ -202,6 +202,20 @@ static bool is_behind_with_host(const struct judged *judged, uint32_t rank,
     return false;
 }
 
+static bool is_most_of_host_behind(const struct judged *judged, uint32_t rank,
+                                   const struct rank_losses *losses)
+{
+    const char *host = judged->speed->rank[rank]->key.process->info.host;
+    uint32_t ranks = 0, behind = 0;
+    for (uint32_t r = 0; r < judged->speed->count; r++) {
+        if (strcmp(judged->speed->rank[r]->key.process->info.host, host) != 0)
+            continue;
+        ranks++;
+        behind += losses->is_behind[r];
+    }
+    return 2 * behind > ranks;
+}
+
 /* What is slow on both: a host; or the replica that is a pipeline, with more work, because it has
  * the larger batch, and where its stages lose much only together. */
 static bool may_share_cause(const struct judged *judged, const struct slowdown *slowdown,
@@ -212,7 +226,7 @@ static bool may_share_cause(const struct judged *judged, const struct slowdown *
     const char *host = rank->key.process->info.host;
     if (pipeline->ranks > 1 && (slowdown->kind == SLOW_WORK || slowdown->is_together))
         return judged_pipeline(judged, other->index) == pipeline;
-    return *host && !strcmp(other->key.process->info.host, host);
+    return !slowdown->is_apart && *host && !strcmp(other->key.process->info.host, host);
 }
 
 /* Ranks that lose alike for the same reason are one slowdown. */
@@ -275,6 +289,8 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     const struct speed_rank *rank = judged->speed->rank[r];
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
+    slowdown.is_apart =
+        slowdown.kind_is_guess && !is_most_of_host_behind(judged, r, losses);
     slowdown.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
     if (slowdown.is_together)
         slowdown.lost = lost_together(judged, r, slowdown.lost);
