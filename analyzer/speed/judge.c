@@ -26,6 +26,7 @@ enum {
     KERNELS_PERCENT = 125,
     KERNELS_CLEAR_PERCENT = 175
 };
+enum { COUNTED_PERCENT = 125 };                         /* of its peers' work */
 enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
@@ -291,11 +292,17 @@ static bool exceeds_noise(const struct judged *judged, double noise,
     return slowdown->lost >= NOISY_TIMES * noise;
 }
 
+/* How much work kernels have is counted, not timed: no other program adds to it. */
+static bool is_counted(const struct slowdown *slowdown)
+{
+    return slowdown->kind == SLOW_WORK && 100 * slowdown->work >= COUNTED_PERCENT;
+}
+
 /* Of so many iterations that were judged, with such noise. */
 static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
 {
-    if (!judged->recorded)
+    if (!judged->recorded || is_counted(slowdown))
         return true;
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
     if (slowdown->since) /* when another program begins, a GPU becomes slower, too */

@@ -90,6 +90,15 @@ static void keep_long_pauses(const struct pause_list *all, struct pause_list *pa
     free(each);
 }
 
+/* How probable it is that chance makes neither the first nor the last be further from the ends than
+ * so many mean distances: these, and the sum of the distances, are independent of how the distances
+ * differ. */
+static double reach_both_ends(size_t distances, double most)
+{
+    double n = (double)distances;
+    return 1 - 2 * pow(1 + most / n, -n) + pow(1 + 2 * most / n, -n);
+}
+
 /* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
  * the distances vary, but most are near their mean. Those of chance are geometric; of two and more,
  * as neighbours are one pause. */
@@ -109,7 +118,9 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count,
     double each = pow(goes_on, shortest - 2) - pow(goes_on, longest - 1);
     pauses->period = (size_t)(usual + 0.5);
     pauses->chance = each > 0 && each < 1 ? binomial_tail(distances, near, each) : 1;
-    return pauses->chance <= chance_most && first <= 2 * usual && (double)count - last <= 2 * usual;
+    pauses->chance *= reach_both_ends(distances, 1 + NEAR_PERCENT / 100.0);
+    return pauses->chance <= chance_most && first < usual + far &&
+           (double)count - last <= usual + far;
 }
 
 static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)

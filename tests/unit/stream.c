@@ -360,6 +360,17 @@ void gpu_done_since(struct job *job, int rank, uint64_t comm, uint64_t stream, u
     gpu_says(job, rank, comm, stream, true, idle_us);
 }
 
+void gpu_timed(struct job *job, int rank, uint64_t comm, uint64_t stream, uint64_t begin_ns,
+               uint64_t end_ns)
+{
+    struct record record = {.api = API_notice_timed,
+                            .timed = {.launch = *counter(job, rank, comm, stream, 2),
+                                      .begin_ns = begin_ns,
+                                      .end_ns = end_ns,
+                                      .slot = (uint32_t)*counter(job, rank, comm, stream, 1)}};
+    job_record(job, rank, record);
+}
+
 struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer)
 {
     struct record record = {.api = API_cudaLaunchKernel, .stream = stream, .stack = 0x4711};

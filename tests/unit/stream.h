@@ -73,6 +73,9 @@ void gpu_done(struct job *job, int rank, uint64_t comm, uint64_t stream);
 /* It has begun the last of it. Or nothing of it ran so long ago, and now all is passed. */
 void gpu_started(struct job *job, int rank, uint64_t comm, uint64_t stream);
 void gpu_done_since(struct job *job, int rank, uint64_t comm, uint64_t stream, uint32_t idle_us);
+/* CUPTI's times of the last of it, as notice_timed. */
+void gpu_timed(struct job *job, int rank, uint64_t comm, uint64_t stream, uint64_t begin_ns,
+               uint64_t end_ns);
 /* A kernel with one pointer, that it may write through; and the record, to be changed before it is
  * appended. */
 struct record kernel_record(uint64_t stream, const char *mangled, uint64_t pointer);

@@ -1,5 +1,6 @@
 /* A slow GPU by the times of the progress words alone: what a rank's host has put in the queue
- * begins late, and the others' operations wait for it (DC604). */
+ * begins late, and the others' operations wait for it (DC604). And, by exact times, a little more
+ * work (DC605). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -129,12 +130,60 @@ static void transfers_become_slow(void **state)
     expect_slow_link(0, false, ITERATIONS, 12000, true);
 }
 
+/* Kernels of the rank, launched with so many threads, and an operation that ends with the last. */
+static void work_of(struct job *job, int rank, uint64_t threads, uint64_t us, uint64_t end_ns)
+{
+    uint64_t begin_ns = job_now(job), name = intern(job, rank, "gemm"), busy_ns = 1000 * us;
+    ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS);
+    job_record(job, rank,
+               (struct record){.api = API_notice_activity,
+                               .activity = {.name = name,
+                                            .begin_ns = begin_ns,
+                                            .kind = ACTIVITY_COMPUTE,
+                                            .count = 1,
+                                            .end_ns = begin_ns + busy_ns}});
+    job_record(job, rank,
+               (struct record){
+                   .api = API_notice_kernels,
+                   .kernels = {.name = name, .count = 1, .total_ns = busy_ns, .amount = threads}});
+    gpu_timed(job, rank, WORLD, GRADIENTS, begin_ns + busy_ns, end_ns);
+}
+
+/* Rank 1's kernels take 1.2 ms longer in iterations of 2.9 ms. */
+static void expect_of_kernels(uint64_t threads, const char *code)
+{
+    enum { LESS_US = 600, MORE_US = 1800, LENGTH_US = 2900 };
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int number = 0; number < ITERATIONS; number++) {
+        uint64_t end_ns = job_now(job) + 1000 * (MORE_US + 100);
+        work_of(job, 0, 1024, LESS_US, end_ns);
+        work_of(job, 1, threads, MORE_US, end_ns);
+        job_sleep_us(job, LENGTH_US);
+        for (int rank = 0; rank < RANKS; rank++)
+            gpu_done(job, rank, WORLD, GRADIENTS);
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        end(job, rank, END_EXIT, 0, false);
+    expect(job, code);
+    job_free(job);
+}
+
+/* Less than 2 ms of an iteration another program may take. But it launches no larger kernels. */
+static void a_rank_has_more_work(void **state)
+{
+    (void)state;
+    expect_of_kernels(1024, NULL);
+    expect_of_kernels(3 * 1024, "DC605");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_slow),
         cmocka_unit_test(a_gpu_becomes_slow),
         cmocka_unit_test(transfers_become_slow),
+        cmocka_unit_test(a_rank_has_more_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
