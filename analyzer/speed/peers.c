@@ -225,6 +225,14 @@ bool judged_shows_host(const struct judged *judged)
     return !judged->coarse;
 }
 
+/* How much longer than the rank others wait. The stages of a pipeline wait for each other in turn,
+ * also without a cause: where its kernels show that the rank is idle, it is how long they wait. */
+static double waited_longer(const struct judged *judged, uint32_t rank, double usual, double waits)
+{
+    bool is_sure = judged_pipeline(judged, rank)->ranks > 1 && judged->speed->rank[rank]->kernels;
+    return is_sure ? usual : usual - waits;
+}
+
 /* Stages may differ in their work, but no GPU should have nothing to do but wait for its host.
  * Where a rank has no peers, or all of them are on one slow host, its idle time is compared with
  * that of the lower quarter of all ranks, and its waiting with that of the upper quarter: late
@@ -255,13 +263,14 @@ static int judge_idle(struct judged *judged)
     }
     for (uint32_t r = 0; idle && value && waits && r < count; r++) {
         double mean = speed_middle(idle + r * iterations, iterations);
-        if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waits[r] >= usual ||
+        double waited = waited_longer(judged, r, usual, waits[r]);
+        if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waited <= 0 ||
             100 * speed_middle(judged_excess(judged, r), iterations) >=
                 fmin(100 * mean / 2, IDLE_LEAST_PERCENT * judged->length))
             continue;
         memcpy(judged_excess(judged, r), idle + r * iterations, iterations * sizeof *idle);
         judged->among[r] = judged->speed->rank[r]->member->comm;
-        judged->waited[r] = usual - waits[r];
+        judged->waited[r] = waited;
         judged->behind[r] = 0;
         judged->idles[r] = true;
     }
