@@ -53,8 +53,17 @@ static void add_edges(struct iteration_edges *gathering, uint64_t begin_ns, uint
 {
     if (end_ns <= begin_ns)
         return;
-    gathering->edge[gathering->edges++] = (struct speed_edge){begin_ns, 1, share};
-    gathering->edge[gathering->edges++] = (struct speed_edge){end_ns, -1, share};
+    gathering->edge[gathering->edges++] = (struct speed_edge){begin_ns, 1, share, false};
+    gathering->edge[gathering->edges++] = (struct speed_edge){end_ns, -1, share, false};
+}
+
+static void add_wait(struct iteration_edges *gathering, const struct speed_operation *operation,
+                     uint64_t begin_ns, uint64_t end_ns)
+{
+    size_t first = gathering->edges;
+    add_edges(gathering, begin_ns, end_ns, SHARE_WAIT);
+    for (size_t i = first; i < gathering->edges; i++)
+        gathering->edge[i].meets = operation->peer < 0;
 }
 
 static void gather_end(struct iteration_edges *gathering, uint64_t begin_ns, uint64_t end_ns)
@@ -108,7 +117,7 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
         gathering->over = operation->comm;
     add_edges(gathering, operation->issued_ns, busy_ns, SHARE_QUEUED);
     if (is_over && has_next && !waits) {
-        add_edges(gathering, busy_ns, operation->done_ns, SHARE_WAIT);
+        add_wait(gathering, operation, busy_ns, operation->done_ns);
         return;
     }
     if (!is_over && !waits && busy_ns < operation->busy_ns)
@@ -116,7 +125,7 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
     uint64_t waiting_ns = busy_ns < operation->waited_ns ? busy_ns : operation->waited_ns;
     uint64_t moving_ns = busy_ns > operation->waited_ns ? busy_ns : operation->waited_ns;
     add_edges(gathering, operation->started_ns, waiting_ns, SHARE_QUEUED);
-    add_edges(gathering, waiting_ns, operation->waited_ns, SHARE_WAIT);
+    add_wait(gathering, operation, waiting_ns, operation->waited_ns);
     add_edges(gathering, moving_ns, operation->done_ns, SHARE_TRANSFER);
 }
 
@@ -128,7 +137,7 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
         gather_unseen(rank, serial, operation_next_of_comm(rank, serial) != NULL, gathering);
     } else {
         add_edges(gathering, operation->issued_ns, operation->started_ns, SHARE_QUEUED);
-        add_edges(gathering, operation->started_ns, operation->waited_ns, SHARE_WAIT);
+        add_wait(gathering, operation, operation->started_ns, operation->waited_ns);
         add_edges(gathering, operation->waited_ns, operation->done_ns, SHARE_TRANSFER);
     }
     if (operation->stands_for &&
@@ -194,8 +203,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     if (gathering.end_ns > begin_ns) {
         gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */
         gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
-        speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns,
-                    gathering.to->share);
+        speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns, gathering.to);
         rank->end_ns = gathering.end_ns;
     }
     analyzer->failed |= gathering.failed;

@@ -27,6 +27,7 @@ struct slowdown {
     bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
+    double cost;             /* of a pipeline: what the others wait for them, if known; else 0 */
     bool is_together;        /* a rank: that is what all stages of its pipeline lose */
     double before;           /* what it lost before `since` */
     bool is_steady;          /* a rank: it loses much of nearly each iteration; LINK: likewise */
@@ -136,6 +137,8 @@ void judged_free(struct judged *judged); /* what judge_peers filled in */
 /* Each adds what it finds. */
 void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
+/* Fills in the cost of what judge_ranks has found, from found[from] on. */
+void judge_costs(const struct judged *judged, struct slowdowns *found, uint32_t from);
 void judge_links(struct judged *judged, struct slowdowns *found);
 /* Hosts of which now one rank is late, now another, if most of these are not found yet. */
 void judge_hosts(struct judged *judged, struct slowdowns *found);

@@ -14,6 +14,7 @@
  *     rounds.c     which operations are an iteration where the program names none
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
+ *     costs.c      what a slow rank of a pipeline costs
  *     gaps.c       between which of its calls a host does something else
  *     standings.c  how each rank stands, for readers
  *
@@ -39,6 +40,7 @@ struct speed_iteration {
     float length, share[SHARES];
     uint32_t operations, kernels;
     float bytes; /* of its operations */
+    float met;   /* of SHARE_WAIT what passed in collectives */
 };
 /* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
 float speed_idle(const struct speed_iteration *iteration);

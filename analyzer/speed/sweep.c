@@ -17,9 +17,9 @@ static uint64_t clamp_ns(uint64_t time_ns, uint64_t begin_ns, uint64_t end_ns)
 }
 
 void speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint64_t end_ns,
-                 float share[SHARES])
+                 struct speed_iteration *to)
 {
-    int open[SHARES] = {0};
+    int open[SHARES] = {0}, meetings = 0;
     uint64_t last_ns = begin_ns;
     qsort(edge, edges, sizeof *edge, compare_edges);
     for (size_t i = 0; i < edges; i++) {
@@ -27,10 +27,14 @@ void speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint6
         int first = 0;
         while (first < SHARES && !open[first])
             first++;
-        if (first < SHARES && now_ns > last_ns)
-            share[first] += (float)((double)(now_ns - last_ns) / 1e9);
+        float seconds = now_ns > last_ns ? (float)((double)(now_ns - last_ns) / 1e9) : 0;
+        if (first < SHARES)
+            to->share[first] += seconds;
+        if (first == SHARE_WAIT && meetings)
+            to->met += seconds;
         last_ns = now_ns;
         open[edge[i].share] += edge[i].change;
+        meetings += edge[i].meets ? edge[i].change : 0;
     }
 }
 

@@ -289,8 +289,7 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     const struct speed_rank *rank = judged->speed->rank[r];
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
-    slowdown.is_apart =
-        slowdown.kind_is_guess && !is_most_of_host_behind(judged, r, losses);
+    slowdown.is_apart = slowdown.kind_is_guess && !is_most_of_host_behind(judged, r, losses);
     slowdown.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
     if (slowdown.is_together)
         slowdown.lost = lost_together(judged, r, slowdown.lost);
@@ -312,5 +311,6 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
     for (uint32_t r = 0; r < judged->speed->count; r++)
         if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
             judge_one(judged, r, &losses, from, found);
+    judge_costs(judged, found, from);
     losses_free(&losses);
 }

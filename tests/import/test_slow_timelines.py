@@ -175,6 +175,12 @@ class SlowTimelines(Importer):
         self.expect(Pipeline(late=lambda rank, i: 0.01 if rank >= 2 else 0), {"DC601": ["2-3"]})
         self.expect(Pipeline(), {})
 
+    def test_what_a_replica_costs(self):
+        """Each stage loses 4 ms, one after the other; the other replica waits for all that."""
+        result, _ = self.slow(Replicas(stages=4, slower=lambda rank, i: 1.2 if rank >= 4 else 1))
+        told = [each["what"] for each in result.findings if each["code"] == "DC604"]
+        self.assertTrue(any("make the others wait 16 ms of each iteration of 105 ms (15%)" in each for each in told), told)
+
     def test_longer_sequences(self):
         """The optimizer takes as long as on the peers: it is not the device."""
         for attention in (1.3, 1.7):
