@@ -292,7 +292,7 @@ class SlowTimelines(Importer):
             page = self.ddpcheck("export", "--format", "html", name + ".db").stdout
             self.assertEqual("<section id=speed>" in page, bool(ranks))
             speed = page.partition("<section id=speed>")[2].partition("</section>")[0]
-            self.assertEqual(re.findall(r"<text [^>]*>(\d+)</text>", speed), ranks)
+            self.assertEqual(re.findall(r"<text [^>]*>rank (\d+)</text>", speed), ranks)
             self.assertEqual("Of 60 ranks the 2 that are behind most" in speed, bool(ranks))
 
 
