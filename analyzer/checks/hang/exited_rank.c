@@ -9,6 +9,7 @@
 
 #include "analyzer/findings.h"
 #include "analyzer/hang/ends.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
@@ -57,6 +58,46 @@ void hang_close_restarted(struct analyzer *analyzer)
         snprintf(how, sizeof how, "the job was started again and went on: restart %d",
                  next->info.restart);
         findings_close(analyzer, reported->finding.id, how);
+    }
+}
+
+/* At work on a communicator that was created later. */
+static bool has_gone_on(const struct process *process, const struct comm *comm)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if (member->comm->order > comm->order && member->next > 0)
+            return true;
+    return false;
+}
+
+/* Every rank aborted it, or left with status 0, and those that are there work without it. */
+static bool got_over_abort(const struct comm *comm)
+{
+    int at_work = 0;
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        bool goes_on = has_gone_on(member->process, comm);
+        bool left = member->process->ended && member->process->end_class == END_CLASS_CLEAN;
+        if (!(member->aborted && goes_on) && !left)
+            return false;
+        at_work += goes_on;
+    }
+    return at_work > 0;
+}
+
+void hang_close_aborted(struct analyzer *analyzer)
+{
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        const struct reported *reported = &analyzer->reported[i];
+        const struct finding *finding = &reported->finding;
+        if (reported->suppressed || finding->state != FINDING_OPEN ||
+            reported->check->code != DC205 || finding->sides < 2 ||
+            finding->side[1].act.did != DID_ABORTED)
+            continue;
+        const struct comm *comm = comm_find(analyzer, finding->comm);
+        if (comm && got_over_abort(comm))
+            findings_close(analyzer, finding->id,
+                           "all ranks gave the communicator up and went on without it");
     }
 }
 
@@ -131,7 +172,8 @@ const struct check check_exited_rank = {
         "waited, a nonzero exit status is reported only if every rank of the job failed, and as a "
         "warning, since a program may return it as its result.\n\n"
         "A rank that called ncclCommAbort and lives on is reported in the same way, with the line "
-        "of that call: the others can't go on before they abort the communicator as well.\n\n"
+        "of that call: the others can't go on before they abort the communicator as well. Once all "
+        "have, and work on a later communicator, the finding is marked as resolved.\n\n"
         "Which rank was first is decided by when the terminations were noticed; two at nearly the "
         "same time can be confused.",
     .causes = CAUSES(

@@ -20,6 +20,9 @@ const struct process *exited_rank_successor(const struct analyzer *analyzer,
 /* Closes what later restart attempts got over. Called after the hangs were reported. */
 void hang_close_restarted(struct analyzer *analyzer);
 
+/* Closes what a rank did that aborted a communicator, once the others did and all went on. */
+void hang_close_aborted(struct analyzer *analyzer);
+
 /* Some finding that is an error is open: it says more than that a rank ended. */
 bool hang_has_open_error(const struct analyzer *analyzer);
 

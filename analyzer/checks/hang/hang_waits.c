@@ -177,4 +177,5 @@ void hang_on_waits(struct analyzer *analyzer, const struct event *event)
     waits_report(analyzer, graph);
     hang_report_stalled(analyzer, graph);
     hang_close_restarted(analyzer);
+    hang_close_aborted(analyzer);
 }
