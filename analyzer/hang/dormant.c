@@ -47,7 +47,7 @@ void dormant_note(struct analyzer *analyzer, const struct process *process,
     };
 }
 
-static bool has_called(const struct analyzer *analyzer, const struct dormant_rank *dormant)
+static bool has_called_since(const struct analyzer *analyzer, const struct dormant_rank *dormant)
 {
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *process = analyzer->process[i];
@@ -68,7 +68,7 @@ static const struct dormant_rank *find_unranked(const struct analyzer *analyzer,
         return NULL;
     for (uint32_t i = 0; i < analyzer->dormants; i++) {
         const struct dormant_rank *dormant = &analyzer->dormant[i];
-        if (dormant->rank != UNRANKED || !dormant->place || has_called(analyzer, dormant))
+        if (dormant->rank != UNRANKED || !dormant->place || has_called_since(analyzer, dormant))
             continue;
         if (found)
             return NULL;

@@ -187,7 +187,7 @@ static bool had_followers(const struct analyzer *analyzer, const struct process 
 }
 
 /* Exited with another status than 0, or crashed. */
-static bool has_failed(const struct process *process)
+static bool ended_in_failure(const struct process *process)
 {
     bool by_status = process->end.end.how == END_EXIT && process->end.end.value;
     return process->ended && (by_status || has_crashed(process));
@@ -195,13 +195,13 @@ static bool has_failed(const struct process *process)
 
 static void find_others(const struct analyzer *analyzer, struct failure *failure)
 {
-    failure->all_failed = has_failed(failure->process);
+    failure->all_failed = ended_in_failure(failure->process);
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
         if (!is_of_attempt(other, failure->process) || !other->member_count)
             continue;
         failure->has_others = true;
-        failure->all_failed &= has_failed(other);
+        failure->all_failed &= ended_in_failure(other);
     }
 }
 
