@@ -154,8 +154,10 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
         while (next < node->comm->members && node->comm->member[next]->rank < rank)
             next++;
         struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
-        if (member && member->rank == rank) { /* known at all: it came; it may have gone again */
+        if (member && member->rank == rank) { /* it came; it may have gone again, and not because
+                                                 of the launcher */
             if (!member->exists && process_is_gone(member->process) &&
+                member->process->end_class != END_CLASS_CONSEQUENCE &&
                 node_add_missing(node, rank, member, member->process, true))
                 return -1;
             continue;

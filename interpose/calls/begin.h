@@ -2,7 +2,9 @@
 #ifndef DDPCHECK_CALL_BEGIN_H
 #define DDPCHECK_CALL_BEGIN_H
 
+#include "interpose/process/start.h"
 #include "interpose/record/call.h"
+#include "interpose/stacks/exceptions.h"
 
 /* The rest of call_begin. */
 bool call_begin_active(struct recorded_call *call, bool starts);
@@ -15,8 +17,11 @@ static inline bool call_begin(struct recorded_call *call, enum api api, bool sta
                               bool per_thread, const void *site, const void *frame)
 {
     uint32_t state = atomic_load_explicit(&shim.state, memory_order_acquire);
-    if (state != SHIM_ACTIVE && (!starts || state == SHIM_OFF))
+    if (state != SHIM_ACTIVE && (!starts || state == SHIM_OFF)) {
+        if (state == SHIM_DORMANT)
+            exceptions_watch(shim_start);
         return false;
+    }
     if (thread_self.inside)
         return false;
     *call = (struct recorded_call){.api = (uint16_t)api,

@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/calls/runtime_symbols.h"
+#include "interpose/process/start.h"
+#include "interpose/stacks/exceptions.h"
 
 EXPORT cudaError_t cudaSetDevice(int device) __asm__(RUNTIME_LOCAL("cudaSetDevice"));
 RUNTIME_SYMBOL("cudaSetDevice")
@@ -18,5 +20,7 @@ EXPORT cudaError_t cudaSetDevice(int device)
     cudaError_t result = real(device);
     if (result == cudaSuccess)
         thread_self.device = device;
+    if (atomic_load_explicit(&shim.state, memory_order_relaxed) == SHIM_DORMANT)
+        exceptions_watch(shim_start);
     return result;
 }

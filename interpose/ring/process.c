@@ -17,6 +17,8 @@
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
 
+enum { ENVIRONMENT_BYTES = 1 << 16 };
+
 /* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
  * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
  * has RANK for its place among the pods, and whatever runs inside of it inherits that. Slurm's are
@@ -73,6 +75,30 @@ static void describe_launcher(struct process_info *info)
         copy_truncated(info->job, sizeof info->job, job ? job : "");
         return;
     }
+}
+
+static bool names_a_rank(const char *variable)
+{
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        size_t length = strlen(launchers[i].rank);
+        if (!strncmp(variable, launchers[i].rank, length) && variable[length] == '=')
+            return true;
+    }
+    return false;
+}
+
+bool process_is_rank(void)
+{
+    static char text[ENVIRONMENT_BYTES]; /* of a thread whose stack may be small */
+    struct process_info info;
+    char path[32];
+    describe_launcher(&info);
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
+    int bytes = info.rank < 0 ? -1 : file_read(path, text, sizeof text);
+    for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
+        if (names_a_rank(at))
+            return false;
+    return info.rank >= 0;
 }
 
 uint64_t process_pid_namespace(void)

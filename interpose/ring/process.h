@@ -3,6 +3,7 @@
 #ifndef DDPCHECK_PROCESS_H
 #define DDPCHECK_PROCESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/trace/ring.h"
@@ -10,6 +11,10 @@
 /* Fills in everything; what can't be known is -1 or empty. Reads the environment now, because
  * launchers such as Ray set it after the process began. */
 void process_describe(struct process_info *info);
+
+/* The launcher's variables give this process a rank, and not its parent: what a rank starts
+ * inherits them. Called once. */
+bool process_is_rank(void);
 
 /* What names the namespace in which getpid() counts; 0 if it can't be read. */
 uint64_t process_pid_namespace(void);

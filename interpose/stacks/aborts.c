@@ -16,6 +16,7 @@
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
 #include "interpose/stacks/aborts.h"
+#include "interpose/stacks/exceptions.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
 
@@ -112,6 +113,7 @@ static void record_exit_at_once(int status, const void *site, const void *frame)
     uint64_t address[STACK_FRAMES];
     struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
     if (python_memory()) {
+        exceptions_record_handled(thread);
         record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
     } else {
         uint32_t count = stacks_walk((uintptr_t)site, address, STACK_FRAMES);

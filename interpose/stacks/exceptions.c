@@ -9,6 +9,8 @@
 #include "interpose/real/resolve.h"
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
+#include "interpose/ring/process.h"
+#include "interpose/shim/environment.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
 #include "lib/python/python_exception.h"
@@ -19,6 +21,9 @@ typedef int audit_function(const char *event, void *arguments, void *context);
 
 static struct {
     bool hooked; /* the interpreter keeps the hook in a child of a fork */
+    _Atomic bool watched;
+    _Atomic int watcher; /* the rank's process, not a child of it; 0: it is none */
+    bool (*start)(void);
     _Atomic bool uncaught_recorded, shutdown_recorded;
     _Atomic uint64_t handled_recorded; /* the exception that was recorded last */
     int (*add_hook)(audit_function *hook, void *context);
@@ -43,15 +48,23 @@ static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum 
     return emit_notice(thread, &record, API_notice_exception);
 }
 
+static bool start_for_exceptions(void)
+{
+    uint32_t state = atomic_load(&shim.state);
+    if (state != SHIM_DORMANT)
+        return state == SHIM_ACTIVE;
+    return atomic_load(&exceptions.watcher) == getpid() && exceptions.start();
+}
+
 /* The thread has the GIL, so that nobody changes the exception. */
 static void record_uncaught(uint64_t exception)
 {
     struct shim_thread *thread = &thread_self;
-    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || !python_memory())
+    if (thread->inside)
         return;
     thread->inside = 1;
     int error = errno;
-    if ((thread->attached || attach_thread(thread)) &&
+    if (start_for_exceptions() && python_memory() && (thread->attached || attach_thread(thread)) &&
         emit_exception(thread, exception, EXCEPTION_UNCAUGHT))
         atomic_store(&exceptions.uncaught_recorded, true);
     errno = error;
@@ -75,11 +88,11 @@ static int add_audit_hook(void *unused)
     return 0;
 }
 
-bool exceptions_start(void)
+static void hook_exceptions(void)
 {
     resolve_dlsym_function *find = resolve_dlsym();
-    if (!python_memory() || !find || exceptions.hooked)
-        return true;
+    if (!find || exceptions.hooked)
+        return;
     int (*call_later)(int (*function)(void *), void *argument);
     *(void **)&call_later = find(RTLD_DEFAULT, "Py_AddPendingCall");
     *(void **)&exceptions.add_hook = find(RTLD_DEFAULT, "PySys_AddAuditHook");
@@ -89,7 +102,26 @@ bool exceptions_start(void)
         *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "_Py_IsFinalizing");
     if (call_later && exceptions.add_hook && exceptions.tuple_item)
         exceptions.hooked = call_later(add_audit_hook, NULL) == 0;
+}
+
+bool exceptions_start(void)
+{
+    if (python_memory())
+        hook_exceptions();
     return true;
+}
+
+void exceptions_watch(bool (*start)(void))
+{
+    if (atomic_load_explicit(&exceptions.watched, memory_order_relaxed) ||
+        atomic_exchange(&exceptions.watched, true))
+        return;
+    const char *disable = environment_get("DDPCHECK_DISABLE");
+    if ((disable && !strcmp(disable, "1")) || !process_is_rank())
+        return;
+    exceptions.start = start;
+    atomic_store(&exceptions.watcher, getpid());
+    hook_exceptions();
 }
 
 /* Of the calling thread, else of the main thread, which waits for the calling one if that is of
@@ -135,6 +167,13 @@ void exceptions_record(const struct recorded_call *call)
             emit_exception(thread, 0, EXCEPTION_SHUTDOWN);
         return;
     }
+    exceptions_record_handled(thread);
+}
+
+void exceptions_record_handled(struct shim_thread *thread)
+{
+    if (!python_memory() || atomic_load(&exceptions.uncaught_recorded))
+        return;
     uint64_t handled = find_handled(thread);
     if (handled && atomic_exchange(&exceptions.handled_recorded, handled) != handled)
         emit_exception(thread, handled, EXCEPTION_HANDLED);

@@ -13,9 +13,17 @@
 /* After python_start. Returns true. */
 bool exceptions_start(void);
 
+/* A call of CUDA, which may come long before the process's first call of NCCL: from now on the
+ * shim starts as well when an exception ends a rank's program. `start` starts it. */
+void exceptions_watch(bool (*start)(void));
+
 /* A communicator is about to be ended: records the exception that is being handled, or that Python
  * shuts down. */
 void exceptions_record(const struct recorded_call *call);
+
+/* Records the exception that the thread handles, in an `except` or `finally` block: once, and not
+ * after one that nobody caught. */
+void exceptions_record_handled(struct shim_thread *thread);
 
 /* In the child of a fork. */
 void exceptions_forked(void);

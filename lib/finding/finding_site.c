@@ -15,15 +15,24 @@ static bool place_of_stack(struct trace *trace, int process, uint64_t stack, boo
     return *text;
 }
 
+/* Its stack is where an exception was raised that ended the side's ranks. */
+static bool failed_there(const struct finding_side *side)
+{
+    bool is_named = side->act.name && *side->act.name;
+    return is_named && (did_end(side->act.did) || side->act.did == DID_ENDING);
+}
+
 char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
                        size_t bytes)
 {
     *text = '\0';
-    for (int i = 0; i < finding->sides && !*text; i++) {
-        const struct finding_side *side = &finding->side[i];
-        place_of_stack(trace, side->process, side->stack, side->stack_is_address, width, text,
-                       bytes);
-    }
+    for (int pass = 0; pass < 2; pass++) /* first where a rank failed, which the others wait for */
+        for (int i = 0; i < finding->sides && !*text; i++) {
+            const struct finding_side *side = &finding->side[i];
+            if (pass == 1 || failed_there(side))
+                place_of_stack(trace, side->process, side->stack, side->stack_is_address, width,
+                               text, bytes);
+        }
     for (int i = 0; i < finding->sides && !*text;
          i++) /* what a hung call's stack was later read for */
         finding_side_location(trace, &finding->side[i], width, text, bytes);

@@ -5,9 +5,9 @@
 #include "lib/finding/finding.h"
 #include "lib/trace/site.h"
 
-/* The user's line of the first side that has one: "trainer/train.c:176", cut from the left to
- * `width` columns; "" if none is known. `process` numbers of the finding are those of the trace.
- * Returns text. */
+/* The user's line where an exception ended a rank, if that is known, else of the first side that
+ * has one: "trainer/train.c:176", cut from the left to `width` columns; "" if none is known.
+ * `process` numbers of the finding are those of the trace. Returns text. */
 char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
                        size_t bytes);
 /* The user's line of a side: of the call that its ranks are in now where that is known, else of

@@ -52,6 +52,28 @@ static const struct import_source *sniff_source(const struct import_input *input
     return best;
 }
 
+/* Files of the tools whose other files are read, and what to import instead. */
+static const struct foreign {
+    const char *word; /* among the first bytes */
+    const char *what;
+} foreign[] = {
+    {"\"GROUP_API\"", "it is a timeline of NCCL's example profiler, which is not read; the logs of "
+                      "NCCL Inspector are"},
+    {"nccl_bus_bandwidth_gbs", "it holds NCCL Inspector's metrics for Prometheus, and no single "
+                               "operation; import Inspector's logs"},
+};
+
+/* NULL: it is none of them. */
+static const char *find_foreign(const struct import_input *input)
+{
+    struct import_head head;
+    input_head(input, &head);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (memmem(head.bytes, head.count, foreign[i].word, strlen(foreign[i].word)))
+            return foreign[i].what;
+    return NULL;
+}
+
 /* What no format knows by its beginning may be a log that has something to say only later. */
 static const struct import_source *find_text_source(const struct import_input *input)
 {
@@ -119,6 +141,9 @@ static int import_input_data(struct import *import, struct import_input *input, 
 {
     const struct import_source *source = import->options->source ? import->options->source
                                                                  : sniff_source(input);
+    const char *other = source ? NULL : find_foreign(input);
+    if (other)
+        return error_set(err, "%s: %s", input_path(input), other);
     if (!source)
         source = find_text_source(input);
     if (source)

@@ -100,7 +100,7 @@ static int import_inspected(struct inspector_reader *reader, const json_t *line)
     int process = get_inspected_process(reader, line, rank);
     if (process < 0)
         return -1;
-    import_process_rank(reader->import, process, (int)rank);
+    import_process_rank_of(reader->import, process, (int)rank, member.nranks);
     return import_inspected_call(reader, process, strtoull(id, NULL, 16), &member, perf,
                                  written_ns);
 }

@@ -144,6 +144,14 @@ void import_process_rank(struct import *import, int process, int rank)
     import->process[process]->info.rank = rank;
 }
 
+void import_process_rank_of(struct import *import, int process, int rank, int nranks)
+{
+    if (nranks <= import->process[process]->widest)
+        return;
+    import->process[process]->widest = nranks;
+    import_process_rank(import, process, rank);
+}
+
 void import_process_lacks(struct import *import, int process, uint32_t lacks)
 {
     import->process[process]->info.lacks |= lacks;

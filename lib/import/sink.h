@@ -28,6 +28,7 @@ struct sink_process {
     uint64_t serial;
     uint64_t known_until_ns; /* 0: nobody said */
     uint32_t members, slots;
+    int widest;     /* the ranks of its largest communicator (import_process_rank_of) */
     uint64_t group; /* the reader's number of the open one; 0 none */
     uint64_t group_serial;
     uint32_t group_thread;

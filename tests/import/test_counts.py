@@ -71,6 +71,24 @@ class Samples(Importer):
         self.assertEqual((result.status, result.codes()), (2, {"DC905": ["3", "0-2"]}))
         self.assertIn("1 lines could not be read", result.err)
 
+    def test_inspector_of_groups(self):
+        """The header has the rank in the communicator: that in the largest one is the job's."""
+        def record(rank, ranks, comm, number, pid, kind="AllReduce"):
+            return json.dumps({"header": {"id": comm, "rank": rank, "n_ranks": ranks, "nnodes": 2},
+                               "metadata": {"inspector_output_format_version": "v4.2", "dump_timestamp_us": 1748030517748202 + number * 1000,
+                                            "hostname": "node%d" % (pid // 2), "pid": 500 + pid % 2},
+                               "coll_perf": {"coll": kind, "coll_algo": "RING", "coll_sn": number, "coll_exec_time_us": 61.5}})
+
+        files = []
+        for rank in range(4):
+            lines = []
+            for number in range(40 if rank == 3 else 50):
+                lines += [record(rank % 2, 2, "0xaa%d" % (rank // 2), number, rank, "AllGather"), record(rank, 4, "0x1f", number, rank)]
+            files.append(self.write("node%d/nccl-inspector/pid%d.log" % (rank // 2, 500 + rank % 2), lines))
+        result = self.importing(*files)
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertEqual([[side["ranks"] for side in finding["sides"]] for finding in result.findings], [["3", "0-2"], ["3", "2"]])
+
     def test_together(self):
         """Two sources in one import: each speaks for itself."""
         result = self.importing(self.data("ras/behind.json"), self.data("inspector/clean.log"), self.data("nccl_log/clean.log"))
@@ -90,6 +108,12 @@ class Damage(Importer):
             text = file.read()
         result = self.refused("cut.json", text[:-200], "cut.json", "byte ", "the snapshots before it (2) were taken")
         self.assertEqual(result.codes(), {"DC905": ["3", "0-2"]})
+
+    def test_files_of_the_same_tools_that_are_not_read(self):
+        self.refused("nccl_inspector_metrics_GPU-1.prom", '# TYPE nccl_bus_bandwidth_gbs gauge\nnccl_bus_bandwidth_gbs{version="v5.1"} 98.5\n',
+                     "GPU-1.prom: it holds NCCL Inspector's metrics for Prometheus", "import Inspector's logs")
+        self.refused("ncclprof.json", '[\n{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.0}\n]\n',
+                     "ncclprof.json: it is a timeline of NCCL's example profiler")
 
     def test_what_is_none_of_it(self):
         self.refused("list.json", "[1, 2]", "list.json", options=("--format", "ras"))

@@ -544,8 +544,51 @@ def returned_early():
     dist.barrier()
 
 
+def read_data():
+    if is_odd():
+        raise ValueError("a bad input file")
+
+
+@case
+def raised_before_first():
+    """Before its first call of NCCL: its peers wait in the set-up of the communicator."""
+    read_data()
+    dist.barrier()
+
+
+def reduce_metric():
+    dist.all_reduce(torch.ones(1, device="cpu" if is_odd() else DEVICE))
+
+
+@case
+def raised_in_first():
+    """NCCL's backend refuses a tensor of the CPU."""
+    reduce_metric()
+
+
+def leave_at_once():
+    if is_odd():
+        os._exit(3)
+
+
+@case
+def exit_quick():
+    train(wrap(Halves()))
+    leave_at_once()
+    dist.barrier()
+
+
+@case
+def raised_then_exit_quick():
+    try:
+        train_and_fail()
+    except ValueError:
+        os._exit(1)
+
+
 # These end as Python ends: the cases above are about nothing else.
-ENDINGS = ("raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
+ENDINGS = ("raised-before-first", "raised-in-first", "exit-quick", "raised-then-exit-quick",
+           "raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
 
 
 @case

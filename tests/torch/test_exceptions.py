@@ -1,5 +1,6 @@
 """A rank of PyTorch that ends while the others wait: by an exception, also with destroy_process_group() in a `finally` or
-`except` block, by sys.exit(), or by returning early; one that is stopped; and one that was only busy, and comes at last.
+`except` block, or before or in its first call of NCCL, by sys.exit(), by os._exit(), or by returning early; one that is
+stopped; and one that was only busy, and comes at last.
 
 test_exceptions.py BUILD. Its interpreter shuts down as Python's does, which aborts the communicator and takes a while:
 neither is what went wrong."""
@@ -18,6 +19,10 @@ CASES = {
     "raised-in-try": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
     "raised-in-except": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
     "raised-then-exit": ("DC205", "exited with status 1", None),
+    "raised-then-exit-quick": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
+    "raised-before-first": ("DC209", "exited with status 1 after an exception (ValueError)", "read_data"),
+    "raised-in-first": ("DC209", "exited with status 1 after an exception (RuntimeError)", "reduce_metric"),
+    "exit-quick": ("DC205", "exited with status 3", "leave_at_once"),
     "returned-early": ("DC206", "exited with status 0", None),
 }
 

@@ -108,6 +108,9 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     if (kind == HANG_SETUP && setup_lacks_unknown(wait))
         text_add(&what, "; %u of its %d ranks %s not arrived", wait->missing_count,
                  wait->comm->nranks, one_missing ? "has" : "have");
+    else if (kind == HANG_SETUP && draft->finding.sides == 2 &&
+             hang_side_ended(&draft->finding.side[1]))
+        text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
     else if (kind == HANG_SETUP)
         text_add(&what, "; %s %s %s not arrived", one_missing ? "rank" : "ranks", missing,
                  one_missing ? "has" : "have");

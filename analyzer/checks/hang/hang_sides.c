@@ -266,6 +266,11 @@ static struct finding_side *missing_side(struct draft *draft, const struct act *
     return side;
 }
 
+bool hang_side_ended(const struct finding_side *side)
+{
+    return did_end(side->act.did) || side->act.did == DID_ENDING;
+}
+
 uint32_t hang_other_threads(const struct wait_node *wait)
 {
     const struct process *process = wait->comm->members ? wait->comm->member[0]->process : NULL;

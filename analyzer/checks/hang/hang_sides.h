@@ -29,6 +29,8 @@ bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *
 /* How many other threads the process has in which all who wait in this set-up are, where they may
  * be the ranks that have not come: no launcher says that other processes are. 0: not enough. */
 uint32_t hang_other_threads(const struct wait_node *wait);
+/* The side's ranks have ended, or are ending. */
+bool hang_side_ended(const struct finding_side *side);
 /* Where the first that came called the operation; NULL where the wait is for something else. */
 const struct site *hang_issued_at(const struct wait_node *wait);
 

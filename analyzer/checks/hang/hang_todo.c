@@ -3,6 +3,7 @@
 
 #include "analyzer/checks/hang/crossed_setup.h"
 #include "analyzer/checks/hang/exited_rank.h"
+#include "analyzer/checks/hang/hang_sides.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/where.h"
 #include "analyzer/model/comm.h"
@@ -242,7 +243,8 @@ const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
     if (missing && missing->act.did == DID_NEVER_CALLED_HERE)
         return other_communicator;
     const char *todo = todo_of_wait(kind, graph, wait);
-    if (!todo && kind == HANG_ENDED)
+    bool failed_before = kind == HANG_SETUP && missing && hang_side_ended(missing);
+    if (!todo && (kind == HANG_ENDED || failed_before))
         return exited_rank_todo(missing ? &missing->act : &(struct act){.did = DID_GONE}, true);
     return todo ? todo : usual_todo[kind];
 }

@@ -63,10 +63,13 @@ const struct check check_stuck_setup = {
             "A communicator that is destroyed while a CUDA graph holds its operations is reported "
             "as well: NCCL waits until the graph is destroyed, which another thread may do.",
     .causes = CAUSES(
+        {"A rank that failed before it joined the others.",
+         "Its own output: the last traceback.",
+         {.failed = true}},
         {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
          "above.",
          "The finding names the ranks that never called; look for their processes and logs.",
-         {.failed = true, .did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
+         {.did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
         {"torch.distributed.new_group called by its members only, or in a different order on some "
          "ranks.",
          "The ranks already share a communicator, and those that have not arrived wait elsewhere: "
