@@ -38,7 +38,7 @@ static bool was_killed_by(const struct finding_side *side, uint32_t signals)
     return killed && act->value > 0 && act->value < 32 && signals >> act->value & 1;
 }
 
-static bool has_failed(const struct finding_side *side)
+static bool side_has_failed(const struct finding_side *side)
 {
     const struct act *act = &side->act;
     bool ended = act->did == DID_EXITED || act->did == DID_ENDING || act->did == DID_ABORTED;
@@ -115,7 +115,7 @@ static bool side_shows(const struct finding_side *side, const struct sign *sign,
 {
     if (sign->rank_0_alone && !is_rank_0_alone(side))
         return false;
-    if (was_killed_by(side, sign->signals) || (sign->failed && has_failed(side)) ||
+    if (was_killed_by(side, sign->signals) || (sign->failed && side_has_failed(side)) ||
         has_done(side, sign->did) || has_called_function(side, sign->function))
         return true;
     const char *words = side_has_called(side) ? sign->waiting : sign->absent;

@@ -169,7 +169,7 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
     return 0;
 }
 
-static bool has_called(const struct wait_node *node, const struct member *member)
+static bool has_called_it(const struct wait_node *node, const struct member *member)
 {
     switch (node->kind) {
     case WAIT_SPLIT:
@@ -207,7 +207,7 @@ static int find_survivors(struct wait_node *node)
     bool excluded[SHRINK_ABSENT_MAX] = {false};
     uint32_t count = 0, steps = 0;
     for (uint32_t i = 0; i < node->comm->members && count < SHRINK_ABSENT_MAX; i++)
-        if (!has_called(node, node->comm->member[i]))
+        if (!has_called_it(node, node->comm->member[i]))
             absent[count++] = node->comm->member[i];
     if (count == SHRINK_ABSENT_MAX ||
         !find_excluded(absent, count, node->excluded_count, node->excluded, excluded, &steps))
@@ -223,7 +223,7 @@ static int find_callers(struct wait_node *node)
 {
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
-        if (!has_called(node, member) &&
+        if (!has_called_it(node, member) &&
             node_add_missing(node, member->rank, member, member->process, false))
             return -1;
     }
