@@ -16,7 +16,7 @@ static int lowest_rank(const struct hub_host *host)
     return lowest;
 }
 
-static bool has_rank(const struct hub_host *host, int rank)
+static bool host_has_rank(const struct hub_host *host, int rank)
 {
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known && host->process[i].rank == rank)
@@ -42,7 +42,7 @@ static uint64_t left_ns(const struct hub_host *host, uint64_t now_ns)
 static uint64_t reporter_left_ns(const struct hub *hub, uint64_t now_ns)
 {
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (has_rank(host, hub->reporter) && (is_there(host) || left_ns(host, now_ns)))
+        if (host_has_rank(host, hub->reporter) && (is_there(host) || left_ns(host, now_ns)))
             return is_there(host) ? 0 : left_ns(host, now_ns);
     return 0;
 }
