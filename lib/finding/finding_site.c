@@ -54,7 +54,7 @@ uint64_t finding_wait_ns(const struct finding *finding, uint64_t now_ns)
     uint64_t since_ns = 0;
     int ended = 0;
     for (int i = 0; i < finding->sides; i++)
-        ended += did_end(finding->side[i].act.did);
+        ended += did_end(finding->side[i].act.did) || finding->side[i].act.did == DID_ENDING;
     if (ended == finding->sides) /* nobody waits any more */
         return 0;
     for (int i = 0; i < finding->sides; i++)
