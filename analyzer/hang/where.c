@@ -138,9 +138,12 @@ static void find_last_call(const struct process *process, struct where *where)
 static void find_end(const struct process *process, const struct member *member,
                      struct where *where)
 {
-    bool aborted = process->has_exception && process->exception_how == EXCEPTION_ABORT;
-    const struct thread *stood =
-        process->end.end.how == END_SIGNAL && !aborted ? call_in_progress(process, member) : NULL;
+    /* After an exception that ends it, other threads abort communicators: that is not where it was.
+     */
+    bool has_failed = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+    const struct thread *stood = process->end.end.how == END_SIGNAL && !has_failed
+                                     ? call_in_progress(process, member)
+                                     : NULL;
     where->act = end_act(process);
     if (process->has_exception || process->raised.stack)
         where->site = process->raised;

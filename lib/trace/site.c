@@ -179,8 +179,21 @@ int site_frames(struct trace *trace, int process, uint64_t stack, bool is_addres
         frames, trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX));
 }
 
+/* "__name@VERSION" and "name.part.0" as "name", NCCL's "pncclGroupEnd" as "ncclGroupEnd". */
+static void call_name(const char *function, char *text, size_t bytes)
+{
+    char name[sizeof((struct frame *)NULL)->function];
+    if (cxx_name_is(function)) {
+        snprintf(text, bytes, "%s", cxx_name(function, name, sizeof name));
+        return;
+    }
+    function += strspn(function, "_");
+    function += !strncmp(function, "pnccl", 5);
+    snprintf(text, bytes, "%.*s", (int)strcspn(function, "@(."), function);
+}
+
 /* The call of MPI that they are in; else the outermost of the native frames that lie in those
- * libraries, before the program's own; "__name@VERSION" and "name.part.0" as "name". */
+ * libraries, before the program's own. */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
 {
     *text = '\0';
@@ -194,9 +207,9 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
             continue;
         if (!is_plumbing(&frames[i], PYTHON_ABSENT))
             break;
-        const char *function = frames[i].function + strspn(frames[i].function, "_");
-        if (*function && strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
-            snprintf(text, bytes, "%.*s", (int)strcspn(function, "@(."), function);
+        if (frames[i].function[strspn(frames[i].function, "_")] &&
+            strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
+            call_name(frames[i].function, text, bytes);
     }
     return text;
 }

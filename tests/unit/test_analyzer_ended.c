@@ -353,13 +353,18 @@ static void an_abort_is_the_programs_or_pythons(void **state)
     }
 }
 
-/* The exception is why the others wait, also if a signal ends the rank before Python has. */
+/* The exception is why the others wait, also if a signal ends the rank before Python has, and where
+ * it was raised is the rank's place, whatever PyTorch's other thread does meanwhile. */
+enum { RAISED_STACK = 77, OTHER_THREAD = 9 };
 static void killed_after_an_exception(void **state)
 {
     (void)state;
     for (int number = 9; number <= 15; number += 6) {
         struct job *job = job_new(RANKS);
-        struct record record = {.api = API_notice_exception};
+        struct record record = {.api = API_notice_exception, .stack = RAISED_STACK},
+                      aborts = {.api = API_cudaDeviceSynchronize,
+                                .phase = RECORD_ENTER,
+                                .stack = RAISED_STACK + 1};
         record.range.id = EXCEPTION_UNCAUGHT;
         job_init(job, WORLD, 0, RANKS - 1);
         for (int rank = 0; rank < RANKS; rank++)
@@ -368,6 +373,8 @@ static void killed_after_an_exception(void **state)
                 wait_enter(job, rank, API_cudaStreamSynchronize, 0);
             }
         job_record(job, 2, record);
+        job_thread(job, 2, OTHER_THREAD);
+        job_record(job, 2, aborts);
         ticks(job, 2000);
         for (int rank = RANKS - 1; rank >= 0; rank--)
             end(job, rank, END_SIGNAL, number, false);
@@ -375,6 +382,7 @@ static void killed_after_an_exception(void **state)
         const struct found *found = expect(job, "DC205");
         assert_string_equal(found->ranks[1], "2");
         assert_has(found->what, "rank 2 is ending, while ranks 0-1,3 wait");
+        assert_int_equal(found->stack[1], RAISED_STACK);
         job_free(job);
     }
 }

@@ -77,6 +77,22 @@ static void test_call_of_mpi(void **state)
     assert_left(ends, 3, "main");
 }
 
+static void expect_called(const char *symbol, const char *module, const char *expected)
+{
+    char called[64];
+    struct frame frames[] = {native(symbol, module), native("main", "/opt/train")};
+    assert_string_equal(site_called(frames, 2, called, sizeof called), expected);
+}
+
+static void test_names_of_calls(void **state)
+{
+    (void)state;
+    expect_called("__poll@@GLIBC_2.2.5", "/lib/libc.so.6", "poll");
+    expect_called("pncclGroupEnd", "/usr/lib/libnccl.so.2", "ncclGroupEnd");
+    expect_called("_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE",
+                  "/usr/lib/libstdc++.so.6", "std::condition_variable::wait");
+}
+
 /* NVTX is headers: a mark's first frame is in one, unless the compiler put it into its caller. */
 static void test_mark_of_nvtx(void **state)
 {
@@ -360,21 +376,14 @@ static void test_lines_that_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_of_nvcc),
-        cmocka_unit_test(test_header_of_cxx),
-        cmocka_unit_test(test_program_of_c),
-        cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_mark_of_nvtx),
-        cmocka_unit_test(test_only_libraries),
-        cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework),
-        cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),
-        cmocka_unit_test(test_helpers_in_headers),
-        cmocka_unit_test(test_program_of_cxx),
-        cmocka_unit_test(test_operations_of_pytorch),
-        cmocka_unit_test(test_lines_that_part),
-        cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_kernel_of_nvcc),  cmocka_unit_test(test_header_of_cxx),
+        cmocka_unit_test(test_program_of_c),    cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_names_of_calls),  cmocka_unit_test(test_mark_of_nvtx),
+        cmocka_unit_test(test_only_libraries),  cmocka_unit_test(test_program_in_python),
+        cmocka_unit_test(test_only_framework),  cmocka_unit_test(test_own_copy_of_a_name),
+        cmocka_unit_test(test_user_frame),      cmocka_unit_test(test_helpers_in_headers),
+        cmocka_unit_test(test_program_of_cxx),  cmocka_unit_test(test_operations_of_pytorch),
+        cmocka_unit_test(test_lines_that_part), cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
