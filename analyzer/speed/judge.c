@@ -16,6 +16,7 @@ enum { JUDGE_EVERY = 32, JUDGE_EVERY_FIRST = 10, JUDGE_FIRST = 160 };
  */
 static const double recorded_least_s = 0.005;
 static const double pause_least_s = 0.02; /* a pause, likewise */
+static const double recorded_since_s = 5; /* since a rank became slow */
 /* In so many iterations another program's work is not taken for the job's. */
 enum { RECORDED_NEEDED = 30 };
 /* Nor is what is so many times the noise, by which recorded iterations differ. */
@@ -298,6 +299,15 @@ static bool is_counted(const struct slowdown *slowdown)
     return slowdown->kind == SLOW_WORK && 100 * slowdown->work >= COUNTED_PERCENT;
 }
 
+/* A busy host takes processors from an emulated GPU, and feeds a real one late, for seconds. */
+static bool is_long_enough(const struct slowdown *slowdown)
+{
+    uint64_t iterations = slowdown->last + 1 - slowdown->since;
+    bool is_rank = slowdown->kind < SLOW_LINK;
+    return iterations >= RECORDED_NEEDED &&
+           (!is_rank || (double)iterations * slowdown->length >= recorded_since_s);
+}
+
 /* Of so many iterations that were judged, with such noise. */
 static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
@@ -306,7 +316,7 @@ static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
         return true;
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
     if (slowdown->since) /* when another program begins, a GPU becomes slower, too */
-        is_enough = slowdown->last + 1 - slowdown->since >= RECORDED_NEEDED;
+        is_enough = is_long_enough(slowdown);
     else if (slowdown->kind < SLOW_LINK && (judged->coarse || slowdown->is_steady))
         return true; /* demands of why.c */
     return is_enough && slowdown->lost >= recorded_least_s &&
