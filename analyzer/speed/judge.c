@@ -16,7 +16,7 @@ enum { JUDGE_EVERY = 32, JUDGE_EVERY_FIRST = 10, JUDGE_FIRST = 160 };
  */
 static const double recorded_least_s = 0.005;
 static const double pause_least_s = 0.02; /* a pause, likewise */
-static const double recorded_since_s = 5; /* since a rank became slow */
+static const double recorded_since_s = 5; /* since ranks became slow */
 /* In so many iterations another program's work is not taken for the job's. */
 enum { RECORDED_NEEDED = 30 };
 /* Nor is what is so many times the noise, by which recorded iterations differ. */
@@ -303,9 +303,8 @@ static bool is_counted(const struct slowdown *slowdown)
 static bool is_long_enough(const struct slowdown *slowdown)
 {
     uint64_t iterations = slowdown->last + 1 - slowdown->since;
-    bool is_rank = slowdown->kind < SLOW_LINK;
-    return iterations >= RECORDED_NEEDED &&
-           (!is_rank || (double)iterations * slowdown->length >= recorded_since_s);
+    bool is_long = (double)iterations * slowdown->length >= recorded_since_s;
+    return iterations >= RECORDED_NEEDED && (is_long || slowdown->kind == SLOW_LINK);
 }
 
 /* Of so many iterations that were judged, with such noise. */
