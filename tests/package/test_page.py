@@ -15,6 +15,10 @@ ELSEWHERE = {
     "cd build/release && cpack -G DEB": ("test_install.py", '"DEB"'),
     "cd build/release && cpack -G RPM": ("test_install.py", '"RPM"'),
     "cd build/release && cpack -G TGZ": ("test_install.py", '"TGZ"'),
+    # Unpacked there: to install them would change this machine.
+    "apt install ./ddpcheck_*.deb ./ddpcheck-emulator_*.deb ./libddpcheck-preload_*.deb":
+        ("test_install.py", 'output("dpkg-deb", "-x", deb["ddpcheck-emulator"]'),
+    "dnf install ./ddpcheck-*.rpm ./libddpcheck-preload-*.rpm": ("test_install.py", 'output("rpm2archive", rpm)'),
     "cmake --preset release-portable": ("test_portable.py", '"--preset", "release-portable"'),
     "cmake --build --preset release-portable": ("test_portable.py", '"cmake", "--build", PORTABLE'),
     "cd build/release-portable && cpack -G TGZ": ("test_portable.py", '"cpack", "-G", "TGZ"'),

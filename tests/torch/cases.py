@@ -1,6 +1,6 @@
 """The jobs of job.py that test_ddp.py runs on the emulator and tests/gpu/run on a GPU, and what each must give."""
 
-# case: (code or None, ranks that its sides must name, how the job ends: "hang", "fails" or "ends").
+# case: (code or None, ranks that its sides must name or None, how the job ends: "hang", "fails" or "ends").
 CASES = {
     "twins": (None, None, "ends"),
     "partial-barrier": ("DC201", "2", "hang"),
@@ -23,7 +23,7 @@ CASES = {
     "stepped-too-early": ("DC302", "0-2", "ends"),
     "cleared-too-early": ("DC301", "0-2", "ends"),
     "ring": ("DC209", "0", "hang"),
-    "inplace-activation": (None, None, "fails"),
+    "inplace-activation": ("DC205", None, "fails"),     # any rank may be the first
 }
 
 # case: lines of job.py that its sides must name, each the innermost of its side. Calls that autograd's threads make stand at
