@@ -10,7 +10,9 @@
 
 enum {
     COUNTED_FIRST = 16, /* iterations */
-    LOOK_BACK = 256     /* operations that may begin while one waits */
+    LOOK_BACK = 256,    /* operations that may begin while one waits */
+    STRETCH_EDGES = 2,  /* it begins, and ends */
+    STRETCHES_MOST = 4  /* of an operation: queued, busy, waiting, moving (gather_unseen) */
 };
 
 /* Grows up to ITERATIONS_KEPT, with the iterations that there are. */
@@ -41,7 +43,7 @@ static struct speed_iteration *iteration_slot(struct speed_rank *rank, uint64_t 
 /* The operations and activities of one iteration, as edges for the sweep. */
 struct iteration_edges {
     struct speed_edge *edge;
-    size_t edges;
+    size_t edges, room;
     uint64_t end_ns, begin_ns;
     struct speed_iteration *to;
     const struct speed_comm *over; /* the rank has only its operations left */
@@ -53,6 +55,10 @@ static void add_edges(struct iteration_edges *gathering, uint64_t begin_ns, uint
 {
     if (end_ns <= begin_ns)
         return;
+    if (gathering->room - gathering->edges < STRETCH_EDGES) {
+        gathering->failed = true;
+        return;
+    }
     gathering->edge[gathering->edges++] = (struct speed_edge){begin_ns, 1, share, false};
     gathering->edge[gathering->edges++] = (struct speed_edge){end_ns, -1, share, false};
 }
@@ -188,8 +194,9 @@ static void drop_closed(struct speed_rank *rank, uint64_t number)
 
 static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
 {
-    size_t room = 6 * rank->operations + 2 * (size_t)rank->spans;
+    size_t room = STRETCH_EDGES * (STRETCHES_MOST * rank->operations + rank->spans);
     struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
+                                        .room = room,
                                         .to = iteration_slot(rank, number),
                                         .begin_ns = UINT64_MAX};
     if (!gathering.edge || !gathering.to) {
