@@ -42,13 +42,16 @@ const struct check check_slower_since = {
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE,
     .title = "iterations became slower",
-    .text = "From some iteration on, iterations take longer. The change is placed where later and "
-            "earlier iterations differ most, measured in standard errors; single long iterations "
-            "(pauses) do not count. The finding says how often a later iteration is longer than an "
-            "earlier one.\n\n"
-            "It shows as a job that becomes slower.\n\n"
-            "At least 20 iterations before and after are needed. If ranks became slower than their "
-            "peers, findings DC601 to DC606 name them.",
+    .text =
+        "From some iteration on, iterations take longer. The change is placed where later and "
+        "earlier iterations differ most, measured in standard errors; single long iterations "
+        "(pauses) do not count. The finding says how often a later iteration is longer than an "
+        "earlier one.\n\n"
+        "It shows as a job that becomes slower.\n\n"
+        "At least 20 iterations before and after are needed. In a recorded job 30 after it are, "
+        "which last 5 s or more: its host may be busy for a while. If ranks became slower than "
+        "their "
+        "peers, findings DC601 to DC606 name them.",
     .causes = CAUSES(
         {"Clocks went down on all GPUs: power or cooling of the room.",
          "nvidia-smi -q -d PERFORMANCE."},
