@@ -9,20 +9,43 @@
 
 enum { WORD_BYTES = 64 };
 
+/* "0-2,5". It is read without a set, as each row reads it: it may name millions of ranks. */
+static bool is_rank_list(const char *list)
+{
+    int first, last;
+    do
+        if (rankset_take_range(&list, &first, &last) < 0)
+            return false;
+    while (*list);
+    return true;
+}
+
+static bool has_rank_between(const char *list, int least, int most)
+{
+    int first, last;
+    while (*list && rankset_take_range(&list, &first, &last) == 0) {
+        if (first < least)
+            first = least;
+        if (last > most)
+            last = most;
+        if (first <= last)
+            return true;
+    }
+    return false;
+}
+
 /* "  3", "! 0-2,5", "▶ 0-2": the ranks behind the mark. */
 static bool cell_has_rank(const char *cell, const char *value)
 {
-    struct rankset ranks = {0}, wanted = {0};
+    int first, last;
     const char *list = strrchr(cell, ' ');
     list = list ? list + 1 : cell;
-    bool found = false;
-    if (isdigit((unsigned char)*list) && rankset_parse(&ranks, list) == 0 &&
-        rankset_parse(&wanted, value) == 0)
-        for (int rank = -1; !found && (rank = rankset_next(&ranks, rank + 1)) >= 0;)
-            found = rankset_has(&wanted, rank);
-    rankset_free(&ranks);
-    rankset_free(&wanted);
-    return found;
+    if (!is_rank_list(list) || !is_rank_list(value))
+        return false;
+    while (*value && rankset_take_range(&value, &first, &last) == 0)
+        if (has_rank_between(list, first, last))
+            return true;
+    return false;
 }
 
 static bool is_column_titled(const struct column *column, const char *field)
@@ -114,12 +137,9 @@ static int unknown_field_letters(const char *word)
 
 static bool names_no_rank(const char *word)
 {
-    struct rankset ranks = {0};
     const struct field *field = field_of(word);
     const char *value = field ? word + strlen(field->name) : "";
-    bool wrong = *value && field->holds == holds_rank && rankset_parse(&ranks, value) < 0;
-    rankset_free(&ranks);
-    return wrong;
+    return *value && field->holds == holds_rank && !is_rank_list(value);
 }
 
 void filter_explain(const char *filter, char *text, size_t bytes)

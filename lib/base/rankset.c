@@ -123,23 +123,31 @@ static bool parse_rank(const char **text, int *rank)
     return true;
 }
 
+int rankset_take_range(const char **text, int *first, int *last)
+{
+    if (!parse_rank(text, first))
+        return -1;
+    *last = *first;
+    if (**text == '-' && ((*text)++, !parse_rank(text, last)))
+        return -1;
+    if (**text == ',' && (*text)[1])
+        (*text)++;
+    else if (**text)
+        return -1;
+    return 0;
+}
+
 int rankset_parse(struct rankset *set, const char *text)
 {
     if (strcmp(text, "none") == 0)
         return 0;
-    for (;;) {
+    do {
         int first, last;
-        if (!parse_rank(&text, &first))
-            return -1;
-        last = first;
-        if (*text == '-' && (text++, !parse_rank(&text, &last)))
+        if (rankset_take_range(&text, &first, &last) < 0)
             return -1;
         for (int rank = first; rank <= last; rank++)
             if (rankset_add(set, rank) < 0)
                 return -1;
-        if (!*text)
-            return 0;
-        if (*text++ != ',')
-            return -1;
-    }
+    } while (*text);
+    return 0;
 }

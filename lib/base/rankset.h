@@ -28,5 +28,8 @@ void rankset_free(struct rankset *set);
 char *rankset_text(const struct rankset *set, char *text, size_t bytes);
 /* Reads what rankset_text writes. Returns 0, or -1 if it is something else. */
 int rankset_parse(struct rankset *set, const char *text);
+/* Reads the first range of "0-6,8" and moves behind it, and so on until *text is empty. Returns 0,
+ * or -1 if it is something else. */
+int rankset_take_range(const char **text, int *first, int *last);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tui/filter.h"
 #include "tui/operations.h"
 #include "tui/rows.h"
 #include "tui/width.h"
@@ -183,6 +184,24 @@ static void trees_are_indented(void **state)
     rows_free(&rows);
 }
 
+/* As many rows as a large job has: each reads the filter. */
+static void filters_may_name_millions_of_ranks(void **state)
+{
+    (void)state;
+    enum { ROWS = 100000 };
+    struct rows rows = {0};
+    rows_column(&rows, "rank", 0, false);
+    struct row *row = rows_add(&rows, 1, 0);
+    row_set(row, 0, TONE_PLAIN, "! 3,16777215");
+    for (int i = 0; i < ROWS; i++)
+        assert_true(filter_keeps(&rows, row, "rank:5,0-16777214"));
+    assert_true(filter_keeps(&rows, row, "rank:16777215"));
+    assert_false(filter_keeps(&rows, row, "rank:0-2,4-16777214"));
+    assert_false(filter_keeps(&rows, row, "rank:9-3"));
+    assert_false(filter_keeps(&rows, row, "rank:3,"));
+    rows_free(&rows);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +213,7 @@ int main(void)
         cmocka_unit_test(empty_columns_are_left_out),
         cmocka_unit_test(calls_are_shortened),
         cmocka_unit_test(trees_are_indented),
+        cmocka_unit_test(filters_may_name_millions_of_ranks),
     };
     if (!setlocale(LC_ALL, "C.UTF-8"))
         return 1;

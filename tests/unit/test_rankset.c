@@ -51,12 +51,28 @@ static void parse_reads_what_text_writes(void **state)
     rankset_free(&set);
 }
 
+static void ranges_are_read_without_a_set(void **state)
+{
+    (void)state;
+    const char *list = "3,0-16777215", *wrong = "1,";
+    int first, last;
+    assert_int_equal(rankset_take_range(&list, &first, &last), 0);
+    assert_int_equal(first, 3);
+    assert_int_equal(last, 3);
+    assert_int_equal(rankset_take_range(&list, &first, &last), 0);
+    assert_int_equal(first, 0);
+    assert_int_equal(last, 16777215);
+    assert_string_equal(list, "");
+    assert_int_equal(rankset_take_range(&wrong, &first, &last), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_are_joined),
         cmocka_unit_test(text_is_cut_with_dots),
         cmocka_unit_test(parse_reads_what_text_writes),
+        cmocka_unit_test(ranges_are_read_without_a_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
