@@ -52,7 +52,8 @@ static const struct import_source *sniff_source(const struct import_input *input
     return best;
 }
 
-/* Files of the tools whose other files are read, and what to import instead. */
+/* Files of the tools whose other files are read, and what to import instead. A log may have the
+ * words as well: it is one if its reader finds something in it. */
 static const struct foreign {
     const char *word; /* among the first bytes */
     const char *what;
@@ -142,8 +143,6 @@ static int import_input_data(struct import *import, struct import_input *input, 
     const struct import_source *source = import->options->source ? import->options->source
                                                                  : sniff_source(input);
     const char *other = source ? NULL : find_foreign(input);
-    if (other)
-        return error_set(err, "%s: %s", input_path(input), other);
     if (!source)
         source = find_text_source(input);
     if (source)
@@ -151,6 +150,8 @@ static int import_input_data(struct import *import, struct import_input *input, 
     import->input = input;
     import->refused_here = 0;
     int result = source ? source->read(import, input, err) : refuse_unknown(input, err);
+    if (result && other)
+        error_set(err, "%s: %s", input_path(input), other);
     import->bytes += input_offset(input);
     import->input = NULL;
     return result;

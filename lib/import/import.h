@@ -102,7 +102,8 @@ int import_process(struct import *import, const struct import_process *process);
 const char *import_process_file(const struct import *import, int process);
 /* It turns out that the process has this rank, or lacks this too. */
 void import_process_rank(struct import *import, int process, int rank);
-/* Its rank in a communicator of so many ranks: that in the largest one is what people call it. */
+/* Its rank in a communicator of so many ranks (-1: not known): that in the largest one is what
+ * people call it. */
 void import_process_rank_of(struct import *import, int process, int rank, int nranks);
 void import_process_lacks(struct import *import, int process, uint32_t lacks);
 

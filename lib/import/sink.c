@@ -146,10 +146,12 @@ void import_process_rank(struct import *import, int process, int rank)
 
 void import_process_rank_of(struct import *import, int process, int rank, int nranks)
 {
-    if (nranks <= import->process[process]->widest)
-        return;
-    import->process[process]->widest = nranks;
-    import_process_rank(import, process, rank);
+    struct sink_process *known = import->process[process];
+    bool is_wider = nranks > known->widest;
+    if (is_wider)
+        known->widest = nranks;
+    if (is_wider || known->info.rank < 0)
+        import_process_rank(import, process, rank);
 }
 
 void import_process_lacks(struct import *import, int process, uint32_t lacks)

@@ -1,6 +1,8 @@
 """RAS and Inspector: they count, or tell of what finished; what that allows is said, and no more."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 
 from importer import Importer, main
@@ -89,6 +91,18 @@ class Samples(Importer):
         self.assertEqual((result.status, result.err), (0, ""))
         self.assertEqual([[side["ranks"] for side in finding["sides"]] for finding in result.findings], [["3", "0-2"], ["3", "2"]])
 
+    def test_inspector_without_the_size_of_communicators(self):
+        lines = []
+        for rank, pid in ((0, 40), (1, 41), (2, 42), (3, 43)):
+            for number in range(40 if rank == 3 else 50):
+                lines.append(json.dumps({"header": {"id": "0x1f", "rank": rank},
+                                         "metadata": {"dump_timestamp_us": 1748030517748202 + number * 1000, "hostname": "n", "pid": pid},
+                                         "coll_perf": {"coll": "AllReduce", "coll_sn": number, "coll_exec_time_us": 61.5}}))
+        result = self.importing(self.write("pids.log", "\n".join(lines)))
+        self.assertEqual((result.status, result.err), (0, ""))
+        with contextlib.closing(sqlite3.connect(result.database)) as database:
+            self.assertEqual(database.execute("SELECT rank FROM process ORDER BY rank").fetchall(), [(0,), (1,), (2,), (3,)])
+
     def test_together(self):
         """Two sources in one import: each speaks for itself."""
         result = self.importing(self.data("ras/behind.json"), self.data("inspector/clean.log"), self.data("nccl_log/clean.log"))
@@ -114,6 +128,14 @@ class Damage(Importer):
                      "GPU-1.prom: it holds NCCL Inspector's metrics for Prometheus", "import Inspector's logs")
         self.refused("ncclprof.json", '[\n{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.0}\n]\n',
                      "ncclprof.json: it is a timeline of NCCL's example profiler")
+
+    def test_a_log_that_has_their_words(self):
+        with open(self.data("nccl_log/missing.log"), encoding="utf-8") as file:
+            log = file.read()
+        expected = self.importing(self.write("job.log", log)).codes()
+        words = ["exporting nccl_bus_bandwidth_gbs", 'no "GROUP_API" events'] + 2100 * ["step"]
+        result = self.importing(self.write("job.log", "\n".join(words) + "\n" + log))
+        self.assertEqual((result.status, result.codes()), (0, expected))
 
     def test_what_is_none_of_it(self):
         self.refused("list.json", "[1, 2]", "list.json", options=("--format", "ras"))
