@@ -81,7 +81,7 @@ bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
 /* What goes on though the calls that began it have returned, and others are waited for: sends and
  * receives, set-ups and ends of nonblocking communicators. Nothing for an unknown process. */
 struct background_waits {
-    uint64_t since_ns; /* when the first of these calls was made; 0: nothing goes on */
+    uint64_t since_ns; /* when the first of these calls was made, realtime; 0: nothing goes on */
     bool initialises;  /* one is ncclCommInit*: it may wait for ranks that are in no communicator
                           of the process */
 };

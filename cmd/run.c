@@ -295,8 +295,10 @@ static const char *chosen_word(const char *const *words, int index)
 static void send_ready(const struct watched_run *run)
 {
     const char *url = run->joined && !run_hub_pid(run->joined) ? run_hub_url(run->joined) : "";
+    signal(SIGPIPE, SIG_IGN); /* the TUI may have ended: the job goes on */
     if (write(run->ready_fd, url, strlen(url)) < 0)
         fprintf(stderr, "ddpcheck: the TUI can't find the job's hub: %s\n", strerror(errno));
+    signal(SIGPIPE, SIG_DFL);
     close(run->ready_fd);
 }
 

@@ -59,9 +59,10 @@ static struct heard_news *find_news(struct collector *collector, uint32_t id)
     return &grown[news->count++];
 }
 
+/* Before the first process began nothing is. */
 static bool is_since_begin(const struct collector *collector, uint64_t realtime_ns)
 {
-    return realtime_ns + news_skew_ns >= collector->job->since_ns;
+    return collector->job->since_ns && realtime_ns + news_skew_ns >= collector->job->since_ns;
 }
 
 /* It is of this job, not of an earlier one on the same server. */
@@ -204,25 +205,6 @@ void collector_job_forget(struct collector *collector)
     collector->news = NULL;
 }
 
-int collector_job_add_process(struct collector *collector, int process,
-                              const struct process_info *info)
-{
-    if (!collector->job)
-        return 0;
-    struct collector_job *job = collector->job;
-    if (!job->since_ns || info->realtime_ns < job->since_ns)
-        job->since_ns = info->realtime_ns;
-    int result = join_add_process(job->join, process, info);
-    report_all_news(collector);
-    return result;
-}
-
-int collector_job_feed(struct collector *collector, int process, const struct record *record)
-{
-    return collector->job ? join_feed(collector->job->join, collector->analyzer, process, record)
-                          : 0;
-}
-
 static bool has_job_error(const struct collector *collector)
 {
     for (int i = 0; i < count_news(collector); i++) {
@@ -231,6 +213,28 @@ static bool has_job_error(const struct collector *collector)
             return true;
     }
     return false;
+}
+
+int collector_job_add_process(struct collector *collector, int process,
+                              const struct process_info *info)
+{
+    if (!collector->job)
+        return 0;
+    struct collector_job *job = collector->job;
+    bool is_earliest = !job->since_ns || info->realtime_ns < job->since_ns;
+    if (is_earliest)
+        job->since_ns = info->realtime_ns;
+    int result = join_add_process(job->join, process, info);
+    report_all_news(collector);
+    if (is_earliest && has_job_error(collector))
+        collector_note_job_error(collector);
+    return result;
+}
+
+int collector_job_feed(struct collector *collector, int process, const struct record *record)
+{
+    return collector->job ? join_feed(collector->job->join, collector->analyzer, process, record)
+                          : 0;
 }
 
 /* Once it is gone without a word of an error, each host says what it sees of one. */
@@ -264,9 +268,13 @@ void collector_job_count(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
     const struct collector_job *job = collector->job;
-    for (int i = 0; job && is_reporter(collector, NULL) && i < count_news(collector); i++) {
-        const struct item_news *news = &collector->news->heard[i].now;
-        if (!is_open_news(collector, news) || is_reported_here(collector, news))
+    uint64_t since_ns;
+    for (int i = 0; job && is_reporter(collector, &since_ns) && i < count_news(collector); i++) {
+        const struct heard_news *heard = &collector->news->heard[i];
+        const struct item_news *news = &heard->now;
+        bool is_reported = heard->reported.state == FINDING_OPEN;
+        if (!is_open_news(collector, news) || is_reported_here(collector, news) ||
+            (news->realtime_ns < since_ns && !is_reported)) /* it is another host's */
             continue;
         summary->errors += news->severity == SEVERITY_ERROR;
         summary->warnings += news->severity == SEVERITY_WARNING;

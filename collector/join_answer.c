@@ -86,6 +86,12 @@ static uint64_t group_around(const struct record *record)
     return class == CLASS_COLLECTIVE || class == CLASS_P2P ? record->op.group : 0;
 }
 
+/* As the analyzer has it (record_realtime). */
+static uint64_t realtime_of(const struct join_process *process, const struct record *record)
+{
+    return record->time_ns + (process->info.realtime_ns - process->info.monotonic_ns);
+}
+
 /* A call of an operation that is not done, or the first one since something goes on in the
  * background. */
 static bool begins_unfinished(struct join *join, const struct join_process *process,
@@ -94,7 +100,7 @@ static bool begins_unfinished(struct join *join, const struct join_process *proc
     if (record->phase != RECORD_ENTER)
         return false;
     uint64_t since_ns = process->background.since_ns;
-    if (since_ns && record->time_ns >= since_ns)
+    if (since_ns && realtime_of(process, record) >= since_ns)
         return true;
     if (api_class_of(record->api) != CLASS_COLLECTIVE)
         return false;

@@ -38,13 +38,20 @@ static uint64_t left_ns(const struct hub_host *host, uint64_t now_ns)
     return !is_there(host) && now_ns - last_ns >= patience_ns ? last_ns : 0;
 }
 
-/* The same of the host that reports. 0: it is there, or has not come yet. */
+/* The same of the host that reports; of several, since the rank moved, when the last of them left.
+ * 0: one is there, or none has come yet. */
 static uint64_t reporter_left_ns(const struct hub *hub, uint64_t now_ns)
 {
-    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (host_has_rank(host, hub->reporter) && (is_there(host) || left_ns(host, now_ns)))
-            return is_there(host) ? 0 : left_ns(host, now_ns);
-    return 0;
+    uint64_t latest_ns = 0;
+    for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
+        uint64_t host_ns = left_ns(host, now_ns);
+        if (!host_has_rank(host, hub->reporter))
+            continue;
+        if (host->lives && !host_ns)
+            return 0;
+        latest_ns = host_ns > latest_ns ? host_ns : latest_ns;
+    }
+    return latest_ns;
 }
 
 /* Rank 0's terminal has all findings that it can have. */

@@ -27,6 +27,13 @@ static void note_heard_news(void *context, const struct item_news *news)
     test->heard[news->id] = *news;
 }
 
+static void note_reporter(void *context, const struct item_reporter *reporter)
+{
+    struct test_hub *test = context;
+    test->reporters++;
+    test->reporter = reporter->rank;
+}
+
 static struct trace *find_names(void *context)
 {
     struct test_hub *test = context;
@@ -75,6 +82,7 @@ void hub_job_begin(struct test_hub *test, int hosts)
         host->transport = transport_local_host(test->transports, key);
         const struct join_options join = {.transport = host->transport,
                                           .on_news = i ? NULL : note_heard_news,
+                                          .on_reporter = i == hosts - 1 ? note_reporter : NULL,
                                           .names = find_names,
                                           .context = test};
         host->join = join_new(&join);

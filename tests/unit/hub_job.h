@@ -38,7 +38,9 @@ struct test_hub {
     struct item_news news[NEWS_MAX];  /* by id */
     struct item_news heard[NEWS_MAX]; /* by the first host */
     int sent, last_news_ms;
-    int live; /* findings that were open while the job ran, at its last tick */
+    int reporters; /* how often the last host heard which host reports */
+    int reporter;  /* a rank of it, as it heard last */
+    int live;      /* findings that were open while the job ran, at its last tick */
     bool over;
     struct hub_counts counts;
 };

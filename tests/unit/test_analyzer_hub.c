@@ -269,7 +269,7 @@ static void a_rank_does_not_come_to_the_set_up(void **state)
 static void some_only_query(void **state)
 {
     (void)state;
-    enum { IN_PROGRESS = 7, LATER_CALLS = 1000 };
+    enum { IN_PROGRESS = 7, LATER_CALLS = 7000 };
     for (int later = 0; later <= LATER_CALLS; later += LATER_CALLS) {
         struct job *job = hub_job_new();
         hub_job_operations(job, COMM, 5);

@@ -69,6 +69,38 @@ static void a_host_is_silent_and_comes_back(void **state)
     hub_job_finish(&test, 30000 * (uint64_t)MS);
 }
 
+/* The rank whose host reports comes back on another host: that one reports, which is said once. */
+static void rank_0_moves_to_another_host(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    struct message_writer writer = {0};
+    struct error err;
+    const struct item_process process = {
+        .info = {.pid = 1, .rank = 0, .host = "n9", .boot_id = "b"}};
+    const struct item_beat beat = {.processes = 1};
+    hub_job_begin(&test, 2);
+    struct transport *host = transport_local_host(test.transports, "n9");
+    for (uint64_t ms = 1; ms < 60000; ms += 500) {
+        test.host[0].dead = ms > 5000;
+        if (test.reporters) {
+            message_clear(&writer);
+            assert_true(message_add(&writer, ITEM_PROCESS, &process));
+            assert_true(message_add(&writer, ITEM_BEAT, &beat));
+            transport_publish(host, CHANNEL_DIGESTS, writer.data, writer.bytes, &err);
+        } else {
+            assert_int_equal(test.reporter, 0);
+        }
+        hub_job_exchange(&test, ms * MS);
+        assert_true(test.reporters != 1 || test.reporter == HUB_RANKS / 2);
+    }
+    assert_int_equal(test.reporters, 2);
+    assert_int_equal(test.reporter, 0);
+    message_free(&writer);
+    transport_close(host);
+    hub_job_finish(&test, 90000 * (uint64_t)MS);
+}
+
 /* In a job of less than a second a host may connect when the others have ended. */
 static void a_host_comes_when_the_others_have_ended(void **state)
 {
@@ -171,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_host_is_silent_and_comes_back),
+        cmocka_unit_test(rank_0_moves_to_another_host),
         cmocka_unit_test(a_host_ends_with_its_ranks),
         cmocka_unit_test(a_host_comes_when_the_others_have_ended),
         cmocka_unit_test(garbage_does_no_harm),

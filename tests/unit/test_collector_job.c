@@ -1,0 +1,138 @@
+/* What a host of a job makes of the hub's findings: which are this job's, and which it reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "collector/collector.h"
+#include "lib/job/message.h"
+#include "lib/job/transport.h"
+
+#define BEGAN_NS UINT64_C(1700000000000000000)
+#define SECOND   UINT64_C(1000000000)
+
+struct job_host {
+    struct transport_local *transports;
+    struct transport *hub, *transport;
+    struct collector *collector;
+    struct collector_summary summary;
+    uint64_t now_ns;
+};
+
+static void begin(struct job_host *host)
+{
+    *host = (struct job_host){.transports = transport_local_new(), .now_ns = SECOND};
+    host->hub = transport_local_hub(host->transports);
+    host->transport = transport_local_host(host->transports, "n1");
+    host->collector = calloc(1, sizeof *host->collector);
+    assert_non_null(host->collector);
+    host->collector->options.transport = host->transport;
+    host->collector->options.notify_fd = -1;
+    host->collector->summary = &host->summary;
+    host->collector->analyzer = analyzer_new(NULL);
+    assert_int_equal(collector_job_open(host->collector), 0);
+}
+
+static void finish(struct job_host *host)
+{
+    collector_job_close(host->collector);
+    collector_job_forget(host->collector);
+    analyzer_free(host->collector->analyzer);
+    free(host->collector);
+    transport_close(host->transport);
+    transport_close(host->hub);
+    transport_local_free(host->transports);
+}
+
+static void send_item(struct job_host *host, enum item_kind kind, const void *item)
+{
+    struct message_writer writer = {0};
+    struct error err;
+    assert_true(message_add(&writer, kind, item));
+    assert_int_equal(transport_publish(host->hub, CHANNEL_NEWS, writer.data, writer.bytes, &err),
+                     0);
+    message_free(&writer);
+    host->now_ns += SECOND;
+    collector_job_pass(host->collector, host->now_ns, false);
+}
+
+static void send_error(struct job_host *host, uint32_t id, uint64_t realtime_ns)
+{
+    struct item_news news = {.realtime_ns = realtime_ns,
+                             .id = id,
+                             .severity = SEVERITY_ERROR,
+                             .certainty = CERTAIN,
+                             .state = FINDING_OPEN,
+                             .code = "DC201"};
+    news.text[0] = (char)('a' + id);
+    send_item(host, ITEM_NEWS, &news);
+}
+
+static void send_reporter(struct job_host *host, int rank, uint64_t since_ns)
+{
+    const struct item_reporter reporter = {
+        .realtime_ns = since_ns, .since_ns = since_ns, .rank = rank};
+    send_item(host, ITEM_REPORTER, &reporter);
+}
+
+static void add_rank(struct job_host *host, int rank)
+{
+    const struct process_info info = {
+        .pid = 7, .rank = rank, .realtime_ns = BEGAN_NS, .host = "n1", .boot_id = "b"};
+    assert_int_equal(analyzer_add_process(host->collector->analyzer, 0, &info), 0);
+    assert_int_equal(collector_job_add_process(host->collector, 0, &info), 0);
+}
+
+static int count_errors(struct job_host *host)
+{
+    host->summary = (struct collector_summary){0};
+    collector_job_count(host->collector);
+    return host->summary.errors;
+}
+
+/* The hub's server sends it before the first process here has begun, as it does one of this job,
+ * which another host's ranks made. */
+static void an_earlier_job_s_error_is_no_trouble(void **state)
+{
+    (void)state;
+    for (int is_of_job = 0; is_of_job <= 1; is_of_job++) {
+        struct job_host host;
+        begin(&host);
+        send_error(&host, 1, is_of_job ? BEGAN_NS + SECOND : BEGAN_NS - 100 * SECOND);
+        assert_false(host.collector->hang.troubled);
+        add_rank(&host, 0);
+        assert_int_equal(host.collector->hang.troubled, is_of_job);
+        assert_int_equal(count_errors(&host), is_of_job);
+        finish(&host);
+    }
+}
+
+/* What was found before this host reported is counted where it was reported. */
+static void an_error_is_counted_where_it_is_reported(void **state)
+{
+    (void)state;
+    struct job_host host;
+    begin(&host);
+    add_rank(&host, 4);
+    send_error(&host, 1, BEGAN_NS + SECOND);
+    assert_int_equal(count_errors(&host), 0);
+    send_reporter(&host, 4, BEGAN_NS + 5 * SECOND);
+    assert_int_equal(count_errors(&host), 0);
+    send_error(&host, 2, BEGAN_NS + 6 * SECOND);
+    assert_int_equal(count_errors(&host), 1);
+    send_reporter(&host, 4, BEGAN_NS + 9 * SECOND);
+    assert_int_equal(count_errors(&host), 1);
+    finish(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_earlier_job_s_error_is_no_trouble),
+        cmocka_unit_test(an_error_is_counted_where_it_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
