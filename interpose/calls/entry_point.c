@@ -41,6 +41,13 @@ bool entry_point_is_for_cuda(const void *caller)
     return false;
 }
 
+/* Of another copy of the driver: WSL's libcuda.so.1 hands out functions of a library behind it. */
+static bool has_symbol(const void *address, const char *symbol)
+{
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_saddr == address && !strcmp(info.dli_sname, symbol);
+}
+
 /* The wrapper of the function that the driver found for the name, or -1. "cuMemAlloc" finds
  * "cuMemAlloc_v2"; per_thread looks for the form with _ptsz or _ptds first. */
 static int find_wrapper(const char *name, const void *real, bool per_thread)
@@ -56,7 +63,7 @@ static int find_wrapper(const char *name, const void *real, bool per_thread)
         strcpy(symbol + length, forms[i]);
         int id = dlsym_find(symbol);
         if (id >= 0 && resolve_symbols[id].library == LIBRARY_DRIVER &&
-            resolve_call(RUNTIME_DEFAULT, (enum call_id)id) == real)
+            (resolve_call(RUNTIME_DEFAULT, (enum call_id)id) == real || has_symbol(real, symbol)))
             return id;
     }
     return -1;
@@ -67,7 +74,10 @@ void *entry_point_replace(const char *name, void *real, uint64_t flags, const vo
     if (!name || !real || entry_point_is_for_cuda(caller))
         return real;
     int id = find_wrapper(name, real, flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
-    return id < 0 ? real : dlsym_wrappers[RUNTIME_DEFAULT][id];
+    if (id < 0)
+        return real;
+    resolve_remember(RUNTIME_DEFAULT, (enum call_id)id, real);
+    return dlsym_wrappers[RUNTIME_DEFAULT][id];
 }
 
 static CUresult missing_in_driver(enum call_id id)

@@ -55,9 +55,10 @@ void context_wait_enter(struct recorded_call *call, CUcontext context)
 
 void context_wait_leave(struct recorded_call *call, cudaError_t result)
 {
-    wait_leave(call, result);
-    call->thread->device = RECORD_NO_DEVICE;
+    emit_leave(call, result, 0);
+    call->thread->device = RECORD_NO_DEVICE; /* the thread's own is queried again */
     call->thread->device_queries = 0;
+    progress_poll();
 }
 
 void wait_free_leave(struct recorded_call *call, cudaError_t result,

@@ -63,6 +63,7 @@ static const struct part {
     {files_start, files_forked, exit_record},
     {NULL, emit_forked, NULL},
     {stacks_start, stacks_forked, NULL},
+    {aborts_start, NULL, NULL},
     {NULL, modules_forked, NULL},
     {python_start, NULL, NULL},
     {exceptions_start, exceptions_forked, NULL},

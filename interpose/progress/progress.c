@@ -305,9 +305,10 @@ static void keep_late(uint32_t slot, const _Atomic uint64_t *word, uint64_t valu
     atomic_store(&progress.late, 1);
 }
 
-/* Enqueues *word = value on the slot's stream. */
+/* Enqueues *word = value on the slot's stream. `nccl_took_it`: a stream that was destroyed is
+ * refused by NCCL as well, and reported as such. */
 static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uint64_t *word,
-                          uint64_t value)
+                          uint64_t value, bool nccl_took_it)
 {
     struct progress_state *state = &progress.slot[slot];
     CUstream stream = (CUstream)(uintptr_t)state->stream;
@@ -318,8 +319,7 @@ static void enqueue_write(struct shim_thread *thread, uint32_t slot, _Atomic uin
                                                             CU_STREAM_WRITE_VALUE_DEFAULT);
         if (result == CUDA_ERROR_NOT_SUPPORTED)
             atomic_store(&progress.mode, MODE_EVENTS);
-        /* A stream that was destroyed is refused by NCCL as well, and reported as such. */
-        if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_HANDLE)
+        if (result != CUDA_SUCCESS && (nccl_took_it || result != CUDA_ERROR_INVALID_HANDLE))
             report_progress_lost(thread, reason_of(result));
     }
     if (atomic_load_explicit(&progress.mode, memory_order_relaxed) == MODE_EVENTS &&
@@ -332,9 +332,10 @@ void progress_begin(struct shim_thread *thread, uint32_t slot)
 {
     struct progress_state *state = &progress.slot[slot];
     if (atomic_exchange(&state->unfinished, 0))
-        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches),
+                      true);
     uint64_t launch = atomic_fetch_add(&state->launches, 1) + 1;
-    enqueue_write(thread, slot, &shim.file->slot[slot].started, launch);
+    enqueue_write(thread, slot, &shim.file->slot[slot].started, launch, false);
 }
 
 void progress_end(struct shim_thread *thread, uint32_t slot, ncclResult_t result)
@@ -344,7 +345,8 @@ void progress_end(struct shim_thread *thread, uint32_t slot, ncclResult_t result
         (result == ncclSuccess && (state->member->flags & RECORD_COMM_NONBLOCKING)))
         atomic_store(&state->unfinished, 1);
     else
-        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches));
+        enqueue_write(thread, slot, &shim.file->slot[slot].done, atomic_load(&state->launches),
+                      result == ncclSuccess);
     if (result == ncclInProgress)
         atomic_store(&state->member->async, ncclInProgress);
 }
@@ -358,7 +360,7 @@ void progress_flush(struct shim_thread *thread, struct local_member *member)
         struct progress_state *state = &progress.slot[entry->slot];
         if (atomic_exchange(&state->unfinished, 0))
             enqueue_write(thread, entry->slot, &shim.file->slot[entry->slot].done,
-                          atomic_load(&state->launches));
+                          atomic_load(&state->launches), true);
     }
 }
 
@@ -368,7 +370,7 @@ static void enqueue_late(uint32_t slot, enum late_word which)
     _Atomic uint64_t *word = which == LATE_DONE ? &shared->done : &shared->started;
     uint64_t value = atomic_exchange(&progress.slot[slot].late[which], 0);
     if (value)
-        enqueue_write(&thread_self, slot, word, value);
+        enqueue_write(&thread_self, slot, word, value, true);
 }
 
 static void enqueue_all_late(void)

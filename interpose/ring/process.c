@@ -56,49 +56,65 @@ static void copy_truncated(char *to, size_t bytes, const char *from)
     to[length] = 0;
 }
 
-static void describe_launcher(struct process_info *info)
+/* Who started this rank; NULL: nobody says that it is one. */
+static const struct launcher *find_launcher(void)
 {
-    info->rank = info->local_rank = info->world_size = info->restart = -1;
-    copy_truncated(info->launcher, sizeof info->launcher, "none");
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        const struct launcher *launcher = &launchers[i];
-        int32_t rank =
-            *launcher->needs && !environment_get(launcher->needs) ? -1 : number_in(launcher->rank);
-        if (rank < 0)
-            continue;
-        info->rank = rank;
-        info->local_rank = number_in(launcher->local_rank);
-        info->world_size = number_in(launcher->world_size);
-        info->restart = number_in(launcher->restart);
-        copy_truncated(info->launcher, sizeof info->launcher, launcher->name);
-        const char *job = *launcher->job ? environment_get(launcher->job) : NULL;
-        copy_truncated(info->job, sizeof info->job, job ? job : "");
-        return;
-    }
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        if ((!*launchers[i].needs || environment_get(launchers[i].needs)) &&
+            number_in(launchers[i].rank) >= 0)
+            return &launchers[i];
+    return NULL;
 }
 
-static bool names_a_rank(const char *variable)
+static void describe_launcher(struct process_info *info)
 {
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        size_t length = strlen(launchers[i].rank);
-        if (!strncmp(variable, launchers[i].rank, length) && variable[length] == '=')
+    const struct launcher *launcher = find_launcher();
+    info->rank = info->local_rank = info->world_size = info->restart = -1;
+    copy_truncated(info->launcher, sizeof info->launcher, launcher ? launcher->name : "none");
+    if (!launcher)
+        return;
+    info->rank = number_in(launcher->rank);
+    info->local_rank = number_in(launcher->local_rank);
+    info->world_size = number_in(launcher->world_size);
+    info->restart = number_in(launcher->restart);
+    const char *job = *launcher->job ? environment_get(launcher->job) : NULL;
+    copy_truncated(info->job, sizeof info->job, job ? job : "");
+}
+
+static bool is_our_program(pid_t pid)
+{
+    char path[32];
+    struct stat theirs, ours;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    return stat(path, &theirs) == 0 && stat("/proc/self/exe", &ours) == 0 &&
+           theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+}
+
+/* Whether the environment has the variable with our value. */
+static bool has_our_value(const char *environment, int bytes, const char *name)
+{
+    const char *value = environment_get(name);
+    size_t length = strlen(name);
+    for (const char *at = environment; value && at < environment + bytes; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=' && !strcmp(at + length + 1, value))
             return true;
-    }
     return false;
 }
 
+/* A child of a rank, as a loader's worker, has the rank's variables from it. Launchers and wrappers
+ * between them and the rank are other programs, or have no local rank (torchrun's agent). */
 bool process_is_rank(void)
 {
     static char text[ENVIRONMENT_BYTES]; /* of a thread whose stack may be small */
-    struct process_info info;
+    const struct launcher *launcher = find_launcher();
     char path[32];
-    describe_launcher(&info);
+    if (!launcher || !is_our_program(getppid()))
+        return launcher;
     snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
-    int bytes = info.rank < 0 ? -1 : file_read(path, text, sizeof text);
-    for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
-        if (names_a_rank(at))
-            return false;
-    return info.rank >= 0;
+    int bytes = file_read(path, text, sizeof text);
+    bool has_local = *launcher->local_rank && environment_get(launcher->local_rank);
+    return !has_our_value(text, bytes, launcher->rank) ||
+           (has_local && !has_our_value(text, bytes, launcher->local_rank));
 }
 
 uint64_t process_pid_namespace(void)

@@ -79,11 +79,14 @@ static void record_abort(const char *reason, const void *site, const void *frame
     thread->inside = 0;
 }
 
-static uint64_t exit_stack;
+static struct {
+    uint64_t exit_stack;
+    exit_function *next[2]; /* _exit and _Exit that come after us: libc's, or another library's */
+} aborts;
 
 uint64_t aborts_exit_stack(void)
 {
-    return exit_stack;
+    return aborts.exit_stack;
 }
 
 /* An interpreter's own call of exit() is no line of the program. */
@@ -95,14 +98,14 @@ static void take_exit_stack(const void *site, const void *frame)
     thread->inside = 1;
     int error = errno;
     if (thread->attached || attach_thread(thread))
-        exit_stack = stacks_take(thread, site, frame, STACK_WHOLE);
+        aborts.exit_stack = stacks_take(thread, site, frame, STACK_WHOLE);
     errno = error;
     thread->inside = 0;
 }
 
 /* _exit() runs no handler that would record the end. It may be called in a signal handler, so no
- * lock is taken but in Python, which defers its handlers; and in a child of vfork, which is not
- * this process. */
+ * lock is taken (before glibc 2.35 the unwinder takes one) but in Python, which defers its
+ * handlers; and in a child of vfork, which is not this process. */
 static void record_exit_at_once(int status, const void *site, const void *frame)
 {
     struct shim_thread *thread = &thread_self;
@@ -117,24 +120,37 @@ static void record_exit_at_once(int status, const void *site, const void *frame)
         record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
     } else {
         uint32_t count = stacks_walk((uintptr_t)site, address, STACK_FRAMES);
-        record.stack = count ? stacks_emit(thread, address, count) : 0;
+        record.stack = count ? stacks_emit_addresses(thread, address, count) : 0;
     }
     emit_notice(thread, &record, API_notice_exit);
     thread->inside = 0;
 }
 
+bool aborts_start(void)
+{
+    *(void **)&aborts.next[0] = find_next("_exit");
+    *(void **)&aborts.next[1] = find_next("_Exit");
+    return true;
+}
+
+static _Noreturn void exit_at_once(int status, exit_function *next)
+{
+    if (next)
+        next(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
 EXPORT _Noreturn void _exit(int status)
 {
     record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
-    for (;;)
-        syscall(SYS_exit_group, status);
+    exit_at_once(status, aborts.next[0]);
 }
 
 EXPORT _Noreturn void _Exit(int status)
 {
     record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
-    for (;;)
-        syscall(SYS_exit_group, status);
+    exit_at_once(status, aborts.next[1]);
 }
 
 EXPORT _Noreturn void exit(int status)

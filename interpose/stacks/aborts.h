@@ -2,7 +2,11 @@
 #ifndef DDPCHECK_ABORTS_H
 #define DDPCHECK_ABORTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Returns true. */
+bool aborts_start(void);
 
 /* The stack of the program's call of exit(). 0: it has not called it, or main returned. */
 uint64_t aborts_exit_stack(void);

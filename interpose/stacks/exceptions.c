@@ -20,7 +20,7 @@ enum { TYPE_BYTES = 128, VALUE_OF_EVENT = 2 };
 typedef int audit_function(const char *event, void *arguments, void *context);
 
 static struct {
-    bool hooked; /* the interpreter keeps the hook in a child of a fork */
+    _Atomic bool hooked; /* the interpreter keeps the hook in a child of a fork */
     _Atomic bool watched;
     _Atomic int watcher; /* the rank's process, not a child of it; 0: it is none */
     bool (*start)(void);
@@ -91,17 +91,21 @@ static int add_audit_hook(void *unused)
 static void hook_exceptions(void)
 {
     resolve_dlsym_function *find = resolve_dlsym();
-    if (!find || exceptions.hooked)
+    int (*call_later)(int (*function)(void *), void *argument), (*is_initialized)(void) = NULL;
+    if (find)
+        *(void **)&is_initialized = find(RTLD_DEFAULT, "Py_IsInitialized");
+    /* A program may be linked with Python and not have begun, or have ended, an interpreter. */
+    if (!is_initialized || !is_initialized() || atomic_exchange(&exceptions.hooked, true))
         return;
-    int (*call_later)(int (*function)(void *), void *argument);
     *(void **)&call_later = find(RTLD_DEFAULT, "Py_AddPendingCall");
     *(void **)&exceptions.add_hook = find(RTLD_DEFAULT, "PySys_AddAuditHook");
     *(void **)&exceptions.tuple_item = find(RTLD_DEFAULT, "PyTuple_GetItem");
     *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "Py_IsFinalizing");
     if (!exceptions.is_shutting_down)
         *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "_Py_IsFinalizing");
-    if (call_later && exceptions.add_hook && exceptions.tuple_item)
-        exceptions.hooked = call_later(add_audit_hook, NULL) == 0;
+    if (!call_later || !exceptions.add_hook || !exceptions.tuple_item ||
+        call_later(add_audit_hook, NULL) != 0)
+        atomic_store(&exceptions.hooked, false);
 }
 
 bool exceptions_start(void)

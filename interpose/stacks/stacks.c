@@ -122,9 +122,14 @@ static bool emit_stack(struct shim_thread *thread, uint64_t id, const uint64_t *
 
 uint64_t stacks_emit(struct shim_thread *thread, const uint64_t *address, uint32_t count)
 {
-    uint64_t id = string_id((const char *)address, count * sizeof *address);
     for (uint32_t i = 0; i < count; i++)
         modules_cover(thread, address[i]);
+    return stacks_emit_addresses(thread, address, count);
+}
+
+uint64_t stacks_emit_addresses(struct shim_thread *thread, const uint64_t *address, uint32_t count)
+{
+    uint64_t id = string_id((const char *)address, count * sizeof *address);
     if (!known_has(&stacks_emitted, id) && emit_stack(thread, id, address, count))
         known_add(&stacks_emitted, id);
     return id;

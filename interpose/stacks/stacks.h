@@ -35,6 +35,8 @@ uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max);
 
 /* Emits a stack of addresses, once. Returns its id. */
 uint64_t stacks_emit(struct shim_thread *thread, const uint64_t *address, uint32_t count);
+/* The same without the modules that are new: for signal handlers, as it takes no lock. */
+uint64_t stacks_emit_addresses(struct shim_thread *thread, const uint64_t *address, uint32_t count);
 
 /* Ids of the stacks that were emitted, those with Python frames too. */
 extern struct emitted_ids stacks_emitted;

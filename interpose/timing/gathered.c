@@ -110,7 +110,9 @@ static bool place_work(struct gathered_records *gathered, const struct timed_wor
         uint64_t external = cause_of(gathered, work->correlation);
         return external && find(external, work->device, placed);
     }
-    add_to_sum(gathered, work); /* NCCL's as well: those of its set-up are in the first operation */
+    /* Of NCCL's as well: its set-up copies within the first operation. Those of its collectives by
+     * copy engines are not told from them: such an operation keeps the times of its words. */
+    add_to_sum(gathered, work);
     return true;
 }
 

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import threading
 
 TEXT_MAX = 400
 
@@ -11,7 +12,7 @@ class Rows:
     def __init__(self, work, path, machine, fingerprint, emulated):
         """Rows of other programs or of another machine are dropped."""
         self.kept, self.path, self.machine, self.emulated = os.path.join(work, "rows.json"), path, machine, emulated
-        self.rows = {}
+        self.rows, self.lock = {}, threading.Lock()
         self.origin = {"programs": fingerprint, "machine": machine}
         try:
             with open(self.kept) as file:
@@ -29,15 +30,25 @@ class Rows:
 
     def add(self, name, result, seconds, text):
         """Keeps and writes the row; returns it as a line."""
-        self.rows[name] = {"result": result, "seconds": round(seconds), "text": " ".join(text.split())[:TEXT_MAX],
-                           "date": datetime.date.today().isoformat()}
-        write_whole(self.kept, json.dumps({"origin": self.origin, "rows": self.rows}))
-        write_whole(self.path, self.page())
+        text = " ".join(text.split())
+        with self.lock:         # checks run beside each other
+            self.rows[name] = {"result": result, "seconds": round(seconds), "date": datetime.date.today().isoformat(),
+                               "text": text if len(text) <= TEXT_MAX else text[:TEXT_MAX - 3] + "..."}
+            write_whole(self.kept, json.dumps({"origin": self.origin, "rows": self.rows}))
+            write_whole(self.path, self.page())
         return self.line(name)
 
     def line(self, name):
         row = self.rows[name]
         return "| %s | %s | %d s | %s |" % (name, row["result"], row["seconds"], row["text"].replace("|", "/"))
+
+    def links(self):
+        """What `make docs` has put at the page's end."""
+        try:
+            with open(self.path) as file:
+                return "".join(file.read().partition("\n---\n")[1:])
+        except OSError:
+            return ""
 
     def page(self):
         title = ["# A dry run on the emulated GPU", "", "Nothing here is a figure of a GPU: the checks ran in small, on a CPU."]
@@ -46,7 +57,7 @@ class Rows:
         dates = sorted({row["date"] for row in self.rows.values()})
         return "\n".join(title + ["", "- %s, programs %s" % (" and ".join(dates), self.origin["programs"]),
                                   "- " + self.machine, "", "| check | result | time | what it found |",
-                                  "| --- | --- | --- | --- |"] + [self.line(name) for name in self.rows]) + "\n"
+                                  "| --- | --- | --- | --- |"] + [self.line(name) for name in self.rows]) + "\n" + self.links()
 
 
 def write_whole(path, text):
