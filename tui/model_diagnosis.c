@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/analyzer.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
+#include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
 #include "tui/findings.h"
 #include "tui/members.h"
@@ -25,16 +25,6 @@ enum {
     SIDES_SHOWN = 3
 };
 
-/* When the ranks that wait began to: the earliest of the sides. */
-static uint64_t since(const struct tui_finding *finding)
-{
-    uint64_t earliest = 0;
-    for (int i = 0; i < finding->sides; i++)
-        if (finding->side[i].since_ns && (!earliest || finding->side[i].since_ns < earliest))
-            earliest = finding->side[i].since_ns;
-    return earliest ? earliest : finding->first_ns;
-}
-
 static int open_findings(const struct findings *findings, const char *severity)
 {
     int count = 0;
@@ -44,31 +34,41 @@ static int open_findings(const struct findings *findings, const char *severity)
     return count;
 }
 
-/* It goes on until somebody ends it: how long it has lasted is of interest. */
-static bool is_hang(const struct tui_finding *finding)
-{
-    const struct check *check = check_find(finding->code);
-    return check && check->family == FAMILY_HANG;
-}
-
-/* The user's line of a side: "trainer/train.c:42", with the function where `function` is not NULL;
- * "" if none is known. Returns text. */
-static char *side_user_line(struct source *source, const struct tui_side *side, int width, bool now,
+/* The user's line where a side is now: "trainer/train.c:42, in wait_for_losses()"; "" if none is
+ * known. Returns text. */
+static char *side_user_line(struct source *source, const struct tui_side *side, int width,
                             char *text, size_t bytes)
 {
     struct frame frame[SITE_FRAMES_MAX];
     char place[sizeof frame->file], function[sizeof frame->function + 8];
-    uint64_t stack = now ? side->where_stack : side->stack;
-    bool is_address = now ? side->where_stack_is_address : side->stack_is_address;
-    int count = site_frames(source->trace, side->process, stack, is_address, frame);
+    int count = site_frames(source->trace, side->process, side->where_stack,
+                            side->where_stack_is_address, frame);
     int found = site_user_frame(frame, count);
     *text = '\0';
     if (found < 0)
         return text;
     frame_place(&frame[found], width, place, sizeof place);
     frame_function(&frame[found], function, sizeof function);
-    snprintf(text, bytes, now ? "%s, in %s" : "%s", place, function);
+    snprintf(text, bytes, "%s, in %s", place, function);
     return text;
+}
+
+/* What finding_site.h asks for, with the strings of `finding`. */
+static struct finding borrow_sites(const struct tui_finding *finding)
+{
+    struct finding sites = {.code = finding->code, .sides = finding->sides};
+    for (int i = 0; i < finding->sides; i++) {
+        const struct tui_side *side = &finding->side[i];
+        sites.side[i] =
+            (struct finding_side){.process = side->process,
+                                  .act = side->act,
+                                  .stack = side->stack,
+                                  .stack_is_address = side->stack_is_address,
+                                  .where_stack = side->where_stack,
+                                  .where_stack_is_address = side->where_stack_is_address,
+                                  .since_ns = side->since_ns};
+    }
+    return sites;
 }
 
 /* "train.c:176: error DC201 and 2 more, for 12 s". */
@@ -78,11 +78,10 @@ static void say_headline(struct source *source, const struct findings *findings,
     const struct tui_finding *worst = &findings->finding[0];
     static const char cut_place[] = ".../";
     char duration[64], place[256] = "";
-    uint64_t since_ns = since(worst);
+    const struct finding sites = borrow_sites(worst);
+    uint64_t wait_ns = finding_wait_ns(&sites, source->now_ns);
     int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
-    bool lasts = is_hang(worst) && since_ns && source->now_ns > since_ns;
-    for (int i = 0; i < worst->sides && !*place; i++)
-        side_user_line(source, &worst->side[i], width / 2, false, place, sizeof place);
+    finding_location(source->trace, &sites, width / 2, place, sizeof place);
     const char *shown = place;
     if (width < NARROW && !strncmp(place, cut_place, sizeof cut_place - 1))
         shown += sizeof cut_place - 1;
@@ -91,9 +90,9 @@ static void say_headline(struct source *source, const struct findings *findings,
              worst->code);
     if (others > 0)
         text_add(text, " and %d more", others);
-    if (lasts)
+    if (wait_ns)
         text_add(text, source->live ? ", for %s" : ", for %s until the end",
-                 moment_duration(source->now_ns - since_ns, duration, sizeof duration));
+                 moment_duration(wait_ns, duration, sizeof duration));
 }
 
 /* "no finding; 8 processes, 2 communicators, 1 behind, running"; or "no error, 1 note (key 2); ..."
@@ -208,7 +207,7 @@ static void add_side_lines(struct source *source, const struct tui_finding *find
         char place[512], text[1024];
         if (!side.where_stack && is_in_no_call(&side))
             captured_where(source, &side);
-        side_user_line(source, &side, width / 2, true, place, sizeof place);
+        side_user_line(source, &side, width / 2, place, sizeof place);
         bool one = !strpbrk(side.ranks, "-,");
         if (!*place || !side.where_stack)
             continue;

@@ -10,6 +10,7 @@
 #include "lib/finding/finding_store.h"
 #include "tests/tui/state_files.h"
 #include "tui/findings.h"
+#include "tui/view.h"
 
 /* Every field that the words of an act can name. */
 static struct act act_with_all_fields(enum did did)
@@ -162,6 +163,45 @@ static void findings_of_one_fault_are_one_row(void **state)
     source_close_all(&source);
 }
 
+/* As a report has it: where the exception was raised, and how long they wait while some do. */
+static void the_headline_says_where_it_failed_and_how_long_others_wait(void **state)
+{
+    enum { WAITS = 0x1000, RAISES = 0x2000, SECONDS = 1000000000 };
+    const char *folder = *state;
+    for (int all_ended = 0; all_ended < 2; all_ended++) {
+        struct store *store = state_begin(scratch_path(state, "a.db"), "a", 0, 2);
+        struct source source;
+        struct rows rows = {0};
+        struct finding finding = {
+            .id = 1, .code = "DC205", .what = "what", .todo = "todo", .sides = 2};
+        for (int i = 0; i < 2; i++)
+            finding.side[i] = (struct finding_side){.process = i,
+                                                    .call = "",
+                                                    .where = "",
+                                                    .phase = "",
+                                                    .stack = i ? RAISES : WAITS,
+                                                    .stack_is_address = true};
+        finding.side[0].since_ns = state_epoch_ns;
+        finding.side[0].act.did = all_ended ? DID_KILLED : DID_CALLED;
+        finding.side[1].act = (struct act){.did = DID_EXITED, .value = 1, .name = "ValueError"};
+        assert_int_equal(finding_store(store, &finding, NULL), 0);
+        store_symbol(store, 0, WAITS, "/bin/train", "reduce", "wait.c", 7, NULL);
+        store_symbol(store, 1, RAISES, "/bin/train", "load", "load.c", 8, NULL);
+        state_call(store, 0, 0, 0, 1, 12 * (uint64_t)SECONDS + 1000);
+        state_end(store);
+        state_open(&source, &folder);
+        assert_int_equal(
+            model_diagnosis(&source, &(struct query){.view = VIEW_NOW, .width = 80}, &rows, NULL),
+            0);
+        assert_string_equal(rows.line[0].text, all_ended ? "load.c:8: error DC205"
+                                                         : "load.c:8: error DC205, for 12.0 s "
+                                                           "until the end");
+        rows_free(&rows);
+        source_close_all(&source);
+        assert_int_equal(unlink(scratch_path(state, "a.db")), 0);
+    }
+}
+
 #define ON_SCRATCH(test) cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
 int main(void)
@@ -172,6 +212,7 @@ int main(void)
         ON_SCRATCH(a_database_without_titles_has_ids),
         cmocka_unit_test(a_title_is_in_no_fingerprint),
         ON_SCRATCH(findings_of_one_fault_are_one_row),
+        ON_SCRATCH(the_headline_says_where_it_failed_and_how_long_others_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
