@@ -138,23 +138,28 @@ static void kernel_with_far_pointer(void **state)
 static void lost_records_weaken(void **state)
 {
     (void)state;
-    struct job *job = job_new(2);
-    job_init(job, WORLD, 0, 1);
-    struct record lost = {.api = API_notice_lost};
-    lost.lost.control = 3;
-    lost.lost.bulk = 9;
-    job_record(job, 0, lost);
-    ALL_REDUCE(job, 0, WORLD, 8);
-    ALL_REDUCE(job, 1, WORLD, 9);
-    struct verdict verdict;
-    job_analyze(job, 0, &verdict);
-    assert_int_equal(verdict.count, 2);
-    assert_string_equal(verdict.found[0].code, "DC901");
-    assert_int_equal(verdict.found[0].severity, SEVERITY_WARNING);
-    assert_non_null(strstr(verdict.found[0].what, ", from 20"));
-    assert_string_equal(verdict.found[1].code, "DC102");
-    assert_int_equal(verdict.found[1].certainty, POSSIBLE);
-    job_free(job);
+    for (int bulk = 0; bulk < 2; bulk++) {
+        struct job *job = job_new(2);
+        job_init(job, WORLD, 0, 1);
+        struct record lost = {.api = API_notice_lost};
+        lost.lost.control = 3;
+        lost.lost.bulk = 9 * (uint64_t)bulk;
+        job_record(job, 0, lost);
+        ALL_REDUCE(job, 0, WORLD, 8);
+        ALL_REDUCE(job, 1, WORLD, 9);
+        struct verdict verdict;
+        job_analyze(job, 0, &verdict);
+        assert_int_equal(verdict.count, 2);
+        assert_string_equal(verdict.found[0].code, "DC901");
+        assert_int_equal(verdict.found[0].severity, SEVERITY_WARNING);
+        assert_non_null(strstr(verdict.found[0].what, ", from 20"));
+        assert_has(verdict.found[0].what, "and in the whole job: that it makes no progress");
+        assert_has(verdict.found[0].what, "(DC101 to DC107, DC109 to DC111, DC201 to DC203, DC205");
+        assert_int_equal(strstr(verdict.found[0].what, "DC504") != NULL, bulk);
+        assert_string_equal(verdict.found[1].code, "DC102");
+        assert_int_equal(verdict.found[1].certainty, POSSIBLE);
+        job_free(job);
+    }
 }
 
 /* Sixteen ranks that lose records are one finding, with the ranks in ranges. */

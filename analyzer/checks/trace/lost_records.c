@@ -21,17 +21,17 @@ struct losses {
 };
 
 /* What takes in whether records were lost: EVENT_LOST, lost_control and lost_bulk. */
-#define HAZARDS "hazards (DC301 to DC303, DC305, DC306, DC310)"
-#define LOOP    "the training loop (DC504 to DC507)"
-static const char off_without_work[] = HAZARDS " and " LOOP;
-static const char off_without_calls[] = HAZARDS
-    ", " LOOP ", messages that nobody takes (DC108), open groups (DC207), the order of "
-    "communicators (DC204), and a job that makes no progress outside of NCCL (DC211)";
+static const char off_always[] = "hazards (DC301 to DC303, DC305, DC306, DC310)";
+static const char off_without_work[] = "the training loop (DC504 to DC507)";
+static const char off_without_calls[] =
+    ", messages that nobody takes (DC108), the order of communicators (DC204), open groups (DC207)";
+static const char off_for_job[] =
+    "; and in the whole job: that it makes no progress outside of NCCL (DC211)";
 static const char weak_without_work[] =
     "memory and devices (DC307, DC401, DC403, DC406), and waits through events";
 static const char weak_without_calls[] =
-    "the other mismatches and hangs (DC101 to DC111, DC201 to DC210), memory and devices (DC307, "
-    "DC401 to DC407)";
+    "the other mismatches and hangs (DC101 to DC107, DC109 to DC111, DC201 to DC203, DC205, "
+    "DC206, DC208 to DC210), memory and devices (DC307, DC401 to DC407)";
 
 /* What --keep dropped was stored and analysed before. */
 static uint64_t bulk_lost(const struct process *process)
@@ -165,7 +165,11 @@ static void describe_losses(struct draft *draft, const struct losses *losses)
         text_add(&what, "; not checked there from then to the end of %s",
                  losses->processes == 1 ? "the process" : "these processes");
         add_end(losses, &what);
-        text_add(&what, ": %s", losses->control ? off_without_calls : off_without_work);
+        text_add(&what, ": %s", off_always);
+        if (losses->bulk)
+            text_add(&what, "%s%s", losses->control ? ", " : " and ", off_without_work);
+        if (losses->control)
+            text_add(&what, "%s%s", off_without_calls, off_for_job);
         text_add(&what, "; only possible, and some may be missed: %s",
                  losses->control ? weak_without_calls : weak_without_work);
     }
@@ -235,16 +239,17 @@ const struct check check_lost_records = {
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
     .title = "records were lost",
-    .text = "The ring through which a process passes its records was full, so some were dropped: "
-            "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
-            "others "
-            "the newest are kept, and what each rank called last.\n\n"
-            "DC301 to DC303, DC305, DC306 and DC310 (hazards) and DC504 to DC507 (the training "
-            "loop) need complete records: they are not checked in that process from the first loss "
-            "to its end. If collectives, waits or communicators were lost, neither are DC108, "
-            "DC204, DC207 and DC211. The finding says from when to when. Other findings that "
-            "depend on the lost records are only possible, and some faults may be missed. What was "
-            "found in complete records before stays.",
+    .text =
+        "The ring through which a process passes its records was full, so some were dropped: "
+        "ddpcheck never makes the job wait. Bulk records (CUDA calls) are lost first. Of the "
+        "others the newest are kept, and what each rank called last.\n\n"
+        "DC301 to DC303, DC305, DC306 and DC310 (hazards) need complete records: they are not "
+        "checked in that process from the first loss to its end. Neither are DC504 to DC507 "
+        "(the training loop) if bulk records were lost, and DC108, DC204 and DC207 if "
+        "collectives, waits or communicators were; then DC211 is not checked in the whole job "
+        "either, while that process runs. The finding says from when to when. Other findings that "
+        "depend on the lost records are only possible, and some faults may be missed. What was "
+        "found in complete records before stays.",
     .on = {[EVENT_LOST] = losses_on_lost, [EVENT_FINISH] = losses_on_finish},
     .state_bytes = {[OWNER_JOB] = sizeof(struct reported_losses)},
 };
