@@ -139,10 +139,10 @@ struct hub {
     uint64_t requests;        /* id of the last */
     int refused_hosts;        /* that were said to be */
     int reporter;             /* a rank of the host that reports */
-    uint64_t reporter_due_ns; /* when it is looked again whether that is there */
+    uint64_t reporter_due_ns; /* when to look again whether that is there */
     uint64_t over_ns;         /* when the last host said that it ends; 0 not yet */
     struct error failure;     /* of the store, while a message was taken */
-    uint64_t look_due_ns;     /* when it is looked again whom to ask */
+    uint64_t look_due_ns;     /* when to look again whom to ask */
     uint64_t asked_ns;        /* when some of these were asked last */
     bool has_looked;          /* in the last step: all who are to be asked were */
     struct hub_pace pace;

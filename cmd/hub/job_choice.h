@@ -16,7 +16,7 @@ struct job_choice {
     const char *const *directories; /* where a hub may have its folder */
     int count;
     struct job_copy *copy; /* of a hub elsewhere; NULL: there is none */
-    uint64_t due_ns;       /* when it is looked again */
+    uint64_t due_ns;       /* when to look again */
     bool is_copy;          /* the copy was chosen */
     char path[PATH_MAX];
 };

@@ -80,9 +80,10 @@ int trace_check_directory(const char *directory, struct error *err)
     int count = scandir(directory, &entries, is_of_trace, NULL);
     if (count < 0 && (errno == ENOENT || errno == ENOTDIR))
         return error_set(err,
-                         "%s %s: name the directory that the job records into (ddpcheck-trace, or "
+                         "%s%s%s: name the directory that the job records into (ddpcheck-trace, or "
                          "-o DIR of 'ddpcheck run')",
-                         errno == ENOENT ? "there is no directory" : "no directory:", directory);
+                         errno == ENOENT ? "there is no directory " : "", directory,
+                         errno == ENOENT ? "" : " is not a directory");
     if (count < 0)
         return error_unreadable(err, "the directory ", directory, errno);
     for (int i = 0; i < count; i++)

@@ -44,7 +44,7 @@ def command_line():
         (["import", "-o", "/proc/self/x.db", "/dev/null"], 2, "", "/dev/null: it is empty\nddpcheck: nothing was imported\n"),
         (["import", "-o", "/proc/self/x.db", "--format", "xx", "a"], 2, "", "--format is one of flight-recorder|"),
         (["report", "/no/such/trace"], 2, "", "there is no trace /no/such/trace; name a directory"),
-        (["collect", "/dev/null"], 2, "", "no directory: /dev/null: name the directory that the job records into"),
+        (["collect", "/dev/null"], 2, "", "/dev/null is not a directory: name the directory that the job records into"),
         (["collect", "-d", "/proc/self/nothing"], 2, "", "there is no directory"),
     ]
     for arguments, status, out, err in cases:

@@ -65,9 +65,9 @@ static const char aborted_by_some[] =
 
 /* Of DC201, where ranks are threads of one process, and those that are missing are in no call. */
 static const char condition_or_lock[] =
-    "Make every rank issue this call, or none: look for a condition on the rank around it, or for "
-    "a "
-    "lock, as these ranks are threads of one process. Hold no lock while you wait for NCCL or "
+    "Make every rank issue this call, or none: look for a condition on the rank around it, or "
+    "for a lock, as these ranks are threads of one process. Hold no lock while you wait for NCCL "
+    "or "
     "CUDA; the stacks of the threads show who waits for one.";
 
 static const char before_first_call[] =

@@ -66,8 +66,7 @@ const struct check check_stuck_setup = {
         {"A rank that failed before it joined the others.",
          "Its own output: the last traceback.",
          {.failed = true}},
-        {"Fewer processes than WORLD_SIZE says, or a rank that failed before: its traceback is "
-         "above.",
+        {"Fewer processes than WORLD_SIZE says.",
          "The finding names the ranks that never called; look for their processes and logs.",
          {.did = SIGN_DID(DID_NO_TRACE, DID_NOT_SEEN)}},
         {"torch.distributed.new_group called by its members only, or in a different order on some "
