@@ -99,7 +99,7 @@ const char *end_exception(const struct process *process)
 
 /* When it failed: an exception, or the call of exit(), comes before the end, which may take seconds
  * or be noticed late. */
-static uint64_t failed_ns(const struct process *process)
+uint64_t end_failed_ns(const struct process *process)
 {
     bool was_uncaught = process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT;
     bool is_known = was_uncaught || (process->raised_by && !process->has_exception);
@@ -187,7 +187,7 @@ static bool precedes(const struct process *other, const struct process *process)
         return is_killed_before(other, process);
     if (are_alike(other, process))
         return false;
-    uint64_t other_ns = failed_ns(other), process_ns = failed_ns(process);
+    uint64_t other_ns = end_failed_ns(other), process_ns = end_failed_ns(process);
     bool earlier = other_ns < process_ns ||
                    (other_ns == process_ns && other->index < process->index);
     return earlier && other_ns + FOLLOW_NS >= process_ns;

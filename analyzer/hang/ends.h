@@ -39,6 +39,8 @@ bool process_is_ending(const struct process *process);
 /* The type of the exception that it ended with, is ending with or handles; NULL if none is known.
  */
 const char *end_exception(const struct process *process);
+/* Of one that ended: when it failed, which may be long before its end. */
+uint64_t end_failed_ns(const struct process *process);
 /* How it ended or is ending: "exited with status 1", "was killed by SIGKILL". */
 struct act end_act(const struct process *process);
 

@@ -11,6 +11,8 @@
 
 #include "cycle_job.h"
 
+#define THIRD UINT64_C(0xcccc000000000003)
+
 /* Three of four ranks agree: DC201, whose advice is that of the cycle as well. */
 static void one_rank_crosses(void **state)
 {
@@ -296,6 +298,49 @@ static void abort_ends_a_circle(void **state)
     job_free(job);
 }
 
+/* One rank gives a communicator up while its job has others; then all do. The job is over it once
+ * all work on one that they created after that, and not if a rank ends first. */
+static void given_up_by_all(void **state)
+{
+    (void)state;
+    enum { OLD_ONE, NEW_ONE, NEW_ONE_AND_FAILURE, CASES, WATCHDOG = 9 };
+    for (int how = 0; how < CASES; how++) {
+        struct job *job = job_new(3);
+        struct verdict verdict;
+        job_init(job, FIRST, 0, 2);
+        job_init(job, SECOND, 0, 2);
+        for (int rank = 0; rank < 3; rank++) {
+            ALL_REDUCE(job, rank, FIRST, 8);
+            ALL_REDUCE(job, rank, SECOND, 8);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        comm_call_enter(job, 2, API_ncclCommAbort, FIRST);
+        call_leave(job, 2);
+        for (int rank = 0; rank < 2; rank++) {
+            ALL_REDUCE(job, rank, FIRST, 8);
+            wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        ticks(job, 12000);
+        assert_has(expect(job, "DC205")->call[1], "aborted the communicator");
+        for (int rank = 0; rank < 2; rank++) {
+            call_leave(job, rank);
+            job_thread(job, rank, WATCHDOG);
+            comm_call_enter(job, rank, API_ncclCommAbort, FIRST);
+            call_leave(job, rank);
+        }
+        if (how != OLD_ONE)
+            job_init(job, THIRD, 0, 2);
+        for (int rank = 0; rank < 3 && how != OLD_ONE; rank++)
+            ALL_REDUCE(job, rank, THIRD, 8);
+        if (how == NEW_ONE_AND_FAILURE)
+            end(job, 1, END_EXIT, 1, false);
+        ticks(job, 2000);
+        expect_in(job, &verdict, how == NEW_ONE ? NULL : "DC205");
+        assert_string_equal(verdict.resolved, how == NEW_ONE ? "DC205:2 " : "");
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +356,7 @@ int main(void)
         cmocka_unit_test(one_rank_crosses),
         cmocka_unit_test(query_loops),
         cmocka_unit_test(abort_ends_a_circle),
+        cmocka_unit_test(given_up_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

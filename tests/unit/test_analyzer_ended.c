@@ -228,31 +228,48 @@ static void failed_before_anybody_waited(void **state)
     }
 }
 
-/* A program may return a status as its result; where every rank does, the job has failed. */
+/* A program may return a status as its result; where every rank does, the job has failed, if these
+ * are all its ranks. Who was first is named, however long before, but for a crash. */
 static void every_rank_exits_with_an_error(void **state)
 {
     (void)state;
-    for (int good = 0; good < 2; good++) {
-        struct job *job = job_new(RANKS);
+    enum { MIXED = 1, NOT_ALL_STARTED = 2, NOT_ALL_JOINED = 4, CRASH = 8 };
+    static const struct {
+        int first, how, later_ms;
+        const char *named, *others, *said;
+    } cases[] = {
+        {2, 0, 10, "2", "0-1,3", "exited with status 7"},
+        {2, MIXED, 10, NULL, NULL, NULL},
+        {3, 0, 300000, "3", "0-2", "exited with status 7"},
+        {0, CRASH, 300000, "1", "0", "was killed by SIGSEGV"},
+        {2, NOT_ALL_STARTED, 10, NULL, NULL, NULL},
+        {2, NOT_ALL_JOINED, 10, NULL, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int how = cases[i].how, first = cases[i].first, ranks = RANKS + !!(how & NOT_ALL_JOINED);
+        struct job *job = job_new(RANKS + !!(how & NOT_ALL_STARTED));
         struct verdict verdict;
-        job_init(job, WORLD, 0, RANKS - 1);
-        for (int rank = 0; rank < RANKS; rank++) {
-            ALL_REDUCE(job, rank, WORLD, 16);
-            wait_done(job, rank, API_cudaStreamSynchronize, 0);
-            gpu_done(job, rank, WORLD, 0);
-        }
-        end(job, 2, END_EXIT, 7, false);
-        job_sleep_ms(job, 10);
         for (int rank = 0; rank < RANKS; rank++)
-            if (rank != 2)
-                end(job, rank, END_EXIT, rank == 3 && good ? 0 : 1, false);
+            init_enter(job, rank, WORLD, ranks, rank, 1000 + (uint64_t)rank);
+        for (int rank = 0; rank < RANKS; rank++)
+            init_leave(job, rank, WORLD, ranks, rank, 0);
+        end(job, first, END_EXIT, 7, false);
+        job_sleep_ms(job, (uint64_t)cases[i].later_ms);
+        if (how & CRASH)
+            end(job, 1, END_SIGNAL, SIGSEGV, false);
+        for (int rank = 0; rank < RANKS; rank++)
+            if (rank != first && !(how & CRASH && rank == 1))
+                end(job, rank, END_EXIT, rank == 3 && how & MIXED ? 0 : 1, false);
         ticks(job, 2000);
-        const struct found *found = expect_in(job, &verdict, good ? NULL : "DC205");
-        if (!good) {
-            assert_int_equal(found->severity, SEVERITY_WARNING);
-            assert_string_equal(found->ranks[0], "2");
-            assert_has(found->call[0], "exited with status 7");
-            assert_string_equal(found->ranks[1], "0-1,3");
+        const struct found *found = expect_in(job, &verdict, cases[i].named ? "DC205" : NULL);
+        if (cases[i].named) {
+            bool crashed = how & CRASH;
+            assert_int_equal(found->severity, crashed ? SEVERITY_ERROR : SEVERITY_WARNING);
+            assert_string_equal(found->ranks[0], cases[i].named);
+            assert_string_equal(found->ranks[1], cases[i].others);
+            assert_has(found->call[0], cases[i].said);
+            assert_has(found->what, "all other ranks failed");
+            assert_int_equal(strstr(found->what, "after it") != NULL, !crashed);
         }
         job_free(job);
     }

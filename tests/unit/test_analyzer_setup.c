@@ -9,7 +9,8 @@
 
 #include "verdict.h"
 
-#define WORLD UINT64_C(0x1111000000000001)
+#define WORLD  UINT64_C(0x1111000000000001)
+#define SECOND UINT64_C(0x2222000000000002)
 
 enum { RANKS = 4, INVALID_USAGE = 5 };
 
@@ -329,6 +330,25 @@ static void sides_are_ahead_and_behind(void **state)
     job_free(job);
 }
 
+/* Ranks 2 and 3 end before they come, the second because the first did: that alone is named. */
+static void the_cause_alone_did_not_arrive(void **state)
+{
+    (void)state;
+    struct job *job = job_new(4);
+    job_init(job, WORLD, 0, 3);
+    for (int rank = 0; rank < 2; rank++)
+        init_enter(job, rank, SECOND, 4, rank, 1000 + (uint64_t)rank);
+    for (int rank = 2; rank < 4; rank++) {
+        end(job, rank, END_EXIT, 1, false);
+        job_sleep_ms(job, 10);
+    }
+    ticks(job, 2000);
+    const struct found *found = expect(job, "DC209");
+    assert_string_equal(found->ranks[1], "2");
+    assert_has(found->what, "; rank 2 exited with status 1");
+    job_free(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +365,7 @@ int main(void)
         cmocka_unit_test(nothing_is_no_call),
         cmocka_unit_test(operators_that_are_not_known),
         cmocka_unit_test(sides_are_ahead_and_behind),
+        cmocka_unit_test(the_cause_alone_did_not_arrive),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

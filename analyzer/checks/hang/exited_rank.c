@@ -61,11 +61,18 @@ void hang_close_restarted(struct analyzer *analyzer)
     }
 }
 
-/* At work on a communicator that was created later. */
-static bool has_gone_on(const struct process *process, const struct comm *comm)
+/* When it joined its communicator; a split's members are named once all of them have. */
+static uint64_t begun_ns(const struct member *member)
 {
-    for (const struct member *member = process->members; member; member = member->process_next)
-        if (member->comm->order > comm->order && member->next > 0)
+    return member->arrivals ? member->arrival.time_ns : member->comm->first_setup_ns;
+}
+
+/* It was aborted, and its process is at work on a communicator that it joined after that. */
+static bool has_gone_on(const struct member *member)
+{
+    for (const struct member *later = member->process->members; member->aborted && later;
+         later = later->process_next)
+        if (later->next > 0 && begun_ns(later) > member->aborted_at.time_ns)
             return true;
     return false;
 }
@@ -74,11 +81,13 @@ static bool has_gone_on(const struct process *process, const struct comm *comm)
 static bool got_over_abort(const struct comm *comm)
 {
     int at_work = 0;
+    if ((int)comm->members != comm->nranks)
+        return false;
     for (uint32_t i = 0; i < comm->members; i++) {
-        const struct member *member = comm->member[i];
-        bool goes_on = has_gone_on(member->process, comm);
-        bool left = member->process->ended && member->process->end_class == END_CLASS_CLEAN;
-        if (!(member->aborted && goes_on) && !left)
+        const struct process *process = comm->member[i]->process;
+        bool goes_on = has_gone_on(comm->member[i]);
+        bool is_well = process->ended ? process->end_class == END_CLASS_CLEAN : goes_on;
+        if (!is_well)
             return false;
         at_work += goes_on;
     }

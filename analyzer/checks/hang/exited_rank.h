@@ -1,11 +1,12 @@
-/* exited_rank.h: a job that was started again after one of its ranks ended.
+/* exited_rank.h: DC205, a rank that ended or gave a communicator up: what to do about it, and
+ * whether the job got over it.
  *
  * An elastic launcher (torchrun --max-restarts) ends all ranks when one fails and starts them anew,
  * with a higher restart count. The rank that ended stays the finding of its restart attempt, DC205;
  * once a later one has issued operations the job is over it. Any other hang stays open: the program
  * that made it runs again. */
-#ifndef DDPCHECK_ANALYZER_HANG_RESTART_H
-#define DDPCHECK_ANALYZER_HANG_RESTART_H
+#ifndef DDPCHECK_EXITED_RANK_H
+#define DDPCHECK_EXITED_RANK_H
 
 #include "analyzer/engine.h"
 #include "lib/finding/act.h"

@@ -107,6 +107,7 @@ struct failure {
     bool has_followers; /* the launcher terminated the others because of it */
     bool all_failed;    /* every rank of the job did */
     bool has_others;    /* in other processes */
+    bool is_first;      /* none of these failed before it */
     bool is_certain;    /* that it failed: a program may return an exit status as its result */
 };
 
@@ -136,7 +137,7 @@ static void add_failed_side(struct draft *draft, const struct failure *failure)
     else if (process->several_ranks && is_one)
         text_add(&what, ", and with it the process of the other ranks");
     else if (failure->all_failed && failure->has_others)
-        text_add(&what, ", and all other ranks failed after it");
+        text_add(&what, ", and all other ranks failed%s", failure->is_first ? " after it" : "");
     struct text todo = {0};
     text_add(&todo, "%s%s", exited_rank_todo(&act, false),
              is_line_known ? "" : " The line is that of its last call of NCCL or CUDA.");
@@ -151,13 +152,13 @@ static bool is_of_attempt(const struct process *other, const struct process *pro
     return other && other != process && other->info.restart == process->info.restart;
 }
 
-/* Those that failed after it, by how they ended. */
-static void add_later_sides(struct analyzer *analyzer, struct draft *draft,
-                            const struct process *first)
+/* The others, which failed as well, by how they ended. */
+static void add_other_sides(struct analyzer *analyzer, struct draft *draft,
+                            const struct process *failed)
 {
     for (int i = 0; i < analyzer->processes && !draft->failed; i++) {
         struct process *process = analyzer->process[i];
-        if (!is_of_attempt(process, first) || !process->member_count)
+        if (!is_of_attempt(process, failed) || !process->member_count)
             continue;
         const struct act act = end_act(process);
         struct finding_side *side = NULL;
@@ -193,16 +194,32 @@ static bool ended_in_failure(const struct process *process)
     return process->ended && (by_status || has_crashed(process));
 }
 
+/* So many processes of its job were seen; are those all? */
+static bool are_all_seen(const struct process *process, int processes)
+{
+    for (const struct member *member = process->members; member; member = member->process_next)
+        if ((int)member->comm->members != member->comm->nranks)
+            return false;
+    return processes >= process->info.world_size;
+}
+
 static void find_others(const struct analyzer *analyzer, struct failure *failure)
 {
-    failure->all_failed = ended_in_failure(failure->process);
+    const struct process *process = failure->process;
+    int processes = 1;
+    failure->all_failed = ended_in_failure(process);
+    failure->is_first = true;
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
-        if (!is_of_attempt(other, failure->process) || !other->member_count)
+        if (!is_of_attempt(other, process) || !other->member_count)
             continue;
-        failure->has_others = true;
+        processes++;
         failure->all_failed &= ended_in_failure(other);
+        failure->is_first &= other->end_class != END_CLASS_CAUSE ||
+                             end_failed_ns(other) >= end_failed_ns(process);
     }
+    failure->has_others = processes > 1;
+    failure->all_failed &= are_all_seen(process, processes);
 }
 
 /* Its ranks had not made the same calls: some had still to come. */
@@ -228,24 +245,37 @@ static bool find_failure(const struct analyzer *analyzer, struct process *proces
     return failure->is_certain || failure->all_failed;
 }
 
+static bool is_error(const struct failure *failure)
+{
+    return failure->is_certain || failure->process->has_exception;
+}
+
+/* A warning hides no error; of two alike the one that failed first is why the other did. */
+static bool comes_before(const struct failure *failure, const struct failure *other)
+{
+    if (is_error(failure) != is_error(other))
+        return is_error(failure);
+    return end_failed_ns(failure->process) < end_failed_ns(other->process);
+}
+
 void failed_alone_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
-    bool is_reported = false; /* a warning suppresses nothing */
-    for (int i = 0; i < analyzer->processes && !is_reported; i++) {
-        struct failure failure;
-        if (hang_has_open_error(analyzer) ||
-            !find_failure(analyzer, analyzer->process[i], &failure))
-            continue;
-        struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
-        const struct process *process = failure.process;
-        draft.finding.first_ns = draft.finding.last_ns = process->end_ns;
-        if (!failure.is_certain && !process->has_exception)
-            draft.finding.severity = SEVERITY_WARNING;
-        add_failed_side(&draft, &failure);
-        if (failure.all_failed)
-            add_later_sides(analyzer, &draft, process);
-        findings_report(analyzer, &draft, NULL);
-        is_reported = true;
-    }
+    struct failure failure = {0}, other;
+    if (hang_has_open_error(analyzer))
+        return;
+    for (int i = 0; i < analyzer->processes; i++)
+        if (find_failure(analyzer, analyzer->process[i], &other) &&
+            (!failure.process || comes_before(&other, &failure)))
+            failure = other;
+    if (!failure.process)
+        return;
+    struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
+    draft.finding.first_ns = draft.finding.last_ns = failure.process->end_ns;
+    if (!is_error(&failure))
+        draft.finding.severity = SEVERITY_WARNING;
+    add_failed_side(&draft, &failure);
+    if (failure.all_failed)
+        add_other_sides(analyzer, &draft, failure.process);
+    findings_report(analyzer, &draft, NULL);
 }

@@ -79,7 +79,9 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
     rankset_text(ranks, waiting, sizeof waiting);
     missing_text(wait, missing, sizeof missing);
-    if (kind == HANG_ENDED && draft->finding.sides > 1) { /* the cause alone */
+    bool ended_before = kind == HANG_SETUP && !setup_lacks_unknown(wait) &&
+                        draft->finding.sides == 2 && hang_side_ended(&draft->finding.side[1]);
+    if (ended_before || (kind == HANG_ENDED && draft->finding.sides > 1)) { /* the cause alone */
         rankset_text(&draft->finding.side[1].ranks, missing, sizeof missing);
         one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
     }
@@ -108,8 +110,7 @@ static void hang_describe(struct draft *draft, enum hang_kind kind, const struct
     if (kind == HANG_SETUP && setup_lacks_unknown(wait))
         text_add(&what, "; %u of its %d ranks %s not arrived", wait->missing_count,
                  wait->comm->nranks, one_missing ? "has" : "have");
-    else if (kind == HANG_SETUP && draft->finding.sides == 2 &&
-             hang_side_ended(&draft->finding.side[1]))
+    else if (ended_before)
         text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
     else if (kind == HANG_SETUP)
         text_add(&what, "; %s %s %s not arrived", one_missing ? "rank" : "ranks", missing,
