@@ -99,13 +99,17 @@ static int take_answer_of_hub(struct job_copy *copy, const struct transport_mess
     return reserve_pages(copy, end->pages, err);
 }
 
-static int send_view(struct job_copy *copy, const struct item_view *view, struct error *err)
+/* *is_sent stays false while there is no connection. */
+static int send_view(struct job_copy *copy, const struct item_view *view, bool *is_sent,
+                     struct error *err)
 {
     struct message_writer writer = {0};
     bool is_added = message_add(&writer, ITEM_VIEW, view);
+    uint64_t dropped = copy->transport->dropped;
     int result = is_added ? transport_request(copy->transport, "", ++copy->request, writer.data,
                                               writer.bytes, err)
                           : error_set(err, "can't ask %s: out of memory", copy->name);
+    *is_sent = copy->transport->dropped == dropped;
     message_free(&writer);
     return result;
 }
@@ -116,14 +120,20 @@ static int ask_hub(struct job_copy *copy, const struct item_view *view, struct i
 {
     struct transport_message message;
     uint64_t until_ns = monotonic_now_ns() + answer_within_ns;
-    if (send_view(copy, view, err) < 0)
-        return -1;
+    bool is_sent = false;
     while (monotonic_now_ns() < until_ns && !atomic_load(&copy->stopping)) {
+        if (!is_sent && send_view(copy, view, &is_sent, err) < 0)
+            return -1;
         if (transport_poll(copy->transport, COPY_POLL_MS, &message, err) < 0)
             return -1;
         if (message.event == TRANSPORT_ANSWER && message.id == copy->request)
             return take_answer_of_hub(copy, &message, end, err);
     }
+    if (!is_sent)
+        return error_set(err,
+                         "no NATS server answers at %s; is the hub running, and can this host "
+                         "reach it?",
+                         copy->name);
     return error_set(err,
                      "no hub answers at %s: a NATS server is there, but no 'ddpcheck hub' of this "
                      "job and version",
@@ -175,6 +185,7 @@ static void pause_copy(const struct job_copy *copy, uint64_t pause_ns)
         nanosleep(&slice, NULL);
 }
 
+/* wait_s 0: the connection is opened in the background, so whoever follows can be stopped. */
 static int connect_copy(struct job_copy *copy, double wait_s, struct error *err)
 {
     const struct transport_nats_options options = {
@@ -183,7 +194,7 @@ static int connect_copy(struct job_copy *copy, double wait_s, struct error *err)
         .tls_ca = getenv("DDPCHECK_HUB_CA"),
         .tls_cert = getenv("DDPCHECK_HUB_CERT"),
         .tls_key = getenv("DDPCHECK_HUB_KEY"),
-        .wait_s = wait_s > connect_wait_s ? wait_s : connect_wait_s,
+        .wait_s = wait_s,
     };
     return copy->transport ? 0 : transport_nats_open(&copy->transport, &options, err);
 }
@@ -225,7 +236,7 @@ static int make_copy_folder(struct job_copy *copy, struct error *err)
 static int fetch_first(struct job_copy *copy, double wait_s, struct error *err)
 {
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(wait_s * 1e9);
-    if (connect_copy(copy, wait_s, err) < 0)
+    if (connect_copy(copy, wait_s > connect_wait_s ? wait_s : connect_wait_s, err) < 0)
         return -1;
     while (fetch_copy(copy, err) < 0)
         if (monotonic_now_ns() >= until_ns)
