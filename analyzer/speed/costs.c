@@ -10,8 +10,8 @@
 
 /* By rank. */
 struct meetings {
-    double *wait; /* in collectives of an iteration, on average */
-    bool *is_slow;
+    double *wait;  /* in collectives of an iteration, on average */
+    bool *is_slow; /* by pipeline: it has a slow rank */
     double *value; /* room for as many */
 };
 
@@ -48,12 +48,12 @@ static int find_meetings(const struct judged *judged, const struct slowdowns *fo
         meetings->wait[r] = mean_wait(judged, judged->speed->rank[r]);
     for (uint32_t i = from; i < found->count; i++)
         for (uint32_t r = 0; r < found->slowdown[i].ranks; r++)
-            meetings->is_slow[found->slowdown[i].rank[r]->index] = true;
+            meetings->is_slow[judged->pipeline_of[found->slowdown[i].rank[r]->index]] = true;
     return 0;
 }
 
-/* How much longer the others of a communicator wait than the rank, by their median. INFINITY: it is
- * no member, or all are slow. */
+/* How much longer the others of a communicator wait than the rank, by the median of those whose
+ * pipelines have no slow rank. INFINITY: it is no member, or there are none. */
 static double waited_in(const struct judged *judged, const struct comm *comm, uint32_t rank,
                         const struct meetings *meetings)
 {
@@ -62,7 +62,7 @@ static double waited_in(const struct judged *judged, const struct comm *comm, ui
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct speed_rank *other = speed_rank_of(judged->speed, comm->member[i]);
         is_member |= other && other->index == rank;
-        if (other && !meetings->is_slow[other->index])
+        if (other && !meetings->is_slow[judged->pipeline_of[other->index]])
             meetings->value[count++] = meetings->wait[other->index];
     }
     if (!is_member || !count)
@@ -70,7 +70,8 @@ static double waited_in(const struct judged *judged, const struct comm *comm, ui
     return speed_median(meetings->value, count) - meetings->wait[rank];
 }
 
-/* The least that one of its communicators shows: members of a stage wait for it in any case. */
+/* The least that one of its communicators shows: members of a stage wait for it in any case.
+ * INFINITY: none shows it. */
 static double cost_of_rank(const struct judged *judged, uint32_t rank,
                            const struct meetings *meetings)
 {
@@ -78,7 +79,19 @@ static double cost_of_rank(const struct judged *judged, uint32_t rank,
     for (const struct speed_comm *comm = judged->speed->comms; comm; comm = comm->hh.next)
         if (comm->collectives && comm->comm->members <= judged->speed->count)
             least = fmin(least, waited_in(judged, comm->comm, rank, meetings));
-    return isfinite(least) ? least : 0;
+    return least;
+}
+
+static void note_cost_of_rank(const struct judged *judged, uint32_t rank,
+                              const struct meetings *meetings, struct slowdown *slowdown)
+{
+    if (judged_pipeline(judged, rank)->ranks == 1)
+        return;
+    double cost = cost_of_rank(judged, rank, meetings);
+    if (!isfinite(cost))
+        return;
+    slowdown->knows_cost = true;
+    slowdown->cost = fmax(slowdown->cost, cost);
 }
 
 void judge_costs(const struct judged *judged, struct slowdowns *found, uint32_t from)
@@ -93,11 +106,8 @@ void judge_costs(const struct judged *judged, struct slowdowns *found, uint32_t 
     }
     for (uint32_t i = from; i < found->count; i++) {
         struct slowdown *slowdown = &found->slowdown[i];
-        double cost = 0;
         for (uint32_t r = 0; r < slowdown->ranks; r++)
-            if (judged_pipeline(judged, slowdown->rank[r]->index)->ranks > 1)
-                cost = fmax(cost, cost_of_rank(judged, slowdown->rank[r]->index, &meetings));
-        slowdown->cost = 100 * cost >= SHARE_PERCENT * judged->length ? cost : 0;
+            note_cost_of_rank(judged, slowdown->rank[r]->index, &meetings, slowdown);
     }
     meetings_free(&meetings);
 }

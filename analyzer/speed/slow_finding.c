@@ -15,7 +15,7 @@ enum { KERNEL_NAME_BYTES = 128, EVIDENCE_ENOUGH = 128 }; /* iterations */
 
 void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
 {
-    double lost = slowdown->cost > 0 ? slowdown->cost : slowdown->lost;
+    double lost = slowdown->knows_cost ? slowdown->cost : slowdown->lost;
     text_add(text, "%.3g ms of each iteration of %.3g ms (%.0f%%)", 1e3 * lost,
              1e3 * slowdown->length, 100 * lost / slowdown->length);
     if (slowdown->since)

@@ -27,7 +27,8 @@ struct slowdown {
     bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
-    double cost;             /* of a pipeline: what the others wait for them, if known; else 0 */
+    bool knows_cost;         /* of a pipeline: what the others wait for them is known */
+    double cost;             /* that */
     bool is_together;        /* a rank: that is what all stages of its pipeline lose */
     double before;           /* what it lost before `since` */
     bool is_steady;          /* a rank: it loses much of nearly each iteration; LINK: likewise */

@@ -181,6 +181,17 @@ class SlowTimelines(Importer):
         told = [each["what"] for each in result.findings if each["code"] == "DC604"]
         self.assertTrue(any("make the others wait 16 ms of each iteration of 105 ms (15%)" in each for each in told), told)
 
+    def test_replicas_that_lose_alike(self):
+        """None waits for the other, so what each costs is not known, but what it loses."""
+        result, _ = self.slow(Replicas(stages=4, slower=lambda rank, i: 1.5 if rank in (1, 6) else 1))
+        told = [each["what"] for each in result.findings if each["code"] == "DC604"]
+        self.assertEqual(["10 ms of each iteration of 98.6 ms (10%)" in each for each in told], [True, True], told)
+
+    def test_a_slow_stage_that_costs_little(self):
+        """The other stages of its replica make up for most of the 6 ms that it loses."""
+        self.expect(Replicas(stages=4, slower=lambda rank, i: {0: 0.9, 1: 1.3, 2: 0.9, 3: 0.9}.get(rank, 1)), {"DC604": ["1"]},
+                    ("makes the others wait 1 ms of each iteration of 88.6 ms (1%)",))
+
     def test_longer_sequences(self):
         """The optimizer takes as long as on the peers: it is not the device."""
         for attention in (1.3, 1.7):
