@@ -249,7 +249,7 @@ static void copy_lines(struct rows *to, const struct rows *from)
         rows_line(to, from->line[i].tone, "%s", from->line[i].text);
 }
 
-static bool ends_with(const struct rows *rows, const struct rows *end)
+static bool have_last_lines(const struct rows *rows, const struct rows *end)
 {
     int first = rows->lines - end->lines;
     bool equal = first >= 0;
@@ -263,7 +263,7 @@ static bool ends_with(const struct rows *rows, const struct rows *end)
 static void add_rest(struct rows *rows, const struct rows *full, const struct query *query)
 {
     bool has_room = rows->lines + LINES_AROUND + LINES_TABLE <= query->height;
-    if (has_room || ends_with(rows, full))
+    if (has_room || have_last_lines(rows, full))
         return;
     rows_line(rows, TONE_PLAIN, "%s", "");
     rows_line(rows, TONE_STRONG, "In full:");

@@ -57,7 +57,7 @@ static bool all_are_silent(const struct wait_graph *graph)
     return members > 0;
 }
 
-static bool is_nccl(const struct thread *thread)
+static bool is_in_nccl_call(const struct thread *thread)
 {
     switch (api_class_of(thread->enter.api)) {
     case CLASS_COLLECTIVE:
@@ -75,7 +75,7 @@ static const struct blocked *find_waiting(const struct wait_graph *graph)
 {
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         const struct blocked *blocked = &graph->blocked[i];
-        if (blocked->waits || blocked->ops || is_nccl(blocked->thread))
+        if (blocked->waits || blocked->ops || is_in_nccl_call(blocked->thread))
             return blocked;
     }
     return NULL;
