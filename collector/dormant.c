@@ -16,16 +16,22 @@ enum { CANDIDATES_MAX = 1024, PLACE_BYTES = 320, ENVIRONMENT_BYTES = 1 << 17 };
 static const uint64_t quiet_ns = 500000000, search_again_ns = 1000000000,
                       search_rarely_ns = 32000000000;
 
+/* What of a rank a process has before its first call. Shells, tools beside a rank and launchers
+ * that are native programs have none, though their environment is the rank's. */
+enum rank_sign { SIGN_UNREAD, NO_SIGN, RUNS_PYTHON, HAS_LIBRARY };
+
 struct candidate {
     int pid, parent, rank; /* rank -1: no launcher's variable says it */
-    bool is_wrapper;       /* a shell or a tool that starts the rank */
-    bool is_recorded;      /* it has called NCCL */
-    bool is_launcher;      /* of one that has, or of another candidate */
+    enum rank_sign sign;
+    bool is_recorded; /* it has called NCCL */
+    bool is_launcher; /* of one that has, or of another candidate */
+    bool may_be_rank; /* of those without a number: neither what started ranks nor what a rank
+                         started */
 };
 
 struct reported_rank {
     int rank, pid;  /* of ranks that are not known (-1) each process is one */
-    uint64_t place; /* string id; 0 it was gone */
+    uint64_t place; /* string id */
 };
 
 struct dormant_search {
@@ -48,14 +54,41 @@ static const char *variable_of(const char *environment, size_t bytes, const char
     return NULL;
 }
 
-static bool is_wrapper_named(const char *name)
+static enum rank_sign sign_of_file(const char *name)
 {
-    static const char *const names[] = {"sh",  "bash",    "dash",    "zsh",     "ksh",
-                                        "env", "timeout", "numactl", "taskset", "nice"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return true;
-    return false;
+    static const struct {
+        const char *begin;
+        enum rank_sign sign;
+    } files[] = {{"libnccl", HAS_LIBRARY},
+                 {"libcuda", HAS_LIBRARY}, /* and libcudart */
+                 {"libtorch", HAS_LIBRARY},
+                 {"libpython", RUNS_PYTHON},
+                 {"python", RUNS_PYTHON}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (!strncmp(name, files[i].begin, strlen(files[i].begin)))
+            return files[i].sign;
+    return NO_SIGN;
+}
+
+/* By the files that it has mapped, whose list is read when it is needed first: it can be long. */
+static enum rank_sign rank_sign_of(struct candidate *candidate)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    if (candidate->sign != SIGN_UNREAD)
+        return candidate->sign;
+    candidate->sign = NO_SIGN;
+    snprintf(path, sizeof path, "/proc/%d/maps", candidate->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && candidate->sign < HAS_LIBRARY && getline(&line, &room, maps) > 0) {
+        const char *name = strrchr(line, '/');
+        enum rank_sign sign = name ? sign_of_file(name + 1) : NO_SIGN;
+        candidate->sign = sign > candidate->sign ? sign : candidate->sign;
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return candidate->sign;
 }
 
 static void add_candidate(struct dormant_search *search, int pid, const char *directory)
@@ -73,12 +106,10 @@ static void add_candidate(struct dormant_search *search, int pid, const char *di
         const char *value = variable_of(search->environment, bytes, ranks[i]);
         candidate.rank = value ? atoi(value) : -1;
     }
-    process_file_read(pid, "stat", stat, sizeof stat);
-    char *name = strchr(stat, '('), *end = strrchr(stat, ')'), state = 0;
-    if (!name || !end || sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
+    const char *end = process_stat_read(pid, stat, sizeof stat);
+    char state;
+    if (!end || sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
         return;
-    *end = '\0';
-    candidate.is_wrapper = is_wrapper_named(name + 1);
     search->candidate[search->candidates++] = candidate;
 }
 
@@ -95,22 +126,6 @@ static void find_candidates(struct dormant_search *search, const char *directory
         closedir(processes);
 }
 
-/* Of a rank's processes the outermost that is no wrapper: the others are its loaders. */
-static const struct candidate *candidate_of(const struct dormant_search *search, int rank)
-{
-    const struct candidate *best = NULL;
-    for (int i = 0; i < search->candidates; i++) {
-        const struct candidate *candidate = &search->candidate[i];
-        bool is_child = false;
-        for (int k = 0; k < search->candidates && !is_child; k++)
-            is_child = !search->candidate[k].is_wrapper &&
-                       search->candidate[k].pid == candidate->parent;
-        if (candidate->rank == rank && !candidate->is_wrapper && !is_child && !best)
-            best = candidate;
-    }
-    return best;
-}
-
 static struct candidate *candidate_with(struct dormant_search *search, int pid)
 {
     for (int i = 0; i < search->candidates; i++)
@@ -119,17 +134,42 @@ static struct candidate *candidate_with(struct dormant_search *search, int pid)
     return NULL;
 }
 
-/* Those above a process started it. */
-static void mark_launchers(struct collector *collector)
+/* Of a rank's processes the one with the best sign, of these the outermost: the others are its
+ * loaders. */
+static const struct candidate *candidate_of(struct dormant_search *search, int rank)
 {
-    struct dormant_search *search = collector->dormant;
+    struct candidate *best = NULL;
+    for (int i = 0; i < search->candidates; i++) {
+        struct candidate *candidate = &search->candidate[i];
+        if (candidate->rank != rank || rank_sign_of(candidate) == NO_SIGN)
+            continue;
+        struct candidate *parent = candidate_with(search, candidate->parent);
+        bool is_child = parent && parent->rank == rank && rank_sign_of(parent) >= candidate->sign;
+        if (!is_child && (!best || candidate->sign > best->sign))
+            best = candidate;
+    }
+    return best;
+}
+
+/* False: which of them are recorded can't be seen from here. */
+static bool mark_recorded(struct collector *collector)
+{
     for (int i = 0; i < collector->producer_count; i++) {
-        const struct ring_reader *reader = collector->producers[i]->reader;
-        struct candidate *of = reader ? candidate_with(search, ring_reader_process(reader)->pid)
-                                      : NULL;
+        const struct liveness *liveness = &collector->producers[i]->liveness;
+        if (!collector->producers[i]->reader || liveness->ended)
+            continue;
+        struct candidate *of = candidate_with(collector->dormant, liveness->pid);
+        if (!liveness->pid)
+            return false;
         if (of)
             of->is_recorded = true;
     }
+    return true;
+}
+
+/* Those above a process started it. */
+static void mark_launchers(struct dormant_search *search)
+{
     for (int i = 0; i < search->candidates; i++) {
         struct candidate *above = &search->candidate[i];
         if (!above->is_recorded)
@@ -142,13 +182,16 @@ static void mark_launchers(struct collector *collector)
     }
 }
 
-/* A process of the job that may be a rank: neither what started ranks nor what a rank started. */
-static bool may_be_rank(struct dormant_search *search, const struct candidate *candidate)
+static void mark_possible_ranks(struct dormant_search *search)
 {
-    const struct candidate *parent = candidate_with(search, candidate->parent);
-    bool is_helper = parent && !parent->is_launcher && !parent->is_wrapper;
-    return candidate->rank < 0 && !candidate->is_wrapper && !candidate->is_recorded &&
-           !candidate->is_launcher && !is_helper;
+    for (int i = 0; i < search->candidates; i++) {
+        struct candidate *candidate = &search->candidate[i];
+        if (candidate->rank >= 0 || candidate->is_recorded || candidate->is_launcher)
+            continue;
+        struct candidate *parent = candidate_with(search, candidate->parent);
+        bool is_helper = parent && !parent->is_launcher && rank_sign_of(parent) != NO_SIGN;
+        candidate->may_be_rank = !is_helper && rank_sign_of(candidate) == HAS_LIBRARY;
+    }
 }
 
 static bool is_of_library(const char *file)
@@ -223,8 +266,9 @@ static void report_rank(struct collector *collector, int process, int rank, int 
     if (!add_text(collector, process, place, id, now_ns) ||
         !batch_add(collector->batch, process, &record))
         return;
-    search->reported[i] = (struct reported_rank){rank, pid, id};
     search->reports += i == search->reports;
+    search->reported[i] = id ? (struct reported_rank){rank, pid, id}
+                             : search->reported[--search->reports];
 }
 
 /* A living process whose notices these can be; -1 none. *ranks: of the job. */
@@ -252,19 +296,22 @@ static void report_unranked(struct collector *collector, int reporter, uint64_t 
 {
     char place[PLACE_BYTES];
     struct dormant_search *search = collector->dormant;
-    mark_launchers(collector);
+    if (mark_recorded(collector)) {
+        mark_launchers(search);
+        mark_possible_ranks(search);
+    }
     for (int i = 0; i < search->candidates && batch_room(collector->batch) > 0; i++) {
         const struct candidate *candidate = &search->candidate[i];
-        if (!may_be_rank(search, candidate))
+        if (!candidate->may_be_rank)
             continue;
         describe_place(candidate->pid, place);
         report_rank(collector, reporter, -1, candidate->pid, place, now_ns);
     }
-    for (int i = 0; i < search->reports && batch_room(collector->batch) > 0; i++) {
+    for (int i = search->reports; i-- > 0 && batch_room(collector->batch) > 0;) {
         const struct reported_rank *reported = &search->reported[i];
         const struct candidate *still = reported->rank < 0 ? candidate_with(search, reported->pid)
                                                            : NULL;
-        if (reported->rank < 0 && (!still || !may_be_rank(search, still)))
+        if (reported->rank < 0 && (!still || !still->may_be_rank))
             report_rank(collector, reporter, -1, reported->pid, "", now_ns);
     }
 }

@@ -1,6 +1,7 @@
 """A rank that has made no NCCL call yet, while the others wait for it in set-up, is named with where it is.
 
-test_dormant.py BUILD. Each rank is this file, started by a shell as a launcher starts it."""
+test_dormant.py BUILD. Each rank is this file, started by a shell as a launcher
+starts it, beside a tool that has its environment."""
 
 import ctypes
 import os
@@ -42,7 +43,7 @@ def rank_main(folder):
 def check(build, comes):
     from line import Line
     with Line(build, devices=RANKS, name="dormant") as line:
-        shell = "for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 %s %s rank %s & done; %s wait" % (
+        shell = "for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 sh -c 'sleep 1000 & %s %s rank %s; kill $!' & done; %s wait" % (
             sys.executable, os.path.abspath(__file__), line.folder, "sleep 8; touch %s/ready;" % line.folder if comes else "")
         line.run(["sh", "-c", shell], ["--hang-after", "3", "--timeout", "8" if not comes else "60"])
         findings = line.report()[1]
