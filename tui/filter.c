@@ -10,7 +10,7 @@
 enum { WORD_BYTES = 64 };
 
 /* "0-2,5". It is read without a set, as each row reads it: it may name millions of ranks. */
-static bool is_rank_list(const char *list)
+static bool is_list_of_ranks(const char *list)
 {
     int first, last;
     do
@@ -40,7 +40,7 @@ static bool cell_has_rank(const char *cell, const char *value)
     int first, last;
     const char *list = strrchr(cell, ' ');
     list = list ? list + 1 : cell;
-    if (!is_rank_list(list) || !is_rank_list(value))
+    if (!is_list_of_ranks(list) || !is_list_of_ranks(value))
         return false;
     while (*value && rankset_take_range(&value, &first, &last) == 0)
         if (has_rank_between(list, first, last))
@@ -139,7 +139,7 @@ static bool names_no_rank(const char *word)
 {
     const struct field *field = field_of(word);
     const char *value = field ? word + strlen(field->name) : "";
-    return *value && field->holds == holds_rank && !is_rank_list(value);
+    return *value && field->holds == holds_rank && !is_list_of_ranks(value);
 }
 
 void filter_explain(const char *filter, char *text, size_t bytes)
