@@ -111,7 +111,7 @@ static bool place_work(struct gathered_records *gathered, const struct timed_wor
         return external && find(external, work->device, placed);
     }
     /* Of NCCL's as well: its set-up copies within the first operation. Those of its collectives by
-     * copy engines are not told from them: such an operation keeps the times of its words. */
+     * copy engines can't be distinguished from those: such an operation keeps its words' times. */
     add_to_sum(gathered, work);
     return true;
 }

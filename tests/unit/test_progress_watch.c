@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,9 +13,9 @@
 #include "collector/producer.h"
 #include "lib/base/clock.h"
 #include "lib/base/fault_guard.h"
-#include "tests/unit/trace_files.h"
+#include "tests/unit/ring_file.h"
 
-enum { CONTROL = 16, BULK = 16, SLOTS = 3, PATIENCE_S = 60 };
+enum { SLOTS = 3, PATIENCE_S = 60 };
 
 static struct ring_file *file;
 static uint64_t file_bytes;
@@ -25,35 +24,14 @@ static struct ring_reader *reader;
 static struct watched_progress *watched;
 static struct progress_sample sample[PROGRESS_SAMPLES];
 
-static void make_file(const char *path)
-{
-    file_bytes = sizeof *file + ring_segment_bytes(CONTROL, BULK, 0);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
-    file = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(file, MAP_FAILED);
-    close(fd);
-    memcpy(file->magic, RING_MAGIC, 8);
-    file->version = RING_VERSION;
-    file->record_version = RECORD_VERSION;
-    file->record_bytes = RECORD_BYTES;
-    file->file_header_bytes = sizeof *file;
-    file->control_records = CONTROL;
-    file->bulk_records = BULK;
-    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, 0);
-    file->process = process_named("one", (int)getpid(), 5000);
-    file->segments = 1;
-    file->slots = SLOTS;
-    file->ready = 1;
-}
-
 static int watch_file(void **state)
 {
     struct error err;
     if (scratch_make(state))
         return -1;
-    make_file(scratch_path(state, "one.ring"));
+    const struct process_info info = process_named("one", (int)getpid(), 5000);
+    file = ring_file_make(scratch_path(state, "one.ring"), &info, &small_ring, &file_bytes);
+    file->slots = SLOTS;
     if (ring_reader_open(&reader, scratch_path(state, "one.ring"), &err) != RING_READER_OPEN)
         fail_msg("%s", err.text);
     watch = progress_watch_new();
@@ -171,8 +149,9 @@ static void issue_call(uint64_t serial, uint64_t time_ns)
 {
     struct ring_segment *segment = (struct ring_segment *)((char *)file + sizeof *file);
     struct record record = {.serial = serial, .api = API_ncclAllReduce, .time_ns = time_ns};
-    assert_int_equal(ring_append(&segment->ring[RING_CONTROL], segment->records, CONTROL, &record),
-                     1);
+    assert_int_equal(
+        ring_append(&segment->ring[RING_CONTROL], segment->records, small_ring.control, &record),
+        1);
 }
 
 static struct producer *make_producer(void)

@@ -5,11 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 
 #include "lib/trace/ring_reader.h"
-#include "tests/unit/trace_files.h"
+#include "tests/unit/ring_file.h"
 
 enum { CONTROL = 16, BULK = 32, THREADS = 4, NEWEST = 8, MEMBERS = 4 };
 
@@ -23,25 +21,10 @@ static struct ring_segment *segment(uint32_t index)
 
 static struct ring_file *make(const char *path, uint32_t segments)
 {
-    file_bytes = sizeof *file + THREADS * ring_segment_bytes(CONTROL, BULK, NEWEST);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-    assert_true(fd >= 0);
-    assert_int_equal(ftruncate(fd, (off_t)file_bytes), 0);
-    file = mmap(NULL, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    assert_ptr_not_equal(file, MAP_FAILED);
-    close(fd);
-    memcpy(file->magic, RING_MAGIC, 8);
-    file->version = RING_VERSION;
-    file->record_version = RECORD_VERSION;
-    file->record_bytes = RECORD_BYTES;
-    file->file_header_bytes = sizeof *file;
-    file->control_records = CONTROL;
-    file->bulk_records = BULK;
-    file->newest_records = NEWEST;
-    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, NEWEST);
-    file->process = process_named("one", 1, 5000);
+    const struct ring_shape shape = {THREADS, CONTROL, BULK, NEWEST};
+    const struct process_info info = process_named("one", 1, 5000);
+    file = ring_file_make(path, &info, &shape, &file_bytes);
     file->segments = segments;
-    file->ready = 1;
     return file;
 }
 

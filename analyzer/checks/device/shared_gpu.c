@@ -29,8 +29,8 @@ static void check_list(struct analyzer *analyzer, struct process *process,
                     "List each device once; NULL stands for the first ndev devices.");
 }
 
-/* NCCL made the communicator all the same: it was told that it may, or each rank that it is a host
- * of its own. */
+/* NCCL made the communicator all the same: NCCL_MULTI_RANK_GPU_ENABLE allows it, or NCCL_HOSTID
+ * makes each rank a host. */
 static void accept_gpu(struct analyzer *analyzer, const struct comm *comm)
 {
     uint32_t finding = findings_find(analyzer, DC405, comm->id, 0);
