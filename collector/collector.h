@@ -108,7 +108,7 @@ struct collector {
     /* Ids of findings: those that were reported, as certain; those that were taken back. */
     struct rankset notified, notified_certain, withdrawn;
     uint64_t began_ns, last_tick_ns, last_producer_ns, stopped_searched_ns;
-    struct known_exit exits[EXITS_KEPT]; /* the newest that `ddpcheck run` told, in a circle */
+    struct known_exit exits[EXITS_KEPT]; /* the newest that `ddpcheck run` reported, a ring */
     unsigned exits_heard;
     struct hang hang;
     struct job_end job_end;

@@ -188,7 +188,7 @@ static void feed_end(struct producer *producer, struct record_batch *batch, uint
     bool is_said = producer->said_exit || producer->said_abort;
     if (liveness->how == END_UNKNOWN && !is_said) {
         producer->gone_ns = producer->gone_ns ? producer->gone_ns : now_ns;
-        /* Its parent may just have told; what it says is heard before the next look. */
+        /* Its parent may just have reported it: that is read before the next look. */
         uint64_t patience_ns = liveness->pidfd >= 0 ? how_patience_ns : 1;
         if (now_ns - producer->gone_ns < patience_ns)
             return;

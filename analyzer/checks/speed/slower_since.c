@@ -48,10 +48,10 @@ const struct check check_slower_since = {
         "(pauses) do not count. The finding says how often a later iteration is longer than an "
         "earlier one.\n\n"
         "It shows as a job that becomes slower.\n\n"
-        "At least 20 iterations before and after are needed. In a recorded job 30 after it are, "
-        "which last 5 s or more: its host may be busy for a while. If ranks became slower than "
-        "their "
-        "peers, findings DC601 to DC606 name them.",
+        "At least 20 iterations before and after the change are needed. A recorded job's host "
+        "may be busy for a while, so there at least 30 iterations after it are needed, which "
+        "take 5 s or more. If ranks became slower than their peers, findings DC601 to DC606 name "
+        "them.",
     .causes = CAUSES(
         {"Clocks went down on all GPUs: power or cooling of the room.",
          "nvidia-smi -q -d PERFORMANCE."},
