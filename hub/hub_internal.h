@@ -189,7 +189,7 @@ void hub_store_members(struct hub *hub, uint64_t now_ns);
  * and those that do again. */
 void hub_judge_silence(struct hub *hub, uint64_t now_ns);
 
-/* hub_reporter.c: lets another host report the findings once that which does is gone. */
+/* hub_reporter.c: lets another host report the findings once the one that does is gone. */
 void hub_choose_reporter(struct hub *hub, uint64_t now_ns);
 
 /* hub_view.c: answers a reader with what changed in the database. */

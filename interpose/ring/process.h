@@ -12,7 +12,7 @@
  * launchers such as Ray set it after the process began. */
 void process_describe(struct process_info *info);
 
-/* The launcher's variables give this process a rank, and not its parent: what a rank starts
+/* The launcher's variables give this process a rank, and it is no child of that rank, which
  * inherits them. Called once. */
 bool process_is_rank(void);
 
