@@ -45,7 +45,7 @@ void tui_findings_free(struct findings *findings)
     *findings = (struct findings){0};
 }
 
-static struct tui_finding *find(const struct findings *findings, uint32_t id)
+static struct tui_finding *finding_of_id(const struct findings *findings, uint32_t id)
 {
     for (int i = 0; i < findings->count; i++)
         if (findings->finding[i].id == id)
@@ -55,7 +55,7 @@ static struct tui_finding *find(const struct findings *findings, uint32_t id)
 
 const struct tui_finding *tui_findings_get(const struct findings *findings, uint32_t id)
 {
-    return find(findings, id);
+    return finding_of_id(findings, id);
 }
 
 static uint32_t id_of(const struct cursor *row)
@@ -90,7 +90,7 @@ static void take_finding(struct findings *findings, const struct cursor *row)
 
 static void take_side(struct findings *findings, const struct cursor *row)
 {
-    struct tui_finding *finding = find(findings, id_of(row));
+    struct tui_finding *finding = finding_of_id(findings, id_of(row));
     if (!finding || finding->sides == TUI_SIDES_MAX)
         return;
     finding->side[finding->sides++] = (struct tui_side){
@@ -158,7 +158,7 @@ static int each(struct findings *findings, struct source *source, const char *sq
 
 static struct tui_side *find_side(const struct findings *findings, const struct cursor *row)
 {
-    struct tui_finding *finding = find(findings, id_of(row));
+    struct tui_finding *finding = finding_of_id(findings, id_of(row));
     int side = (int)cursor_number(row, 1);
     return finding && side >= 0 && side < finding->sides ? &finding->side[side] : NULL;
 }

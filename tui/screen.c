@@ -115,8 +115,8 @@ static attr_t attributes_of(enum tone tone, enum look look)
     return look == LOOK_FOUND ? attributes | A_UNDERLINE : attributes;
 }
 
-static void put(WINDOW *window, int line, int column, int width, attr_t attributes,
-                const char *text)
+static void put_text(WINDOW *window, int line, int column, int width, attr_t attributes,
+                     const char *text)
 {
     char part[TEXT_BYTES];
     if (width <= 0)
@@ -134,8 +134,8 @@ void screen_text(int line, int column, int width, enum tone tone, enum look look
 {
     if (line < 0 || line >= LINES || column >= COLS)
         return;
-    put(stdscr, line, column, width < COLS - column ? width : COLS - column,
-        attributes_of(tone, look), text);
+    put_text(stdscr, line, column, width < COLS - column ? width : COLS - column,
+             attributes_of(tone, look), text);
 }
 
 void screen_clear_line(int line)
@@ -194,15 +194,15 @@ static void popup_draw(int height, int width)
         wborder(state.popup, '|', '|', '-', '-', '+', '+', '+', '+');
     else
         box(state.popup, 0, 0);
-    put(state.popup, 0, 2, width_of(state.popup_title), attributes_of(TONE_STRONG, LOOK_USUAL),
-        state.popup_title);
+    put_text(state.popup, 0, 2, width_of(state.popup_title), attributes_of(TONE_STRONG, LOOK_USUAL),
+             state.popup_title);
     if (room < lines->lines && width > width_of(more) + POPUP_MARGIN)
-        put(state.popup, height - 1, 2, width_of(more), attributes_of(TONE_FAINT, LOOK_USUAL),
-            more);
+        put_text(state.popup, height - 1, 2, width_of(more), attributes_of(TONE_FAINT, LOOK_USUAL),
+                 more);
     for (int i = 0; i < room && state.popup_from + i < lines->lines; i++) {
         const struct cell *line = &lines->line[state.popup_from + i];
-        put(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(line->tone, LOOK_USUAL),
-            line->text);
+        put_text(state.popup, 1 + i, 2, width - POPUP_MARGIN, attributes_of(line->tone, LOOK_USUAL),
+                 line->text);
     }
 }
 

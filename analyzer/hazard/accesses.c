@@ -6,7 +6,8 @@
 
 enum { COPY_HOST_TO_DEVICE = 1, COPY_DEVICE_TO_HOST = 2 };
 
-static bool add(struct use *use, uint32_t *count, uint64_t begin, uint64_t bytes, bool writes)
+static bool add_extent(struct use *use, uint32_t *count, uint64_t begin, uint64_t bytes,
+                       bool writes)
 {
     uint64_t end;
     if (!begin || !bytes || __builtin_add_overflow(begin, bytes, &end))
@@ -22,11 +23,11 @@ uint32_t uses_of_operation(const struct record *record, int nranks, struct use u
     if (!op_extent_of(record, nranks, &extent))
         return 0;
     uint64_t send = record->op.sendbuff, recv = record->op.recvbuff;
-    bool writes = add(use, &count, recv, extent.recv_bytes, true);
+    bool writes = add_extent(use, &count, recv, extent.recv_bytes, true);
     bool in_place = writes && send >= recv && extent.send_bytes <= extent.recv_bytes &&
                     send - recv <= extent.recv_bytes - extent.send_bytes;
     if (!in_place)
-        add(use, &count, send, extent.send_bytes, false);
+        add_extent(use, &count, send, extent.send_bytes, false);
     return count;
 }
 

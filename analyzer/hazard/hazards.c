@@ -203,9 +203,9 @@ static void look_up(struct search *search, const struct intervals *ranges)
 }
 
 /* Its own uses do not conflict with each other. */
-static void put(struct analyzer *analyzer, struct process *process,
-                const struct stream_state *stream, struct intervals *ranges, struct flight *flight,
-                const struct use *use, uint32_t uses)
+static void put_access(struct analyzer *analyzer, struct process *process,
+                       const struct stream_state *stream, struct intervals *ranges,
+                       struct flight *flight, const struct use *use, uint32_t uses)
 {
     struct search search = {
         .process = process,
@@ -269,7 +269,7 @@ void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct 
             free(flight);
         return;
     }
-    put(analyzer, thread->process, work->stream, ranges, flight, use, uses);
+    put_access(analyzer, thread->process, work->stream, ranges, flight, use, uses);
 }
 
 static bool is_not_entered(const struct intervals *ranges, uint32_t i)

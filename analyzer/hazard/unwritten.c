@@ -27,7 +27,7 @@ void unwritten_forget(struct allocation *allocation)
     allocation->written = NULL;
 }
 
-static struct allocation *find(struct process *process, uint64_t pointer)
+static struct allocation *allocation_of_pointer(struct process *process, uint64_t pointer)
 {
     const struct allocation *allocation = memory_find(process, pointer);
     return allocation && allocation->written
@@ -37,7 +37,7 @@ static struct allocation *find(struct process *process, uint64_t pointer)
 
 void unwritten_wrote_all(struct process *process, uint64_t pointer)
 {
-    struct allocation *allocation = find(process, pointer);
+    struct allocation *allocation = allocation_of_pointer(process, pointer);
     if (allocation)
         unwritten_forget(allocation);
 }
@@ -49,7 +49,7 @@ void unwritten_wrote_anything(struct process *process)
 
 void unwritten_wrote(struct process *process, uint64_t begin, uint64_t end)
 {
-    struct allocation *allocation = find(process, begin);
+    struct allocation *allocation = allocation_of_pointer(process, begin);
     if (!allocation)
         return;
     struct written *written = allocation->written;

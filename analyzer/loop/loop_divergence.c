@@ -22,8 +22,8 @@ static bool is_same_place(const struct loop_divergence *loop_divergence, const s
     }
 }
 
-static void add(struct loop_divergence *loop_divergence, struct loop_divergence_side *side,
-                const struct member *member)
+static void add_to_side(struct loop_divergence *loop_divergence, struct loop_divergence_side *side,
+                        const struct member *member)
 {
     if (rankset_add(&side->ranks, member->rank))
         loop_divergence->failed = true;
@@ -39,7 +39,7 @@ void loop_divergence_join(struct loop_divergence *loop_divergence, const struct 
         i--;
     else if (i == loop_divergence->sides)
         loop_divergence->side[loop_divergence->sides++].example = *arrival;
-    add(loop_divergence, &loop_divergence->side[i], arrival->member);
+    add_to_side(loop_divergence, &loop_divergence->side[i], arrival->member);
 }
 
 /* Who came before was where the first was, or was not known to be elsewhere. */
@@ -58,7 +58,7 @@ struct loop_divergence *loop_divergence_new(enum loop_divergence_kind kind, cons
         const struct member *member = comm->member[i];
         if (member != other->member && member->next > meeting->number &&
             (kind == LOOP_DIVERGENCE_ROUND || member->lap[0].iteration))
-            add(loop_divergence, &loop_divergence->side[0], member);
+            add_to_side(loop_divergence, &loop_divergence->side[0], member);
     }
     loop_divergence_join(loop_divergence, other);
     return loop_divergence;

@@ -8,7 +8,7 @@
 #include "analyzer/invariant.h"
 
 /* Index of the first entry whose timeline is not below. */
-static uint32_t lower_bound(const struct clock *clock, uint64_t timeline)
+static uint32_t entry_at_or_after(const struct clock *clock, uint64_t timeline)
 {
     uint32_t low = 0, high = clock->count;
     while (low < high) {
@@ -48,7 +48,7 @@ static bool is_in_order(const struct clock *clock, uint32_t i)
 
 int clock_raise(struct clock *clock, struct place place)
 {
-    uint32_t i = lower_bound(clock, place.timeline);
+    uint32_t i = entry_at_or_after(clock, place.timeline);
     if (i < clock->count && clock->entry[i].timeline == place.timeline) {
         if (clock->entry[i].position < place.position) {
             clock->entry[i].position = place.position;
@@ -115,7 +115,7 @@ int clock_merge(struct clock *clock, const struct clock *other)
 
 uint64_t clock_at(const struct clock *clock, uint64_t timeline)
 {
-    uint32_t i = lower_bound(clock, timeline);
+    uint32_t i = entry_at_or_after(clock, timeline);
     return i < clock->count && clock->entry[i].timeline == timeline ? clock->entry[i].position : 0;
 }
 

@@ -14,7 +14,7 @@ struct dead_stream {
     UT_hash_handle hh;
 };
 
-static struct dead_stream *find(const struct process *process, uint64_t handle)
+static struct dead_stream *dead_stream_find(const struct process *process, uint64_t handle)
 {
     struct dead_stream *dead;
     TABLE_FIND(process->dead_streams, &handle, dead);
@@ -29,7 +29,7 @@ static void drop(struct process *process, struct dead_stream *dead)
 
 void dead_streams_revive(struct process *process, uint64_t handle)
 {
-    struct dead_stream *dead = find(process, handle);
+    struct dead_stream *dead = dead_stream_find(process, handle);
     if (dead)
         drop(process, dead);
 }
@@ -57,7 +57,8 @@ int dead_streams_feed(struct thread *thread, const struct record *record)
 
 const struct site *dead_streams_find(const struct process *process, uint64_t handle)
 {
-    const struct dead_stream *dead = process->dead_streams ? find(process, handle) : NULL;
+    const struct dead_stream *dead = process->dead_streams ? dead_stream_find(process, handle)
+                                                           : NULL;
     return dead ? &dead->site : NULL;
 }
 

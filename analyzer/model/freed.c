@@ -8,7 +8,7 @@
 enum { FREED_MAX = 4096 };
 
 /* Index of the first whose end is above the address. */
-static uint32_t lower_bound(const struct process *process, uint64_t address)
+static uint32_t freed_at_or_after(const struct process *process, uint64_t address)
 {
     uint32_t low = 0, high = process->freed_count;
     while (low < high) {
@@ -30,7 +30,7 @@ static void remove_at(struct process *process, uint32_t from, uint32_t to)
 
 void freed_forget(struct process *process, uint64_t begin, uint64_t end)
 {
-    uint32_t from = lower_bound(process, begin), to = from;
+    uint32_t from = freed_at_or_after(process, begin), to = from;
     while (to < process->freed_count && process->freed[to].base < end)
         to++;
     if (to > from)
@@ -56,7 +56,7 @@ int freed_add(struct process *process, const struct freed *freed)
     if (!grown)
         return -1;
     process->freed = grown;
-    uint32_t at = lower_bound(process, freed->base);
+    uint32_t at = freed_at_or_after(process, freed->base);
     memmove(&grown[at + 1], &grown[at], (process->freed_count++ - at) * sizeof *grown);
     grown[at] = *freed;
     return 0;
@@ -64,6 +64,6 @@ int freed_add(struct process *process, const struct freed *freed)
 
 const struct freed *freed_find(const struct process *process, uint64_t begin, uint64_t end)
 {
-    uint32_t i = lower_bound(process, begin);
+    uint32_t i = freed_at_or_after(process, begin);
     return i < process->freed_count && process->freed[i].base < end ? &process->freed[i] : NULL;
 }

@@ -15,7 +15,7 @@
 enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
 
 /* Index of the first allocation whose end is above the address. */
-static uint32_t lower_bound(const struct process *process, uint64_t pointer)
+static uint32_t first_above(const struct process *process, uint64_t pointer)
 {
     uint32_t low = 0, high = process->allocations;
     while (low < high) {
@@ -31,7 +31,7 @@ static uint32_t lower_bound(const struct process *process, uint64_t pointer)
 
 const struct allocation *memory_find(const struct process *process, uint64_t pointer)
 {
-    uint32_t i = lower_bound(process, pointer);
+    uint32_t i = first_above(process, pointer);
     if (!pointer || i == process->allocations || process->allocation[i].base > pointer)
         return NULL;
     return &process->allocation[i];
@@ -66,7 +66,7 @@ static int memory_add(struct process *process, struct allocation *allocation)
         __builtin_add_overflow(allocation->base, allocation->bytes, &end))
         return ENGINE_SKIPPED;
     freed_forget(process, allocation->base, end);
-    uint32_t from = lower_bound(process, allocation->base), to = from;
+    uint32_t from = first_above(process, allocation->base), to = from;
     while (to < process->allocations && process->allocation[to].base < end)
         to++;
     allocation->took_over = to > from;

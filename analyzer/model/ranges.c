@@ -52,7 +52,7 @@ static bool is_one_of(const char *word, const char *list)
     return false;
 }
 
-static int find(const struct words *words, const char *list)
+static int word_index(const struct words *words, const char *list)
 {
     for (int i = 0; i < words->count; i++)
         if (is_one_of(words->word[i], list))
@@ -128,12 +128,12 @@ static struct range_meaning phase_of(const struct words *words)
 /* "train_step", "step 12", "global step 12", "batch 12"; not "batch norm". */
 static bool find_iteration(const struct words *words, struct range_meaning *meaning)
 {
-    int place = find(words, iteration_words);
+    int place = word_index(words, iteration_words);
     if (place >= 0 && place <= 2) {
         *meaning = iteration_at(words, place, RANGE_ITERATION);
         return true;
     }
-    place = find(words, "step batch");
+    place = word_index(words, "step batch");
     bool last = place >= 0 && (place + 1 == words->count || is_number(words->word[place + 1]));
     bool of_loop = place > 0 && is_one_of(words->word[place - 1], loop_words);
     if (!last || (place > 0 && !of_loop))
@@ -153,9 +153,10 @@ struct range_meaning range_meaning_of(const char *text, const char *iteration_na
         return iteration_at(&words, -1, RANGE_ITERATION);
     /* "aten::convolution_backward" is one operator of many, and "autograd::engine::..." the
      * framework's own. */
-    if (!words.count || words.truncated || strstr(text, "::") || find(&words, not_training) >= 0)
+    if (!words.count || words.truncated || strstr(text, "::") ||
+        word_index(&words, not_training) >= 0)
         return meaning;
-    if (find(&words, "micro microbatch microstep accumulation") >= 0)
+    if (word_index(&words, "micro microbatch microstep accumulation") >= 0)
         return (struct range_meaning){.kind = RANGE_MICRO_STEP};
     if (!(iteration_name && *iteration_name) && find_iteration(&words, &meaning))
         return meaning;

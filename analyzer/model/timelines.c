@@ -41,7 +41,7 @@ bool timeline_is_captured(const struct stream_state *stream)
 }
 
 /* Index of the first timeline that is not below. */
-static uint32_t lower_bound(const struct process *process, uint64_t timeline)
+static uint32_t timeline_at_or_after(const struct process *process, uint64_t timeline)
 {
     uint32_t low = 0, high = process->timelines;
     while (low < high) {
@@ -56,7 +56,7 @@ static uint32_t lower_bound(const struct process *process, uint64_t timeline)
 
 struct stream_state *timeline_find(const struct process *process, uint64_t timeline)
 {
-    uint32_t i = lower_bound(process, timeline);
+    uint32_t i = timeline_at_or_after(process, timeline);
     return i < process->timelines && process->timeline[i]->timeline == timeline
                ? process->timeline[i]
                : NULL;
@@ -81,7 +81,7 @@ struct stream_state *timeline_new(struct process *process, const struct stream_k
 
 void timeline_free(struct process *process, struct stream_state *stream)
 {
-    uint32_t i = lower_bound(process, stream->timeline);
+    uint32_t i = timeline_at_or_after(process, stream->timeline);
     memmove(&process->timeline[i], &process->timeline[i + 1],
             (--process->timelines - i) * sizeof(*process->timeline));
     process->gone_streams -= stream->gone;

@@ -30,7 +30,7 @@ static const char *text_at(const struct elf_image *image, uint64_t offset, uint6
     return text && memchr(text + index, 0, size - index) ? text + index : "";
 }
 
-static bool is_nccl(const char *name)
+static bool is_nccl_library(const char *name)
 {
     return strncmp(name, "ncclAllReduce", 13) == 0 || strncmp(name, "ncclCommInit", 12) == 0;
 }
@@ -49,7 +49,7 @@ static void read_elf_symbols(struct elf_file *elf, const struct elf_image *image
     for (uint64_t i = 0; symbol && i < count; i++) {
         const char *name = text_at(image, names->sh_offset, names->sh_size, symbol[i].st_name);
         bool defined = symbol[i].st_shndx != SHN_UNDEF;
-        if (is_nccl(name))
+        if (is_nccl_library(name))
             *(defined ? &elf->defines_nccl : &elf->imports_nccl) = true;
         else if (is_cudart(name))
             *(defined ? &elf->defines_cudart : &elf->imports_cudart) = true;

@@ -98,7 +98,7 @@ struct placed_member {
     struct member_state member;
 };
 
-static int compare_members(const void *left, const void *right)
+static int compare_member_keys(const void *left, const void *right)
 {
     const struct placed_member *a = left, *b = right;
     if (a->place != b->place)
@@ -199,7 +199,7 @@ static void place_merged_members(const struct member_state *member, int count,
     qsort(place, (size_t)count, sizeof *place, compare_places);
     for (int i = 0; i < count; i++)
         sorted[i] = (struct placed_member){find_place(place, count, member[i].comm), member[i]};
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_members);
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_member_keys);
 }
 
 static int sort_members(struct report *job)

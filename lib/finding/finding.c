@@ -23,7 +23,7 @@ void finding_free(struct finding *finding)
     *finding = (struct finding){0};
 }
 
-static char *copy_text(const char *text)
+static char *text_copy(const char *text)
 {
     return strdup(text ? text : "");
 }
@@ -32,9 +32,9 @@ static int copy_side(struct finding_side *to, const struct finding_side *from)
 {
     *to = *from;
     to->ranks = (struct rankset){0};
-    to->call = copy_text(from->call);
-    to->where = copy_text(from->where);
-    to->phase = copy_text(from->phase);
+    to->call = text_copy(from->call);
+    to->where = text_copy(from->where);
+    to->phase = text_copy(from->phase);
     int failed = rankset_copy(&to->ranks, &from->ranks);
     failed |= act_copy(&to->act, &from->act);
     failed |= act_copy(&to->now, &from->now);
@@ -44,8 +44,8 @@ static int copy_side(struct finding_side *to, const struct finding_side *from)
 int finding_copy(struct finding *to, const struct finding *from)
 {
     *to = *from;
-    to->what = copy_text(from->what);
-    to->todo = copy_text(from->todo);
+    to->what = text_copy(from->what);
+    to->todo = text_copy(from->todo);
     int failed = !to->what || !to->todo ? -1 : 0;
     for (int i = 0; i < from->sides; i++)
         failed |= copy_side(&to->side[i], &from->side[i]);

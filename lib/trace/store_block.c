@@ -48,7 +48,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /* What must be alike on all ranks. The two names of Broadcast are one. */
-static uint64_t add(uint64_t hash, const struct record *record)
+static uint64_t hash_record(uint64_t hash, const struct record *record)
 {
     uint64_t api = kind_same_as(record->api);
     hash = mix(mix(hash, api), record->op.count);
@@ -95,9 +95,9 @@ int store_block_note(struct store *store, int process, const struct record *reco
     if (!block || (first && begin(store, process, record, seq, err) < 0))
         return -1;
     if (first)
-        block->hash = add(1, record);
+        block->hash = hash_record(1, record);
     else
-        block->hash = number == block->next && block->hash ? add(block->hash, record) : 0;
+        block->hash = number == block->next && block->hash ? hash_record(block->hash, record) : 0;
     block->next = number + 1;
     return last && block->hash ? end(store, block, number, err) : 0;
 }

@@ -248,7 +248,7 @@ int source_refresh(struct trace_source *source, struct error *err)
     return source_read_dropped(source, err);
 }
 
-static void copy_text(char *to, size_t bytes, sqlite3_stmt *statement, int column)
+static void column_copy(char *to, size_t bytes, sqlite3_stmt *statement, int column)
 {
     const unsigned char *text = sqlite3_column_text(statement, column);
     snprintf(to, bytes, "%s", text ? (const char *)text : "");
@@ -271,12 +271,12 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
         .cuda_driver_version = sqlite3_column_int(statement, 13),
     };
     info->lacks = (uint32_t)sqlite3_column_int64(statement, 19);
-    copy_text(info->boot_id, sizeof info->boot_id, statement, 3);
-    copy_text(info->host, sizeof info->host, statement, 14);
-    copy_text(info->launcher, sizeof info->launcher, statement, 15);
-    copy_text(info->job, sizeof info->job, statement, 16);
-    copy_text(info->program, sizeof info->program, statement, 17);
-    copy_text(info->command, sizeof info->command, statement, 18);
+    column_copy(info->boot_id, sizeof info->boot_id, statement, 3);
+    column_copy(info->host, sizeof info->host, statement, 14);
+    column_copy(info->launcher, sizeof info->launcher, statement, 15);
+    column_copy(info->job, sizeof info->job, statement, 16);
+    column_copy(info->program, sizeof info->program, statement, 17);
+    column_copy(info->command, sizeof info->command, statement, 18);
 }
 
 #define PROCESS_COLUMNS                                                                       \

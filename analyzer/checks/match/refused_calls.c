@@ -35,7 +35,7 @@ static const char *result_text(int result)
     return result > 0 && result <= 6 ? texts[result] : "an unknown error";
 }
 
-static bool is_nccl(const struct record *record)
+static bool is_nccl_call(const struct record *record)
 {
     switch (api_class_of(record->api)) {
     case CLASS_COLLECTIVE:
@@ -157,7 +157,7 @@ void refused_on_leave(struct analyzer *analyzer, const struct event *event)
     bool was_reported =
         invalid_was_reported(analyzer, thread, api_class_of(record->api) == CLASS_GROUP);
     if (record->result == NCCL_SUCCESS || record->result == NCCL_IN_PROGRESS || was_reported ||
-        !is_nccl(record) || !thread->in_call || thread->enter.api != record->api)
+        !is_nccl_call(record) || !thread->in_call || thread->enter.api != record->api)
         return;
     bool invalid = record->result == NCCL_INVALID_ARGUMENT || record->result == NCCL_INVALID_USAGE;
     if (invalid && !needs_support(record->api)) {
