@@ -14,7 +14,8 @@ static uint32_t kept(const struct process *process)
     return process->redops_made < REDOPS_KEPT ? (uint32_t)process->redops_made : REDOPS_KEPT;
 }
 
-static struct redop_made *redop_of_handle(const struct process *process, uint64_t comm, uint64_t handle)
+static struct redop_made *redop_of_handle(const struct process *process, uint64_t comm,
+                                          uint64_t handle)
 {
     struct redop_made *other = NULL;
     for (uint32_t i = 0; i < kept(process); i++) {
@@ -33,7 +34,8 @@ static struct redop_made *redop_of_handle(const struct process *process, uint64_
 int redops_feed(struct process *process, const struct record *record)
 {
     if (record->phase == RECORD_ENTER && record->api == API_ncclRedOpDestroy) {
-        struct redop_made *redop = redop_of_handle(process, record->redop.comm, record->redop.handle);
+        struct redop_made *redop =
+            redop_of_handle(process, record->redop.comm, record->redop.handle);
         if (redop && redop->comm == record->redop.comm)
             redop->destroyed = true;
     }
