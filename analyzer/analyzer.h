@@ -51,6 +51,12 @@ int analyzer_add_process(struct analyzer *analyzer, int process, const struct pr
  * are counted and skipped. Returns 0, or -1 with errno = ENOMEM (the analyzer stays usable). */
 int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record);
 
+/* Takes a finding that a host's own analysis has made, of records that are not all fed here; its
+ * processes are this analyzer's. It is explained by findings and explains them as if it had been
+ * found here. *id: 0, then what became of it (0: it is explained); with that, its new state. A
+ * finding of a code that this version does not know is none. Returns 0, or -1 (ENOMEM). */
+int analyzer_take_finding(struct analyzer *analyzer, const struct finding *finding, uint32_t *id);
+
 /* The trace ends here: reports what only the end can show (a job cut off while ranks wait, sends
  * never matched). Live, call it when the last producer is gone. Returns 0 or -1 (ENOMEM). */
 int analyzer_finish(struct analyzer *analyzer);

@@ -1,4 +1,4 @@
-/* findings.c: builds findings, merges repetitions, suppresses consequences and passes the rest on.
+/* findings.c: keeps findings, merges repetitions, suppresses consequences and passes the rest on.
  */
 #include "analyzer/findings.h"
 
@@ -22,131 +22,6 @@ static bool explains_check(const struct reported *cause, const struct check *che
     return has_code(cause->check->explains, check->code) ||
            (cause->finding.first_ns <= first_ns &&
             has_code(cause->check->explains_later, check->code));
-}
-
-struct draft draft_new(const struct check *check, enum certainty certainty, const struct comm *comm)
-{
-    return (struct draft){.check = check,
-                          .finding = {
-                              .code = code_name(check->code),
-                              .severity = check->severity,
-                              .certainty = certainty,
-                              .comm = comm ? comm->id : 0,
-                              .times = 1,
-                          }};
-}
-
-static char *copy_text(struct draft *draft, const char *text)
-{
-    char *copy = strdup(text ? text : "");
-    if (!copy)
-        draft->failed = true;
-    return copy;
-}
-
-static void set_act(struct draft *draft, struct act *to, char **words, const struct act *act)
-{
-    act_free(to);
-    free(*words);
-    *words = act_words(act);
-    if (act_copy(to, act) || !*words)
-        draft->failed = true;
-    if (!*words)
-        *words = copy_text(draft, "");
-}
-
-struct finding_side *draft_side(struct draft *draft, const struct act *act, const struct site *site)
-{
-    if (draft->finding.sides == FINDING_SIDES_MAX)
-        return NULL;
-    struct finding_side *side = &draft->finding.side[draft->finding.sides++];
-    *side = (struct finding_side){.process = -1};
-    const char *phase = "";
-    if (site) {
-        if (site->process)
-            side->process = site->process->index;
-        phase = site_phase(site);
-        side->stack = site->stack;
-        side->stack_is_address = site->stack_is_address;
-        side->since_ns = site->time_ns;
-    }
-    side->phase = copy_text(draft, phase);
-    side->where = copy_text(draft, "");
-    set_act(draft, &side->act, &side->call, act);
-    return side;
-}
-
-struct finding_side *draft_side_record(struct draft *draft, const struct record *record,
-                                       const struct site *site)
-{
-    return draft_side(draft, &(struct act){.did = DID_CALLED, .call = call_of_record(record)},
-                      site);
-}
-
-struct finding_side *draft_side_signature(struct draft *draft, const struct signature *signature,
-                                          const struct site *site)
-{
-    return draft_side(draft, &(struct act){.did = DID_CALLED, .call = signature_call(signature)},
-                      site);
-}
-
-void draft_side_act(struct draft *draft, struct finding_side *side, const struct act *act)
-{
-    set_act(draft, &side->act, &side->call, act);
-}
-
-void draft_side_now(struct draft *draft, struct finding_side *side, const struct act *now,
-                    const struct site *site)
-{
-    set_act(draft, &side->now, &side->where, now);
-    side->where_stack = site ? site->stack : 0;
-    side->where_stack_is_address = site && site->stack_is_address;
-}
-
-void draft_side_at(struct draft *draft, struct finding_side *side, const struct site *site)
-{
-    free(side->phase);
-    side->phase = copy_text(draft, site_phase(site));
-    side->process = site->process ? site->process->index : -1;
-    side->stack = site->stack;
-    side->stack_is_address = site->stack_is_address;
-}
-
-void draft_cover(struct draft *draft, const struct process *process)
-{
-    if (process && rankset_add(&draft->processes, process->index))
-        draft->failed = true;
-}
-
-void draft_rank(struct draft *draft, struct finding_side *side, const struct member *member)
-{
-    if (rankset_add(&side->ranks, member_shown_rank(member)))
-        draft->failed = true;
-    draft_cover(draft, member->process);
-}
-
-void draft_cover_comm(struct draft *draft, const struct comm *comm)
-{
-    for (uint32_t i = 0; i < comm->members; i++)
-        draft_cover(draft, comm->member[i]->process);
-}
-
-void draft_say(struct draft *draft, struct text *what, const char *todo)
-{
-    draft->finding.what = text_take(what);
-    draft->finding.todo = copy_text(draft, todo);
-    if (!draft->finding.what)
-        draft->failed = true;
-}
-
-struct act kernel_act(const struct process *process, const struct record *record, char *name,
-                      size_t bytes)
-{
-    const char *function = process_string(process, record->launch.function);
-    if (!*function)
-        return (struct act){.did = DID_LAUNCHED_UNNAMED};
-    return (struct act){.did = DID_LAUNCHED_KERNEL,
-                        .name = text_kernel_name(function, name, bytes)};
 }
 
 void draft_drop(struct draft *draft)
@@ -345,7 +220,10 @@ static void join(struct analyzer *analyzer, struct reported *reported, struct dr
         reported->finding.first_ns = draft->finding.first_ns;
     if (draft->finding.sides && rankset_count(&reported->finding.side[0].ranks) != before)
         reported->notified_times = 0;
-    findings_count(analyzer, reported->finding.id, draft->finding.last_ns);
+    if (reported->finding.is_taken == draft->finding.is_taken)
+        findings_count(analyzer, reported->finding.id, draft->finding.last_ns);
+    else if (!reported->notified_times) /* host and hub have seen the same */
+        notify(analyzer, reported);
     draft_drop(draft);
     if (!ok)
         analyzer->failed = true;
@@ -446,6 +324,72 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     reported->processes = draft->processes;
     notify(analyzer, reported);
     suppress_consequences(analyzer, reported);
+}
+
+/* Those whose ranks it names: of a host's finding no more is known. */
+static void cover_named(const struct analyzer *analyzer, struct draft *draft)
+{
+    const struct finding *finding = &draft->finding;
+    for (int i = 0; i < finding->sides; i++) {
+        int index = finding->side[i].process;
+        if (index >= 0 && index < analyzer->processes)
+            draft_cover(draft, analyzer->process[index]);
+        for (int k = 0; k < analyzer->processes; k++)
+            if (analyzer->process[k] &&
+                rankset_has(&finding->side[i].ranks, analyzer->process[k]->info.rank))
+                draft_cover(draft, analyzer->process[k]);
+    }
+}
+
+/* The host takes it back. */
+static void withdraw_taken(struct analyzer *analyzer, struct reported *reported,
+                           struct draft *draft)
+{
+    if (reported->finding.state == FINDING_OPEN) {
+        free(reported->finding.what);
+        reported->finding.what = draft->finding.what;
+        draft->finding.what = NULL;
+        reported->finding.is_consequence = draft->finding.is_consequence;
+        reported->finding.state = FINDING_RESOLVED;
+        reported->finding.severity = SEVERITY_NOTE;
+        notify(analyzer, reported);
+    }
+    draft_drop(draft);
+}
+
+static void renew_taken(struct analyzer *analyzer, uint32_t id, struct draft *draft)
+{
+    struct reported *reported = &analyzer->reported[id - 1];
+    bool is_own = !reported->finding.is_taken; /* found here as well, and judged here from then on */
+    if (is_own && finding_can_join(&reported->finding, &draft->finding)) {
+        join(analyzer, reported, draft);
+    } else if (is_own || draft->failed) {
+        analyzer->failed |= draft->failed;
+        draft_drop(draft);
+    } else if (draft->finding.state == FINDING_RESOLVED) {
+        withdraw_taken(analyzer, reported, draft);
+    } else {
+        reported->finding.times = draft->finding.times;
+        findings_replace(analyzer, id, draft);
+    }
+}
+
+int analyzer_take_finding(struct analyzer *analyzer, const struct finding *finding, uint32_t *id)
+{
+    struct draft draft = {.check = check_find(finding->code)};
+    analyzer->failed = false;
+    if (!draft.check || (!*id && finding->state != FINDING_OPEN))
+        return 0;
+    draft.failed = finding_copy(&draft.finding, finding) < 0;
+    draft.finding.is_taken = true;
+    draft.merges_ranks = finding->merges_ranks;
+    draft.merges_sides = finding->merges_sides;
+    cover_named(analyzer, &draft);
+    if (*id)
+        renew_taken(analyzer, *id, &draft);
+    else
+        findings_report(analyzer, &draft, id);
+    return analyzer->failed ? -1 : 0;
 }
 
 void findings_flush(struct analyzer *analyzer)

@@ -189,11 +189,13 @@ int collector_write_batch(struct collector *collector, struct error *err);
 /* The finding was reported as it is. */
 void collector_mark_notified(struct collector *collector, const struct finding *finding);
 /* collector_job.c: this host's part in a job on many hosts; without one nothing happens. Returns 0,
- * or -1 when memory is short, as the two after it. */
+ * or -1 when memory is short, as the three after it. */
 int collector_job_open(struct collector *collector);
 int collector_job_add_process(struct collector *collector, int process,
                               const struct process_info *info);
 int collector_job_feed(struct collector *collector, int process, const struct record *record);
+/* It is sent to the hub if no other host takes part. */
+int collector_job_add_finding(struct collector *collector, const struct finding *finding);
 /* known: all that happened until now_ns was fed. */
 void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known);
 /* The last process has ended: the hub gets what it still wants. */
@@ -203,7 +205,8 @@ void collector_job_count(struct collector *collector);
 void collector_job_close(struct collector *collector);
 /* What the hub has said. */
 void collector_job_forget(struct collector *collector);
-/* The finding is about ranks of several hosts: the hub makes it, and knows more. */
+/* The hub reports it: it is about ranks of several hosts, of which the hub knows more, or was sent
+ * to it. */
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding);
 
 /* No finding was reported yet. */

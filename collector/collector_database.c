@@ -19,12 +19,14 @@
 static void on_finding(void *context, const struct finding *finding)
 {
     struct collector *collector = context;
-    if (batch_add_finding(collector->batch, finding) < 0)
+    if (batch_add_finding(collector->batch, finding) < 0 ||
+        collector_job_add_finding(collector, finding) < 0)
         collector->memory_short = true;
     if (!collector->replaying)
         collector_note_finding(collector, finding);
-    /* What is found again while the database is replayed was reported by the previous collector. */
-    if (collector->replaying)
+    /* What is found again while the database is replayed was reported by the previous collector,
+     * or is the hub's. */
+    if (collector->replaying && !collector_job_leaves(collector, finding))
         collector_mark_notified(collector, finding);
 }
 

@@ -237,6 +237,11 @@ int collector_job_feed(struct collector *collector, int process, const struct re
                           : 0;
 }
 
+int collector_job_add_finding(struct collector *collector, const struct finding *finding)
+{
+    return collector->job ? join_add_finding(collector->job->join, finding) : 0;
+}
+
 /* Once it is gone without a word of an error, each host says what it sees of one. */
 static void look_for_hub(struct collector *collector)
 {
@@ -293,7 +298,9 @@ void collector_job_finish(struct collector *collector)
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding)
 {
     const struct check *check = check_find(finding->code);
-    return collector->job && check && check->scope == SCOPE_JOB && finding->comm &&
-           join_has_hub(collector->job->join) &&
-           join_spans_hosts(collector->job->join, finding->comm);
+    const struct join *join = collector->job ? collector->job->join : NULL;
+    if (!join || !check || !join_has_hub(join))
+        return false;
+    return join_sends_finding(join, finding) ||
+           (check->scope == SCOPE_JOB && finding->comm && join_spans_hosts(join, finding->comm));
 }

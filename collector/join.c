@@ -41,6 +41,7 @@ void join_free(struct join *join)
         HASH_DEL(join->symbols, symbol);
         free(symbol);
     }
+    join_findings_free(join);
     for (int i = 0; i < join->processes; i++)
         if (join->process[i]) {
             join_tail_free(join->process[i]);
@@ -144,6 +145,8 @@ static int feed_members(struct join *join, int process, const struct record *rec
         if (!(member = find_joined(join, process, record->comm.comm, record->comm.rank)))
             return -1;
         member->made = *record;
+        if (member->numbers.nranks < 0)
+            member->numbers.nranks = record->comm.nranks;
     }
     if (is_enter && api_class_of(record->api) == CLASS_COLLECTIVE && record->op.comm &&
         record->op.rank >= 0 && !(record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_GONE))) {
@@ -197,6 +200,7 @@ static void announce_again(struct join *join)
     }
     for (struct join_member *member = join->members; member; member = member->hh.next)
         member->sent = (struct item_digest){0};
+    join_resend_findings(join);
 }
 
 static bool may_block(const struct record *record)
@@ -324,7 +328,8 @@ static void add_beat(struct join *join, uint64_t now_ns)
 {
     const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
                                    .processes = count_living(join),
-                                   .flags = join->is_last ? BEAT_LAST : 0};
+                                   .flags = join->is_last ? BEAT_LAST : 0,
+                                   .findings = HASH_COUNT(join->findings)};
     join->beat_ns = now_ns;
     add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_BEAT, &beat);
 }
@@ -423,6 +428,7 @@ void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, ui
     if (known_ns)
         join->known_ns = known_ns;
     announce_processes(join);
+    join_send_findings(join);
     send_digests(join, analyzer, now_ns);
     take_messages(join, 0, now_ns);
     if (now_ns - join->symbols_ns >= symbols_every_ns || join->is_last) {
@@ -460,6 +466,7 @@ void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t know
     join->is_last = true;
     join->known_ns = known_ns;
     announce_processes(join);
+    join_send_findings(join);
     /* Whoever waits at the end has waited since it began, as far as the hub is concerned. */
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, 0);

@@ -43,6 +43,15 @@ int join_add_process(struct join *join, int process, const struct process_info *
 int join_feed(struct join *join, const struct analyzer *analyzer, int process,
               const struct record *record);
 
+/* A finding of the host's analysis, or its new state. Sent is what is the host's own. 0, or -1 when
+ * memory is short. */
+int join_add_finding(struct join *join, const struct finding *finding);
+/* The host's own: no rank of another host takes part. Whoever hangs may wait for another host in
+ * the end: the hub asks about all who wait. */
+bool join_owns_finding(const struct join *join, const struct finding *finding);
+/* Whether the hub gets this one. */
+bool join_sends_finding(const struct join *join, const struct finding *finding);
+
 /* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
  * on the host until then was fed; 0: not known this time. */
 void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, uint64_t known_ns);

@@ -24,9 +24,10 @@ void join_write_text(struct join *join, int number, uint64_t id, const struct re
     struct join_text *text = NULL;
     if (id)
         TABLE_FIND(process->texts, &id, text);
-    if (!text || text->sent)
+    const unsigned char sent = join->writes_facts ? SENT_AS_FACT : SENT_IN_ANSWER;
+    if (!text || text->sent & sent)
         return;
-    text->sent = true;
+    text->sent |= sent;
     for (uint32_t i = 0; i < text->pieces; i++) {
         struct record piece = text->piece[i];
         if (piece.api == API_notice_stack)
@@ -76,7 +77,7 @@ static void forget_sent(struct join_process *process)
 {
     join_doubt_phases(process);
     for (struct join_text *text = process->texts; text; text = text->hh.next)
-        text->sent = false;
+        text->sent &= (unsigned char)~SENT_IN_ANSWER;
 }
 
 /* The serial of the ncclGroupStart around an operation's call; 0 none, or another call. */

@@ -7,12 +7,15 @@
 
 enum { TAIL_RECORDS = 8192, TAIL_NEAR = 512, TAIL_FEW = 8 };
 
+/* Facts and answers come to the hub on different ways, so each has the texts that it names. */
+enum { SENT_IN_ANSWER = 1, SENT_AS_FACT = 2 };
+
 /* An interned string or a stack: the notices of its pieces. */
 struct join_text {
     uint64_t id;
     struct record *piece;
     uint32_t pieces, capacity;
-    bool sent;
+    unsigned char sent; /* SENT_* */
     UT_hash_handle hh;
 };
 
@@ -82,6 +85,14 @@ struct join_symbol {
     UT_hash_handle hh;
 };
 
+/* A finding of the host, as it is. */
+struct join_finding {
+    uint32_t id;
+    struct finding finding;
+    bool is_due; /* to be sent */
+    UT_hash_handle hh;
+};
+
 struct join {
     struct error failure; /* of the connection, for good */
     struct error refusal; /* of the last message that made no sense */
@@ -89,6 +100,7 @@ struct join {
     struct join_process **process;
     int processes;
     struct join_member *members;
+    struct join_finding *findings;
     struct join_symbol *symbols; /* that stacks which were sent have */
     bool symbols_wait;           /* some are not sent */
     struct message_writer writer, facts;
@@ -96,6 +108,7 @@ struct join {
     uint64_t digest_every_ns;                          /* as the hub said; 0: it did not */
     uint64_t known_ns, now_ns;                         /* now_ns: of this pass */
     uint64_t lost_ns;                                  /* since when; 0: the hub is connected */
+    bool writes_facts;                                 /* not an answer */
     bool is_last, is_over;                             /* this host's part ends; the job is over */
 };
 
@@ -128,6 +141,12 @@ void join_note_address(struct join *join, int number, uint64_t address);
 /* Sends names of addresses that the hub has stacks of, as far as they are known; of those that have
  * none, that. */
 void join_send_symbols(struct join *join, uint64_t now_ns);
+
+/* join_findings.c: sends findings that are new, or changed. */
+void join_send_findings(struct join *join);
+/* What was sent may not have come. */
+void join_resend_findings(struct join *join);
+void join_findings_free(struct join *join);
 
 /* join.c: sends the facts that wait. */
 void join_flush(struct join *join, struct message_writer *writer, enum transport_channel channel);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "collector/collector_state.h"
+#include "lib/finding/finding_store.h"
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
 #include "lib/trace/image.h"
@@ -25,9 +26,12 @@ enum { STEP_MESSAGES = 4096 };
 static void on_hub_finding(void *context, const struct finding *finding)
 {
     struct hub *hub = context;
-    if (batch_add_finding(hub->batch, finding) < 0)
+    struct finding numbered = *finding;
+    if (finding->is_taken)
+        numbered.id += FINDING_TAKEN_FIRST;
+    if (batch_add_finding(hub->batch, &numbered) < 0)
         hub->memory_short = true;
-    hub_news_add(hub, finding);
+    hub_news_add(hub, &numbered);
 }
 
 static void write_moment_of_job(char text[32])
@@ -95,6 +99,7 @@ static int remove_name(struct hub *hub, struct error *err)
 static void hub_free(struct hub *hub)
 {
     hub_news_free(hub);
+    hub_findings_free(hub);
     hub_hosts_free(hub);
     image_close(hub->image);
     collector_state_free(hub->state);
@@ -163,6 +168,7 @@ static void take_host_message(struct hub *hub, struct hub_host *host,
     struct message_item item;
     struct error err;
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
+    hub->sides = 0;
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
         hub_take_item(hub, host, &item);
     if (result < 0)
@@ -332,6 +338,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     if (store_begin(hub->store, err) < 0)
         return -1;
     int result = take_messages_of_step(hub, &message, err);
+    hub_judge_findings(hub);
     hub_feed_round(hub, now_ns);
     if (hub->has_heard_all)
         hub_judge_silence(hub, now_ns);

@@ -252,5 +252,6 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
 
 bool hub_host_is_done(const struct hub_host *host)
 {
-    return host->silent || (host->is_last && !has_unfed_end(host) && !host->request);
+    return host->silent || (host->is_last && !has_unfed_end(host) && !host->request &&
+                            host->findings >= host->findings_sent);
 }

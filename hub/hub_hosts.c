@@ -245,11 +245,21 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
                           (int)item->inlined.depth, item->inlined.function, item->inlined.file,
                           item->inlined.line, NULL);
         break;
+    case ITEM_RECORD:
+        hub_take_text(hub, host, &item->record);
+        break;
+    case ITEM_SIDE:
+        hub_take_side(hub, host, &item->side);
+        break;
+    case ITEM_FINDING:
+        hub_take_finding(hub, host, &item->finding);
+        break;
     case ITEM_BEAT:
         /* One that ended may have a successor. */
         if (!host->is_last)
             host->last_ns = hub->now_ns;
         host->is_last = (item->beat.flags & BEAT_LAST) != 0;
+        host->findings_sent = item->beat.findings;
         break;
     case ITEM_DIGEST:
         take_digest(hub, host, &item->digest);

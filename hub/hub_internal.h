@@ -48,6 +48,7 @@ struct hub_host {
     bool in_line;    /* it is to be asked when others have answered */
     bool wants_all;  /* its members differ from others */
     bool is_refused; /* a message of it was, which is said once */
+    uint32_t findings, findings_sent; /* that have come; that it says it has sent */
     UT_hash_handle hh;
 };
 
@@ -97,6 +98,30 @@ struct hub_symbol {
     UT_hash_handle hh;
 };
 
+/* What hosts found that is one finding of the job. */
+struct hub_fault {
+    struct {
+        uint64_t fingerprint, comm, sides;
+        const struct hub_fact *alone; /* its ranks are not merged with others' */
+    } key;
+    uint32_t id; /* the analyzer's; 0 none yet */
+    struct hub_fact *facts;
+    bool changed;
+    UT_hash_handle hh;
+};
+
+/* A finding of a host, as it was sent last; its processes are the hub's. */
+struct hub_fact {
+    struct {
+        const struct hub_host *host;
+        uint64_t id;
+    } key;
+    struct finding finding;
+    struct hub_fault *fault; /* NULL: dropped */
+    struct hub_fact *fault_next;
+    UT_hash_handle hh;
+};
+
 /* A finding as it was reported last; the newest first. */
 struct hub_news {
     struct finding finding; /* a copy */
@@ -126,6 +151,11 @@ struct hub {
     struct hub_member *members;
     struct hub_comm *comms;
     struct hub_news *news;
+    struct hub_fact *facts;
+    struct hub_fault *faults;
+    struct item_side side[ITEM_SIDES_MAX]; /* of the finding to come */
+    int sides;
+    bool faults_changed, drops_faults;
     struct hub_symbol *symbols;
     struct item_record *answer; /* records of one process, until its tail is complete */
     uint32_t answers, answer_capacity;
@@ -163,6 +193,15 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
 /* Whether the names of all addresses in a stack have come, as far as there are any. */
 bool hub_has_names(const struct hub *hub, struct trace *trace, const struct finding_side *side);
 void hub_hosts_free(struct hub *hub);
+
+/* hub_findings.c: takes the sides of a finding of a host, and then that. */
+void hub_take_side(struct hub *hub, struct hub_host *host, const struct item_side *side);
+void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_finding *item);
+/* A string or a stack that it names. */
+void hub_take_text(struct hub *hub, struct hub_host *host, const struct item_record *item);
+/* Makes those that came in this step the job's. */
+void hub_judge_findings(struct hub *hub);
+void hub_findings_free(struct hub *hub);
 
 /* hub_ask.c: who is asked, and the answers. */
 void hub_ask(struct hub *hub, uint64_t now_ns);

@@ -286,27 +286,6 @@ static void take_losses(void *context, const struct finding *finding)
         job->standings.failed = true;
 }
 
-/* By the rule of the analyzer: what ranks of several hosts did is one finding where it would be one
- * for ranks of the same host. */
-static bool can_join(const struct finding *a, const struct finding *b)
-{
-    return (a->merges_ranks || a->merges_sides) && a->fingerprint == b->fingerprint &&
-           a->comm == b->comm && a->sides == b->sides && a->state == FINDING_OPEN &&
-           b->state == FINDING_OPEN && !strcmp(a->code, b->code);
-}
-
-static int join_findings(struct finding *first, const struct finding *later)
-{
-    int joined = first->merges_sides ? first->sides : first->sides > 0;
-    for (int i = 0; i < joined; i++)
-        if (rankset_unite(&first->side[i].ranks, &later->side[i].ranks))
-            return -1;
-    first->times += later->times;
-    if (later->last_ns > first->last_ns)
-        first->last_ns = later->last_ns;
-    return 0;
-}
-
 /* Of findings in the order of time. Returns 0, or -1 when memory is short. */
 static int join_host_findings(struct united_findings *united)
 {
@@ -314,13 +293,13 @@ static int join_host_findings(struct united_findings *united)
     for (int i = 0; i < united->count; i++) {
         struct finding *first = NULL, *finding = &united->finding[i];
         for (int k = 0; k < kept && !first; k++)
-            if (can_join(&united->finding[k], finding))
+            if (finding_can_join(&united->finding[k], finding))
                 first = &united->finding[k];
         if (!first) {
             united->finding[kept++] = *finding;
             continue;
         }
-        result |= join_findings(first, finding);
+        result |= finding_join(first, finding);
         finding_free(finding);
     }
     united->count = kept;

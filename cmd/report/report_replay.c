@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/report/report_stored.h"
 #include "collector/join.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
@@ -107,7 +108,7 @@ int replay_begin(struct report *report, uint64_t hang_after_ns, struct error *er
     for (int i = 0; i < processes; i++)
         if (analyzer_add_process(report->analyzer, i, trace_process(report->trace, i)))
             return report_fail_memory(err);
-    return 0;
+    return trace_is_job(report->trace) ? stored_findings_take(report, err) : 0;
 }
 
 struct gather {

@@ -209,24 +209,38 @@ static bool is_added(const struct report *report, const struct check *check)
            trace_database_count(report->trace) == 1;
 }
 
+/* Of a job's database: a host's, whose records are there only in part. */
+static bool is_of_host(const struct report *report, const struct check *check)
+{
+    (void)check;
+    return trace_is_job(report->trace);
+}
+
+struct stored_choice {
+    bool (*is_wanted)(const struct report *report, const struct check *check);
+    int64_t first_id;
+    bool is_each; /* also several with one fingerprint */
+};
+
 /* Newest first, so that of several with one fingerprint that one is taken. */
-static int read_stored(struct report *report, int database,
-                       bool (*is_wanted)(const struct report *report, const struct check *check),
+static int read_stored(struct report *report, int database, const struct stored_choice *choice,
                        struct error *err)
 {
     sqlite3_stmt *row = NULL;
     static const char sql[] =
         "SELECT id, code, severity, certainty, state, comm, number, first_ns, "
-        "last_ns, times, fingerprint, what, todo FROM finding "
+        "last_ns, times, fingerprint, what, todo FROM finding WHERE id >= ? "
         "ORDER BY id DESC";
     if (sqlite3_prepare_v2(trace_database(report->trace, database), sql, -1, &row, NULL) !=
         SQLITE_OK)
         return 0; /* damaged: that is reported elsewhere */
     int result = 0;
+    sqlite3_bind_int64(row, 1, choice->first_id);
     while (!result && sqlite3_step(row) == SQLITE_ROW) {
         const struct check *check = check_find(column_text(row, 1));
         uint64_t fingerprint = (uint64_t)sqlite3_column_int64(row, 10);
-        if (check && is_wanted(report, check) && !find_united(report, fingerprint))
+        if (check && choice->is_wanted(report, check) &&
+            (choice->is_each || !find_united(report, fingerprint)))
             result = take_stored(report, database, row, check->code);
     }
     sqlite3_finalize(row);
@@ -274,22 +288,38 @@ void united_findings_sort(struct report *report)
 
 int stored_findings_unite(struct report *report, struct error *err)
 {
+    const struct stored_choice taken = {.is_wanted = is_taken}, added = {.is_wanted = is_added};
     struct found_again found = {.report = report};
     report->dropped = trace_dropped(report->trace);
     if (!report->dropped.records)
         return 0;
     report->is_united = true;
     for (int i = 0; i < trace_database_count(report->trace); i++)
-        if (read_stored(report, i, is_taken, err) < 0)
+        if (read_stored(report, i, &taken, err) < 0)
             return -1;
     analyzer_visit_findings(report->analyzer, add_found_again, &found);
     if (found.failed)
         return error_set(err, "can't analyse the trace: memory is short");
     for (int i = 0; i < trace_database_count(report->trace); i++)
-        if (read_stored(report, i, is_added, err) < 0)
+        if (read_stored(report, i, &added, err) < 0)
             return -1;
     united_findings_sort(report);
     return 0;
+}
+
+int stored_findings_take(struct report *report, struct error *err)
+{
+    const struct stored_choice choice = {
+        .is_wanted = is_of_host, .first_id = FINDING_TAKEN_FIRST, .is_each = true};
+    int result = 0;
+    for (int i = 0; i < trace_database_count(report->trace) && result == 0; i++)
+        result = read_stored(report, i, &choice, err);
+    for (int i = 0; i < report->united.count && result == 0; i++) {
+        uint32_t id = 0;
+        result = analyzer_take_finding(report->analyzer, &report->united.finding[i], &id);
+    }
+    united_findings_free(&report->united);
+    return result;
 }
 
 void united_findings_free(struct united_findings *united)

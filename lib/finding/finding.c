@@ -54,6 +54,27 @@ int finding_copy(struct finding *to, const struct finding *from)
     return failed;
 }
 
+bool finding_can_join(const struct finding *a, const struct finding *b)
+{
+    return (a->merges_ranks || a->merges_sides) && a->fingerprint == b->fingerprint &&
+           a->comm == b->comm && a->sides == b->sides && a->state == FINDING_OPEN &&
+           b->state == FINDING_OPEN && !strcmp(a->code, b->code);
+}
+
+int finding_join(struct finding *first, const struct finding *later)
+{
+    int joined = first->merges_sides ? first->sides : first->sides > 0;
+    for (int i = 0; i < joined; i++)
+        if (rankset_unite(&first->side[i].ranks, &later->side[i].ranks))
+            return -1;
+    first->times += later->times;
+    if (later->first_ns < first->first_ns)
+        first->first_ns = later->first_ns;
+    if (later->last_ns > first->last_ns)
+        first->last_ns = later->last_ns;
+    return 0;
+}
+
 const char *severity_name(enum severity severity)
 {
     static const char *const names[] = {"error", "warning", "note"};

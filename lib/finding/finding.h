@@ -58,11 +58,18 @@ struct finding {
     /* Of several ranks that did the same it is one finding: their ranks are added to the first
      * side, or to each side its own. Not stored in databases. */
     bool merges_ranks, merges_sides;
+    bool is_taken; /* by a hub, from its host: the hub's own analysis need not find it. Likewise. */
 };
 
 /* `to` owns copies of everything. Returns 0, or -1 when memory is short (nothing is owned). */
 int finding_copy(struct finding *to, const struct finding *from);
 void finding_free(struct finding *finding);
+
+/* By the rule of the analyzer: what ranks of several hosts did is one finding where it would be one
+ * for ranks of the same host. */
+bool finding_can_join(const struct finding *a, const struct finding *b);
+/* Adds what ranks of another host did to the first one's. Returns 0, or -1 when memory is short. */
+int finding_join(struct finding *first, const struct finding *later);
 
 const char *severity_name(enum severity severity);    /* "error", ... */
 const char *certainty_name(enum certainty certainty); /* "certain", "possible" */

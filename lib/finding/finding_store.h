@@ -6,6 +6,9 @@
 #include "lib/finding/finding.h"
 #include "lib/trace/store.h"
 
+/* In the database of a job, the hub's findings have lower ids than those that it has from hosts. */
+enum { FINDING_TAKEN_FIRST = 1 << 16 };
+
 /* Writes the finding, fields and words, or its new state (the same id). Returns 0, or -1 with
  * err. */
 int finding_store(struct store *store, const struct finding *finding, struct error *err);

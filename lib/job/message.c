@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rankset.h"
 #include "lib/trace/trace.h"
 
 static const char message_magic[4] = {'D', 'D', 'P', 'J'};
@@ -161,6 +162,35 @@ static bool is_good_digest(const struct item_digest *digest)
            digest->issued < UINT64_C(1) << 62;
 }
 
+static bool is_good_awaited(const struct item_awaited *awaited)
+{
+    return awaited->call.api < API_COUNT && TEXT_ENDS(awaited->kind) && TEXT_ENDS(awaited->title);
+}
+
+static bool is_good_act(const struct item_act *act)
+{
+    return act->call.api < API_COUNT && is_good_awaited(&act->wait) &&
+           is_good_awaited(&act->behind) && TEXT_ENDS(act->did) && TEXT_ENDS(act->name) &&
+           TEXT_ENDS(act->phase);
+}
+
+/* A set takes memory by its largest rank. */
+static bool are_good_ranks(const char *ranks)
+{
+    int first, last;
+    bool is_good = true;
+    while (is_good && *ranks && strcmp(ranks, "none") != 0)
+        is_good = rankset_take_range(&ranks, &first, &last) == 0 && last < ITEM_RANKS_MAX;
+    return is_good;
+}
+
+static bool is_good_side(const struct item_side *side)
+{
+    return side->process >= ITEM_NO_PROCESS && side->process < ITEM_PROCESSES_MAX &&
+           is_good_act(&side->act) && is_good_act(&side->now) && TEXT_ENDS(side->phase) &&
+           TEXT_ENDS(side->ranks) && are_good_ranks(side->ranks);
+}
+
 static bool is_good_item(const struct message_item *item)
 {
     switch (item->kind) {
@@ -175,6 +205,11 @@ static bool is_good_item(const struct message_item *item)
         return item->inlined.process < ITEM_PROCESSES_MAX && item->inlined.depth > 0 &&
                item->inlined.depth < ADDRESS_FRAMES_MAX && TEXT_ENDS(item->inlined.function) &&
                TEXT_ENDS(item->inlined.file);
+    case ITEM_SIDE:
+        return is_good_side(&item->side);
+    case ITEM_FINDING:
+        return TEXT_ENDS(item->finding.code) && TEXT_ENDS(item->finding.what) &&
+               TEXT_ENDS(item->finding.todo);
     case ITEM_DIGEST:
         return is_good_digest(&item->digest);
     case ITEM_STATE:

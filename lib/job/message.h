@@ -13,10 +13,11 @@
 
 #include "lib/base/error.h"
 #include "lib/job/transport.h"
+#include "lib/trace/call.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { MESSAGE_VERSION = 1 };
+enum { MESSAGE_VERSION = 2 };
 
 enum item_kind {
 #define MESSAGE_ITEM(number, name, type) ITEM_##name = number,
@@ -53,6 +54,48 @@ struct item_inlined {
     char function[256], file[256];
 };
 
+/* A finding that the host's own analysis has made (lib/finding/finding.h), in one message behind its
+ * sides, in their order. One with the id of an earlier one of the host takes its place. Before it,
+ * in records, come the strings and stacks that its sides name. */
+enum { ITEM_SIDES_MAX = 8, ITEM_RANKS_MAX = 1 << 20, ITEM_NO_PROCESS = -1 };
+enum {
+    ITEM_FINDING_NUMBER = 1,      /* has_number */
+    ITEM_FINDING_CONSEQUENCE = 2, /* is_consequence */
+    ITEM_FINDING_RANKS = 4,       /* merges_ranks */
+    ITEM_FINDING_SIDES = 8        /* merges_sides */
+};
+struct item_finding {
+    uint64_t comm, number, first_ns, last_ns, times, fingerprint;
+    uint32_t id;
+    uint8_t severity, certainty, state, flags; /* flags: ITEM_FINDING_* */
+    char code[8];
+    char what[2048], todo[2048];
+};
+
+struct item_awaited {
+    uint64_t comm, number;
+    struct called call;
+    char kind[16], title[64]; /* kind: a key of lib/finding/act.h */
+};
+
+struct item_act {
+    uint64_t number;
+    int32_t value, rank;
+    struct called call;
+    struct item_awaited wait, behind;
+    char did[32]; /* a key of lib/finding/acts.def */
+    char name[256], phase[256];
+};
+
+enum { ITEM_SIDE_ADDRESS = 1, ITEM_SIDE_WHERE_ADDRESS = 2 }; /* the stack is an address */
+struct item_side {
+    int32_t process; /* or ITEM_NO_PROCESS */
+    uint32_t flags;  /* ITEM_SIDE_* */
+    uint64_t stack, where_stack, since_ns;
+    struct item_act act, now;
+    char ranks[512], phase[256]; /* ranks: "0-6,8", or "none" */
+};
+
 enum {
     BEAT_LAST =
         1 /* the host's collector ends: it will send no more, and answer until it has gone */
@@ -62,6 +105,8 @@ struct item_beat {
     uint64_t realtime_ns; /* the host's clock */
     uint32_t processes;   /* that run */
     uint32_t flags;       /* BEAT_* */
+    uint32_t findings;    /* that it has sent */
+    uint32_t reserved;
 };
 
 /* Hashes of what a member issued are of all operations below a number, so two members that agree at
@@ -195,6 +240,8 @@ struct message_item {
         struct item_record record;
         struct item_symbol symbol;
         struct item_inlined inlined;
+        struct item_side side;
+        struct item_finding finding;
         struct item_beat beat;
         struct item_digest digest;
         struct item_state state;

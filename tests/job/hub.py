@@ -115,13 +115,13 @@ class Hub:
             self.end()
 
 
-def message(*items, version=1, magic=b"DDPJ"):
+def message(*items, version=2, magic=b"DDPJ"):
     """A message as lib/job/message.h has it; items are (kind, bytes)."""
     body = b"".join(struct.pack("<HHI", kind, 0, len(data)) + data for kind, data in items)
     return struct.pack("<4sHHII", magic, version, 16, 16 + len(body), 0) + body
 
 
-BEAT = (10, struct.pack("<QII", 0, 1, 0))
+BEAT = (10, struct.pack("<QIIII", 0, 1, 0, 0, 0))
 
 
 def news(code, text):
