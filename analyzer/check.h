@@ -175,6 +175,8 @@ extern const struct check *const checks[CHECK_COUNT];
 const struct check *check_next(const struct check *before);
 /* The check whose code has this name ("DC102"), or NULL. */
 const struct check *check_find(const char *name);
+/* Whether findings of `code` are consequences of one of this check; later: they began later. */
+bool check_explains(const struct check *cause, enum code code, bool later);
 /* "mismatch", "hang", ...: the families as users name them. */
 const char *family_name(enum family family);
 

@@ -8,20 +8,11 @@
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
 
-static bool has_code(const enum code *codes, enum code code)
-{
-    while (codes && *codes && *codes != code)
-        codes++;
-    return codes && *codes;
-}
-
 /* What `cause` says explains a finding of this check that began then. */
 static bool explains_check(const struct reported *cause, const struct check *check,
                            uint64_t first_ns)
 {
-    return has_code(cause->check->explains, check->code) ||
-           (cause->finding.first_ns <= first_ns &&
-            has_code(cause->check->explains_later, check->code));
+    return check_explains(cause->check, check->code, cause->finding.first_ns <= first_ns);
 }
 
 void draft_drop(struct draft *draft)
@@ -360,7 +351,8 @@ static void withdraw_taken(struct analyzer *analyzer, struct reported *reported,
 static void renew_taken(struct analyzer *analyzer, uint32_t id, struct draft *draft)
 {
     struct reported *reported = &analyzer->reported[id - 1];
-    bool is_own = !reported->finding.is_taken; /* found here as well, and judged here from then on */
+    bool is_own =
+        !reported->finding.is_taken; /* found here as well, and judged here from then on */
     if (is_own && finding_can_join(&reported->finding, &draft->finding)) {
         join(analyzer, reported, draft);
     } else if (is_own || draft->failed) {

@@ -8,11 +8,11 @@
 #include "collector/symbolizer.h"
 #include "lib/base/text.h"
 #include "lib/finding/fault.h"
-#include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_details.h"
 #include "lib/finding/finding_site.h"
 #include "lib/finding/finding_said.h"
 
-enum { LOCATION_WIDTH = 60, LOCATION_BYTES = 256, RANKS_BYTES = 128, SIDES_NOTIFIED = 4 };
+enum { LOCATION_WIDTH = FINDING_LOCATION_WIDTH, LOCATION_BYTES = 256 };
 
 bool collector_shows(const struct collector *collector, const struct finding *finding)
 {
@@ -70,37 +70,10 @@ static bool is_known_fault(struct collector *collector, const struct finding *fi
     return same.is_known;
 }
 
-/* "more rank 3 at train.c:42, in cudaStreamSynchronize"; of a rank at the finding's own line
- * nothing, if the finding has said what it waits for. */
-static void notify_side(const struct collector *collector, const struct finding_side *side,
-                        const char *finding_location)
+static void notify_detail(void *context, const char *line)
 {
-    struct trace *trace = symbolizer_trace(collector->symbolizer);
-    char location[LOCATION_BYTES] = "", ranks[RANKS_BYTES];
-    int count = rankset_count(&side->ranks);
-    rankset_text(&side->ranks, ranks, sizeof ranks);
-    if (trace)
-        finding_side_location(trace, side, LOCATION_WIDTH, location, sizeof location);
-    bool is_new = strcmp(location, finding_location) != 0;
-    if (!is_new && (!*side->where || did_step(side->now.did)))
-        return;
-    if (count && *location)
-        notify(collector->options.notify_fd, "more %s %s at %s%s%s", count == 1 ? "rank" : "ranks",
-               ranks, location, *side->where ? ", " : "", side->where);
-    else if (count && *side->where)
-        notify(collector->options.notify_fd, "more %s %s: %s", count == 1 ? "rank" : "ranks", ranks,
-               side->where);
-}
-
-/* What run prints below an error, which is sent next. */
-static void notify_details(const struct collector *collector, const struct finding *finding,
-                           const char *location)
-{
-    for (int i = 1; i < finding->sides && i < SIDES_NOTIFIED; i++)
-        notify_side(collector, &finding->side[i], location);
-    if (*finding->todo)
-        notify(collector->options.notify_fd, "more fix: %s",
-               finding_fix(symbolizer_trace(collector->symbolizer), finding));
+    const struct collector *collector = context;
+    notify(collector->options.notify_fd, "more %s", line);
 }
 
 /* "finding 7 error possible DC201 train.c:176 | ranks 0-2 wait in ...": once for each, and again
@@ -125,7 +98,7 @@ static void notify_finding(struct collector *collector, const struct finding *fi
     if (trace)
         finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
     if (is_open && finding->severity == SEVERITY_ERROR)
-        notify_details(collector, finding, location);
+        finding_details(trace, finding, notify_detail, collector);
     char *said = finding_said(trace, finding);
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),

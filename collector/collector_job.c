@@ -9,6 +9,7 @@
 #include "collector/collector_notify.h"
 #include "collector/join.h"
 #include "collector/symbolizer.h"
+#include "lib/finding/finding_said.h"
 
 static const uint64_t finish_patience_ns = REPORTER_LISTENS_NS; /* the hub may be gone */
 static const uint64_t news_skew_ns = 2000000000;                /* of the hosts' clocks */
@@ -76,6 +77,16 @@ static bool is_open_news(const struct collector *collector, const struct item_ne
     return news->state == FINDING_OPEN && is_of_job(collector, news);
 }
 
+/* An error of ranks that are here, of which the hub wants to know where they stand. */
+static bool asks_here(const struct collector *collector, const struct item_news *news)
+{
+    const char *ranks = news->asked;
+    bool is_asked = false;
+    for (int first, last; *ranks && !is_asked && !rankset_take_range(&ranks, &first, &last);)
+        is_asked = join_has_rank_of(collector->job->join, first, last);
+    return is_asked && is_open_news(collector, news) && news->severity == SEVERITY_ERROR;
+}
+
 /* Whether this host reports the job's findings, as its own; *since_ns: those since then. */
 static bool is_reporter(const struct collector *collector, uint64_t *since_ns)
 {
@@ -92,6 +103,29 @@ static int count_news(const struct collector *collector)
     return collector->news ? collector->news->count : 0;
 }
 
+/* The host and the hub mean the same. */
+static bool is_news_of(const struct item_news *news, const struct finding *finding)
+{
+    return strcmp(finding->code, news->code) == 0 && finding->fingerprint == news->fingerprint &&
+           finding->comm == news->comm;
+}
+
+/* Its hub has reported that, or what it follows from, as an error of the job. */
+static bool is_reported_by_hub(const struct collector *collector, const struct finding *finding)
+{
+    for (int i = 0; i < count_news(collector); i++) {
+        const struct item_news *news = &collector->news->heard[i].now;
+        const struct check *check = check_find(news->code), *own = check_find(finding->code);
+        if (!is_open_news(collector, news) || news->severity != SEVERITY_ERROR || !check || !own)
+            continue;
+        bool same_comm = finding->comm && finding->comm == news->comm;
+        if (is_news_of(news, finding) ||
+            (same_comm && (check == own || check_explains(check, own->code, true))))
+            return true;
+    }
+    return false;
+}
+
 struct same_news {
     const struct item_news *news;
     const struct collector *collector;
@@ -101,9 +135,13 @@ struct same_news {
 static void compare_news(void *context, const struct finding *finding)
 {
     struct same_news *same = context;
-    same->found |= rankset_has(&same->collector->notified, (int)finding->id) &&
-                   strcmp(finding->code, same->news->code) == 0 &&
-                   strcmp(finding->what, same->news->text) == 0;
+    if (!rankset_has(&same->collector->notified, (int)finding->id) ||
+        !is_news_of(same->news, finding))
+        return;
+    char *said = finding_said(symbolizer_trace(same->collector->symbolizer), finding);
+    same->found |= strcmp(finding->what, same->news->text) == 0 ||
+                   (said && strcmp(said, same->news->text) == 0);
+    free(said);
 }
 
 /* The host has reported the same itself, since all that takes part in it runs here, or it came
@@ -121,6 +159,16 @@ static bool is_reported_here(const struct collector *collector, const struct ite
     return same.found;
 }
 
+/* What run prints below the line, which comes next. */
+static void report_details(const struct collector *collector, const struct item_news *news)
+{
+    for (const char *line = news->details; *line && news->state == FINDING_OPEN;) {
+        int bytes = (int)strcspn(line, "\n");
+        notify(collector->options.notify_fd, "more %.*s", bytes, line);
+        line += bytes + (line[bytes] == '\n');
+    }
+}
+
 static void report_news(const struct collector *collector, struct heard_news *heard)
 {
     const struct item_news *news = &heard->now;
@@ -131,6 +179,7 @@ static void report_news(const struct collector *collector, struct heard_news *he
         !is_of_job(collector, news) || is_reported_here(collector, news))
         return;
     heard->reported = *news;
+    report_details(collector, news);
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            news->state == FINDING_OPEN ? "finding" : "withdrawn", JOB_NEWS_FIRST + (int)news->id,
            severity_name((enum severity)news->severity),
@@ -153,7 +202,7 @@ static void hear_news(void *context, const struct item_news *news)
         return;
     heard->now = *news;
     report_news(collector, heard);
-    if (is_open_news(collector, news) && news->severity == SEVERITY_ERROR)
+    if (asks_here(collector, news))
         collector_note_job_error(collector);
 }
 
@@ -207,11 +256,9 @@ void collector_job_forget(struct collector *collector)
 
 static bool has_job_error(const struct collector *collector)
 {
-    for (int i = 0; i < count_news(collector); i++) {
-        const struct item_news *news = &collector->news->heard[i].now;
-        if (is_open_news(collector, news) && news->severity == SEVERITY_ERROR)
+    for (int i = 0; i < count_news(collector); i++)
+        if (asks_here(collector, &collector->news->heard[i].now))
             return true;
-    }
     return false;
 }
 
@@ -221,12 +268,11 @@ int collector_job_add_process(struct collector *collector, int process,
     if (!collector->job)
         return 0;
     struct collector_job *job = collector->job;
-    bool is_earliest = !job->since_ns || info->realtime_ns < job->since_ns;
-    if (is_earliest)
+    if (!job->since_ns || info->realtime_ns < job->since_ns)
         job->since_ns = info->realtime_ns;
     int result = join_add_process(job->join, process, info);
     report_all_news(collector);
-    if (is_earliest && has_job_error(collector))
+    if (has_job_error(collector))
         collector_note_job_error(collector);
     return result;
 }
@@ -242,13 +288,13 @@ int collector_job_add_finding(struct collector *collector, const struct finding 
     return collector->job ? join_add_finding(collector->job->join, finding) : 0;
 }
 
-/* Once it is gone without a word of an error, each host says what it sees of one. */
+/* Once it is gone, each host reports what it sees that the hub has not reported. */
 static void look_for_hub(struct collector *collector)
 {
     struct collector_job *job = collector->job;
     bool was_alone = job->is_alone;
     job->is_alone = !join_has_hub(job->join);
-    if (job->is_alone && !was_alone && !has_job_error(collector))
+    if (job->is_alone && !was_alone)
         collector_notify_left(collector);
 }
 
@@ -299,8 +345,10 @@ bool collector_job_leaves(const struct collector *collector, const struct findin
 {
     const struct check *check = check_find(finding->code);
     const struct join *join = collector->job ? collector->job->join : NULL;
-    if (!join || !check || !join_has_hub(join))
+    if (!join || !check)
         return false;
-    return join_sends_finding(join, finding) ||
-           (check->scope == SCOPE_JOB && finding->comm && join_spans_hosts(join, finding->comm));
+    bool is_hubs =
+        join_sends_finding(join, finding) ||
+        (check->scope == SCOPE_JOB && finding->comm && join_spans_hosts(join, finding->comm));
+    return is_hubs && (join_has_hub(join) || is_reported_by_hub(collector, finding));
 }

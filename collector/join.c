@@ -277,6 +277,17 @@ bool join_has_rank(const struct join *join, int rank)
     return false;
 }
 
+bool join_has_rank_of(const struct join *join, int first, int last)
+{
+    for (int i = 0; i < join->processes; i++) {
+        const struct join_process *process = join->process[i];
+        if (process &&
+            (process->info.rank < 0 || (process->info.rank >= first && process->info.rank <= last)))
+            return true;
+    }
+    return false;
+}
+
 bool join_has_hub(const struct join *join)
 {
     bool may_return = !join->is_last && join->now_ns - join->lost_ns < alone_after_ns;
@@ -428,7 +439,7 @@ void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, ui
     if (known_ns)
         join->known_ns = known_ns;
     announce_processes(join);
-    join_send_findings(join);
+    join_report_findings(join);
     send_digests(join, analyzer, now_ns);
     take_messages(join, 0, now_ns);
     if (now_ns - join->symbols_ns >= symbols_every_ns || join->is_last) {
@@ -466,7 +477,6 @@ void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t know
     join->is_last = true;
     join->known_ns = known_ns;
     announce_processes(join);
-    join_send_findings(join);
     /* Whoever waits at the end has waited since it began, as far as the hub is concerned. */
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, 0);

@@ -62,7 +62,9 @@ void join_finish(struct join *join, struct analyzer *analyzer, bool judged, uint
 /* In place of passes, of a host whose records were all fed, as those of a database: sends what it
  * has, and that it ends. known_ns as join_pass has it, not 0. */
 void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t known_ns);
-/* Then answers what the hub has asked. */
+/* Then sends the findings that are new, or changed. */
+void join_report_findings(struct join *join);
+/* And answers what the hub has asked. */
 void join_answer(struct join *join);
 
 /* Whether ranks of other hosts are members of a communicator, as far as is known. */
@@ -71,6 +73,8 @@ bool join_spans_hosts(const struct join *join, uint64_t comm);
 bool join_has_hub(const struct join *join);
 /* Whether a process of the host is this rank of the job. */
 bool join_has_rank(const struct join *join, int rank);
+/* Whether one is, from first to last, or may be since nothing says which rank it is. */
+bool join_has_rank_of(const struct join *join, int first, int last);
 /* Why the connection to the hub can't work any more, such as a wrong token; "" if it may. */
 const char *join_failure(const struct join *join);
 /* Why a message of the hub made no sense, such as another version; "" if none did. */

@@ -34,9 +34,9 @@ static struct join_finding *keep_finding(struct join *join, const struct finding
 {
     struct join_finding *kept;
     TABLE_FIND(join->findings, &finding->id, kept);
-    if (kept || HASH_COUNT(join->findings) == JOIN_FINDINGS_MAX ||
-        finding->state != FINDING_OPEN || !join_owns_finding(join, finding) ||
-        !finding_items_fit(finding) || !(kept = calloc(1, sizeof *kept)))
+    if (kept || HASH_COUNT(join->findings) == JOIN_FINDINGS_MAX || finding->state != FINDING_OPEN ||
+        !join_owns_finding(join, finding) || !finding_items_fit(finding) ||
+        !(kept = calloc(1, sizeof *kept)))
         return kept;
     kept->id = finding->id;
     TABLE_ADD(join->findings, id, kept);
@@ -69,8 +69,7 @@ static uint64_t monotonic_of(const struct join_process *process, uint64_t realti
 static void write_stack(struct join *join, int number, uint64_t stack, bool is_address,
                         uint64_t realtime_ns)
 {
-    const struct record named_by = {
-        .time_ns = monotonic_of(join->process[number], realtime_ns)};
+    const struct record named_by = {.time_ns = monotonic_of(join->process[number], realtime_ns)};
     if (is_address)
         join_note_address(join, number, stack);
     else
@@ -96,7 +95,7 @@ static void send_finding(struct join *join, const struct finding *finding)
     join_flush(join, &join->writer, CHANNEL_FACTS);
 }
 
-void join_send_findings(struct join *join)
+void join_report_findings(struct join *join)
 {
     for (struct join_finding *kept = join->findings; kept; kept = kept->hh.next) {
         if (!kept->is_due)

@@ -142,9 +142,7 @@ void join_note_address(struct join *join, int number, uint64_t address);
  * none, that. */
 void join_send_symbols(struct join *join, uint64_t now_ns);
 
-/* join_findings.c: sends findings that are new, or changed. */
-void join_send_findings(struct join *join);
-/* What was sent may not have come. */
+/* join_findings.c: what was sent may not have come. */
 void join_resend_findings(struct join *join);
 void join_findings_free(struct join *join);
 

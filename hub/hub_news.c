@@ -6,12 +6,14 @@
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
 #include "lib/finding/fault.h"
+#include "lib/finding/finding_details.h"
+#include "lib/finding/finding_said.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
+enum { ASKED_OF_SIDE = 64 };
 static const uint64_t names_patience_ns = 1500000000; /* before a finding is sent without */
 static const uint64_t names_give_up_ns = 10000000000; /* and before they are no longer expected */
-enum { NEWS_LOCATION_WIDTH = 60 };
 
 void hub_news_add(struct hub *hub, const struct finding *finding)
 {
@@ -50,16 +52,47 @@ struct trace *hub_open_trace(struct hub *hub)
     return ready ? hub->trace : NULL;
 }
 
+static void add_news_line(void *context, const char *line)
+{
+    struct item_news *item = context;
+    size_t used = strlen(item->details);
+    snprintf(item->details + used, sizeof item->details - used, "%s%s", used ? "\n" : "", line);
+}
+
+/* Of each group of ranks some: where all of a large job stand nobody reads. */
+static void choose_asked(const struct finding *finding, char *text, size_t bytes)
+{
+    struct rankset asked = {0};
+    for (int i = 0; i < finding->sides; i++) {
+        const struct rankset *ranks = &finding->side[i].ranks;
+        int rank = rankset_next(ranks, 0);
+        for (int n = 0; rank >= 0 && n < ASKED_OF_SIDE; rank = rankset_next(ranks, rank + 1), n++)
+            if (rankset_add(&asked, rank))
+                break; /* fewer are asked */
+    }
+    if (rankset_next(&asked, 0) >= 0)
+        rankset_text(&asked, text, bytes);
+    rankset_free(&asked);
+}
+
 static struct item_news describe_news(const struct finding *finding, struct trace *trace)
 {
-    struct item_news item = {.id = finding->id,
+    struct item_news item = {.comm = finding->comm,
+                             .fingerprint = finding->fingerprint,
+                             .id = finding->id,
                              .severity = (uint8_t)finding->severity,
                              .certainty = (uint8_t)finding->certainty,
                              .state = (uint8_t)finding->state};
     snprintf(item.code, sizeof item.code, "%s", finding->code);
-    snprintf(item.text, sizeof item.text, "%s", finding->what);
+    char *said = finding_said(trace, finding);
+    snprintf(item.text, sizeof item.text, "%s", said ? said : finding->what);
+    free(said);
     if (trace)
-        finding_location(trace, finding, NEWS_LOCATION_WIDTH, item.location, sizeof item.location);
+        finding_location(trace, finding, FINDING_LOCATION_WIDTH, item.location,
+                         sizeof item.location);
+    if (finding->state == FINDING_OPEN && finding->severity == SEVERITY_ERROR)
+        finding_details(trace, finding, add_news_line, &item);
+    choose_asked(finding, item.asked, sizeof item.asked);
     return item;
 }
 

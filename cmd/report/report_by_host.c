@@ -57,57 +57,40 @@ bool by_host_applies(const struct report *report, enum report_hosts hosts)
     return hosts == HOSTS_APART || trace_event_count(trace) > merged_most;
 }
 
-/* A finding of several ranks is the host's own if no rank of another host takes part. Whoever hangs
- * may wait for another host in the end: the hub asks about all who wait. */
-static bool is_host_finding(const struct join *join, const struct finding *finding, bool spans)
-{
-    const struct check *check = check_find(finding->code);
-    if (!check || check->scope != SCOPE_JOB)
-        return !check || check->code != DC901; /* which is one for all hosts */
-    if (check->family == FAMILY_HANG && finding->state == FINDING_OPEN)
-        return false;
-    return finding->comm ? !join_spans_hosts(join, finding->comm) : !spans;
-}
-
 struct host_findings {
     struct report *report;
-    const struct join *join;
-    bool spans, failed;
+    struct join *join;
+    bool failed;
 };
 
-static void keep_host_finding(void *context, const struct finding *finding)
+/* The hub gets the host's own, as it does live. What it does not get, as what is over, stays with
+ * the host's report. */
+static void send_host_finding(void *context, const struct finding *finding)
 {
-    struct host_findings *kept = context;
-    if (!is_host_finding(kept->join, finding, kept->spans))
+    struct host_findings *sent = context;
+    if (!join_owns_finding(sent->join, finding))
         return;
-    struct finding *added = united_findings_add(kept->report);
-    if (!added || finding_copy(added, finding) < 0)
-        kept->failed = true;
+    sent->failed |= join_add_finding(sent->join, finding) < 0;
+    if (join_sends_finding(sent->join, finding))
+        return;
+    struct finding *added = united_findings_add(sent->report);
+    sent->failed |= !added || finding_copy(added, finding) < 0;
 }
 
-static bool has_spanning(const struct report *report, const struct join *join)
-{
-    for (int i = 0; i < report->members; i += report_comm_members(report, i))
-        if (join_spans_hosts(join, report->member[i].comm))
-            return true;
-    return false;
-}
-
-/* The host's own findings become those of its report. */
-static int keep_host_findings(struct report *report, struct join *join, struct error *err)
+static int send_host_findings(struct report *report, struct join *join, struct error *err)
 {
     if (stored_findings_unite(report, err))
         return -1;
     struct united_findings all = report->united;
-    struct host_findings kept = {
-        .report = report, .join = join, .spans = has_spanning(report, join)};
+    struct host_findings sent = {.report = report, .join = join};
     report->united = (struct united_findings){0};
     for (int i = 0; i < all.count; i++)
-        keep_host_finding(&kept, &all.finding[i]);
+        send_host_finding(&sent, &all.finding[i]);
     if (!report->is_united)
-        analyzer_visit_findings(report->analyzer, keep_host_finding, &kept);
+        analyzer_visit_findings(report->analyzer, send_host_finding, &sent);
     united_findings_free(&all);
-    return kept.failed ? report_fail_memory(err) : 0;
+    join_report_findings(join);
+    return sent.failed ? report_fail_memory(err) : 0;
 }
 
 static int replay_host(struct by_host *by_host, int number, struct report *report,
@@ -129,7 +112,7 @@ static int replay_host(struct by_host *by_host, int number, struct report *repor
         return report_fail_memory(err);
     join_report_all(join, report->analyzer, known_ns);
     report->skipped = analyzer_skipped(report->analyzer);
-    return keep_host_findings(report, join, err);
+    return send_host_findings(report, join, err);
 }
 
 /* The next host that nobody has replayed; false: all have one. */
@@ -182,7 +165,7 @@ static void add_job_finding(void *context, const struct finding *finding)
 {
     struct by_host *by_host = context;
     const struct check *check = check_find(finding->code);
-    if (check && check->scope == SCOPE_CALLS)
+    if (check && check->scope == SCOPE_CALLS && !finding->is_taken)
         return; /* its host has it */
     struct finding *added = united_findings_add(by_host->report);
     if (!added || finding_copy(added, finding) < 0) {

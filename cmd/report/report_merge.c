@@ -223,13 +223,6 @@ static int sort_members(struct report *job)
     return result;
 }
 
-static bool is_listed(const enum code *codes, enum code code)
-{
-    while (codes && *codes && *codes != code)
-        codes++;
-    return codes && *codes;
-}
-
 static bool ranks_meet(const struct finding *a, const struct finding *b)
 {
     for (int i = 0; i < a->sides; i++)
@@ -249,9 +242,7 @@ static bool is_cause_of(const struct finding *cause, const struct finding *findi
         return false;
     bool weaker = cause->certainty == POSSIBLE && finding->certainty == CERTAIN &&
                   causing->family == FAMILY_HANG && check->family == FAMILY_HANG;
-    bool listed =
-        is_listed(causing->explains, check->code) ||
-        (cause->first_ns <= finding->first_ns && is_listed(causing->explains_later, check->code));
+    bool listed = check_explains(causing, check->code, cause->first_ns <= finding->first_ns);
     return listed && !weaker &&
            ((finding->comm && cause->comm == finding->comm) || ranks_meet(cause, finding));
 }

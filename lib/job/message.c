@@ -220,8 +220,9 @@ static bool is_good_item(const struct message_item *item)
         return item->tail.process < ITEM_PROCESSES_MAX && item->tail.from <= item->tail.to &&
                item->tail.to <= item->tail.end;
     case ITEM_NEWS:
-        return TEXT_ENDS(item->news.code) && TEXT_ENDS(item->news.location) &&
-               TEXT_ENDS(item->news.text);
+        return TEXT_ENDS(item->news.asked) && TEXT_ENDS(item->news.code) &&
+               TEXT_ENDS(item->news.location) && TEXT_ENDS(item->news.text) &&
+               TEXT_ENDS(item->news.details);
     case ITEM_VIEW:
         return item->view.page >= 1 && item->view.page <= ITEM_PAGES_MAX;
     case ITEM_IMAGE:

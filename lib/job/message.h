@@ -54,9 +54,9 @@ struct item_inlined {
     char function[256], file[256];
 };
 
-/* A finding that the host's own analysis has made (lib/finding/finding.h), in one message behind its
- * sides, in their order. One with the id of an earlier one of the host takes its place. Before it,
- * in records, come the strings and stacks that its sides name. */
+/* A finding that the host's own analysis has made (lib/finding/finding.h), in one message behind
+ * its sides, in their order. One with the id of an earlier one of the host takes its place. Before
+ * it, in records, come the strings and stacks that its sides name. */
 enum { ITEM_SIDES_MAX = 8, ITEM_RANKS_MAX = 1 << 20, ITEM_NO_PROCESS = -1 };
 enum {
     ITEM_FINDING_NUMBER = 1,      /* has_number */
@@ -160,6 +160,7 @@ struct item_tail {
 
 enum { NEWS_TEXT_BYTES = 2048 };
 struct item_news {
+    uint64_t comm, fingerprint; /* as in item_finding */
     uint64_t realtime_ns; /* when it was sent, by the hub's clock: those of an earlier job are kept,
                              too */
     uint32_t id;          /* of the hub's finding: a later one with the same id takes its place */
@@ -167,6 +168,8 @@ struct item_news {
     char code[8];
     char location[256];
     char text[NEWS_TEXT_BYTES];
+    char asked[512]; /* ranks of an error whose hosts shall find out where they stand: "0-6,8" */
+    char details[NEWS_TEXT_BYTES]; /* lines that a terminal shows below an error */
 };
 
 /* The hub's database is read as an image: its pages at one moment, which has a version. A reader

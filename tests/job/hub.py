@@ -126,7 +126,7 @@ BEAT = (10, struct.pack("<QIIII", 0, 1, 0, 0, 0))
 
 def news(code, text):
     """A certain error that the hub has just found, and that is open."""
-    return 30, struct.pack("<QIBBBB8s256s2048s", time.time_ns(), 77, 0, 0, 0, 0, code.encode(), b"train.c:1", text.encode())
+    return 30, struct.pack("<QQQIBBBB8s256s2048s512s2048s", 0, 0, time.time_ns(), 77, 0, 0, 0, 0, code.encode(), b"train.c:1", text.encode(), b"", b"")
 
 
 class Stranger:

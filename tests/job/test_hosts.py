@@ -263,7 +263,7 @@ class Jobs(Job):
         stranger.send("ddpcheck.job.digest.noise", os.urandom(64), times=3)
         stranger.send("ddpcheck.job.digest.old", message(BEAT, version=0), times=2)
         stranger.send("ddpcheck.job.digest.cut", message(BEAT)[:-1])
-        refusals = {"noise": "what came is no message of ddpcheck", "cut": "a message of 39 bytes says that it has 40",
+        refusals = {"noise": "what came is no message of ddpcheck", "cut": "a message of 47 bytes says that it has 48",
                     "old": "a message has version 0, this ddpcheck reads version 2: use one version of ddpcheck on all hosts"}
         for name, why in refusals.items():
             line = "ddpcheck: hub: a message of host %s is refused: %s\n" % (name, why)

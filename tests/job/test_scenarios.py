@@ -96,13 +96,16 @@ class Hosts(unittest.TestCase):
         self.assertEqual(alike(merged), found)
 
     def test_what_hosts_find_by_themselves(self):
-        """The same fault in each host's memory is one finding of all ranks, when their databases are read."""
+        """The same fault in each host's memory is one finding of all ranks: live, in job.db, and when their databases are read."""
         self.start("--fault", "inplace-activation", "--image", "16", "--width", "8")
         self.wait_all()
+        self.hub.end()
         traces = [self.path("n%d" % rank) for rank in range(HOSTS)]
         merged = findings(DDPCHECK, "--reanalyse", *traces)
         self.assertEqual([(finding[0], finding[3][0][0]) for finding in merged], [("DC307", "0-3")])
         self.assertEqual(findings(DDPCHECK, "--by-host", *traces), merged)
+        self.assertEqual(findings(DDPCHECK, self.path("hub/job.db")), merged)
+        self.assertEqual([self.codes(rank) for rank in range(HOSTS)], [["DC307"], [], [], []], self.output(0))
 
     def test_a_correct_job(self):
         self.start("--model", "cnn")

@@ -11,20 +11,23 @@
 #include <cmocka.h>
 
 #include "hub_job.h"
+#include "lib/finding/finding_store.h"
 
 static void note_hub_news(void *context, const struct item_news *news)
 {
     struct test_hub *test = context;
-    assert_in_range(news->id, 1, NEWS_MAX - 1);
-    test->news[news->id] = *news;
+    uint32_t id = news->id % FINDING_TAKEN_FIRST;
+    assert_in_range(id, 1, NEWS_MAX - 1);
+    test->news[id] = *news;
     test->sent++;
 }
 
 static void note_heard_news(void *context, const struct item_news *news)
 {
     struct test_hub *test = context;
-    assert_in_range(news->id, 1, NEWS_MAX - 1);
-    test->heard[news->id] = *news;
+    uint32_t id = news->id % FINDING_TAKEN_FIRST;
+    assert_in_range(id, 1, NEWS_MAX - 1);
+    test->heard[id] = *news;
 }
 
 static void note_reporter(void *context, const struct item_reporter *reporter)
@@ -32,6 +35,12 @@ static void note_reporter(void *context, const struct item_reporter *reporter)
     struct test_hub *test = context;
     test->reporters++;
     test->reporter = reporter->rank;
+}
+
+static void send_own_finding(void *context, const struct finding *finding)
+{
+    const struct test_host *host = context;
+    assert_int_equal(join_add_finding(host->join, finding), 0);
 }
 
 static struct trace *find_names(void *context)
@@ -85,8 +94,9 @@ void hub_job_begin(struct test_hub *test, int hosts)
                                           .on_reporter = i == hosts - 1 ? note_reporter : NULL,
                                           .names = find_names,
                                           .context = test};
+        const struct analyzer_options analysis = {.on_finding = send_own_finding, .context = host};
         host->join = join_new(&join);
-        host->analyzer = analyzer_new(NULL);
+        host->analyzer = analyzer_new(&analysis);
         host->first = i * test->ranks_of_host;
         host->ranks = test->ranks_of_host;
         add_ranks(host, i);
@@ -203,7 +213,8 @@ void hub_job_expect(struct job *job, const char *code)
         assert_string_equal(news->code, code);
         assert_string_equal(news->text, found->what);
         assert_int_equal(news->certainty, found->certainty);
-        assert_memory_equal(&test.heard[news->id], news, sizeof *news); /* on every host */
+        assert_memory_equal(&test.heard[news->id % FINDING_TAKEN_FIRST], news,
+                            sizeof *news); /* on every host */
     }
 }
 

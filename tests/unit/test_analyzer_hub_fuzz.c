@@ -126,6 +126,33 @@ static void publish_facts(struct fuzz *fuzz, int host)
     message_free(&writer);
 }
 
+/* A finding of the host, of the sides that it wants. */
+static void publish_finding(struct fuzz *fuzz, int host)
+{
+    static const char *const codes[] = {"DC301", "DC111", "DC401", "DC201", "DC999"};
+    struct message_writer writer = {0};
+    struct item_finding finding = {.comm = FUZZ_COMM,
+                                   .id = (uint32_t)(fuzz_draw(fuzz) >> 20) % 8,
+                                   .flags = (uint8_t)(fuzz_draw(fuzz) >> 20),
+                                   .times = 1,
+                                   .what = "what"};
+    memcpy(finding.code, codes[(fuzz_draw(fuzz) >> 20) % 5], 5);
+    for (uint64_t sides = (fuzz_draw(fuzz) >> 20) % (ITEM_SIDES_MAX + 2); sides; sides--) {
+        struct item_side side = {.ranks = "0-3",
+                                 .act = {.did = "kernel", .wait = {.kind = "setup"}}};
+        if (one_in(fuzz, 2))
+            spoil(fuzz, &side, sizeof side);
+        message_add(&writer, ITEM_SIDE, &side);
+    }
+    if (one_in(fuzz, 2))
+        spoil(fuzz, &finding, sizeof finding);
+    const struct item_record text = {.record = fuzz->record[0]};
+    message_add(&writer, ITEM_FINDING, &finding);
+    message_add(&writer, ITEM_RECORD, &text);
+    transport_publish(fuzz->host[host], CHANNEL_FACTS, writer.data, writer.bytes, NULL);
+    message_free(&writer);
+}
+
 static void publish_digests(struct fuzz *fuzz, int host)
 {
     struct message_writer writer = {0};
@@ -228,6 +255,7 @@ static void play_job(struct fuzz *fuzz, const char *database)
         for (int host = 0; host < FUZZ_HOSTS; host++) {
             if (step % 16 == 0)
                 publish_facts(fuzz, host);
+            publish_finding(fuzz, host);
             publish_digests(fuzz, host);
             answer_hub(fuzz, host);
         }

@@ -66,7 +66,8 @@ static void send_error(struct job_host *host, uint32_t id, uint64_t realtime_ns)
                              .severity = SEVERITY_ERROR,
                              .certainty = CERTAIN,
                              .state = FINDING_OPEN,
-                             .code = "DC201"};
+                             .code = "DC201",
+                             .asked = "0-9"};
     news.text[0] = (char)('a' + id);
     send_item(host, ITEM_NEWS, &news);
 }
