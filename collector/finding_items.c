@@ -140,14 +140,14 @@ static int take_act(struct act *to, char **words, const struct item_act *item)
 
 static int take_side(struct finding_side *side, const struct item_side *item)
 {
-    *side = (struct finding_side){.process = item->process,
-                                  .phase = strdup(item->phase),
-                                  .stack = item->stack,
-                                  .stack_is_address = (item->flags & ITEM_SIDE_ADDRESS) != 0,
-                                  .where_stack = item->where_stack,
-                                  .where_stack_is_address =
-                                      (item->flags & ITEM_SIDE_WHERE_ADDRESS) != 0,
-                                  .since_ns = item->since_ns};
+    *side = (struct finding_side){
+        .process = item->process,
+        .phase = strdup(item->phase),
+        .stack = item->stack,
+        .stack_is_address = (item->flags & ITEM_SIDE_ADDRESS) != 0,
+        .where_stack = item->where_stack,
+        .where_stack_is_address = (item->flags & ITEM_SIDE_WHERE_ADDRESS) != 0,
+        .since_ns = item->since_ns};
     int failed = take_act(&side->act, &side->call, &item->act);
     failed |= take_act(&side->now, &side->where, &item->now);
     if (*item->ranks)

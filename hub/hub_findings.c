@@ -24,8 +24,9 @@ static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact
         return fault;
     if (HASH_COUNT(hub->faults) == FAULTS_MAX) {
         if (!hub->drops_faults)
-            fprintf(stderr, "ddpcheck: hub: the hosts have more than %d different findings; "
-                            "further ones are in their own traces only\n",
+            fprintf(stderr,
+                    "ddpcheck: hub: the hosts have more than %d different findings; "
+                    "further ones are in their own traces only\n",
                     FAULTS_MAX);
         hub->drops_faults = true;
         return NULL;
@@ -60,18 +61,19 @@ static struct hub_fact *find_fact(struct hub *hub, struct hub_host *host, uint32
     return NULL;
 }
 
-static void take_processes(const struct hub_host *host, struct finding *finding)
+/* The hub's numbers in place of the host's. */
+static void number_processes_of(struct hub_host *host, struct finding *finding)
 {
     for (int i = 0; i < finding->sides; i++) {
         struct finding_side *side = &finding->side[i];
-        const struct hub_process *process =
-            side->process < 0 ? NULL : hub_process_find((struct hub_host *)host,
-                                                        (uint32_t)side->process);
+        const struct hub_process *process = NULL;
+        if (side->process >= 0)
+            process = hub_process_find(host, (uint32_t)side->process);
         side->process = process ? process->number : -1;
     }
 }
 
-/* Of no fault: what it was before is taken back. */
+/* What was found before is withdrawn unless other hosts have it. */
 static void leave_fault(struct hub *hub, struct hub_fact *fact)
 {
     struct hub_fault *fault = fact->fault;
@@ -123,10 +125,10 @@ void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_
             finding_free(&finding);
         return;
     }
-    take_processes(host, &finding);
-    bool is_other = fact->fault && (fact->finding.fingerprint != finding.fingerprint ||
-                                    fact->finding.comm != finding.comm ||
-                                    fact->finding.sides != finding.sides);
+    number_processes_of(host, &finding);
+    bool is_other = fact->fault &&
+                    (fact->finding.fingerprint != finding.fingerprint ||
+                     fact->finding.comm != finding.comm || fact->finding.sides != finding.sides);
     if (is_other)
         leave_fault(hub, fact);
     finding_free(&fact->finding);
