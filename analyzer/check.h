@@ -175,8 +175,20 @@ extern const struct check *const checks[CHECK_COUNT];
 const struct check *check_next(const struct check *before);
 /* The check whose code has this name ("DC102"), or NULL. */
 const struct check *check_find(const char *name);
+static inline bool code_list_has(const enum code *codes, enum code code)
+{
+    while (codes && *codes && *codes != code)
+        codes++;
+    return codes && *codes;
+}
+
 /* Whether findings of `code` are consequences of one of this check; later: they began later. */
-bool check_explains(const struct check *cause, enum code code, bool later);
+static inline bool check_explains(const struct check *cause, enum code code, bool later)
+{
+    return code_list_has(cause->explains, code) ||
+           (later && code_list_has(cause->explains_later, code));
+}
+
 /* "mismatch", "hang", ...: the families as users name them. */
 const char *family_name(enum family family);
 

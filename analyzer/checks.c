@@ -37,15 +37,3 @@ const char *family_name(enum family family)
     };
     return names[family];
 }
-
-static bool has_code(const enum code *codes, enum code code)
-{
-    while (codes && *codes && *codes != code)
-        codes++;
-    return codes && *codes;
-}
-
-bool check_explains(const struct check *cause, enum code code, bool later)
-{
-    return has_code(cause->explains, code) || (later && has_code(cause->explains_later, code));
-}

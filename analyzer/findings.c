@@ -317,21 +317,6 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     suppress_consequences(analyzer, reported);
 }
 
-/* Those whose ranks it names: of a host's finding no more is known. */
-static void cover_named(const struct analyzer *analyzer, struct draft *draft)
-{
-    const struct finding *finding = &draft->finding;
-    for (int i = 0; i < finding->sides; i++) {
-        int index = finding->side[i].process;
-        if (index >= 0 && index < analyzer->processes)
-            draft_cover(draft, analyzer->process[index]);
-        for (int k = 0; k < analyzer->processes; k++)
-            if (analyzer->process[k] &&
-                rankset_has(&finding->side[i].ranks, analyzer->process[k]->info.rank))
-                draft_cover(draft, analyzer->process[k]);
-    }
-}
-
 /* The host takes it back. */
 static void withdraw_taken(struct analyzer *analyzer, struct reported *reported,
                            struct draft *draft)
@@ -366,22 +351,14 @@ static void renew_taken(struct analyzer *analyzer, uint32_t id, struct draft *dr
     }
 }
 
-int analyzer_take_finding(struct analyzer *analyzer, const struct finding *finding, uint32_t *id)
+void findings_take(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
 {
-    struct draft draft = {.check = check_find(finding->code)};
-    analyzer->failed = false;
-    if (!draft.check || (!*id && finding->state != FINDING_OPEN))
-        return 0;
-    draft.failed = finding_copy(&draft.finding, finding) < 0;
-    draft.finding.is_taken = true;
-    draft.merges_ranks = finding->merges_ranks;
-    draft.merges_sides = finding->merges_sides;
-    cover_named(analyzer, &draft);
     if (*id)
-        renew_taken(analyzer, *id, &draft);
+        renew_taken(analyzer, *id, draft);
+    else if (draft->finding.state == FINDING_OPEN)
+        findings_report(analyzer, draft, id);
     else
-        findings_report(analyzer, &draft, id);
-    return analyzer->failed ? -1 : 0;
+        draft_drop(draft);
 }
 
 void findings_flush(struct analyzer *analyzer)

@@ -64,6 +64,8 @@ void draft_drop(struct draft *draft);
 void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
 /* Puts a new version in the place of finding `id` (its times and first time stay). Likewise. */
 void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft);
+/* A finding of a host, or its new state (analyzer_take_finding). Frees the draft. */
+void findings_take(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
 /* Counts one more of what finding `id` says. */
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns);
 /* The job got over it. */

@@ -36,6 +36,16 @@ static void put_text(char *to, size_t bytes, const char *from)
 }
 #define PUT_TEXT(to, from) put_text(to, sizeof(to), from)
 
+static uint32_t flag_of(bool is_set, uint32_t flag)
+{
+    return is_set ? flag : 0;
+}
+
+static const char *text_or_null(const char *text)
+{
+    return *text ? text : NULL;
+}
+
 static struct item_awaited awaited_item(const struct awaited *awaited)
 {
     struct item_awaited item = {
@@ -63,8 +73,8 @@ static struct item_side side_item(const struct finding_side *side)
 {
     struct item_side item = {
         .process = side->process,
-        .flags = (side->stack_is_address ? ITEM_SIDE_ADDRESS : 0) |
-                 (side->where_stack_is_address ? ITEM_SIDE_WHERE_ADDRESS : 0),
+        .flags = flag_of(side->stack_is_address, ITEM_SIDE_ADDRESS) |
+                 flag_of(side->where_stack_is_address, ITEM_SIDE_WHERE_ADDRESS),
         .stack = side->stack,
         .where_stack = side->where_stack,
         .since_ns = side->since_ns,
@@ -89,10 +99,10 @@ void finding_items_add(struct message_writer *writer, const struct finding *find
         .severity = (uint8_t)finding->severity,
         .certainty = (uint8_t)finding->certainty,
         .state = (uint8_t)finding->state,
-        .flags = (uint8_t)((finding->has_number ? ITEM_FINDING_NUMBER : 0) |
-                           (finding->is_consequence ? ITEM_FINDING_CONSEQUENCE : 0) |
-                           (finding->merges_ranks ? ITEM_FINDING_RANKS : 0) |
-                           (finding->merges_sides ? ITEM_FINDING_SIDES : 0)),
+        .flags = (uint8_t)(flag_of(finding->has_number, ITEM_FINDING_NUMBER) |
+                           flag_of(finding->is_consequence, ITEM_FINDING_CONSEQUENCE) |
+                           flag_of(finding->merges_ranks, ITEM_FINDING_RANKS) |
+                           flag_of(finding->merges_sides, ITEM_FINDING_SIDES)),
     };
     PUT_TEXT(item.code, finding->code);
     PUT_TEXT(item.what, finding->what);
@@ -127,8 +137,8 @@ static struct act act_of_item(const struct item_act *item)
                         .number = item->number,
                         .wait = awaited_of_item(&item->wait),
                         .behind = awaited_of_item(&item->behind),
-                        .name = *item->name ? item->name : NULL,
-                        .phase = *item->phase ? item->phase : NULL};
+                        .name = text_or_null(item->name),
+                        .phase = text_or_null(item->phase)};
 }
 
 static int take_act(struct act *to, char **words, const struct item_act *item)
