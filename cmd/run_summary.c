@@ -68,7 +68,9 @@ void run_print_report(const struct watched_run *run, const char *before)
 static void print_counts(const struct watched_run *run)
 {
     const char *plural = run->ranks == 1 ? "" : "s";
-    if (run->communicators == 0)
+    if (run->ranks == 0)
+        fputs("ddpcheck: no rank called NCCL, ", stderr);
+    else if (run->communicators == 0)
         fprintf(stderr, "ddpcheck: %d program%s called NCCL without a communicator, ", run->ranks,
                 plural);
     else
@@ -125,7 +127,7 @@ void run_print_summary(const struct watched_run *run, const char *program)
     print_unrecorded(run);
     if (run->ranks == 0 && run->unrecorded)
         return;
-    if (run->ranks == 0) {
+    if (run->ranks == 0 && !run->errors) {
         print_nothing_recorded(run, program);
         return;
     }

@@ -17,6 +17,7 @@
 #include "collector/stopped.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
+#include "collector/uncalled.h"
 #include "collector/unrecorded.h"
 
 static const uint64_t second_ns = 1000000000;
@@ -49,6 +50,15 @@ static int write_once(struct collector *collector, struct error *err)
     return store_commit(collector->store, err);
 }
 
+static bool record_uncalled(struct collector *collector)
+{
+    struct error why;
+    int recorded = collector_record_uncalled(collector, &why);
+    if (recorded < 0)
+        fprintf(stderr, "ddpcheck: %s; where the ranks are is not recorded\n", why.text);
+    return recorded > 0;
+}
+
 /* Waits. Returns whether the job is known to be over. */
 static bool hear(struct collector *collector, int sleep_ms)
 {
@@ -67,8 +77,8 @@ static bool hear(struct collector *collector, int sleep_ms)
     collector->job_over |= heard == HEARD_OVER;
     if (heard != HEARD_ENDING)
         return collector->job_over;
-    if (!collector->store || collector->no_space_reported) {
-        notify(collector->options.notify_fd, "judged"); /* nobody used NCCL, or nothing is read */
+    if (collector->no_space_reported || (!collector->store && !record_uncalled(collector))) {
+        notify(collector->options.notify_fd, "judged"); /* no rank is there, or nothing is read */
         return false;
     }
     end->heard_ns = monotonic_now_ns();

@@ -170,9 +170,10 @@ static void summarise(struct collector *collector)
     analyzer_visit_members(collector->analyzer, count_member, &counting);
     for (int i = 0; counting.ranks && i < summary->processes; i++)
         rankset_free(&counting.ranks[i]);
-    /* One that calls only ncclGetUniqueId is no rank, unless there is nobody else. */
+    /* One that calls only ncclGetUniqueId is no rank, unless there is nobody else. Without a
+     * producer nobody has called anything (uncalled.h). */
     if (!counting.ranks || counting.failed || summary->ranks == 0)
-        summary->ranks = summary->processes;
+        summary->ranks = collector->last_producer_ns ? summary->processes : 0;
     free(counting.ranks);
     struct fault_counting faults = {.collector = collector};
     analyzer_visit_findings(collector->analyzer, count_shown_finding, &faults);

@@ -113,6 +113,19 @@ int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act
     return (int)dormant->rank;
 }
 
+bool dormant_find_place(const struct analyzer *analyzer, uint32_t index,
+                        struct dormant_place *place)
+{
+    const struct dormant_rank *dormant = &analyzer->dormant[index];
+    *place = (struct dormant_place){
+        .rank = dormant->rank == UNRANKED ? -1 : (int)dormant->rank,
+        .pid = (int)dormant->pid,
+        .place = process_string(dormant->reporter, dormant->place),
+        .reporter = dormant->reporter,
+    };
+    return dormant->place && !has_called_since(analyzer, dormant);
+}
+
 void dormant_free(struct analyzer *analyzer)
 {
     free(analyzer->dormant);

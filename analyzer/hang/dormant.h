@@ -4,6 +4,13 @@
 
 #include "analyzer/hang/where.h"
 
+/* One that has made no call: rank -1 if that is not known. */
+struct dormant_place {
+    int rank, pid;
+    const char *place;
+    const struct process *reporter;
+};
+
 /* A place that replaces the rank's last one; none: it is gone, or its calls are recorded now. */
 void dormant_note(struct analyzer *analyzer, const struct process *process,
                   const struct record *record);
@@ -15,5 +22,8 @@ void dormant_free(struct analyzer *analyzer);
 /* What the index-th of them (below analyzer->dormants) does. Returns its rank, -1 if it has called
  * NCCL since. */
 int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act);
+/* The index-th of them as it is known; false: it is gone, or has called NCCL since. */
+bool dormant_find_place(const struct analyzer *analyzer, uint32_t index,
+                        struct dormant_place *place);
 
 #endif

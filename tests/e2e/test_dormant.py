@@ -20,9 +20,16 @@ def prepare_data(path):
         time.sleep(0.05)
 
 
-def rank_main(folder):
+def meet(path):
+    while not os.path.exists(path):
+        time.sleep(0.05)
+
+
+def rank_main(folder, is_met):
     rank = int(os.environ["RANK"])
     shared, ready = os.path.join(folder, "id"), os.path.join(folder, "ready")
+    if not is_met and rank != LATE:
+        meet(ready)
     if rank == LATE:
         prepare_data(ready)
     cuda, nccl = ctypes.CDLL("libcudart.so.13"), ctypes.CDLL("libnccl.so.2")
@@ -40,11 +47,15 @@ def rank_main(folder):
     assert nccl.ncclCommDestroy(comm) == 0
 
 
+def start(line, role, before_wait=""):
+    return "for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 sh -c 'sleep 1000 & %s %s %s %s; kill $!' & done; %s wait" % (
+        sys.executable, os.path.abspath(__file__), role, line.folder, before_wait)
+
+
 def check(build, comes):
     from line import Line
     with Line(build, devices=RANKS, name="dormant") as line:
-        shell = "for r in 0 1 2; do RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 sh -c 'sleep 1000 & %s %s rank %s; kill $!' & done; %s wait" % (
-            sys.executable, os.path.abspath(__file__), line.folder, "sleep 8; touch %s/ready;" % line.folder if comes else "")
+        shell = start(line, "rank", "sleep 8; touch %s/ready;" % line.folder if comes else "")
         line.run(["sh", "-c", shell], ["--hang-after", "3", "--timeout", "8" if not comes else "60"])
         findings = line.report()[1]
         opened = [finding for finding in findings if finding["state"] == "open" and finding["severity"] != "note"]
@@ -55,9 +66,23 @@ def check(build, comes):
         assert len(opened) == (0 if comes else 1), opened
 
 
+def check_uncalled(build):
+    """They wait for each other before any of them has called NCCL, until --timeout."""
+    from line import Line
+    with Line(build, devices=RANKS, name="dormant") as line:
+        _, _, printed = line.run(["sh", "-c", start(line, "waits")], ["--timeout", "8"])
+        found = [finding for finding in line.report()[1] if finding["code"] == "DC211"]
+        sides = sorted((side["ranks"], side["call"]) for side in found[0]["sides"])
+        assert [ranks for ranks, _ in sides] == ["0,2", str(LATE)], sides
+        assert "made no NCCL call, in meet() at test_dormant.py:" in sides[0][1], sides
+        assert "made no NCCL call, in prepare_data() at test_dormant.py:" in sides[1][1], sides
+        assert "no rank called NCCL, 1 error" in printed, printed
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "rank":
-        rank_main(sys.argv[2])
+    if sys.argv[1] in ("rank", "waits"):
+        rank_main(sys.argv[2], sys.argv[1] == "rank")
     else:
         check(sys.argv[1], False)
         check(sys.argv[1], True)
+        check_uncalled(sys.argv[1])

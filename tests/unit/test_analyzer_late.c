@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 
 #include "verdict.h"
 
@@ -297,6 +298,60 @@ static void all_wait_and_nothing_happens(void **state)
     job_free(job);
 }
 
+static void add_dormant(struct job *job, int rank, uint64_t id, const char *place)
+{
+    struct record dormant = {.api = API_notice_dormant};
+    dormant.range.id = id;
+    dormant.range.domain = 4711 + (uint64_t)rank;
+    dormant.range.text = intern(job, rank, place);
+    job_record(job, rank, dormant);
+}
+
+/* No rank has called NCCL when the job is ended after a silence, or for another reason. */
+static void ended_before_any_call(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent <= 1; silent++) {
+        struct job *job = job_new(RANKS);
+        struct record ending = {.api = API_notice_ending};
+        for (int rank = 0; rank < RANKS - 1; rank++)
+            add_dormant(job, rank, (uint64_t)rank, "main() at train.py:9, in init_process_group()");
+        add_dormant(job, RANKS - 1, RANKS - 1, "load() at train.py:5");
+        ending.ending.silence_ns = silent ? UINT64_C(40000000000) : 0;
+        job_record(job, 0, ending);
+        const struct found *found = expect(job, silent ? "DC211" : NULL);
+        if (silent) {
+            assert_int_equal(found->certainty, POSSIBLE);
+            assert_int_equal(found->sides, 2);
+            assert_string_equal(found->ranks[0], "0-2");
+            assert_string_equal(found->ranks[1], "3");
+            assert_string_equal(found->call[1], "made no NCCL call, in load() at train.py:5");
+        }
+        job_free(job);
+    }
+}
+
+/* No launcher numbers them; they are in more places than a finding has sides. */
+static void ended_before_any_call_in_many_places(void **state)
+{
+    (void)state;
+    enum { PROCESSES = FINDING_SIDES_MAX + 4 };
+    char place[32];
+    struct job *job = job_new(PROCESSES);
+    struct record ending = {.api = API_notice_ending, .ending.silence_ns = 1};
+    for (int i = 0; i < PROCESSES; i++) {
+        snprintf(place, sizeof place, "main() at train.py:%d", i < 2 ? 1 : i);
+        add_dormant(job, i, UINT64_MAX, place);
+    }
+    job_record(job, 0, ending);
+    const struct found *found = expect(job, "DC211");
+    assert_int_equal(found->sides, FINDING_SIDES_MAX);
+    assert_string_equal(found->ranks[0], "none");
+    assert_non_null(strstr(found->what, "processes 4711-4712 are in main() at train.py:1; "));
+    assert_non_null(strstr(found->what, "; processes 4719-4722"));
+    job_free(job);
+}
+
 static void count_findings(void *context, const struct finding *finding)
 {
     struct notes *notes = context;
@@ -331,6 +386,8 @@ static void awaited_message_is_reported_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ended_before_any_call),
+        cmocka_unit_test(ended_before_any_call_in_many_places),
         cmocka_unit_test(awaited_message_is_reported_once),
         cmocka_unit_test(all_wait_and_nothing_happens),
         cmocka_unit_test(working_rank_is_late),

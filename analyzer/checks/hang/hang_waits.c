@@ -13,6 +13,7 @@
 #include "analyzer/checks/hang/host_function.h"
 #include "analyzer/checks/hang/hang_late.h"
 #include "analyzer/checks/hang/hang_stalled.h"
+#include "analyzer/checks/hang/uncalled.h"
 #include "analyzer/checks/hang/hang_waits.h"
 #include "analyzer/match/window.h"
 
@@ -176,6 +177,7 @@ void hang_on_waits(struct analyzer *analyzer, const struct event *event)
     hang_resolve(analyzer, graph);
     waits_report(analyzer, graph);
     hang_report_stalled(analyzer, graph);
+    hang_report_uncalled(analyzer, graph);
     hang_close_restarted(analyzer);
     hang_close_aborted(analyzer);
 }

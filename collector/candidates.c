@@ -1,0 +1,174 @@
+/* candidates.c: finds the processes of the job in /proc, and where they are. */
+#include "collector/candidates.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/process_file.h"
+#include "lib/live/live.h"
+
+/* The launchers' variables of a rank and of how many there are. */
+static const struct {
+    const char *rank, *world_size;
+} variables[] = {{"DDPCHECK_RANK", "DDPCHECK_WORLD_SIZE"},
+                 {"RANK", "WORLD_SIZE"},
+                 {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                 {"PMI_RANK", "PMI_SIZE"},
+                 {"SLURM_PROCID", "SLURM_NTASKS"}};
+
+/* The value of a variable; NULL if there is none. */
+static const char *variable_of(const char *environment, size_t bytes, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1)
+        if (!strncmp(at, name, length) && at[length] == '=')
+            return at + length + 1;
+    return NULL;
+}
+
+static int number_of(const char *environment, size_t bytes, const char *name)
+{
+    const char *value = variable_of(environment, bytes, name);
+    return value ? atoi(value) : -1;
+}
+
+static enum rank_sign sign_of_file(const char *name)
+{
+    static const struct {
+        const char *begin;
+        enum rank_sign sign;
+    } files[] = {{"libnccl", HAS_LIBRARY},
+                 {"libcuda", HAS_LIBRARY}, /* and libcudart */
+                 {"libtorch", HAS_LIBRARY},
+                 {"libpython", RUNS_PYTHON},
+                 {"python", RUNS_PYTHON}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (!strncmp(name, files[i].begin, strlen(files[i].begin)))
+            return files[i].sign;
+    return NO_SIGN;
+}
+
+enum rank_sign candidate_sign(struct candidate *candidate)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    if (candidate->sign != SIGN_UNREAD)
+        return candidate->sign;
+    candidate->sign = NO_SIGN;
+    snprintf(path, sizeof path, "/proc/%d/maps", candidate->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && candidate->sign < HAS_LIBRARY && getline(&line, &room, maps) > 0) {
+        const char *name = strrchr(line, '/');
+        enum rank_sign sign = name ? sign_of_file(name + 1) : NO_SIGN;
+        candidate->sign = sign > candidate->sign ? sign : candidate->sign;
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return candidate->sign;
+}
+
+static void add_candidate(struct candidates *candidates, int pid, const char *directory)
+{
+    char stat[512], *environment = candidates->environment;
+    struct candidate candidate = {.pid = pid, .rank = -1, .world_size = -1};
+    size_t bytes = process_file_read(pid, "environ", environment, sizeof candidates->environment);
+    const char *trace = variable_of(environment, bytes, "DDPCHECK_DIR");
+    if (!trace || strcmp(trace, directory) || candidates->count == CANDIDATES_MAX)
+        return;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables && candidate.rank < 0; i++) {
+        candidate.rank = number_of(environment, bytes, variables[i].rank);
+        candidate.world_size = number_of(environment, bytes, variables[i].world_size);
+    }
+    const char *end = process_stat_read(pid, stat, sizeof stat);
+    char state;
+    if (!end || sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
+        return;
+    candidates->item[candidates->count++] = candidate;
+}
+
+void candidates_find(struct candidates *candidates, const char *directory)
+{
+    DIR *processes = opendir("/proc");
+    candidates->count = 0;
+    for (struct dirent *entry; processes && (entry = readdir(processes));) {
+        int pid = atoi(entry->d_name);
+        if (pid > 0 && pid != getpid())
+            add_candidate(candidates, pid, directory);
+    }
+    if (processes)
+        closedir(processes);
+}
+
+struct candidate *candidate_with(struct candidates *candidates, int pid)
+{
+    for (int i = 0; i < candidates->count; i++)
+        if (candidates->item[i].pid == pid)
+            return &candidates->item[i];
+    return NULL;
+}
+
+const struct candidate *candidate_of(struct candidates *candidates, int rank)
+{
+    struct candidate *best = NULL;
+    for (int i = 0; i < candidates->count; i++) {
+        struct candidate *candidate = &candidates->item[i];
+        if (candidate->rank != rank || candidate_sign(candidate) == NO_SIGN)
+            continue;
+        struct candidate *parent = candidate_with(candidates, candidate->parent);
+        bool is_child = parent && parent->rank == rank && candidate_sign(parent) >= candidate->sign;
+        if (!is_child && (!best || candidate->sign > best->sign))
+            best = candidate;
+    }
+    return best;
+}
+
+static bool is_of_library(const char *file)
+{
+    return strstr(file, "/site-packages/") || strstr(file, "/dist-packages/") ||
+           strstr(file, "/lib/python") || *file == '<';
+}
+
+/* The library's function that frame[user] calls, past decorators; NULL: it calls none that is known
+ * by a name. */
+static const char *library_function(const struct frame *frame, int user)
+{
+    for (int i = user - 1; i >= 0; i--)
+        if (*frame[i].file && *frame[i].function != '_' && *frame[i].function != '<' &&
+            strcmp(frame[i].function, "wrapper") != 0)
+            return frame[i].function;
+    return NULL;
+}
+
+const char *candidate_place(int pid, char *place)
+{
+    struct live_process process;
+    struct error err;
+    snprintf(place, CANDIDATE_PLACE_BYTES, "a place that can't be read");
+    if (live_read(&process, pid, false, &err) < 0)
+        return place;
+    const struct live_thread *thread = process.thread;
+    if (process.threads && thread->state == 'T')
+        snprintf(place, CANDIDATE_PLACE_BYTES, "no code: it is stopped");
+    else if (process.threads)
+        snprintf(place, CANDIDATE_PLACE_BYTES, "%s",
+                 thread->state == 'R' ? "its own code" : "a system call");
+    for (int i = 0; process.threads && i < thread->frames; i++) {
+        const struct frame *frame = &thread->frame[i];
+        const char *slash = strrchr(frame->file, '/');
+        if (!*frame->file || is_of_library(frame->file))
+            continue;
+        int bytes = snprintf(place, CANDIDATE_PLACE_BYTES, "%.100s() at %.100s:%d", frame->function,
+                             slash ? slash + 1 : frame->file, frame->line);
+        const char *called = library_function(thread->frame, i);
+        if (called)
+            snprintf(place + bytes, (size_t)(CANDIDATE_PLACE_BYTES - bytes), ", in %.60s()",
+                     called);
+        break;
+    }
+    live_free(&process);
+    return place;
+}
