@@ -132,15 +132,39 @@ static bool is_of_library(const char *file)
            strstr(file, "/lib/python") || *file == '<';
 }
 
-/* The library's function that frame[user] calls, past decorators; NULL: it calls none that is known
- * by a name. */
-static const char *library_function(const struct frame *frame, int user)
+/* Part of a library's interface: neither private nor a decorator's. */
+static bool is_public(const struct frame *frame)
 {
-    for (int i = user - 1; i >= 0; i--)
-        if (*frame[i].file && *frame[i].function != '_' && *frame[i].function != '<' &&
-            strcmp(frame[i].function, "wrapper") != 0)
-            return frame[i].function;
-    return NULL;
+    const char *function = frame->function;
+    return *frame->file && *function != '_' && !strstr(function, "._") && *function != '<' &&
+           !strstr(function, "<locals>") && strcmp(function, "wrapper") != 0;
+}
+
+/* A command of a package, as torchrun: it says nothing of the program. */
+static bool is_entry_point(const struct frame *frame)
+{
+    size_t length = strlen(frame->file);
+    return strcmp(frame->function, "<module>") == 0 &&
+           (length < 3 || strcmp(frame->file + length - 3, ".py") != 0);
+}
+
+/* "load() at train.py:12, in barrier()": the library's function that the program's line calls. Of a
+ * package's command the innermost function instead: "next_rendezvous() of torchrun". */
+static void describe_frames(const struct frame *frame, int user, char *place)
+{
+    const char *slash = strrchr(frame[user].file, '/');
+    const char *file = slash ? slash + 1 : frame[user].file;
+    bool is_command = is_entry_point(&frame[user]);
+    int called = is_command ? 0 : user - 1, step = is_command ? 1 : -1;
+    while (called >= 0 && called < user && !is_public(&frame[called]))
+        called += step;
+    bool calls = called >= 0 && called < user;
+    if (calls && is_command)
+        snprintf(place, CANDIDATE_PLACE_BYTES, "%.100s() of %.100s", frame[called].function, file);
+    else
+        snprintf(place, CANDIDATE_PLACE_BYTES, "%.100s() at %.100s:%d%s%.80s%s",
+                 frame[user].function, file, frame[user].line, calls ? ", in " : "",
+                 calls ? frame[called].function : "", calls ? "()" : "");
 }
 
 const char *candidate_place(int pid, char *place)
@@ -157,16 +181,10 @@ const char *candidate_place(int pid, char *place)
         snprintf(place, CANDIDATE_PLACE_BYTES, "%s",
                  thread->state == 'R' ? "its own code" : "a system call");
     for (int i = 0; process.threads && i < thread->frames; i++) {
-        const struct frame *frame = &thread->frame[i];
-        const char *slash = strrchr(frame->file, '/');
-        if (!*frame->file || is_of_library(frame->file))
+        const char *file = thread->frame[i].file;
+        if (!*file || is_of_library(file))
             continue;
-        int bytes = snprintf(place, CANDIDATE_PLACE_BYTES, "%.100s() at %.100s:%d", frame->function,
-                             slash ? slash + 1 : frame->file, frame->line);
-        const char *called = library_function(thread->frame, i);
-        if (called)
-            snprintf(place + bytes, (size_t)(CANDIDATE_PLACE_BYTES - bytes), ", in %.60s()",
-                     called);
+        describe_frames(thread->frame, i, place);
         break;
     }
     live_free(&process);

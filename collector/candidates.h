@@ -38,8 +38,8 @@ const struct candidate *candidate_of(struct candidates *candidates, int rank);
 /* By the files that it has mapped, whose list is read when it is needed first: it can be long. */
 enum rank_sign candidate_sign(struct candidate *candidate);
 /* Where its main thread is: "load() at train.py:12", ", in barrier()" behind it if the line calls a
- * library's function, or what the kernel says of the thread. Returns `place`, which has room for
- * CANDIDATE_PLACE_BYTES. */
+ * library's function; or "next_rendezvous() of torchrun"; or what the kernel says of the thread.
+ * Returns `place`, which has room for CANDIDATE_PLACE_BYTES. */
 const char *candidate_place(int pid, char *place);
 
 #endif
