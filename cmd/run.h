@@ -59,6 +59,7 @@ struct watched_run {
     bool gone;                   /* the trace was removed while the job ran */
     bool said_left, left_behind; /* of what still runs after the program */
     int ranks, communicators, errors, warnings;
+    int sent;                         /* findings of this host that are printed on another */
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
 

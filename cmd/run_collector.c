@@ -129,8 +129,8 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run_print_state(run, line + 6);
     else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
         return;
-    else if (sscanf(line, "end %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
-                    &run->warnings) == 4)
+    else if (sscanf(line, "end %d %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
+                    &run->warnings, &run->sent) == 5)
         run->saw_end = true;
 }
 

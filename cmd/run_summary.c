@@ -135,6 +135,8 @@ void run_print_summary(const struct watched_run *run, const char *program)
     int used = 0;
     if (run->unrecorded)
         strcpy(found, "no finding in what was recorded");
+    else if (run->sent)
+        strcpy(found, "findings are printed on the job's first host");
     if (run->errors)
         used =
             snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");

@@ -331,8 +331,8 @@ static int end_session(struct collector *collector, struct error *err)
         notify(collector->options.notify_fd, "full %" PRIu64 " %" PRIu64 " %s", summary->records,
                summary->unstored, collector->rings);
     if (!collector->recovering)
-        notify(collector->options.notify_fd, "end %d %d %d %d", summary->ranks,
-               summary->communicators, summary->errors, summary->warnings);
+        notify(collector->options.notify_fd, "end %d %d %d %d %d", summary->ranks,
+               summary->communicators, summary->errors, summary->warnings, summary->sent);
     return 0;
 }
 

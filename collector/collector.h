@@ -50,6 +50,7 @@ struct collector_summary {
     uint64_t records, unstored;          /* stored in this session, or not for want of space */
     int processes, ranks, communicators; /* of the whole job; 0 unless it is over */
     int errors, warnings;
+    int sent;                /* errors and warnings of the host's own that the hub reports */
     char database[PATH_MAX]; /* empty if there was nothing to store */
 };
 
@@ -208,6 +209,8 @@ void collector_job_forget(struct collector *collector);
 /* The hub reports it: it is about ranks of several hosts, of which the hub knows more, or was sent
  * to it. */
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding);
+/* It was sent to the hub, which reports it. */
+bool collector_job_sends(const struct collector *collector, const struct finding *finding);
 
 /* No finding was reported yet. */
 void collector_forget_notified(struct collector *collector);

@@ -131,8 +131,10 @@ static void count_shown_finding(void *context, const struct finding *finding)
 {
     struct fault_counting *counting = context;
     struct collector_summary *summary = counting->collector->summary;
-    if (finding->state == FINDING_RESOLVED || finding->severity == SEVERITY_NOTE ||
-        !collector_shows(counting->collector, finding) || !is_new_fault(counting, finding))
+    if (finding->state == FINDING_RESOLVED || finding->severity == SEVERITY_NOTE)
+        return;
+    summary->sent += collector_job_sends(counting->collector, finding);
+    if (!collector_shows(counting->collector, finding) || !is_new_fault(counting, finding))
         return;
     summary->errors += finding->severity == SEVERITY_ERROR;
     summary->warnings += finding->severity == SEVERITY_WARNING;
@@ -164,7 +166,8 @@ static void summarise(struct collector *collector)
 {
     struct collector_summary *summary = collector->summary;
     struct counting counting = {.summary = summary};
-    summary->ranks = summary->communicators = summary->errors = summary->warnings = 0;
+    summary->ranks = summary->communicators = 0;
+    summary->errors = summary->warnings = summary->sent = 0;
     summary->processes = collector->process_count;
     counting.ranks = calloc((size_t)summary->processes + 1, sizeof *counting.ranks);
     analyzer_visit_members(collector->analyzer, count_member, &counting);

@@ -341,6 +341,12 @@ void collector_job_finish(struct collector *collector)
     look_for_hub(collector);
 }
 
+bool collector_job_sends(const struct collector *collector, const struct finding *finding)
+{
+    return collector_job_leaves(collector, finding) &&
+           join_sends_finding(collector->job->join, finding);
+}
+
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding)
 {
     const struct check *check = check_find(finding->code);

@@ -106,6 +106,7 @@ class Hosts(unittest.TestCase):
         self.assertEqual(findings(DDPCHECK, "--by-host", *traces), merged)
         self.assertEqual(findings(DDPCHECK, self.path("hub/job.db")), merged)
         self.assertEqual([self.codes(rank) for rank in range(HOSTS)], [["DC307"], [], [], []], self.output(0))
+        self.assertIn("communicators, findings are printed on the job's first host; report: ", self.output(1))
 
     def test_a_correct_job(self):
         self.start("--model", "cnn")

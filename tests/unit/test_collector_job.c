@@ -14,11 +14,14 @@
 #define BEGAN_NS UINT64_C(1700000000000000000)
 #define SECOND   UINT64_C(1000000000)
 
+enum { COMM = 1, OTHER_COMM };
+
 struct job_host {
     struct transport_local *transports;
     struct transport *hub, *transport;
     struct collector *collector;
     struct collector_summary summary;
+    struct transport_functions functions; /* of a transport that has lost its hub */
     uint64_t now_ns;
 };
 
@@ -79,6 +82,28 @@ static void send_reporter(struct job_host *host, int rank, uint64_t since_ns)
     send_item(host, ITEM_REPORTER, &reporter);
 }
 
+static int poll_lost(struct transport *transport, int timeout_ms, struct transport_message *message,
+                     struct error *err)
+{
+    (void)transport;
+    (void)timeout_ms;
+    (void)err;
+    static bool was_lost;
+    was_lost = !was_lost;
+    *message = (struct transport_message){.event = was_lost ? TRANSPORT_LOST : TRANSPORT_NOTHING};
+    return 0;
+}
+
+/* Long enough that it will not come back. */
+static void lose_hub(struct job_host *host)
+{
+    host->functions = *host->transport->functions;
+    host->functions.poll = poll_lost;
+    host->transport->functions = &host->functions;
+    for (int passes = 0; passes < 2; passes++, host->now_ns += 20 * SECOND)
+        collector_job_pass(host->collector, host->now_ns, false);
+}
+
 static void add_rank(struct job_host *host, int rank)
 {
     const struct process_info info = {
@@ -129,11 +154,60 @@ static void an_error_is_counted_where_it_is_reported(void **state)
     finish(&host);
 }
 
+/* Of an error of many ranks only some hosts record where theirs stand. */
+static void an_error_asks_the_hosts_that_it_names(void **state)
+{
+    (void)state;
+    for (int rank = 9; rank <= 10; rank++) {
+        struct job_host host;
+        begin(&host);
+        add_rank(&host, rank);
+        send_error(&host, 1, BEGAN_NS + SECOND);
+        assert_int_equal(host.collector->hang.troubled, rank == 9); /* "0-9" are asked */
+        finish(&host);
+    }
+}
+
+/* A rank of the host, which is one of two, did this on a communicator. */
+static struct finding job_finding(const char *code, uint64_t comm)
+{
+    return (struct finding){.id = 1,
+                            .code = code,
+                            .severity = SEVERITY_ERROR,
+                            .certainty = CERTAIN,
+                            .comm = comm,
+                            .fingerprint = comm};
+}
+
+/* The hub has reported a mismatch on a communicator, and is gone: hangs of that are reported, those
+ * of others are the host's to report. */
+static void a_host_reports_what_a_lost_hub_has_not(void **state)
+{
+    (void)state;
+    struct job_host host;
+    const struct finding same = job_finding("DC101", COMM), hang = job_finding("DC201", COMM),
+                         other = job_finding("DC201", OTHER_COMM);
+    begin(&host);
+    add_rank(&host, 0);
+    send_item(&host, ITEM_NEWS,
+              &(struct item_news){
+                  .realtime_ns = BEGAN_NS + SECOND, .comm = COMM, .id = 1, .code = "DC101"});
+    assert_true(collector_job_leaves(host.collector, &same));
+    assert_true(collector_job_leaves(host.collector, &other));
+    lose_hub(&host);
+    assert_true(collector_job_leaves(host.collector, &same));
+    assert_true(collector_job_leaves(host.collector, &hang));
+    assert_false(collector_job_leaves(host.collector, &other));
+    finish(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_earlier_job_s_error_is_no_trouble),
         cmocka_unit_test(an_error_is_counted_where_it_is_reported),
+        cmocka_unit_test(an_error_asks_the_hosts_that_it_names),
+        cmocka_unit_test(a_host_reports_what_a_lost_hub_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
