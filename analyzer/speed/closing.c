@@ -204,7 +204,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
         free(gathering.edge);
         return;
     }
-    *gathering.to = (struct speed_iteration){0};
+    *gathering.to = (struct speed_iteration){.meets_alike = !rank->has_others};
     gather_iteration(rank, number, &gathering);
     uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
     if (gathering.end_ns > begin_ns) {

@@ -16,8 +16,10 @@ enum {
     HOST_OTHERS_PERCENT = 75,
     HOST_RANK_TIMES = 2,    /* as idle as most ranks is a rank that takes part, */
     HOST_RANK_PERCENT = 10, /* and so much as the one that is most so */
-    HOSTS_LEAST = 3
+    HOSTS_LEAST = 2
 };
+/* Chance makes one of them late so much more often than the others so rarely. */
+static const double chance_most = 0.01;
 
 /* Ranks of one host, or, where hosts are not known, of a communicator. */
 struct unit {
@@ -121,10 +123,24 @@ static double usual_of(double *value, uint32_t count)
     return count > 1 ? value[place > count - 2 ? count - 2 : place] : 0;
 }
 
-static bool is_late(const struct judged *judged, const struct unit *unit, double usual)
+/* How probable it is that chance, which makes all ranks late alike, makes one of the units late so
+ * much more often than the others. */
+static double chance_of(const struct judged *judged, const struct units *units,
+                        const struct unit *unit)
+{
+    uint64_t late = 0;
+    for (uint32_t u = 0; u < units->count; u++)
+        late += units->unit[u].late;
+    double share = (double)unit->ranks / (double)judged->speed->count;
+    return units->count * speed_chance(late, unit->late, share);
+}
+
+static bool is_late(const struct judged *judged, const struct units *units, const struct unit *unit,
+                    double usual)
 {
     uint64_t iterations = judged->end - judged->first;
-    return unit->ranks > 1 && 100 * unit->late >= HOST_LATE_PERCENT * iterations &&
+    return unit->ranks > 1 && chance_of(judged, units, unit) <= chance_most &&
+           100 * unit->late >= HOST_LATE_PERCENT * iterations &&
            100 * unit->lost >= HOST_PERCENT * judged->length && unit->lost >= HOST_TIMES * usual;
 }
 
@@ -176,7 +192,7 @@ void judge_hosts(struct judged *judged, struct slowdowns *found)
         units.value[r] = units.idle[r];
     double idle = fmax(speed_median(units.value, judged->speed->count), 0);
     for (uint32_t u = 0; u < units.count; u++)
-        if (units.count >= HOSTS_LEAST && is_late(judged, &units.unit[u], usual))
+        if (units.count >= HOSTS_LEAST && is_late(judged, &units, &units.unit[u], usual))
             add_unit(judged, &units, u, idle, found);
     units_free(&units);
 }

@@ -28,6 +28,7 @@ enum {
     KERNELS_CLEAR_PERCENT = 175
 };
 enum { COUNTED_PERCENT = 125 };                         /* of its peers' work */
+enum { COST_PER_MILLE = 5 };                            /* of an iteration: less is none */
 enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
@@ -307,10 +308,18 @@ static bool is_long_enough(const struct slowdown *slowdown)
     return iterations >= RECORDED_NEEDED && (is_long || slowdown->kind == SLOW_LINK);
 }
 
+/* The others of its pipeline would wait as long without it. */
+static bool costs_nothing(const struct slowdown *slowdown)
+{
+    return slowdown->knows_cost && 1000 * slowdown->cost < COST_PER_MILLE * slowdown->length;
+}
+
 /* Of so many iterations that were judged, with such noise. */
 static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
 {
+    if (costs_nothing(slowdown))
+        return false;
     if (!judged->recorded || is_counted(slowdown))
         return true;
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);

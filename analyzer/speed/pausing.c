@@ -28,18 +28,6 @@ struct pause_list {
     double chance; /* how probable it is that chance makes them so regular */
 };
 
-/* How probable it is that chance makes at least `hits` of `count` be what each of them is with
- * this probability. */
-static double binomial_tail(size_t count, size_t hits, double each)
-{
-    double sum = 0;
-    for (size_t k = hits; k <= count; k++)
-        sum += exp(lgamma((double)count + 1) - lgamma((double)k + 1) -
-                   lgamma((double)(count - k) + 1) + (double)k * log(each) +
-                   (double)(count - k) * log1p(-each));
-    return fmin(sum, 1);
-}
-
 /* Whether those at equal distances from `phase` on are most of all that is lost, and more than
  * chance brings there for any of the periods and phases; a pause may reach into the next iteration.
  */
@@ -62,32 +50,50 @@ static bool are_pauses(const struct pause_list *all, size_t count, size_t period
         return false;
     double longest = (double)(count / PAUSES_LEAST), tried = longest * (longest + 1) / 2;
     double each = (double)all->count / (double)count;
-    pauses->chance = tried * binomial_tail(slots, pauses->count, each);
+    pauses->chance = tried * speed_chance(slots, pauses->count, each);
     return pauses->chance <= chance_most;
 }
 
-/* Those that are about as long as most of what is lost; one may reach into the next iteration. */
-static void keep_long_pauses(const struct pause_list *all, struct pause_list *pauses)
+/* Pauses from `least` seconds on; one may reach into the next iteration. */
+static void keep_long_pauses(const struct pause_list *all, double least, struct pause_list *pauses)
 {
-    double *each = malloc((all->count + 1) * sizeof *each), enough = 0;
     *pauses = (struct pause_list){.varies = true};
-    if (!each)
-        return;
-    memcpy(each, all->each, all->count * sizeof *each);
-    speed_median(each, all->count);
-    for (size_t i = all->count; i > 0 && 2 * enough < all->extra; i--) {
-        enough += each[i - 1];
-        each[all->count] = each[i - 1];
-    }
     for (size_t i = 0; i < all->count; i++) {
         bool goes_on = pauses->count && all->at[i] == pauses->at[pauses->count - 1] + 1;
-        if (100 * all->each[i] < SMALLER_PERCENT * each[all->count])
+        if (all->each[i] < least)
             continue;
         pauses->extra += all->each[i];
         if (!goes_on)
             pauses->at[pauses->count++] = all->at[i];
     }
+}
+
+/* From where on one is long: about as long as most of what is lost; and, beside another cause of
+ * long iterations, above the widest gap between their lengths. */
+struct long_pauses {
+    double about, above;
+};
+
+static struct long_pauses find_long(const struct pause_list *all)
+{
+    struct long_pauses least = {0};
+    double *each = malloc((all->count + 1) * sizeof *each), enough = 0, widest = 1;
+    if (!each)
+        return least;
+    memcpy(each, all->each, all->count * sizeof *each);
+    speed_median(each, all->count);
+    for (size_t i = all->count; i > 0 && 2 * enough < all->extra; i--) {
+        enough += each[i - 1];
+        least.about = each[i - 1] * SMALLER_PERCENT / 100;
+    }
+    for (size_t i = 1; i < all->count; i++) {
+        if (each[i] <= widest * each[i - 1])
+            continue;
+        widest = each[i] / each[i - 1];
+        least.above = each[i];
+    }
     free(each);
+    return least;
 }
 
 /* How probable it is that chance makes neither the first nor the last be further from the ends than
@@ -102,10 +108,10 @@ static double reach_both_ends(size_t distances, double most)
 /* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
  * the distances vary, but most are near their mean. Those of chance are geometric; of two and more,
  * as neighbours are one pause. */
-static bool are_nearly_regular(const struct pause_list *all, size_t count,
+static bool are_nearly_regular(const struct pause_list *all, size_t count, double least,
                                struct pause_list *pauses)
 {
-    keep_long_pauses(all, pauses);
+    keep_long_pauses(all, least, pauses);
     if (pauses->count < VARYING_LEAST || 100 * pauses->extra < MOSTLY_PERCENT * all->extra)
         return false;
     size_t distances = pauses->count - 1, near = 0;
@@ -117,7 +123,7 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count,
     double shortest = fmax(ceil(usual - far), 2), longest = floor(usual + far);
     double each = pow(goes_on, shortest - 2) - pow(goes_on, longest - 1);
     pauses->period = (size_t)(usual + 0.5);
-    pauses->chance = each > 0 && each < 1 ? binomial_tail(distances, near, each) : 1;
+    pauses->chance = each > 0 && each < 1 ? speed_chance(distances, near, each) : 1;
     pauses->chance *= reach_both_ends(distances, 1 + NEAR_PERCENT / 100.0);
     return pauses->chance <= chance_most && first < usual + far &&
            (double)count - last <= usual + far;
@@ -129,7 +135,12 @@ static bool are_regular(const struct pause_list *all, size_t count, struct pause
         for (size_t phase = 0; phase < period; phase++)
             if (are_pauses(all, count, period, phase, pauses))
                 return true;
-    return are_nearly_regular(all, count, pauses);
+    struct long_pauses least = find_long(all);
+    if (are_nearly_regular(all, count, least.about, pauses))
+        return true;
+    bool are = least.above > 0 && are_nearly_regular(all, count, least.above, pauses);
+    pauses->chance *= 2; /* it had two tries */
+    return are && pauses->chance <= chance_most;
 }
 
 /* Pauses are longer than what is usual before the step, or since; a copy, which the caller frees.
@@ -252,6 +263,30 @@ static bool may_be_iterations(const struct judged *judged, const struct slowdown
     return !judged->named && judged->speed->rounds_are_alike && !slowdown->period_varies;
 }
 
+/* What each rank loses while others pause, or it does, beyond what most ranks lose: who waits for
+ * the others loses nothing of his own. NULL: memory is short; the caller frees. */
+static double *lost_during(const struct judged *judged, const struct pause_list *pauses)
+{
+    uint32_t ranks = judged->speed->count;
+    size_t count = judged->end - judged->first;
+    double *own = malloc((count + 1) * sizeof *own), *lost = calloc(ranks + 1, sizeof *lost);
+    for (uint32_t r = 0; own && lost && r < ranks; r++) {
+        own_of_rank(judged, judged->speed->rank[r], own);
+        double usual = speed_median_of(own, count);
+        for (size_t i = 0; i < pauses->count; i++)
+            lost[r] += own[pauses->at[i]] - usual;
+    }
+    double most_ranks = lost ? speed_median_of(lost, ranks) : 0;
+    for (uint32_t r = 0; lost && r < ranks; r++)
+        lost[r] -= most_ranks;
+    if (!own) {
+        free(lost);
+        lost = NULL;
+    }
+    free(own);
+    return lost;
+}
+
 static void add_rank_pauses(struct judged *judged, const struct pause_list *longest,
                             const double *lost, struct slowdowns *found)
 {
@@ -277,6 +312,41 @@ static void add_rank_pauses(struct judged *judged, const struct pause_list *long
     free(rank);
 }
 
+/* A rank that pauses with those of its host exceeds only its peers elsewhere, and by chance less
+ * than those beside it: who loses as much in these iterations pauses, too, unless that may be a
+ * wait that nothing shows. */
+static void add_pauses_with_others(struct judged *judged, const struct pause_list *longest,
+                                   double *lost, struct slowdowns *found)
+{
+    double *together = lost_during(judged, longest);
+    for (uint32_t r = 0; together && r < judged->speed->count; r++)
+        if (judged->speed->rank[r]->kernels || !judged->speed->rank[r]->has_others)
+            lost[r] = fmax(lost[r], together[r]);
+    if (together)
+        add_rank_pauses(judged, longest, lost, found);
+    else
+        found->failed = true;
+    free(together);
+}
+
+/* Where only the iterations' length shows them, they are those of the ranks that lose most of it;
+ * of all, if there are none. */
+static void add_pauses_of_length(struct judged *judged, const struct pause_list *pauses,
+                                 struct slowdowns *found)
+{
+    double *lost = lost_during(judged, pauses), most = 0;
+    for (uint32_t r = 0; lost && r < judged->speed->count; r++)
+        most = fmax(most, lost[r]);
+    for (uint32_t r = 0; lost && r < judged->speed->count; r++)
+        if (100 * most < SAME_PAUSE_PERCENT * pauses->extra)
+            lost[r] = pauses->extra;
+    if (lost)
+        add_rank_pauses(judged, pauses, lost, found);
+    else
+        found->failed = true;
+    free(lost);
+}
+
 /* Waiting for a rank that pauses may be hidden in others' own time, so what is beyond their peers'
  * counts first. Where all peers pause that shows little or nothing. Returns how many ranks have
  * long iterations that are no pauses. */
@@ -289,7 +359,7 @@ static uint32_t judge_rank_pauses(struct judged *judged, struct slowdowns *found
     if (!own)
         found->failed = true;
     else if (100 * pauses[0].extra >= SAME_PAUSE_PERCENT * pauses[1].extra && pauses[0].extra > 0)
-        add_rank_pauses(judged, &pauses[0], beyond, found);
+        add_pauses_with_others(judged, &pauses[0], beyond, found);
     else if (pauses[1].extra > 0)
         add_rank_pauses(judged, &pauses[1], own, found);
     free(pauses);
@@ -301,7 +371,6 @@ static uint32_t judge_rank_pauses(struct judged *judged, struct slowdowns *found
 /* Those that show in no rank's own time show in the iterations' length. */
 void judge_pauses(struct judged *judged, struct slowdowns *found)
 {
-    size_t count = judged->end - judged->first;
     uint32_t before = found->count;
     struct pause_list *pauses = calloc(1, sizeof *pauses);
     double *length = speed_median_lengths(judged);
@@ -310,9 +379,7 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
         found->failed = true;
     } else if (found->count == before && find_pauses(judged, length, pauses) == PAUSES_REGULAR &&
                is_clear(pauses, irregular)) {
-        struct slowdown slowdown = pause_of(judged, pauses, judged->first, count);
-        if (!may_be_iterations(judged, &slowdown))
-            slowdowns_add_all(found, judged->speed, &slowdown);
+        add_pauses_of_length(judged, pauses, found);
     }
     free(pauses);
     free(length);

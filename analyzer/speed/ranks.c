@@ -119,6 +119,8 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
     }
     uint64_t serial = rank->first_operation + rank->operations++;
     rank->named |= passed->iteration != 0;
+    rank->only = rank->only ? rank->only : comm;
+    rank->has_others |= rank->only != comm || passed->peer >= 0;
     struct speed_operation *operation = &rank->operation[serial & (rank->operation_capacity - 1)];
     *operation = (struct speed_operation){
         .number = passed->number,

@@ -120,6 +120,9 @@ double speed_median_of(const double *value, size_t count);
 /* The mean of the middle half: pauses and chance do not move it, and half of the values do. 0 of
  * none. */
 double speed_middle(const double *value, size_t count);
+/* How probable it is that chance makes at least `hits` of `count` be what each of them is with this
+ * probability. */
+double speed_chance(size_t count, size_t hits, double each);
 /* Of each judged iteration its length, on the median rank; what is not known is the one before.
  * NULL when memory is short; the caller frees. */
 double *speed_median_lengths(const struct judged *judged);

@@ -1,4 +1,5 @@
 /* slowdowns.c: a list of what slows the job down, and what all who add to it need. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,4 +112,14 @@ const char *slowdown_kernel(const struct analyzer *analyzer, const struct slowdo
             return text;
     }
     return NULL;
+}
+
+double speed_chance(size_t count, size_t hits, double each)
+{
+    double sum = 0;
+    for (size_t k = hits; k <= count; k++)
+        sum += exp(lgamma((double)count + 1) - lgamma((double)k + 1) -
+                   lgamma((double)(count - k) + 1) + (double)k * log(each) +
+                   (double)(count - k) * log1p(-each));
+    return fmin(sum, 1);
 }

@@ -39,14 +39,17 @@ struct speed_iteration {
     uint64_t number; /* + 1; 0: not kept */
     float length, share[SHARES];
     uint32_t operations, kernels;
-    float bytes; /* of its operations */
-    float met;   /* of SHARE_WAIT what passed in collectives */
+    float bytes;      /* of its operations */
+    float met;        /* of SHARE_WAIT what passed in collectives */
+    bool meets_alike; /* all of its operations are collectives of one communicator */
 };
 /* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
 float speed_idle(const struct speed_iteration *iteration);
 /* All of the iteration but exposed waiting for others. */
 float speed_own(const struct speed_iteration *iteration);
-/* Likewise, without exposed transfers, which all members share, if kernels show which are. */
+/* Likewise, without exposed transfers, which all members share, if it is known which are: kernels
+ * show it; or the rank's peers have the same transfers at the same time, so what is exposed of
+ * these differs by what each does meanwhile. */
 float speed_work(const struct speed_iteration *iteration);
 
 /* Kernels of one name. */
@@ -97,7 +100,9 @@ struct speed_rank {
     bool
         knows_issue; /* the source says when calls are made: an operation was seen to begin later */
     struct speed_kernel *kernels;
-    uint64_t block_iterations; /* of a block of these, from `begun` on; 0: none yet */
+    uint64_t block_iterations;     /* of a block of these, from `begun` on; 0: none yet */
+    const struct speed_comm *only; /* the communicator of its operations, */
+    bool has_others;               /* unless some are of others, or messages */
     UT_hash_handle hh;
 };
 

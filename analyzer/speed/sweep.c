@@ -54,5 +54,6 @@ float speed_own(const struct speed_iteration *iteration)
 float speed_work(const struct speed_iteration *iteration)
 {
     float own = speed_own(iteration);
-    return iteration->kernels ? own - iteration->share[SHARE_TRANSFER] : own;
+    bool tells = iteration->kernels || iteration->meets_alike;
+    return tells ? own - iteration->share[SHARE_TRANSFER] : own;
 }

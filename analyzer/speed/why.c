@@ -145,7 +145,7 @@ static bool is_steady(const struct judged *judged, uint32_t rank, const struct r
     double iterations = (double)(judged->end - judged->first),
            own = losses->lost[rank] - losses->usual[rank];
     return losses->is_steady[rank] && iterations >= demand->iterations &&
-           iterations * judged->length >= demand->evidence_seconds &&
+           iterations * judged->length >= demand->evidence_seconds && own >= demand->seconds &&
            100 * own >= demand->share_percent * judged->length;
 }
 

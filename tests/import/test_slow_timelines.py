@@ -7,7 +7,7 @@ import re
 import unittest
 
 from importer import Importer, main
-from timelines import Pipeline, Replicas, Timeline
+from timelines import Buckets, Pipeline, Replicas, Timeline
 
 SPEED = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 
@@ -43,6 +43,21 @@ class SlowTimelines(Importer):
         self.expect(Timeline(ranks=8, late=lambda rank, i: 0.006 if rank == 2 + turns[i] % 2 else 0), {"DC601": ["2-3"]},
                     ("ranks 2-3 (host n1)",))
         self.expect(Timeline(ranks=8, late=lambda rank, i: 0.006 if rank == turns[i] else 0), {})
+
+    def test_the_later_of_two_hosts(self):
+        """Each of its ranks is late now and then; so often more than the other host's that it is no chance."""
+        chance = random.Random(3)
+        turns = [chance.randrange(8) for _ in range(60)]
+        self.expect(Timeline(ranks=4, late=lambda rank, i: 0.006 if turns[i] < 4 and rank == 2 + turns[i] % 2 else 0), {"DC601": ["2-3"]},
+                    ("ranks 2-3 (host n1)",))
+        self.expect(Timeline(ranks=4, late=lambda rank, i: 0.006 if rank == turns[i] else 0), {})
+
+    def test_transfers_that_a_late_host_exposes(self):
+        """Beside the late rank's work the first bucket is moved, while the others have nothing left to do but wait for its end."""
+        late = lambda rank, i: 0.004 if rank == 2 else 0
+        self.expect(Buckets(late=late), {"DC601": ["2"]}, ("4 ms of each iteration",))
+        self.expect(Buckets(late=lambda rank, i: 0.004), {})
+        self.expect(Buckets(), {})
 
     def test_pauses_hide_no_late_host(self):
         """Rank 1 is late in each iteration, and waits for rank 3 in each tenth."""
@@ -133,6 +148,15 @@ class SlowTimelines(Importer):
         chance = (8, 10, 11, 38, 39, 41, 80, 91)
         late = lambda rank, i: 0.050 if i in chance and rank == i % 4 else 0
         self.expect(Timeline(iterations=100, late=late), {})
+
+    def test_pauses_beside_other_long_iterations(self):
+        """Of a host; what else makes iterations long takes half as long."""
+        stalls = (8, 17, 29, 38, 49, 57, 68, 80, 91)
+        others = (3, 12, 22, 24, 33, 43, 51, 62, 64, 75, 86)
+        late = lambda rank, i: 0.050 if rank in (2, 3) and i in stalls else 0.022 if rank == 2 and i in others else 0
+        self.expect(Timeline(ranks=8, iterations=100, late=late), {"DC608": ["2-3"]}, ("about every 10 iterations ranks 2-3 (host n1)",))
+        late = lambda rank, i: 0.050 if i in stalls else 0.022 if rank == 2 and i in others else 0
+        self.expect(Timeline(ranks=8, iterations=100, late=late), {"DC608": ["0-7"]}, ("about every 10 iterations all ranks pause",))
 
     def test_of_many_ranks_one_looks_regular_by_chance(self):
         for seed in (1, 2, 3, 4):

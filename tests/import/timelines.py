@@ -78,6 +78,24 @@ class Timeline:
         return json.dumps({"traceEvents": events})
 
 
+class Buckets(Timeline):
+    """Two buckets of gradients: the first is reduced beside the second half of the backward pass. Kernels are not recorded."""
+
+    def __init__(self, ranks=4, iterations=60, late=lambda rank, i: 0):
+        self.rows, clock = [], [0.0] * ranks
+        name = "0-%d" % (ranks - 1)
+        for i in range(iterations):
+            first = [now + COMPUTE + late(rank, i) for rank, now in enumerate(clock)]
+            ended = max(first) + COMPUTE
+            second = [max(start + 1.2 * COMPUTE, ended) for start in first]
+            end = max(second) + COMPUTE
+            for rank in range(ranks):
+                issued = clock[rank] + late(rank, i)
+                self.rows.append(self.row(rank, name, "AllReduce", 2 * i, i, first[rank], ended - first[rank], issued))
+                self.rows.append(self.row(rank, name, "AllReduce", 2 * i + 1, i, second[rank], end - second[rank], issued))
+            clock = [end] * ranks
+
+
 class Pipeline(Timeline):
     """Each rank is a stage; one batch an iteration goes forward and back."""
 
