@@ -356,6 +356,7 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     bool is_enough = judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED;
     if (is_enough)
         find_slowdowns(&judged, found);
+    slowdowns_sort(found);
     double noise = is_enough ? noise_of(&judged) : 0;
     for (uint32_t i = 0; i < found->count; i++)
         found->slowdown[i].is_reported =

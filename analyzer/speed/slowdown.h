@@ -62,6 +62,8 @@ void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
                        struct slowdown *slowdown);
 /* Whether one names the rank, other than all of them or those of a slow link. */
 bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_rank *rank);
+/* The one that costs most first: ranks come in no order of their own. */
+void slowdowns_sort(struct slowdowns *slowdowns);
 void slowdowns_free(struct slowdowns *slowdowns);
 
 /* Ranks that send each other messages, over any number of others. */

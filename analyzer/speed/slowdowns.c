@@ -92,6 +92,25 @@ bool slowdowns_have_rank(const struct slowdowns *slowdowns, const struct speed_r
     return false;
 }
 
+static int first_rank(const struct slowdown *slowdown)
+{
+    const struct member *member = slowdown->ranks ? slowdown->rank[0]->member : NULL;
+    return member ? member_shown_rank(member) : -1;
+}
+
+static int costlier_first(const void *a, const void *b)
+{
+    const struct slowdown *left = a, *right = b;
+    int by_cost = compare_doubles(&right->lost, &left->lost);
+    return by_cost ? by_cost : first_rank(left) - first_rank(right);
+}
+
+void slowdowns_sort(struct slowdowns *slowdowns)
+{
+    if (slowdowns->count)
+        qsort(slowdowns->slowdown, slowdowns->count, sizeof *slowdowns->slowdown, costlier_first);
+}
+
 void slowdowns_free(struct slowdowns *slowdowns)
 {
     for (uint32_t i = 0; slowdowns && i < slowdowns->count; i++)

@@ -54,6 +54,6 @@ float speed_own(const struct speed_iteration *iteration)
 float speed_work(const struct speed_iteration *iteration)
 {
     float own = speed_own(iteration);
-    bool tells = iteration->kernels || iteration->meets_alike;
-    return tells ? own - iteration->share[SHARE_TRANSFER] : own;
+    bool is_known = iteration->kernels || iteration->meets_alike;
+    return is_known ? own - iteration->share[SHARE_TRANSFER] : own;
 }
