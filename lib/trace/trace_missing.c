@@ -61,7 +61,8 @@ int trace_missing(const char *directory, struct error *err)
     if (count > 0)
         return error_set(err,
                          "the last run recorded into %s " TRACE_NO_NCCL_CALL
-                         "; to find out why: 'ddpcheck doctor -- PROGRAM'",
+                         "; to find out why: 'ddpcheck doctor -- PROGRAM', or, while it "
+                         "runs, 'ddpcheck stacks --pid PID'",
                          directory);
     return error_set(
         err, "no trace database (*.db) in %s; record one with 'ddpcheck run -o %s -- PROGRAM'",
