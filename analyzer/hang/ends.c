@@ -33,9 +33,7 @@ int ends_feed(struct analyzer *analyzer, struct process *process, const struct r
     return ENGINE_OK;
 }
 
-/* The last call of the main thread, else of another: where the program was before Python shut down.
- */
-static struct site last_call_site(struct process *process)
+struct site end_last_call(struct process *process)
 {
     const struct thread *last = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
@@ -60,7 +58,7 @@ int ends_except(struct process *process, const struct record *record)
     process->exception_how = (enum exception_how)record->range.id;
     process->exception = record->range.text;
     process->raised_by = thread;
-    process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? last_call_site(process)
+    process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? end_last_call(process)
                                                                    : thread_site(thread, record);
     process->raised.time_ns = record_realtime(process, record);
     return ENGINE_OK;

@@ -41,6 +41,8 @@ bool process_is_ending(const struct process *process);
 const char *end_exception(const struct process *process);
 /* Of one that ended: when it failed, which may be long before its end. */
 uint64_t end_failed_ns(const struct process *process);
+/* The last call of its main thread, else of another: where the program was before it left it. */
+struct site end_last_call(struct process *process);
 /* How it ended or is ending: "exited with status 1", "was killed by SIGKILL". */
 struct act end_act(const struct process *process);
 

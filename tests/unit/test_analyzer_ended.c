@@ -191,6 +191,18 @@ static void ended_before_it_joined(void **state)
     }
 }
 
+static struct job *reduced_once(void)
+{
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int rank = 0; rank < RANKS; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 16);
+        wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        gpu_done(job, rank, WORLD, 0);
+    }
+    return job;
+}
+
 /* Nobody waits for the rank that failed: the launcher terminates those who compute, which is what
  * the job's output ends with. */
 static void failed_before_anybody_waited(void **state)
@@ -199,15 +211,9 @@ static void failed_before_anybody_waited(void **state)
     static const struct {
         int status, signal_of_others;
         const char *code;
-    } cases[] = {{1, SIGTERM, "DC205"}, {1, 0, NULL}, {0, SIGTERM, NULL}};
+    } cases[] = {{1, SIGTERM, "DC205"}, {1, 0, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct job *job = job_new(RANKS);
-        job_init(job, WORLD, 0, RANKS - 1);
-        for (int rank = 0; rank < RANKS; rank++) {
-            ALL_REDUCE(job, rank, WORLD, 16);
-            wait_done(job, rank, API_cudaStreamSynchronize, 0);
-            gpu_done(job, rank, WORLD, 0);
-        }
+        struct job *job = reduced_once();
         end(job, 2, END_EXIT, cases[i].status, false);
         job_sleep_ms(job, 10);
         for (int rank = 0; rank < RANKS; rank++)
@@ -223,6 +229,51 @@ static void failed_before_anybody_waited(void **state)
             assert_string_equal(found->ranks[0], "2");
             assert_has(found->call[0], "exited with status 1");
             assert_has(found->what, "the launcher terminated the other ranks");
+        }
+        job_free(job);
+    }
+}
+
+/* Likewise one that left with status 0, as mpirun does if it has not called MPI_Finalize. Nothing
+ * is reported where it was done with the communicator, or the others were terminated first, much
+ * later or by Ctrl-C, or one of them goes on. */
+static void left_before_anybody_waited(void **state)
+{
+    (void)state;
+    enum { DESTROYED = 1, AFTER_THEM = 2, ONE_STAYS = 4 };
+    static const struct {
+        int how, signal_of_others, later_ms;
+        const char *code;
+    } cases[] = {
+        {0, SIGTERM, 10, "DC206"},       {DESTROYED, SIGTERM, 10, NULL},
+        {AFTER_THEM, SIGTERM, 10, NULL}, {ONE_STAYS, SIGTERM, 10, NULL},
+        {0, SIGTERM, 10000, NULL},       {0, SIGINT, 10, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int how = cases[i].how;
+        struct job *job = reduced_once();
+        struct verdict verdict;
+        if (how & DESTROYED) {
+            comm_call_enter(job, 2, API_ncclCommDestroy, WORLD);
+            call_leave(job, 2);
+        }
+        if (!(how & AFTER_THEM))
+            end(job, 2, END_EXIT, 0, false);
+        job_sleep_ms(job, (uint64_t)cases[i].later_ms);
+        for (int rank = how & ONE_STAYS ? 1 : 0; rank < RANKS; rank++)
+            if (rank != 2)
+                end(job, rank, END_SIGNAL, cases[i].signal_of_others, false);
+        if (how & AFTER_THEM) {
+            job_sleep_ms(job, 10);
+            end(job, 2, END_EXIT, 0, false);
+        }
+        ticks(job, 2000);
+        const struct found *found = expect_in(job, &verdict, cases[i].code);
+        if (cases[i].code) {
+            assert_int_equal(found->certainty, POSSIBLE);
+            assert_string_equal(found->ranks[1], "2");
+            assert_string_equal(found->what, "rank 2 left after 1 operation, and the launcher "
+                                             "terminated ranks 0-1,3");
         }
         job_free(job);
     }
@@ -460,6 +511,7 @@ int main(void)
         cmocka_unit_test(gang_ended_at_once_is_one_finding),
         cmocka_unit_test(terminated_after_another_left_is_no_cause),
         cmocka_unit_test(failed_before_anybody_waited),
+        cmocka_unit_test(left_before_anybody_waited),
         cmocka_unit_test(ended_before_its_first_call),
         cmocka_unit_test(ended_before_it_joined),
         cmocka_unit_test(every_rank_exits_with_an_error),

@@ -1,6 +1,7 @@
 /* early_exit.c: DC206: the check for a rank that exits while others still wait for it;
  * hang_report.c finds it. */
 #include "analyzer/check.h"
+#include "analyzer/checks/hang/left_first.h"
 #include "lib/trace/lacks.h"
 
 const struct check check_early_exit = {
@@ -12,10 +13,14 @@ const struct check check_early_exit = {
     .needs = LACKS_END,
     .explains = CODES(CODES_HANGS),
     .title = "a rank finished early (uneven inputs)",
-    .text = "Some ranks finished (destroyed the communicator, or exited with status 0); another "
-            "continues and issues operations that they will never join.\n\n"
-            "It shows as a hang at the end of an epoch.\n\n"
-            "It can be wrong only if the last records of a rank were lost (DC901).",
+    .text =
+        "Some ranks finished (destroyed the communicator, or exited with status 0); another "
+        "continues and issues operations that they will never join.\n\n"
+        "It shows as a hang at the end of an epoch. Or the launcher terminates the others while "
+        "they compute, as mpirun does when a rank exits without MPI_Finalize: then it is "
+        "reported when the job is over, as possible.\n\n"
+        "A certain one can be wrong only if the last records of a rank were lost (DC901), a "
+        "possible one if somebody terminated the job right after the rank had left.",
     .causes = CAUSES(
         {"Inputs of uneven length: the data set is not divisible by the number of ranks, or "
          "filtered per rank.",
@@ -35,4 +40,5 @@ const struct check check_early_exit = {
         "AllReduce(min) */\n    ncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",
     .fix_torch = "with Join([model]):        # torch.distributed.algorithms.join\n    for batch in "
                  "loader: ...\n",
+    .on = {[EVENT_FINISH] = left_first_on_finish},
 };
