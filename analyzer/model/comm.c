@@ -208,6 +208,16 @@ static struct member *own_member(const struct process *process, uint64_t comm, i
     return NULL;
 }
 
+static void note_abort(struct member *member, const struct thread *thread,
+                       const struct record *record)
+{
+    if (!member->aborted) {
+        member->aborted_at = thread_site(thread, record);
+        member->done_at_abort = member->done;
+    }
+    member->aborted = true;
+}
+
 static int enter_split(struct analyzer *analyzer, struct thread *thread,
                        const struct record *record)
 {
@@ -222,6 +232,8 @@ static int enter_split(struct analyzer *analyzer, struct thread *thread,
         member->splits = record->comm.ordinal + 1;
     struct setup setup = {SETUP_SPLIT, parent, member, record->comm.ordinal, 0, 0};
     if (record->api == API_ncclCommShrink) {
+        if (record->comm.flags & RECORD_COMM_ABORTS)
+            note_abort(member, thread, record);
         setup.kind = SETUP_SHRINK;
         setup.excluded_count = (uint32_t)record->comm.bytes;
         setup.excluded = record->comm.pointer;
@@ -248,13 +260,9 @@ static int enter_leaving(struct analyzer *analyzer, struct thread *thread,
     if (!member)
         return ENGINE_OK;
     comm->has_ended = true;
-    if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke) {
-        if (!member->aborted) {
-            member->aborted_at = thread_site(thread, record);
-            member->done_at_abort = member->done;
-        }
-        member->aborted = true;
-    } else
+    if (record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke)
+        note_abort(member, thread, record);
+    else
         member->leaving = true;
     if (member->aborted)
         return ENGINE_OK;

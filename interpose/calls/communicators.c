@@ -131,7 +131,7 @@ static void child_enter(struct recorded_call *call, struct pending_init *init, n
         init->parent = parent->comm;
         init->device = parent->device;
         init->gpu = parent->gpu;
-        init->flags |= config ? 0 : parent->flags;
+        init->flags |= config ? 0 : parent->flags & RECORD_COMM_NONBLOCKING;
     }
     init->color = color;
     init->key = key;
@@ -152,7 +152,7 @@ void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, 
 }
 
 void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int *excluded,
-                       int count, const ncclConfig_t *config)
+                       int count, const ncclConfig_t *config, int flags)
 {
     struct pending_init *init = begin_init(call, config);
     if (!init)
@@ -161,6 +161,7 @@ void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int 
          i++) /* a sum, so that the order of the list does not count */
         init->excluded += string_id((const char *)&excluded[i], sizeof excluded[i]);
     init->excluded_count = count > 0 ? (uint32_t)count : 0;
+    init->flags |= flags & NCCL_SHRINK_ABORT ? RECORD_COMM_ABORTS : 0;
     child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
 }
 

@@ -42,7 +42,7 @@ void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncc
 void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, int key,
                       const ncclConfig_t *config);
 void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int *excluded,
-                       int count, const ncclConfig_t *config);
+                       int count, const ncclConfig_t *config, int flags);
 void comm_init_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comm);
 void comm_init_all_enter(struct recorded_call *call, int count, const int *devices);
 void comm_init_all_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comms,

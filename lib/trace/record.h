@@ -395,7 +395,8 @@ enum {
 enum {
     RECORD_COMM_NONBLOCKING = 1,
     RECORD_COMM_DUPLICATE = 2, /* InitAll: comm.device is listed twice */
-    RECORD_COMM_ZERO_ID = 4    /* InitRank*: the unique id is all zeros */
+    RECORD_COMM_ZERO_ID = 4,   /* InitRank*: the unique id is all zeros */
+    RECORD_COMM_ABORTS = 8     /* Shrink: what runs on the parent is terminated first */
 };
 
 /* op.flags */

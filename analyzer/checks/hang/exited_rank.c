@@ -67,25 +67,28 @@ static uint64_t begun_ns(const struct member *member)
     return member->arrivals ? member->arrival.time_ns : member->comm->first_setup_ns;
 }
 
-/* It was aborted, and its process is at work on a communicator that it joined after that. */
-static bool has_gone_on(const struct member *member)
+/* It was aborted, and its process is at work on a communicator that it joined after that, or after
+ * the others began to wait: NCCL's example shrinks the communicator before it aborts it. */
+static bool has_gone_on(const struct member *member, uint64_t failed_ns)
 {
+    uint64_t since_ns = member->aborted_at.time_ns < failed_ns ? member->aborted_at.time_ns
+                                                               : failed_ns;
     for (const struct member *later = member->process->members; member->aborted && later;
          later = later->process_next)
-        if (later->next > 0 && begun_ns(later) > member->aborted_at.time_ns)
+        if (later != member && later->next > 0 && begun_ns(later) > since_ns)
             return true;
     return false;
 }
 
 /* Every rank aborted it, or left with status 0, and those that are there work without it. */
-static bool got_over_abort(const struct comm *comm)
+static bool got_over_abort(const struct comm *comm, uint64_t failed_ns)
 {
     int at_work = 0;
     if ((int)comm->members != comm->nranks)
         return false;
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct process *process = comm->member[i]->process;
-        bool goes_on = has_gone_on(comm->member[i]);
+        bool goes_on = has_gone_on(comm->member[i], failed_ns);
         bool is_well = process->ended ? process->end_class == END_CLASS_CLEAN : goes_on;
         if (!is_well)
             return false;
@@ -104,7 +107,7 @@ void hang_close_aborted(struct analyzer *analyzer)
             finding->side[1].act.did != DID_ABORTED)
             continue;
         const struct comm *comm = comm_find(analyzer, finding->comm);
-        if (comm && got_over_abort(comm))
+        if (comm && got_over_abort(comm, finding->first_ns))
             findings_close(analyzer, finding->id,
                            "all ranks gave the communicator up and went on without it");
     }

@@ -92,6 +92,8 @@ void hazards_on_setup(struct analyzer *analyzer, const struct event *event)
     if (record->api == API_ncclCommFinalize || record->api == API_ncclCommDestroy ||
         record->api == API_ncclCommAbort || record->api == API_ncclCommRevoke)
         hazards_forget_member(process, record->comm.comm, record->comm.rank);
+    if (record->api == API_ncclCommShrink && record->comm.flags & RECORD_COMM_ABORTS)
+        hazards_forget_member(process, record->comm.parent, record->comm.rank);
 }
 
 void hazards_on_lost(struct analyzer *analyzer, const struct event *event)
