@@ -103,8 +103,11 @@ int memory_notice(struct process *process, const struct record *record)
         return ENGINE_OK;
     }
     const struct allocation *known = memory_find(process, allocation.base);
-    if (known && known->base == allocation.base && known->bytes >= allocation.bytes)
+    if (known && known->base == allocation.base && known->bytes >= allocation.bytes) {
+        if (known->is_mapping) /* the device that is current in cuMemMap need not be its own */
+            process->allocation[known - process->allocation].device = allocation.device;
         return ENGINE_OK; /* its allocation was seen, which reported more */
+    }
     return memory_add(process, &allocation);
 }
 
@@ -127,6 +130,26 @@ void memory_free(struct process *process)
         unwritten_forget(&process->allocation[i]);
     free(process->allocation);
     free(process->freed);
+}
+
+uint64_t memory_mapped_end(const struct process *process, const struct allocation *allocation,
+                           uint64_t wanted)
+{
+    uint64_t end = allocation->base + allocation->bytes;
+    const struct allocation *last = process->allocation + process->allocations;
+    for (const struct allocation *next = allocation + 1;
+         end < wanted && next < last && next->base == end; next++)
+        end += next->bytes;
+    return end;
+}
+
+static int memory_unmap(struct process *process, uint64_t base, uint64_t bytes)
+{
+    uint32_t from = first_above(process, base), to = from;
+    while (to < process->allocations && process->allocation[to].base - base < bytes)
+        to++;
+    remove_range(process, from, to);
+    return ENGINE_OK;
 }
 
 /* Device memory that was made just now. */
@@ -177,6 +200,12 @@ int memory_feed(struct thread *thread, const struct record *record)
     case API_cudaMalloc:
     case API_cudaMallocPitch:
         return memory_born(thread, record, &allocation);
+    case API_cuMemMap:
+        allocation.type = MEMORY_DEVICE_MAPPED;
+        allocation.is_mapping = true;
+        return memory_add(process, &allocation);
+    case API_cuMemUnmap:
+        return memory_unmap(process, record->memory.pointer, record->memory.bytes);
     case API_cudaIpcGetMemHandle: /* others can write to it */
         unwritten_wrote_all(process, record->memory.pointer);
         return ENGINE_OK;

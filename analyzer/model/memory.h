@@ -19,6 +19,10 @@ static inline bool memory_is_pageable(const struct allocation *allocation)
 }
 /* The allocation around the address; NULL if not known. Valid until the next change. */
 const struct allocation *memory_find(const struct process *process, uint64_t pointer);
+/* Up to where memory follows on the mapping `allocation` without a gap, if that is below `wanted`.
+ */
+uint64_t memory_mapped_end(const struct process *process, const struct allocation *allocation,
+                           uint64_t wanted);
 /* cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess. ENGINE_*. */
 int memory_peer_access(struct process *process, const struct record *record);
 bool memory_can_access(const struct process *process, int from, int to);

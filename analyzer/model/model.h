@@ -185,6 +185,7 @@ struct allocation {
     int device;          /* -1 host */
     uint32_t type;       /* enum memory_type */
     bool stream_ordered; /* of cudaMallocAsync, cudaMallocFromPoolAsync */
+    bool is_mapping;     /* of cuMemMap: others beside it may belong to it */
     bool took_over; /* in the place of one whose end was not seen: the next that is freed here may
                        be that one */
     struct place birth; /* stream_ordered: where it was made on its stream; else only when; position

@@ -94,6 +94,43 @@ static void operation_past_the_end(void **state)
     job_free(job);
 }
 
+static void mapping(struct job *job, uint16_t api, uint64_t base)
+{
+    struct record record = {.api = api};
+    record.memory.pointer = base;
+    record.memory.bytes = BYTES;
+    job_record(job, 0, record);
+}
+
+/* What cuMemMap put right behind a mapping belongs to it, until it is unmapped. */
+static void past_the_end_of_mappings(void **state)
+{
+    (void)state;
+    enum { ALONE, FOLLOWED, UNMAPPED, CASES };
+    for (int how = 0; how < CASES; how++) {
+        struct job *job = job_new(2);
+        struct verdict verdict;
+        job_init(job, WORLD, 0, 1);
+        mapping(job, API_cuMemMap, BASE);
+        if (how != ALONE)
+            mapping(job, API_cuMemMap, BASE + BYTES);
+        if (how == UNMAPPED)
+            mapping(job, API_cuMemUnmap, BASE + BYTES);
+        buffer(job, 0, BASE, BYTES, 0, MEMORY_DEVICE_MAPPED);
+        for (int rank = 0; rank < 2; rank++)
+            issue(job, rank,
+                  (struct call){.api = API_ncclAllReduce,
+                                .comm = WORLD,
+                                .count = BYTES / 4 + 1,
+                                .recvbuff = BASE,
+                                .sendbuff = BASE});
+        const struct found *found = expect_in(job, &verdict, how == FOLLOWED ? NULL : "DC406");
+        if (how != FOLLOWED)
+            assert_int_equal(found->certainty, POSSIBLE);
+        job_free(job);
+    }
+}
+
 static void kernel_with_far_pointer(void **state)
 {
     (void)state;
@@ -262,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffer_on_another_device),
         cmocka_unit_test(operation_past_the_end),
+        cmocka_unit_test(past_the_end_of_mappings),
         cmocka_unit_test(kernel_with_far_pointer),
         cmocka_unit_test(lost_records_weaken),
         cmocka_unit_test(losses_are_one_finding),

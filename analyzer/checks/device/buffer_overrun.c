@@ -22,11 +22,16 @@ static void check_buffer_end(struct analyzer *analyzer, const struct operation *
     const struct allocation *allocation = use->allocation;
     uint64_t room = allocation->base + allocation->bytes - use->pointer;
     bool is_mapped = allocation->type == MEMORY_DEVICE_MAPPED;
-    /* Memory that cuMemMap put beside it may belong to it; not where one call allocated all. */
-    if (use->bytes <= room || memory_is_pageable(allocation) ||
-        (is_mapped && !allocation->birth.position))
+    bool was_seen = allocation->birth.position || allocation->is_mapping;
+    if (use->bytes <= room || memory_is_pageable(allocation) || (is_mapped && !was_seen))
         return;
-    bool is_doubtful = operation->process->lost_bulk || (is_mapped && is_in_granule(use));
+    if (allocation->is_mapping)
+        room = memory_mapped_end(operation->process, allocation, use->pointer + use->bytes) -
+               use->pointer;
+    if (use->bytes <= room)
+        return;
+    bool is_doubtful = operation->process->lost_bulk || allocation->is_mapping ||
+                       (is_mapped && is_in_granule(use));
     struct draft draft =
         draft_new(&check_buffer_overrun, is_doubtful ? POSSIBLE : CERTAIN, operation->member->comm);
     struct text what = {0};
@@ -68,7 +73,9 @@ const struct check check_buffer_overrun = {
         "The end is that of the whole allocation: if a program or framework takes many buffers "
         "from one allocation, an overrun within it is not detected. It is possible where memory of "
         "ncclMemAlloc or cudaMallocAsync is passed by less than the 2 MiB that these may round "
-        "up to; memory of cuMemMap is not checked, as what is mapped beside it may belong to it.",
+        "up to. It is possible, too, where memory of cuMemMap ends. What is mapped right behind it "
+        "belongs to it, and may have been mapped where ddpcheck did not see it. A mapping that was "
+        "not seen is not checked.",
     .causes = CAUSES(
         {"A receive buffer without the factor of the number of ranks.",
          "What is missing is a multiple of the send size."},
