@@ -1,7 +1,10 @@
 /* dormant.c: keeps where the ranks stand that have made no NCCL call yet. */
 #include "analyzer/hang/dormant.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/comm.h"
@@ -58,23 +61,47 @@ static bool has_called_since(const struct analyzer *analyzer, const struct dorma
     return false;
 }
 
-/* Of the job's first communicator one rank has not come, and one process has not called NCCL: it
- * may be that rank. */
-static const struct dormant_rank *find_unranked(const struct analyzer *analyzer,
-                                                const struct comm *comm)
+static bool may_be_missing(const struct analyzer *analyzer, const struct dormant_rank *dormant)
 {
-    const struct dormant_rank *found = NULL;
-    if (comm->nranks <= 0 || comm->members + 1 != (uint32_t)comm->nranks || comm_is_of_group(comm))
-        return NULL;
+    return dormant->rank == UNRANKED && dormant->place && !has_called_since(analyzer, dormant);
+}
+
+/* How many processes without a rank have not called NCCL, where as many ranks of the job's first
+ * communicator have not come: these may be those ranks. Else 0. *found is the first. */
+static uint32_t count_unranked(const struct analyzer *analyzer, const struct comm *comm,
+                               const struct dormant_rank **found)
+{
+    uint32_t count = 0;
+    for (uint32_t i = analyzer->dormants; i-- > 0;)
+        if (may_be_missing(analyzer, &analyzer->dormant[i])) {
+            *found = &analyzer->dormant[i];
+            count++;
+        }
+    bool is_as_many = comm->nranks > 0 && comm->members + count == (uint32_t)comm->nranks;
+    return is_as_many && !comm_is_of_group(comm) ? count : 0;
+}
+
+/* "4711 (load() at train.py:12), 4712 (...)", as many as there is room for. */
+static void list_unranked(const struct analyzer *analyzer, struct where *where)
+{
+    static const char more[] = ", ...";
+    size_t used = 0;
     for (uint32_t i = 0; i < analyzer->dormants; i++) {
         const struct dormant_rank *dormant = &analyzer->dormant[i];
-        if (dormant->rank != UNRANKED || !dormant->place || has_called_since(analyzer, dormant))
+        if (!may_be_missing(analyzer, dormant))
             continue;
-        if (found)
-            return NULL;
-        found = dormant;
+        char one[MISSING_TEXT_BYTES];
+        const char *comma = used ? ", " : "";
+        int len = snprintf(one, sizeof one, "%s%" PRIu64 " (%s)", comma, dormant->pid,
+                           process_string(dormant->reporter, dormant->place));
+        if (len < 0 || used + (size_t)len + sizeof more > sizeof where->ranks) {
+            snprintf(where->ranks + used, sizeof where->ranks - used, "%s", used ? more : one);
+            break;
+        }
+        memcpy(where->ranks + used, one, (size_t)len + 1);
+        used += (size_t)len;
     }
-    return found;
+    where->act = (struct act){.did = DID_MAY_BE_PROCESSES, .name = where->ranks};
 }
 
 void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
@@ -82,8 +109,11 @@ void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
 {
     if (missing->rank < 0 || (missing->process && missing->process->last_ns))
         return;
-    const struct dormant_rank *unranked = find_unranked(analyzer, comm);
-    if (unranked)
+    const struct dormant_rank *unranked = NULL;
+    uint32_t count = count_unranked(analyzer, comm, &unranked);
+    if (count > 1)
+        list_unranked(analyzer, where);
+    else if (count)
         where->act = (struct act){.did = DID_MAY_BE_PROCESS,
                                   .number = unranked->pid,
                                   .name = process_string(unranked->reporter, unranked->place)};

@@ -452,9 +452,18 @@ static void find_standstill(void *found, const struct finding *finding)
         *(bool *)found = true;
 }
 
+/* Who waits for whose lock is seen in the stacks alone. */
+static bool waits_for_lock(const struct standings *standings)
+{
+    int i = 0;
+    while (i < standings->count && !standings->standing[i].holder)
+        i++;
+    return i < standings->count;
+}
+
 void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose)
 {
-    bool needs_stacks = verbose || all_ranks;
+    bool needs_stacks = verbose || all_ranks || waits_for_lock(&report->standings);
     report_visit_findings(report, FINDING_OPEN, find_standstill, &needs_stacks);
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
     print_head_text(report, page, verbose);

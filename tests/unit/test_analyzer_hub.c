@@ -330,16 +330,18 @@ static void a_rank_has_made_no_call(void **state)
     job_free(job);
 }
 
-/* No launcher says which process is which rank: the only one without a call may be the one that is
- * missing; of two it is not known. */
+/* No launcher says which process is which rank: as many as are missing, without a call, may be
+ * those that are missing; of more it is not known. */
 static void a_process_of_no_rank_has_made_no_call(void **state)
 {
     (void)state;
-    for (int processes = 1; processes <= 2; processes++) {
+    enum { MISSING_MAX = 2, PROCESSES_MAX = 3 };
+    for (int processes = 1; processes <= PROCESSES_MAX; processes++) {
+        int missing = processes < MISSING_MAX ? 1 : MISSING_MAX;
         struct job *job = job_new(HUB_RANKS);
         struct record dormant = {.api = API_notice_dormant};
         struct verdict verdict;
-        for (int rank = 0; rank < HUB_RANKS - 1; rank++)
+        for (int rank = 0; rank < HUB_RANKS - missing; rank++)
             init_enter(job, rank, COMM, HUB_RANKS, rank, 0);
         dormant.range.id = UINT64_MAX;
         dormant.range.text = intern(job, 0, "load() at train.py:12");
@@ -353,6 +355,10 @@ static void a_process_of_no_rank_has_made_no_call(void **state)
         const struct found *found = &verdict.found[0];
         const char *where = found->where[found->sides - 1];
         assert_int_equal(strstr(where, "it may be process 4711") != NULL, processes == 1);
+        assert_int_equal(strstr(where, "they may be these processes, which have made none yet: "
+                                       "4711 (load() at train.py:12), 4712 (load() at "
+                                       "train.py:12)") != NULL,
+                         processes == 2);
         job_free(job);
     }
 }

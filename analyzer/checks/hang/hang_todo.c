@@ -238,7 +238,7 @@ const char *hang_todo(enum hang_kind kind, const struct wait_graph *graph,
                       const struct wait_node *wait, const struct finding_side *missing)
 {
     enum did now = missing ? missing->now.did : DID_OTHER;
-    if (now == DID_NO_CALL_YET || now == DID_MAY_BE_PROCESS)
+    if (now == DID_NO_CALL_YET || now == DID_MAY_BE_PROCESS || now == DID_MAY_BE_PROCESSES)
         return before_first_call;
     if (missing && missing->act.did == DID_NEVER_CALLED_HERE)
         return other_communicator;

@@ -24,11 +24,13 @@ void message_runs_on_operation(struct analyzer *analyzer, const struct event *ev
     struct message_run *newest = &runs->run[runs->newest],
                        run = {.comm = operation->member->comm->id,
                               .first = number,
+                              .stack = operation->site.stack,
                               .count = 1,
                               .peer = operation->pair ? operation->record.op.root : -1,
                               .receives = operation->record.api == API_ncclRecv};
     if (newest->count && newest->comm == run.comm && newest->peer == run.peer &&
-        newest->receives == run.receives && newest->first + newest->count == number) {
+        newest->receives == run.receives && newest->stack == run.stack &&
+        newest->first + newest->count == number) {
         newest->count++;
         return;
     }

@@ -12,6 +12,7 @@ enum { RUNS_KEPT = 64 };
 struct message_runs {
     struct message_run {
         uint64_t comm, first; /* number of the first message */
+        uint64_t stack;       /* that all were called from: another loop begins a run of its own */
         uint32_t count;       /* 0: unused */
         int32_t peer;         /* -1: collectives */
         bool receives;

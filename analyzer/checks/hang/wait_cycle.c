@@ -213,19 +213,32 @@ static void describe_cycle(struct text *what, const struct cycle *cycle,
         text_add(what, "; and %d more", cycle->steps - STEPS_REPORTED);
 }
 
-static void cycle_add_side(struct draft *draft, const struct wait_graph *graph,
+/* Its ncclGroup has messages in both directions. */
+static bool is_exchange(const struct wait_graph *graph, const struct pending *message)
+{
+    for (const struct waiting_op *op = graph->ops; op && message->group; op = op->next)
+        if (op->pending && op->pending->group == message->group &&
+            op->pending->member == message->member && op->pending->channel &&
+            op->pending->receives != message->receives)
+            return true;
+    return false;
+}
+
+/* Returns whether those who wait there have grouped what they send and receive. */
+static bool cycle_add_side(struct draft *draft, const struct wait_graph *graph,
                            const struct cycle_step *step, const struct wait_node *next)
 {
     const struct pending *example;
     const struct act call = hang_call(step->wait), now = cycle_step_act(graph, step, next);
     struct finding_side *side = draft_side(draft, &call, NULL);
     if (!side)
-        return;
+        return false;
     who_waits(graph, step->wait, draft, side, &example);
     draft_side_now(draft, side, &now, NULL);
     if (example)
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
+    return example && is_exchange(graph, example);
 }
 
 /* The ranks of the steps that have no side of their own join the last one's. */
@@ -271,11 +284,15 @@ static bool are_at_different_sends(const struct cycle *cycle)
            !b->receives && a->number != b->number;
 }
 
-static const char *cycle_todo(const struct cycle *cycle, const struct check *check, bool is_odd)
+static const char *cycle_todo(const struct cycle *cycle, const struct check *check, bool is_odd,
+                              bool all_exchange)
 {
     if (is_odd)
         return "Exchange as many messages on one rank as on the other: look for a loop "
                "(micro-batches) that ends early, or for a message that is skipped.";
+    if (check == &check_message_cycle && all_exchange)
+        return "These ranks group what they send and receive already: compare the peers that their "
+               "calls name, and look for a message that one of them leaves out.";
     if (check == &check_message_cycle && are_at_different_sends(cycle))
         return "Put sends and receives that need each other into one ncclGroupStart/End. If one of "
                "the two ranks should still receive here, make the loops over messages "
@@ -309,12 +326,14 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
     draft.finding.first_ns = first->begin_ns;
     draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
     struct text what = {0};
+    bool all_exchange = true;
     for (int i = 0; i < cycle->steps; i++)
-        cycle_add_side(&draft, graph, &cycle->step[i], cycle->step[(i + 1) % cycle->steps].wait);
+        all_exchange &= cycle_add_side(&draft, graph, &cycle->step[i],
+                                       cycle->step[(i + 1) % cycle->steps].wait);
     describe_cycle(&what, cycle, &draft.finding);
     bool is_odd = add_odd_run(analyzer, &what, cycle);
     cover_rest(&draft, cycle);
-    draft_say(&draft, &what, cycle_todo(cycle, check, is_odd));
+    draft_say(&draft, &what, cycle_todo(cycle, check, is_odd, all_exchange));
     findings_report(analyzer, &draft, NULL);
 }
 
