@@ -169,6 +169,29 @@ static void report_details(const struct collector *collector, const struct item_
     }
 }
 
+static bool is_shown_own(void *context, const struct finding *finding)
+{
+    const struct collector *collector = context;
+    const struct collector_options *options = &collector->options;
+    return !options->is_shown ||
+           options->is_shown(options->context, finding, symbolizer_trace(collector->symbolizer));
+}
+
+/* As far as it can be seen without what its ranks did. */
+static bool is_shown_news(const struct collector *collector, const struct item_news *news)
+{
+    const struct check *check = check_find(news->code);
+    const struct finding finding = {.code = check ? code_name(check->code) : news->code,
+                                    .severity = (enum severity)news->severity,
+                                    .certainty = (enum certainty)news->certainty,
+                                    .comm = news->comm,
+                                    .fingerprint = news->fingerprint,
+                                    .first_fingerprint = news->fingerprint,
+                                    .what = (char *)news->text,
+                                    .todo = (char *)""};
+    return is_shown_own((void *)collector, &finding);
+}
+
 static void report_news(const struct collector *collector, struct heard_news *heard)
 {
     const struct item_news *news = &heard->now;
@@ -176,7 +199,8 @@ static void report_news(const struct collector *collector, struct heard_news *he
                       heard->reported.certainty != news->certainty;
     uint64_t since_ns;
     if (!is_changed || !is_reporter(collector, &since_ns) || news->realtime_ns < since_ns ||
-        !is_of_job(collector, news) || is_reported_here(collector, news))
+        !is_of_job(collector, news) || is_reported_here(collector, news) ||
+        !is_shown_news(collector, news))
         return;
     heard->reported = *news;
     report_details(collector, news);
@@ -228,6 +252,7 @@ int collector_job_open(struct collector *collector)
                                          .on_news = hear_news,
                                          .on_reporter = hear_reporter,
                                          .names = open_names,
+                                         .is_shown = is_shown_own,
                                          .context = collector};
     if (!options.transport)
         return 0;
@@ -325,6 +350,7 @@ void collector_job_count(struct collector *collector)
         const struct item_news *news = &heard->now;
         bool is_reported = heard->reported.state == FINDING_OPEN;
         if (!is_open_news(collector, news) || is_reported_here(collector, news) ||
+            !is_shown_news(collector, news) ||
             (news->realtime_ns < since_ns && !is_reported)) /* it is another host's */
             continue;
         summary->errors += news->severity == SEVERITY_ERROR;

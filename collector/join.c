@@ -340,7 +340,7 @@ static void add_beat(struct join *join, uint64_t now_ns)
     const struct item_beat beat = {.realtime_ns = realtime_now_ns(),
                                    .processes = count_living(join),
                                    .flags = join->is_last ? BEAT_LAST : 0,
-                                   .findings = HASH_COUNT(join->findings)};
+                                   .findings = join_count_sent(join)};
     join->beat_ns = now_ns;
     add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_BEAT, &beat);
 }

@@ -27,6 +27,8 @@ struct join_options {
     void (*on_reporter)(void *context, const struct item_reporter *reporter);
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
+    /* Whether a finding of the host is wanted, once its records are stored; NULL: all are. */
+    bool (*is_shown)(void *context, const struct finding *finding);
     void *context;
     uint32_t tail_records; /* how many of each process are kept; 0: TAIL_RECORDS */
     bool keeps_ticks;      /* ticks and progress are among them: of a job that is over they say what

@@ -26,7 +26,7 @@ bool join_sends_finding(const struct join *join, const struct finding *finding)
 {
     struct join_finding *kept;
     TABLE_FIND(join->findings, &finding->id, kept);
-    return kept != NULL;
+    return kept && !kept->is_hidden;
 }
 
 /* NULL: it is not sent, or memory is short. */
@@ -101,6 +101,11 @@ void join_report_findings(struct join *join)
         if (!kept->is_due)
             continue;
         kept->is_due = false;
+        kept->is_hidden = !kept->is_sent && join->options.is_shown &&
+                          !join->options.is_shown(join->options.context, &kept->finding);
+        if (kept->is_hidden)
+            continue;
+        kept->is_sent = true;
         send_finding(join, &kept->finding);
     }
 }
@@ -113,6 +118,14 @@ void join_resend_findings(struct join *join)
         for (struct join_text *text = join->process[i] ? join->process[i]->texts : NULL; text;
              text = text->hh.next)
             text->sent &= (unsigned char)~SENT_AS_FACT;
+}
+
+uint32_t join_count_sent(const struct join *join)
+{
+    uint32_t count = 0;
+    for (const struct join_finding *kept = join->findings; kept; kept = kept->hh.next)
+        count += kept->is_sent;
+    return count;
 }
 
 void join_findings_free(struct join *join)

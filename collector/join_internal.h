@@ -89,7 +89,9 @@ struct join_symbol {
 struct join_finding {
     uint32_t id;
     struct finding finding;
-    bool is_due; /* to be sent */
+    bool is_due;    /* to be sent */
+    bool is_sent;   /* some state of it was */
+    bool is_hidden; /* nobody wants it */
     UT_hash_handle hh;
 };
 
@@ -144,6 +146,8 @@ void join_send_symbols(struct join *join, uint64_t now_ns);
 
 /* join_findings.c: what was sent may not have come. */
 void join_resend_findings(struct join *join);
+/* How many findings were sent, in whatever states. */
+uint32_t join_count_sent(const struct join *join);
 void join_findings_free(struct join *join);
 
 /* join.c: sends the facts that wait. */

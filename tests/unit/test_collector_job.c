@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "collector/collector.h"
+#include "collector/symbolizer.h"
 #include "lib/job/message.h"
 #include "lib/job/transport.h"
 
@@ -36,6 +37,7 @@ static void begin(struct job_host *host)
     host->collector->options.notify_fd = -1;
     host->collector->summary = &host->summary;
     host->collector->analyzer = analyzer_new(NULL);
+    host->collector->symbolizer = symbolizer_new("no database");
     assert_int_equal(collector_job_open(host->collector), 0);
 }
 
@@ -43,6 +45,7 @@ static void finish(struct job_host *host)
 {
     collector_job_close(host->collector);
     collector_job_forget(host->collector);
+    symbolizer_free(host->collector->symbolizer);
     analyzer_free(host->collector->analyzer);
     free(host->collector);
     transport_close(host->transport);
@@ -179,6 +182,37 @@ static struct finding job_finding(const char *code, uint64_t comm)
                             .fingerprint = comm};
 }
 
+static bool hides_errors(void *context, const struct finding *finding, struct trace *trace)
+{
+    (void)context;
+    (void)trace;
+    return finding->severity != SEVERITY_ERROR;
+}
+
+/* The user's choice of findings is of the hub's, too; and one that is hidden is not sent. */
+static void what_is_hidden_is_not_reported(void **state)
+{
+    (void)state;
+    struct job_host host;
+    struct transport_message message;
+    struct error err;
+    struct finding own = job_finding("DC301", COMM);
+    own.what = own.todo = "";
+    begin(&host);
+    host.collector->options.is_shown = hides_errors;
+    add_rank(&host, 0);
+    assert_int_equal(collector_job_add_finding(host.collector, &own), 0);
+    assert_true(collector_job_leaves(host.collector, &own)); /* not judged before it is stored */
+    send_error(&host, 1, BEGAN_NS + SECOND);
+    assert_int_equal(count_errors(&host), 0);
+    assert_false(collector_job_sends(host.collector, &own));
+    int facts = 0;
+    while (transport_poll(host.hub, 0, &message, &err) == 0 && message.event != TRANSPORT_NOTHING)
+        facts += message.channel == CHANNEL_FACTS;
+    assert_int_equal(facts, 1); /* its process */
+    finish(&host);
+}
+
 /* The hub has reported a mismatch on a communicator, and is gone: hangs of that are reported, those
  * of others are the host's to report. */
 static void a_host_reports_what_a_lost_hub_has_not(void **state)
@@ -207,6 +241,7 @@ int main(void)
         cmocka_unit_test(an_earlier_job_s_error_is_no_trouble),
         cmocka_unit_test(an_error_is_counted_where_it_is_reported),
         cmocka_unit_test(an_error_asks_the_hosts_that_it_names),
+        cmocka_unit_test(what_is_hidden_is_not_reported),
         cmocka_unit_test(a_host_reports_what_a_lost_hub_has_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
