@@ -155,7 +155,8 @@ static void describe_frames(const struct frame *frame, int user, char *place)
     const char *slash = strrchr(frame[user].file, '/');
     const char *file = slash ? slash + 1 : frame[user].file;
     bool is_command = is_entry_point(&frame[user]);
-    int called = is_command ? 0 : user - 1, step = is_command ? 1 : -1;
+    int called = is_command ? 0 : user - 1;
+    int step = is_command ? 1 : -1;
     while (called >= 0 && called < user && !is_public(&frame[called]))
         called += step;
     bool calls = called >= 0 && called < user;
