@@ -84,6 +84,9 @@ struct member_numbers {
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                              struct member_numbers *numbers);
 
+/* The process is one rank: it holds no two members of one communicator. */
+bool analyzer_is_one_rank(const struct analyzer *analyzer, int process);
+
 /* What goes on though the calls that began it have returned, and others are waited for: sends and
  * receives, set-ups and ends of nonblocking communicators. Nothing for an unknown process. */
 struct background_waits {

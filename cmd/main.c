@@ -35,7 +35,8 @@ static void print_help(FILE *out)
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
     fputs(
-        "\n'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
+        "\nTo begin: 'ddpcheck demo' (no GPU needed), then 'ddpcheck run -- PROGRAM' and 'ddpcheck "
+        "report'.\n'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
         "2 usage error or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
         out);
 }

@@ -353,8 +353,9 @@ static int run_watched(struct watched_run *run, char **argv)
     finish_job(run, signals);
     reap_children(run);
     run_print_summary(run, argv[0]);
-    return run->error_exitcode != NO_STATUS && run->errors > 0 ? (int)run->error_exitcode
-                                                               : job_exit_status(&run->job);
+    return run->error_exitcode != NO_STATUS && run->found[SEVERITY_ERROR] > 0
+               ? (int)run->error_exitcode
+               : job_exit_status(&run->job);
 }
 
 int run_program(struct watched_run *run, char **argv)

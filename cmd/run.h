@@ -9,6 +9,7 @@
 
 #include "cmd/job.h"
 #include "cmd/options/choice.h"
+#include "lib/finding/finding.h"
 
 enum { ON_FINDING_WARN, ON_FINDING_ABORT };
 enum {
@@ -58,7 +59,8 @@ struct watched_run {
     int states;                  /* of members, that were said */
     bool gone;                   /* the trace was removed while the job ran */
     bool said_left, left_behind; /* of what still runs after the program */
-    int ranks, communicators, errors, warnings;
+    int ranks, communicators;
+    int found[SEVERITY_NOTE + 1];     /* open findings, by severity */
     int sent;                         /* findings of this host that are printed on another */
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };

@@ -129,9 +129,10 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run_print_state(run, line + 6);
     else if (sscanf(line, "unrecorded %d %d", &run->unrecorded, &run->unrecorded_error) == 2)
         return;
-    else if (sscanf(line, "end %d %d %d %d %d", &run->ranks, &run->communicators, &run->errors,
-                    &run->warnings, &run->sent) == 5)
-        run->saw_end = true;
+    else if (strncmp(line, "end ", 4) == 0)
+        run->saw_end = sscanf(line, "end %d %d %d %d %d %d", &run->ranks, &run->communicators,
+                              &run->found[SEVERITY_ERROR], &run->found[SEVERITY_WARNING],
+                              &run->found[SEVERITY_NOTE], &run->sent) == 6;
 }
 
 bool run_read_collector(struct watched_run *run)

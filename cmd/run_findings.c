@@ -73,7 +73,7 @@ bool run_print_finding(struct watched_run *run, const char *line)
     if (!run->quiet && !run->said_report)
         run_print_report(run, "          see: ");
     run->said_report = true;
-    run->errors += is_error;
+    run->found[SEVERITY_ERROR] += is_error;
     return is_error && !is_possible && run->on_finding == ON_FINDING_ABORT;
 }
 

@@ -112,6 +112,30 @@ static void print_nothing_recorded(const struct watched_run *run, const char *pr
                 program);
 }
 
+/* "1 error, 2 notes", as the report begins; of notes alone that they are no more than that. */
+static void print_found(const struct watched_run *run)
+{
+    bool any = false, is_bad = run->found[SEVERITY_ERROR] || run->found[SEVERITY_WARNING];
+    const char *nothing = "no finding";
+    if (run->unrecorded)
+        nothing = "no finding in what was recorded";
+    else if (run->sent)
+        nothing = "findings are printed on the job's first host";
+    if (!is_bad && (run->sent || !run->found[SEVERITY_NOTE])) {
+        fputs(nothing, stderr);
+        return;
+    }
+    if (!is_bad)
+        fputs("no error, ", stderr);
+    for (enum severity severity = SEVERITY_ERROR; severity <= SEVERITY_NOTE; severity++) {
+        int count = run->found[severity];
+        if (count)
+            fprintf(stderr, "%s%d %s%s", any ? ", " : "", count, severity_name(severity),
+                    count == 1 ? "" : "s");
+        any = any || count;
+    }
+}
+
 void run_print_summary(const struct watched_run *run, const char *program)
 {
     if (run->quiet || run->shared || run->left_behind)
@@ -127,24 +151,12 @@ void run_print_summary(const struct watched_run *run, const char *program)
     print_unrecorded(run);
     if (run->ranks == 0 && run->unrecorded)
         return;
-    if (run->ranks == 0 && !run->errors) {
+    if (run->ranks == 0 && !run->found[SEVERITY_ERROR]) {
         print_nothing_recorded(run, program);
         return;
     }
-    char found[64] = "no finding";
-    int used = 0;
-    if (run->unrecorded)
-        strcpy(found, "no finding in what was recorded");
-    else if (run->sent)
-        strcpy(found, "findings are printed on the job's first host");
-    if (run->errors)
-        used =
-            snprintf(found, sizeof found, "%d error%s", run->errors, run->errors == 1 ? "" : "s");
-    if (run->warnings)
-        snprintf(found + used, sizeof found - (size_t)used, "%s%d warning%s", used ? ", " : "",
-                 run->warnings, run->warnings == 1 ? "" : "s");
     print_counts(run);
-    fputs(found, stderr);
+    print_found(run);
     if (run->gone)
         fputc('\n', stderr);
     else

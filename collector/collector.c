@@ -142,6 +142,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
         if (producer_stored(collector->producers[i], &why) < 0)
             collector_set_aside(collector->producers[i]->path, &why);
     collector_notify_findings(collector);
+    collector_notify_standing(collector);
     collector->summary->records += (uint64_t)collector->batch->count;
     collector->keeping.stored += (uint64_t)collector->batch->count;
     batch_clear(collector->batch);
@@ -331,8 +332,9 @@ static int end_session(struct collector *collector, struct error *err)
         notify(collector->options.notify_fd, "full %" PRIu64 " %" PRIu64 " %s", summary->records,
                summary->unstored, collector->rings);
     if (!collector->recovering)
-        notify(collector->options.notify_fd, "end %d %d %d %d %d", summary->ranks,
-               summary->communicators, summary->errors, summary->warnings, summary->sent);
+        notify(collector->options.notify_fd, "end %d %d %d %d %d %d", summary->ranks,
+               summary->communicators, summary->found[SEVERITY_ERROR],
+               summary->found[SEVERITY_WARNING], summary->found[SEVERITY_NOTE], summary->sent);
     return 0;
 }
 

@@ -49,7 +49,7 @@ struct collector_options {
 struct collector_summary {
     uint64_t records, unstored;          /* stored in this session, or not for want of space */
     int processes, ranks, communicators; /* of the whole job; 0 unless it is over */
-    int errors, warnings;
+    int found[SEVERITY_NOTE + 1];        /* open findings, by severity */
     int sent;                /* errors and warnings of the host's own that the hub reports */
     char database[PATH_MAX]; /* empty if there was nothing to store */
 };
@@ -60,6 +60,7 @@ struct hang {
     uint64_t found_ns;     /* when a finding said that it hangs; 0 none since it was asked */
     uint64_t asked_ns;     /* when the processes were asked last */
     int asked;             /* how often */
+    bool answers_awaited;  /* for collector_notify_standing */
     bool troubled;         /* an error was found: silence means more */
 };
 
@@ -174,6 +175,10 @@ void collector_note_job_error(struct collector *collector);
 void collector_ask_stacks(struct collector *collector, uint64_t now_ns);
 /* The job is about to be ended: asks them now. */
 void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns);
+/* Sends the caller, once the processes of a hung job have answered and the answers are stored,
+ * where the ranks are that errors named as in no call: "rank 3 is at train.c:20, in load_batch()".
+ */
+void collector_notify_standing(struct collector *collector);
 /* Whether all that were asked have answered, or had time enough. */
 bool collector_has_stacks(const struct collector *collector, uint64_t now_ns);
 

@@ -131,13 +131,13 @@ static void count_shown_finding(void *context, const struct finding *finding)
 {
     struct fault_counting *counting = context;
     struct collector_summary *summary = counting->collector->summary;
-    if (finding->state == FINDING_RESOLVED || finding->severity == SEVERITY_NOTE)
+    if (finding->state == FINDING_RESOLVED)
         return;
-    summary->sent += collector_job_sends(counting->collector, finding);
+    summary->sent += finding->severity != SEVERITY_NOTE &&
+                     collector_job_sends(counting->collector, finding);
     if (!collector_shows(counting->collector, finding) || !is_new_fault(counting, finding))
         return;
-    summary->errors += finding->severity == SEVERITY_ERROR;
-    summary->warnings += finding->severity == SEVERITY_WARNING;
+    summary->found[finding->severity]++;
 }
 
 /* Of an earlier collector, resting on records that were dropped since. What the trace as a whole
@@ -145,13 +145,11 @@ static void count_shown_finding(void *context, const struct finding *finding)
 static void count_old_finding(void *context, const struct store_old_finding *old)
 {
     const struct check *check = check_find(old->code);
-    bool is_error = strcmp(old->severity, severity_name(SEVERITY_ERROR)) == 0;
-    bool is_warning = strcmp(old->severity, severity_name(SEVERITY_WARNING)) == 0;
-    if (!check || check->family == FAMILY_TRACE || (!is_error && !is_warning))
+    if (!check || check->family == FAMILY_TRACE)
         return;
     struct finding finding = {
         .code = code_name(check->code),
-        .severity = is_error ? SEVERITY_ERROR : SEVERITY_WARNING,
+        .severity = severity_of_name(old->severity),
         .certainty = POSSIBLE,
         .comm = old->comm,
         .fingerprint = old->fingerprint,
@@ -167,7 +165,8 @@ static void summarise(struct collector *collector)
     struct collector_summary *summary = collector->summary;
     struct counting counting = {.summary = summary};
     summary->ranks = summary->communicators = 0;
-    summary->errors = summary->warnings = summary->sent = 0;
+    memset(summary->found, 0, sizeof summary->found);
+    summary->sent = 0;
     summary->processes = collector->process_count;
     counting.ranks = calloc((size_t)summary->processes + 1, sizeof *counting.ranks);
     analyzer_visit_members(collector->analyzer, count_member, &counting);

@@ -353,8 +353,7 @@ void collector_job_count(struct collector *collector)
             !is_shown_news(collector, news) ||
             (news->realtime_ns < since_ns && !is_reported)) /* it is another host's */
             continue;
-        summary->errors += news->severity == SEVERITY_ERROR;
-        summary->warnings += news->severity == SEVERITY_WARNING;
+        summary->found[news->severity]++;
     }
 }
 

@@ -8,11 +8,12 @@
  *     more TEXT                               before "finding": a line to print below it
  *     withdrawn ID SEVERITY CERTAINTY CODE WHERE | TEXT   one that was reported is over
  *     judged                                  after "ending": what waited was judged
- *     state TEXT                              where a member stands; only where it can't be stored
+ *     state TEXT                              where a rank stands: what can't be stored, or was
+ *                                         captured after its finding was sent
  *     full STORED UNSTORED RINGS              before "end": the disk was full
  *     gone RECORDS                            before "end": the database was removed meanwhile
  *     unrecorded COUNT ERRNO                  before "end": processes that could not be recorded
- *     end RANKS COMMUNICATORS ERRORS WARNINGS the job is over and stored
+ *     end RANKS COMMUNICATORS ERRORS WARNINGS NOTES SENT  the job is over and stored
  *
  * The other side says "exited PID STATUS START_TICKS" before it reaps a process, "ending SIGNAL
  * SILENCE_NS" before it ends the job (SIGNAL 0: --timeout), and

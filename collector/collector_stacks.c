@@ -1,8 +1,12 @@
-/* When the job hangs, its processes are asked where their threads stand. */
+/* collector_stacks.c: when the job hangs, asks its processes where their threads stand, and sends
+ * `ddpcheck run` where the ranks are that are in no call. */
 #include <string.h>
 
 #include "collector/collector.h"
+#include "collector/collector_notify.h"
+#include "collector/symbolizer.h"
 #include "lib/trace/names.h"
+#include "lib/trace/site.h"
 
 static const uint64_t settle_ns =
     150000000; /* the ranks that a finding names are on their way to where they wait */
@@ -11,7 +15,7 @@ static const uint64_t troubled_silence_ns =
 static const uint64_t usual_silence_ns = 10000000000;
 static const uint64_t again_ns = 60000000000;
 static const uint64_t answer_patience_ns = 2000000000;
-enum { ASKED_MAX = 4 };
+enum { ASKED_MAX = 4, STANDING_WIDTH = 60, STANDING_BYTES = 512, RANK_BYTES = 16 };
 
 void collector_note_record(struct collector *collector, const struct record *record,
                            uint64_t now_ns)
@@ -59,6 +63,7 @@ static void ask_all(struct collector *collector)
     for (int i = 0; i < collector->producer_count; i++) {
         struct producer *producer = collector->producers[i];
         producer->asked = producer->reader && !producer->liveness.ended;
+        producer->main_stack = 0;
         if (producer->asked)
             ring_reader_ask(producer->reader);
     }
@@ -79,6 +84,7 @@ void collector_ask_stacks(struct collector *collector, uint64_t now_ns)
     hang->found_ns = 0;
     hang->asked++;
     hang->asked_ns = now_ns;
+    hang->answers_awaited = true;
     ask_all(collector);
 }
 
@@ -91,12 +97,64 @@ void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns)
     ask_all(collector);
 }
 
-bool collector_has_stacks(const struct collector *collector, uint64_t now_ns)
+static bool have_all_answered(const struct collector *collector)
 {
-    if (now_ns - collector->hang.asked_ns > answer_patience_ns)
-        return true;
     for (int i = 0; i < collector->producer_count; i++)
         if (collector->producers[i]->asked && !collector->producers[i]->liveness.ended)
             return false;
     return true;
+}
+
+bool collector_has_stacks(const struct collector *collector, uint64_t now_ns)
+{
+    return now_ns - collector->hang.asked_ns > answer_patience_ns || have_all_answered(collector);
+}
+
+static bool is_in_no_call(const struct finding_side *side)
+{
+    return !side->where_stack && (side->now.did == DID_RUNNING || side->now.did == DID_NOT_IN_CALL);
+}
+
+static const struct producer *find_producer(const struct collector *collector, int process)
+{
+    for (int i = 0; i < collector->producer_count; i++)
+        if (collector->producers[i]->process == process)
+            return collector->producers[i];
+    return NULL;
+}
+
+static void notify_side_standing(const struct collector *collector, const struct finding_side *side)
+{
+    const struct producer *producer = find_producer(collector, side->process);
+    struct trace *trace = symbolizer_trace(collector->symbolizer);
+    char place[STANDING_BYTES], rank[RANK_BYTES];
+    if (!trace || !producer || !producer->main_stack ||
+        !analyzer_is_one_rank(collector->analyzer, side->process))
+        return;
+    site_user_line(trace, side->process, producer->main_stack, producer->main_stack_is_address,
+                   STANDING_WIDTH, place, sizeof place);
+    if (*place)
+        notify(collector->options.notify_fd, "state rank %s is at %s",
+               rankset_text(&side->ranks, rank, sizeof rank), place);
+}
+
+static void notify_finding_standing(void *context, const struct finding *finding)
+{
+    const struct collector *collector = context;
+    int id = (int)finding->id;
+    if (finding->state != FINDING_OPEN || finding->severity != SEVERITY_ERROR ||
+        !rankset_has(&collector->notified, id) || rankset_has(&collector->withdrawn, id))
+        return;
+    for (int i = 0; i < finding->sides; i++)
+        if (is_in_no_call(&finding->side[i]) && rankset_count(&finding->side[i].ranks) == 1)
+            notify_side_standing(collector, &finding->side[i]);
+}
+
+void collector_notify_standing(struct collector *collector)
+{
+    struct hang *hang = &collector->hang;
+    if (!hang->answers_awaited || collector->options.notify_fd < 0 || !have_all_answered(collector))
+        return;
+    hang->answers_awaited = false;
+    analyzer_visit_findings(collector->analyzer, notify_finding_standing, collector);
 }

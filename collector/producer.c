@@ -268,6 +268,16 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
     return taken;
 }
 
+static void note_standing(struct producer *producer, const struct record *record)
+{
+    if (record->standing.index + 1 >= record->standing.count)
+        producer->asked = false;
+    if (record->standing.flags & RECORD_THREAD_MAIN) {
+        producer->main_stack = record->stack;
+        producer->main_stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
+    }
+}
+
 void producer_note(struct producer *producer, const struct record *record)
 {
     if (producer->highest_serial < record->serial)
@@ -276,9 +286,8 @@ void producer_note(struct producer *producer, const struct record *record)
         producer->open_calls++;
     else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)
         producer->open_calls--;
-    if (record->api == API_notice_thread_stack &&
-        record->standing.index + 1 >= record->standing.count)
-        producer->asked = false;
+    if (record->api == API_notice_thread_stack)
+        note_standing(producer, record);
     if (record->api == API_notice_exit && record->end.how == END_EXIT) {
         producer->said_exit = true;
         producer->exit_value = record->end.value;

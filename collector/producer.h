@@ -28,9 +28,11 @@ struct producer {
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
     int open_calls;       /* calls entered and not left yet */
     bool asked;           /* where its threads stand, and it has not answered yet */
-    bool stopped;         /* as last reported (stopped.h) */
-    bool said_exit;       /* it wrote notice_exit */
-    bool said_abort;      /* it was about to abort() when it was seen last */
+    uint64_t main_stack;  /* where its main thread stood when it was asked last; 0 not known */
+    bool main_stack_is_address;
+    bool stopped;    /* as last reported (stopped.h) */
+    bool said_exit;  /* it wrote notice_exit */
+    bool said_abort; /* it was about to abort() when it was seen last */
     int exit_value;
     bool end_reported; /* notice_end is in the batch or stored */
 };

@@ -34,25 +34,6 @@ static int open_findings(const struct findings *findings, const char *severity)
     return count;
 }
 
-/* The user's line where a side is now: "trainer/train.c:42, in wait_for_losses()"; "" if none is
- * known. Returns text. */
-static char *side_user_line(struct source *source, const struct tui_side *side, int width,
-                            char *text, size_t bytes)
-{
-    struct frame frame[SITE_FRAMES_MAX];
-    char place[sizeof frame->file], function[sizeof frame->function + 8];
-    int count = site_frames(source->trace, side->process, side->where_stack,
-                            side->where_stack_is_address, frame);
-    int found = site_user_frame(frame, count);
-    *text = '\0';
-    if (found < 0)
-        return text;
-    frame_place(&frame[found], width, place, sizeof place);
-    frame_function(&frame[found], function, sizeof function);
-    snprintf(text, bytes, "%s, in %s", place, function);
-    return text;
-}
-
 /* What finding_site.h asks for, with the strings of `finding`. */
 static struct finding borrow_sites(const struct tui_finding *finding)
 {
@@ -181,8 +162,9 @@ static void captured_where(struct source *source, struct tui_side *side)
 {
     /* The literal 251 (notice_thread_stack) lets SQLite use the index over these rows alone. */
     static const char sql[] = "SELECT process, stack, flags FROM event WHERE api = 251 AND "
-                              "w1 >> 32 & 1 ORDER BY seq";
-    if (side->process < 0 || trace_process(source->trace, side->process)->rank < 0)
+                              "w1 >> 32 & 1 AND process NOT IN (SELECT process FROM member_state "
+                              "GROUP BY process, comm HAVING count(*) > 1) ORDER BY seq";
+    if (side->process < 0)
         return;
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
     while (cursor_next(&row, NULL) == 1)
@@ -207,7 +189,8 @@ static void add_side_lines(struct source *source, const struct tui_finding *find
         char place[512], text[1024];
         if (!side.where_stack && is_in_no_call(&side))
             captured_where(source, &side);
-        side_user_line(source, &side, width / 2, place, sizeof place);
+        site_user_line(source->trace, side.process, side.where_stack, side.where_stack_is_address,
+                       width / 2, place, sizeof place);
         bool one = !strpbrk(side.ranks, "-,");
         if (!*place || !side.where_stack)
             continue;

@@ -170,6 +170,12 @@ static int note_message_in_background(void *context, const struct pending *pendi
     return 0;
 }
 
+bool analyzer_is_one_rank(const struct analyzer *analyzer, int process)
+{
+    return process >= 0 && process < analyzer->processes && analyzer->process[process] &&
+           !analyzer->process[process]->several_ranks;
+}
+
 void analyzer_background_waits(const struct analyzer *analyzer, int process,
                                struct background_waits *waits)
 {

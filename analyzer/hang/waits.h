@@ -63,6 +63,7 @@ struct waiting_op {
     struct wait_node *wait;
     bool started; /* its stream has reached it */
     bool can_start, can_finish;
+    bool queued; /* behind one that waits for missing ranks, or that can't finish */
     struct waiting_op *next, *previous, *bucket_next;
 };
 
@@ -101,6 +102,7 @@ struct wait_node {
     struct waiting_op **behind; /* of members that issued it, where something may be ahead of it */
     uint32_t behind_count, behind_capacity;
     bool satisfiable;
+    bool queued; /* all operations that wait in it are */
     const struct process
         *waiter;   /* where nobody is in a call that waits for it: one that does; else NULL */
     int component; /* as of struct blocked; -1 if it can be satisfied */

@@ -228,10 +228,36 @@ static int find_components(struct wait_graph *graph)
     return 0;
 }
 
+static bool op_is_queued(const struct waiting_op *op)
+{
+    for (uint32_t i = 0; i < op->aheads; i++) {
+        const struct waiting_op *ahead = op->ahead[i];
+        if (ahead->queued || !ahead->can_finish || (ahead->wait && ahead->wait->missing_count))
+            return true;
+    }
+    return false;
+}
+
+/* Which waits ranks stand in, and which are only queued behind these. */
+static void find_queued(struct wait_graph *graph)
+{
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        wait->queued = false;
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
+        if (op->wait)
+            op->wait->queued = true;
+    for (struct waiting_op *op = graph->last_op; op; op = op->previous) {
+        op->queued = op_is_queued(op);
+        if (op->wait && !op->queued)
+            op->wait->queued = false;
+    }
+}
+
 int wait_graph_solve(struct wait_graph *graph)
 {
     while (reduce_once(graph))
         ;
+    find_queued(graph);
     return find_components(graph);
 }
 

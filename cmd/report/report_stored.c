@@ -143,13 +143,6 @@ static int read_sides(struct report *report, int database, sqlite3_int64 id,
     return failed ? -1 : 0;
 }
 
-static enum severity severity_of_name(const char *name)
-{
-    if (!strcmp(name, severity_name(SEVERITY_ERROR)))
-        return SEVERITY_ERROR;
-    return strcmp(name, severity_name(SEVERITY_WARNING)) ? SEVERITY_NOTE : SEVERITY_WARNING;
-}
-
 /* A row of finding that is not found again. Returns 0, or -1 when memory is short. */
 static int take_stored(struct report *report, int database, sqlite3_stmt *row, enum code code)
 {

@@ -81,6 +81,14 @@ const char *severity_name(enum severity severity)
     return (unsigned)severity < 3 ? names[severity] : "unknown";
 }
 
+enum severity severity_of_name(const char *name)
+{
+    for (enum severity severity = SEVERITY_ERROR; severity < SEVERITY_NOTE; severity++)
+        if (!strcmp(name, severity_name(severity)))
+            return severity;
+    return SEVERITY_NOTE;
+}
+
 const char *certainty_name(enum certainty certainty)
 {
     return certainty == CERTAIN ? "certain" : "possible";

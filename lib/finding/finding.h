@@ -72,6 +72,7 @@ bool finding_can_join(const struct finding *a, const struct finding *b);
 int finding_join(struct finding *first, const struct finding *later);
 
 const char *severity_name(enum severity severity);    /* "error", ... */
+enum severity severity_of_name(const char *name);     /* of an unknown one: SEVERITY_NOTE */
 const char *certainty_name(enum certainty certainty); /* "certain", "possible" */
 
 #endif

@@ -358,6 +358,21 @@ int site_shown_frame(const struct frame *frames, int count)
     return found >= 0 || count == 0 ? found : 0;
 }
 
+char *site_user_line(struct trace *trace, int process, uint64_t stack, bool is_address, int width,
+                     char *text, size_t bytes)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    char place[sizeof frame->file], function[sizeof frame->function + 8];
+    int found = site_user_frame(frame, site_frames(trace, process, stack, is_address, frame));
+    *text = '\0';
+    if (found < 0)
+        return text;
+    frame_place(&frame[found], width, place, sizeof place);
+    frame_function(&frame[found], function, sizeof function);
+    snprintf(text, bytes, "%s, in %s", place, function);
+    return text;
+}
+
 int site_first_frame(const struct frame *frames, int count, int most)
 {
     int user = site_user_frame(frames, count);

@@ -36,6 +36,10 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
 int site_user_frame(const struct frame *frames, int count);
 /* The same, or the innermost where no source is known; -1 without frames. */
 int site_shown_frame(const struct frame *frames, int count);
+/* Where the stack stands, of site_user_frame: "train.c:176, in load_batch()", the place as of
+ * frame_place. "" if no source is known. Returns text. */
+char *site_user_line(struct trace *trace, int process, uint64_t stack, bool is_address, int width,
+                     char *text, size_t bytes);
 /* From which frame on to show `most` of them, so that the one of site_user_frame is among them: 0
  * where it is anyway. */
 int site_first_frame(const struct frame *frames, int count, int most);

@@ -53,7 +53,9 @@ class Rows:
     def page(self):
         title = ["# A dry run on the emulated GPU", "", "Nothing here is a figure of a GPU: the checks ran in small, on a CPU."]
         if not self.emulated:
-            title = ["# Figures from a GPU", "", "Written by tests/gpu/run; every row comes from the machine that this header names."]
+            title = ["# Figures from a GPU", "",
+                     "Written by tests/gpu/run; every row comes from the machine that this header names. "
+                     "[interop.md](interop.md#on-a-real-gpu) says", "why rows failed."]
         dates = sorted({row["date"] for row in self.rows.values()})
         return "\n".join(title + ["", "- %s, programs %s" % (" and ".join(dates), self.origin["programs"]),
                                   "- " + self.machine, "", "| check | result | time | what it found |",

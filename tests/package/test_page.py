@@ -15,15 +15,19 @@ ELSEWHERE = {
     "cd build/release && cpack -G DEB": ("test_install.py", '"DEB"'),
     "cd build/release && cpack -G RPM": ("test_install.py", '"RPM"'),
     "cd build/release && cpack -G TGZ": ("test_install.py", '"TGZ"'),
-    # Unpacked there: to install them would change this machine.
+    # Unpacked there: to install or remove them would change this machine.
     "apt install ./ddpcheck_*.deb ./ddpcheck-emulator_*.deb ./libddpcheck-preload_*.deb":
         ("test_install.py", 'output("dpkg-deb", "-x", deb["ddpcheck-emulator"]'),
+    "apt remove ddpcheck ddpcheck-emulator libddpcheck-preload": ("test_install.py", 'deb["ddpcheck-emulator"]'),
     "dnf install ./ddpcheck-*.rpm ./libddpcheck-preload-*.rpm": ("test_install.py", 'output("rpm2archive", rpm)'),
     "cmake --preset release-portable": ("test_portable.py", '"--preset", "release-portable"'),
     "cmake --build --preset release-portable": ("test_portable.py", '"cmake", "--build", PORTABLE'),
     "cd build/release-portable && cpack -G TGZ": ("test_portable.py", '"cpack", "-G", "TGZ"'),
     "tools/wheel build/release-portable wheels": ("test_portable.py", '"tools/wheel"), PORTABLE'),
     "pip install wheels/ddpcheck-*.whl": ("test_portable.py", '"install", "--no-index", wheel'),
+    "pip uninstall ddpcheck": ("test_portable.py", '"uninstall", "--yes", "ddpcheck"'),
+    "ddpcheck demo": ("test_install.py", "check_demo("),
+    "ddpcheck doctor": ("test_install.py", '"doctor"'),
 }
 
 

@@ -52,6 +52,12 @@ def main():
     status, text = run({**DEBIAN, "sudo": "exit 1"}, "--demo")          # a password would be asked for
     assert status == 1 and "only root can install" in text, text
 
+    # As root on a release that lacks a package which only tests need, and one that the build needs.
+    status, text = run({**DEBIAN, "id": "echo 0", "rm": "exit 1", "apt-get": 'echo "$@" >&2', "apt-cache": 'test "$2" != fish -a "$2" != cmake'})
+    assert "this release has no fish: tests that need it will not run" in text, text
+    installed = next(line for line in text.splitlines() if line.startswith("install "))
+    assert " fish" not in installed and " cmake " in installed and " zsh " in installed, text
+
     status, text = run({"cc": "exit 0", "c++": "exit 0", "cmake": "exit 0", "ninja": "exit 0", "python3": "exit 0",
                         "pkg-config": 'test "$2" != libpng'}, "--demo")
     assert status == 1 and "this is not Debian" in text and "    libpng (pkg-config)\n" in text and "cmake" not in text, text

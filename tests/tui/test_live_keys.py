@@ -36,7 +36,7 @@ HANG_SHOWS = {
     "Speed": r"^Not known yet: ",
 }
 RUN_SHOWS = {
-    "Now": r"progress|iteration|no finding(?s:.*)comm",
+    "Now": r"progress|iteration|no (finding|error, \d+ notes?)\b(?s:.*)comm",
     "Findings": r"No finding so far|DC\d+",
     "Sequence": r"number +ranks +call(?s:.*)#\d+ +[=·]{2}",
     "Ranks": r"rank +host:pid +gpu +state(?s:.*)^ +0 .* ?alive",

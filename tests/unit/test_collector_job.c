@@ -119,7 +119,7 @@ static int count_errors(struct job_host *host)
 {
     host->summary = (struct collector_summary){0};
     collector_job_count(host->collector);
-    return host->summary.errors;
+    return host->summary.found[SEVERITY_ERROR];
 }
 
 /* The hub's server sends it before the first process here has begun, as it does one of this job,

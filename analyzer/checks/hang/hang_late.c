@@ -193,37 +193,51 @@ static void report_late_cycle(struct analyzer *analyzer, const struct wait_graph
                 culprit->kind > WAIT_PEER ? hang_kind(culprit) : HANG_MISSING, POSSIBLE, -1);
 }
 
+/* Whether there was something to report, now or before. */
+static bool report_late_wait(struct analyzer *analyzer, const struct wait_graph *graph,
+                             const struct wait_node *wait, uint64_t first)
+{
+    struct cycle cycle;
+    if (is_for_call(wait) && follows_from_wait(graph, wait, &cycle)) {
+        if (cycle.steps)
+            report_late_cycle(analyzer, graph, &cycle);
+        return cycle.steps > 0;
+    }
+    bool working = false;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        enum missing_activity activity = find_activity(graph, wait, &wait->missing[i]);
+        if (activity == MISSING_IS_ELSEWHERE)
+            return false;
+        working |= activity == MISSING_IS_WORKING;
+    }
+    if (wait->number > first)
+        return false;
+    if (working)
+        report_working(analyzer, graph, wait);
+    else
+        hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
+    return true;
+}
+
+/* Those that ranks stand in, or those that are only queued behind them. */
+static bool report_late_waits(struct analyzer *analyzer, const struct wait_graph *graph,
+                              const uint64_t *first, bool queued)
+{
+    bool any = false;
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        if (wait->satisfiable && wait->missing_count && wait->queued == queued &&
+            graph->now_ns >= wait->begin_ns + graph->patience_ns)
+            any |= report_late_wait(analyzer, graph, wait, first[first_wait_place(wait)]);
+    return any;
+}
+
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     uint64_t *first = find_first_waits(graph);
-    if (!first) {
+    if (!first)
         analyzer->failed = true;
-        return;
-    }
-    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next) {
-        if (!wait->satisfiable || !wait->missing_count ||
-            graph->now_ns < wait->begin_ns + graph->patience_ns)
-            continue;
-        struct cycle cycle;
-        if (is_for_call(wait) && follows_from_wait(graph, wait, &cycle)) {
-            if (cycle.steps)
-                report_late_cycle(analyzer, graph, &cycle);
-            continue;
-        }
-        bool working = false, elsewhere = false;
-        for (uint32_t i = 0; i < wait->missing_count && !elsewhere; i++) {
-            enum missing_activity activity = find_activity(graph, wait, &wait->missing[i]);
-            elsewhere = activity == MISSING_IS_ELSEWHERE;
-            working |= activity == MISSING_IS_WORKING;
-        }
-        if (elsewhere || wait->number > first[first_wait_place(wait)])
-            continue;
-        if (working) {
-            report_working(analyzer, graph, wait);
-        } else {
-            hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
-        }
-    }
+    else if (!report_late_waits(analyzer, graph, first, false))
+        report_late_waits(analyzer, graph, first, true);
     free(first);
 }
 

@@ -17,8 +17,12 @@
 #include "analyzer/checks/hang/hang_waits.h"
 #include "analyzer/match/window.h"
 
+/* It waits for what is ahead of it: on the stream of a member which issued it, or on all streams
+ * that wait in it. */
 static bool has_behind(const struct wait_node *wait)
 {
+    if (wait->queued)
+        return true;
     for (uint32_t i = 0; i < wait->behind_count; i++)
         if (!wait->behind[i]->can_start)
             return true;

@@ -30,6 +30,12 @@ static bool has_left(const struct member *peer, struct act *how)
            (peer->leaving && !peer->aborted && peer->process->end_class != END_CLASS_CAUSE);
 }
 
+/* Where its program called exit() or failed, if that is known. */
+static const struct site *left_at(const struct member *peer)
+{
+    return peer->process->raised.stack ? &peer->process->raised : NULL;
+}
+
 static void add_waiter(struct draft *draft, const struct channel_waiting *waiting,
                        const struct member *waiter)
 {
@@ -46,7 +52,7 @@ static void add_peer(struct draft *draft, const struct channel_waiting *waiting,
     const struct site site = {.process = peer->process};
     struct finding_side *side = draft_side(draft, &act, &site);
     draft_rank(draft, side, peer);
-    draft_side_now(draft, side, how, NULL);
+    draft_side_now(draft, side, how, left_at(peer));
 }
 
 static void report_waiting(struct analyzer *analyzer, const struct channel_waiting *waiting,
@@ -106,7 +112,7 @@ static void report_early_exit(struct analyzer *analyzer, const struct channel_wa
     draft.finding.first_ns = draft.finding.last_ns = gets->first->site.time_ns;
     add_waiter(&draft, gets, receiver);
     const struct site site = {.process = peer->process};
-    draft_rank(&draft, draft_side(&draft, how, &site), peer);
+    draft_rank(&draft, draft_side(&draft, how, left_at(peer) ? left_at(peer) : &site), peer);
     add_waiter(&draft, gives, sender);
     text_add(&what, "rank %d left %s after %llu sends and receives; rank %d goes on and receives",
              left, comm_title(peer->comm, name), (unsigned long long)peer->calls_p2p,
