@@ -67,6 +67,16 @@ static bool has_called_function(const struct finding_side *side, const char *nam
     return cause_has_word(name, names);
 }
 
+static bool has_raised(const struct finding_side *side, const char *names)
+{
+    char name[FUNCTION_BYTES];
+    if (!names || !side->act.name || !side_has_failed(side))
+        return false;
+    int type = (int)strcspn(side->act.name, ":");
+    snprintf(name, sizeof name, "%.*s ", type, side->act.name);
+    return cause_has_word(name, names);
+}
+
 static bool is_half(unsigned datatype)
 {
     return datatype == TYPE_FLOAT16 || datatype == TYPE_BFLOAT16;
@@ -116,7 +126,8 @@ static bool side_shows(const struct finding_side *side, const struct sign *sign,
     if (sign->rank_0_alone && !is_rank_0_alone(side))
         return false;
     if (was_killed_by(side, sign->signals) || (sign->failed && side_has_failed(side)) ||
-        has_done(side, sign->did) || has_called_function(side, sign->function))
+        has_raised(side, sign->exception) || has_done(side, sign->did) ||
+        has_called_function(side, sign->function))
         return true;
     const char *words = side_has_called(side) ? sign->waiting : sign->absent;
     return frames_show(frames, words);

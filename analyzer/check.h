@@ -106,8 +106,10 @@ enum call_difference {
 /* What is seen of a side of a finding where a cause fits: one of these is enough. Words are
  * separated by '|'; each is a part of a frame's function or file. */
 struct sign {
-    uint32_t signals;    /* SIGN_SIGNAL: it was killed by one of them */
-    bool failed;         /* it exited with a status that is not 0, or after an exception */
+    uint32_t signals; /* SIGN_SIGNAL: it was killed by one of them */
+    bool failed;      /* it exited with a status that is not 0, or after an exception */
+    const char
+        *exception;      /* names of types, as in `function`: an exception of that type ended it */
     const char *absent;  /* frames of ranks that have not made the call */
     const char *waiting; /* frames of ranks that have */
     const char

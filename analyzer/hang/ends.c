@@ -54,8 +54,11 @@ int ends_except(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
+    bool was_handled = process->has_exception;
     process->has_exception = true;
     process->exception_how = (enum exception_how)record->range.id;
+    if (was_handled && process->exception_how == EXCEPTION_SHUTDOWN)
+        return ENGINE_OK; /* Python shuts down because of what it handled before */
     process->exception = record->range.text;
     process->raised_by = thread;
     process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? end_last_call(process)
@@ -69,7 +72,8 @@ int ends_exit(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    if (process->raised_by)
+    bool is_last_call = process->exception_how == EXCEPTION_SHUTDOWN && !end_exception(process);
+    if (process->raised_by && !(is_last_call && record->stack))
         return ENGINE_OK;
     process->raised_by = thread;
     process->raised = thread_site(thread, record);
@@ -105,6 +109,11 @@ uint64_t end_failed_ns(const struct process *process)
                                                                  : process->end_ns;
 }
 
+bool end_is_of_rank(const struct process *process)
+{
+    return process->member_count || end_is_uncaught(process);
+}
+
 static bool is_clean(const struct process *process)
 {
     return process->end.end.how == END_EXIT && process->end.end.value == 0;
@@ -120,18 +129,23 @@ static int signal_of(const struct process *process)
     return 0;
 }
 
-/* An exception that nobody caught was ending it, whatever signal came before it had ended. */
-static bool was_ending(const struct process *process)
+bool end_is_interrupted(const struct process *process)
 {
+    static const char type[] = "KeyboardInterrupt";
     const char *exception = end_exception(process);
+    return exception && !strncmp(exception, type, strlen(type));
+}
+
+bool end_is_uncaught(const struct process *process)
+{
     return process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT &&
-           (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
+           !end_is_interrupted(process);
 }
 
 static bool from_outside(const struct process *process)
 {
     int number = signal_of(process);
-    return !process->end.end.oom && !was_ending(process) &&
+    return !process->end.end.oom && !end_is_uncaught(process) &&
            (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
 }
 
@@ -216,7 +230,7 @@ static bool is_consequence(const struct analyzer *analyzer, const struct process
     bool others = false, all_from_outside = from_outside(process);
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
-        if (!other || other == process || !other->member_count || !same_job(other, process))
+        if (!other || other == process || !end_is_of_rank(other) || !same_job(other, process))
             continue;
         others = true;
         if (precedes(other, process) || left_before(other, process))
@@ -254,7 +268,7 @@ struct act end_act(const struct process *process)
 {
     struct act act = {.did = DID_GONE};
     bool was_cut_short = process->ended && process->end.end.how == END_SIGNAL &&
-                         !process->end.end.oom && was_ending(process);
+                         !process->end.end.oom && end_is_uncaught(process);
     if (process_is_ending(process) || was_cut_short)
         return (struct act){.did = DID_ENDING, .name = end_exception(process)};
     if (is_end_unknown(process))

@@ -36,9 +36,14 @@ int ends_exit(struct process *process, const struct record *record);
 bool member_gave_up(const struct member *member);
 /* It has not ended, but Python shuts down, after an exception or not. */
 bool process_is_ending(const struct process *process);
-/* The type of the exception that it ended with, is ending with or handles; NULL if none is known.
- */
+/* The exception that it ended with, is ending with or handles, "ValueError: a bad sample" or its
+ * type alone; NULL if none is known. */
 const char *end_exception(const struct process *process);
+/* Nobody caught it: the process ends because of it, and not because of Ctrl-C. */
+bool end_is_uncaught(const struct process *process);
+bool end_is_interrupted(const struct process *process);
+/* It is a rank: it has communicators, or such an exception came before it had one. */
+bool end_is_of_rank(const struct process *process);
 /* Of one that ended: when it failed, which may be long before its end. */
 uint64_t end_failed_ns(const struct process *process);
 /* The last call of its main thread, else of another: where the program was before it left it. */

@@ -15,7 +15,9 @@
 #include "interpose/ring/emit.h"
 #include "interpose/shim/shim.h"
 #include "interpose/plugin/nvtx_marks.h"
+#include "interpose/process/start.h"
 #include "interpose/shim/environment.h"
+#include "interpose/stacks/exceptions.h"
 
 enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16 };
 
@@ -313,4 +315,5 @@ __attribute__((constructor)) static void begin_process(int argc, char **argv, ch
     (void)argv;
     environment_remember(environment);
     set_injection_path();
+    exceptions_watch_from_load(shim_start);
 }

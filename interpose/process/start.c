@@ -40,7 +40,7 @@ enum { START_WAIT_MS = 5000, ITERATION_BYTES = 256 };
 /* The last record of a process that leaves by exit() or from main. */
 static void exit_record(int status)
 {
-    struct record record = {.stack = aborts_exit_stack(),
+    struct record record = {.stack = aborts_exit_stack(status),
                             .end = {.how = END_EXIT, .value = status & 0xff}};
     struct shim_thread *thread = &thread_self;
     if ((thread->attached || attach_thread(thread)) &&

@@ -25,20 +25,21 @@ enum { ENVIRONMENT_BYTES = 1 << 16 };
  * inherited by everything that runs in a job. */
 static const struct launcher {
     const char *name, *needs, *rank, *local_rank, *world_size, *job, *restart;
+    bool is_for_ranks; /* a launcher that it starts on each host, as torchrun, has them not */
 } launchers[] = {
     {"explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB",
-     "DDPCHECK_RESTART"},
+     "DDPCHECK_RESTART", true},
     {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-     "TORCHELASTIC_RESTART_COUNT"},
-    {"env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID",
-     ""}, /* Ray Train, DeepSpeed, Accelerate */
+     "TORCHELASTIC_RESTART_COUNT", true},
+    {"env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "",
+     true}, /* Ray Train, DeepSpeed, Accelerate */
     {"openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
-     "PMIX_NAMESPACE", ""},
-    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "I_MPI_HYDRA_UUID", ""},
-    {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", ""},
-    {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", ""},
+     "PMIX_NAMESPACE", "", false},
+    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "I_MPI_HYDRA_UUID", "", false},
+    {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "", false},
+    {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", "", false},
     {"slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID",
-     "SLURM_RESTART_COUNT"},
+     "SLURM_RESTART_COUNT", false},
 };
 
 static int32_t number_in(const char *name)
@@ -115,6 +116,12 @@ bool process_is_rank(void)
     bool has_local = *launcher->local_rank && environment_get(launcher->local_rank);
     return !has_our_value(text, bytes, launcher->rank) ||
            (has_local && !has_our_value(text, bytes, launcher->local_rank));
+}
+
+bool process_is_only_rank(void)
+{
+    const struct launcher *launcher = find_launcher();
+    return launcher && launcher->is_for_ranks && process_is_rank();
 }
 
 uint64_t process_pid_namespace(void)

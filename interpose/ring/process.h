@@ -13,8 +13,10 @@
 void process_describe(struct process_info *info);
 
 /* The launcher's variables give this process a rank, and it is no child of that rank, which
- * inherits them. Called once. */
+ * inherits them. By one thread at a time. */
 bool process_is_rank(void);
+/* The same, by variables that only ranks have: no launcher on each host. */
+bool process_is_only_rank(void);
 
 /* What names the namespace in which getpid() counts; 0 if it can't be read. */
 uint64_t process_pid_namespace(void);

@@ -1,9 +1,9 @@
 /* shim.h: what all rooms of libddpcheck.so share: its state, its settings, the ring file.
  *
  * The shim is dormant until the process's first NCCL call (calls.def lists those functions): no
- * thread, no file, no output. process/start.h starts it. A rank that uses CUDA and ends by a Python
- * exception before that starts it, too: its first call of CUDA reads whether it is a rank
- * (exceptions_watch).
+ * thread, no file, no output. process/start.h starts it. A rank that ends by a Python exception
+ * before that starts it, too: whether it is a rank is read when it is loaded, if its variables are
+ * those of ranks alone, else at its first call of CUDA (exceptions.h).
  *
  * Each part (a table, a cache, a thread of the shim's own) keeps its state in one struct of its
  * file; struct shim holds only what several parts read. start.c lists the parts that have to do

@@ -18,6 +18,7 @@
 #include "interpose/stacks/aborts.h"
 #include "interpose/stacks/exceptions.h"
 #include "interpose/stacks/python.h"
+#include "interpose/stacks/python_exit.h"
 #include "interpose/stacks/stacks.h"
 
 enum { REASON_BYTES = 256 };
@@ -84,9 +85,9 @@ static struct {
     exit_function *next[2]; /* _exit and _Exit that come after us: libc's, or another library's */
 } aborts;
 
-uint64_t aborts_exit_stack(void)
+uint64_t aborts_exit_stack(int status)
 {
-    return aborts.exit_stack;
+    return aborts.exit_stack ? aborts.exit_stack : python_exit_stack(status);
 }
 
 /* An interpreter's own call of exit() is no line of the program. */
@@ -117,7 +118,9 @@ static void record_exit_at_once(int status, const void *site, const void *frame)
     struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
     if (python_memory()) {
         exceptions_record_handled(thread);
-        record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
+        record.stack = python_exit_stack(status); /* of multiprocessing, which caught SystemExit */
+        if (!record.stack)
+            record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
     } else {
         uint32_t count = stacks_walk((uintptr_t)site, address, STACK_FRAMES);
         record.stack = count ? stacks_emit_addresses(thread, address, count) : 0;

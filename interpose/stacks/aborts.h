@@ -8,7 +8,8 @@
 /* Returns true. */
 bool aborts_start(void);
 
-/* The stack of the program's call of exit(). 0: it has not called it, or main returned. */
-uint64_t aborts_exit_stack(void);
+/* The stack of the program's call of exit() or sys.exit() with this status. 0: it has not called
+ * it, or main returned. */
+uint64_t aborts_exit_stack(int status);
 
 #endif

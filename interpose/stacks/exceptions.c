@@ -12,10 +12,11 @@
 #include "interpose/ring/process.h"
 #include "interpose/shim/environment.h"
 #include "interpose/stacks/python.h"
+#include "interpose/stacks/python_exit.h"
 #include "interpose/stacks/stacks.h"
 #include "lib/python/python_exception.h"
 
-enum { TYPE_BYTES = 128, VALUE_OF_EVENT = 2 };
+enum { TYPE_BYTES = 128, MESSAGE_BYTES = 160, VALUE_OF_EVENT = 2 };
 
 typedef int audit_function(const char *event, void *arguments, void *context);
 
@@ -31,16 +32,35 @@ static struct {
     int (*is_shutting_down)(void);
 } exceptions;
 
+/* "ValueError: a sample is broken", or the type alone. Returns the bytes, 0 if it is no exception.
+ */
+static uint32_t describe(uint64_t exception, char text[TYPE_BYTES + MESSAGE_BYTES])
+{
+    static const char between[] = ": ", cut[] = "...";
+    uint32_t type = exception ? python_exception_type(exception, text, TYPE_BYTES) : 0;
+    char *message = text + type + strlen(between);
+    uint32_t room = MESSAGE_BYTES - sizeof between - sizeof cut;
+    uint32_t bytes = type ? python_exception_message(python_memory(), exception, message, room) : 0;
+    if (!bytes)
+        return type;
+    memcpy(text + type, between, strlen(between));
+    if (bytes == room) {
+        memcpy(message + bytes, cut, strlen(cut));
+        bytes += strlen(cut);
+    }
+    return type + (uint32_t)strlen(between) + bytes;
+}
+
 /* `exception` 0: not known. */
 static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum exception_how how)
 {
     struct python_frame frames[PYTHON_STACK_FRAMES];
-    char type[TYPE_BYTES];
+    char text[TYPE_BYTES + MESSAGE_BYTES];
     struct record record = {.range = {.id = how}};
     const struct python_memory *memory = python_memory();
-    uint32_t bytes = exception ? python_exception_type(exception, type, sizeof type) : 0;
+    uint32_t bytes = describe(exception, text);
     if (bytes)
-        record.range.text = emit_string(thread, type, bytes);
+        record.range.text = emit_string(thread, text, bytes);
     if (bytes)
         record.stack = python_stack_of_frames(
             thread, frames,
@@ -48,12 +68,12 @@ static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum 
     return emit_notice(thread, &record, API_notice_exception);
 }
 
-static bool start_for_exceptions(void)
+bool exceptions_attach(struct shim_thread *thread)
 {
     uint32_t state = atomic_load(&shim.state);
-    if (state != SHIM_DORMANT)
-        return state == SHIM_ACTIVE;
-    return atomic_load(&exceptions.watcher) == getpid() && exceptions.start();
+    bool starts = state == SHIM_DORMANT && atomic_load(&exceptions.watcher) == getpid();
+    return (state == SHIM_ACTIVE || (starts && exceptions.start())) && python_memory() &&
+           (thread->attached || attach_thread(thread));
 }
 
 /* The thread has the GIL, so that nobody changes the exception. */
@@ -64,19 +84,22 @@ static void record_uncaught(uint64_t exception)
         return;
     thread->inside = 1;
     int error = errno;
-    if (start_for_exceptions() && python_memory() && (thread->attached || attach_thread(thread)) &&
-        emit_exception(thread, exception, EXCEPTION_UNCAUGHT))
+    if (exceptions_attach(thread) && emit_exception(thread, exception, EXCEPTION_UNCAUGHT))
         atomic_store(&exceptions.uncaught_recorded, true);
     errno = error;
     thread->inside = 0;
 }
 
-/* The event's arguments: hook, type, exception, traceback. */
+/* The arguments of sys.excepthook: hook, type, exception, traceback. cpython.run_*: the program
+ * begins, in the main thread. */
 static int see_audit_event(const char *event, void *arguments, void *context)
 {
+    static const char begins[] = "cpython.run_";
     (void)context;
     if (!strcmp(event, "sys.excepthook") && arguments)
         record_uncaught((uintptr_t)exceptions.tuple_item(arguments, VALUE_OF_EVENT));
+    else if (!strncmp(event, begins, strlen(begins)))
+        python_exit_watch();
     return 0;
 }
 
@@ -85,17 +108,22 @@ static int add_audit_hook(void *unused)
 {
     (void)unused;
     exceptions.add_hook(see_audit_event, NULL);
+    python_exit_watch();
     return 0;
 }
 
-static void hook_exceptions(void)
+/* `is_loading`: the process's libraries are being loaded; main comes later. */
+static void hook_exceptions(bool is_loading)
 {
     resolve_dlsym_function *find = resolve_dlsym();
     int (*call_later)(int (*function)(void *), void *argument), (*is_initialized)(void) = NULL;
     if (find)
         *(void **)&is_initialized = find(RTLD_DEFAULT, "Py_IsInitialized");
-    /* A program may be linked with Python and not have begun, or have ended, an interpreter. */
-    if (!is_initialized || !is_initialized() || atomic_exchange(&exceptions.hooked, true))
+    /* A program may be linked with Python and have ended its interpreter, or never begin one.
+     * Before it begins a hook can be added at once. */
+    bool is_running = is_initialized && is_initialized();
+    if (!is_initialized || (!is_running && !is_loading) ||
+        atomic_exchange(&exceptions.hooked, true))
         return;
     *(void **)&call_later = find(RTLD_DEFAULT, "Py_AddPendingCall");
     *(void **)&exceptions.add_hook = find(RTLD_DEFAULT, "PySys_AddAuditHook");
@@ -103,16 +131,39 @@ static void hook_exceptions(void)
     *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "Py_IsFinalizing");
     if (!exceptions.is_shutting_down)
         *(void **)&exceptions.is_shutting_down = find(RTLD_DEFAULT, "_Py_IsFinalizing");
-    if (!call_later || !exceptions.add_hook || !exceptions.tuple_item ||
-        call_later(add_audit_hook, NULL) != 0)
+    bool is_complete = call_later && exceptions.add_hook && exceptions.tuple_item;
+    if (is_complete && !is_running)
+        exceptions.add_hook(see_audit_event, NULL);
+    else if (!is_complete || call_later(add_audit_hook, NULL) != 0)
         atomic_store(&exceptions.hooked, false);
 }
 
 bool exceptions_start(void)
 {
     if (python_memory())
-        hook_exceptions();
+        hook_exceptions(false);
     return true;
+}
+
+static bool is_disabled(void)
+{
+    const char *disable = environment_get("DDPCHECK_DISABLE");
+    return disable && !strcmp(disable, "1");
+}
+
+static void watch(bool (*start)(void), bool is_loading)
+{
+    exceptions.start = start;
+    atomic_store(&exceptions.watcher, getpid());
+    hook_exceptions(is_loading);
+}
+
+void exceptions_watch_from_load(bool (*start)(void))
+{
+    if (is_disabled() || !process_is_only_rank())
+        return;
+    watch(start, true);
+    atomic_store(&exceptions.watched, atomic_load(&exceptions.hooked));
 }
 
 void exceptions_watch(bool (*start)(void))
@@ -120,12 +171,8 @@ void exceptions_watch(bool (*start)(void))
     if (atomic_load_explicit(&exceptions.watched, memory_order_relaxed) ||
         atomic_exchange(&exceptions.watched, true))
         return;
-    const char *disable = environment_get("DDPCHECK_DISABLE");
-    if ((disable && !strcmp(disable, "1")) || !process_is_rank())
-        return;
-    exceptions.start = start;
-    atomic_store(&exceptions.watcher, getpid());
-    hook_exceptions();
+    if (!is_disabled() && process_is_rank())
+        watch(start, false);
 }
 
 /* Of the calling thread, else of the main thread, which waits for the calling one if that is of
@@ -188,4 +235,5 @@ void exceptions_forked(void)
     atomic_store(&exceptions.uncaught_recorded, false);
     atomic_store(&exceptions.shutdown_recorded, false);
     atomic_store(&exceptions.handled_recorded, 0);
+    python_exit_forked();
 }

@@ -1,5 +1,5 @@
-/* exceptions.h: records the exceptions that end a program: of Python their type, and where they
- * were raised; of C++ that there is one.
+/* exceptions.h: records the exceptions that end a program: of Python their type and message, and
+ * where they were raised; of C++ that there is one.
  *
  * An uncaught exception is announced by Python's audit event sys.excepthook, before Python shuts
  * down; one that a `finally` block interrupts is found when the program ends a communicator. */
@@ -16,6 +16,13 @@ bool exceptions_start(void);
 /* A call of CUDA, which may come long before the process's first call of NCCL: from now on the
  * shim starts as well when an exception ends a rank's program. `start` starts it. */
 void exceptions_watch(bool (*start)(void));
+
+/* The same while the process is being loaded, before main: for a rank whose launcher's variables
+ * only ranks have. */
+void exceptions_watch_from_load(bool (*start)(void));
+
+/* The thread may record, and reads Python; starts a dormant shim of such a rank. */
+bool exceptions_attach(struct shim_thread *thread);
 
 /* A communicator is about to be ended: records the exception that is being handled, or that Python
  * shuts down. */

@@ -239,6 +239,20 @@ static uint64_t hash_call(uint64_t hash, const struct called *call, bool without
     return hash_bytes(hash, values, sizeof values);
 }
 
+/* An exception's message may differ between runs and ranks; its type comes first, up to a colon. */
+static bool has_message(const struct act *act)
+{
+    return act->did == DID_EXITED || act->did == DID_ENDING || act->did == DID_LEFT ||
+           act->did == DID_ABORTED;
+}
+
+static size_t name_length(const struct act *act)
+{
+    const char *name = act->name ? act->name : "";
+    const char *message = has_message(act) ? strstr(name, ": ") : NULL;
+    return message ? (size_t)(message - name) : strlen(name);
+}
+
 uint64_t act_hash(const struct act *act, bool without_peer)
 {
     uint64_t hash = hash_text(HASH_START, did_key(act->did));
@@ -246,7 +260,7 @@ uint64_t act_hash(const struct act *act, bool without_peer)
     hash = hash_number(hash, (uint64_t)(int64_t)act->value);
     hash = hash_number(hash, (uint64_t)(int64_t)act->rank);
     hash = hash_number(hash, act->number);
-    hash = hash_text(hash, act->name ? act->name : "");
+    hash = hash_bytes(hash, act->name ? act->name : "", name_length(act));
     return hash_text(hash, act->phase ? act->phase : "");
 }
 
@@ -265,9 +279,12 @@ uint64_t act_first_hash(const struct act *act, bool without_peer)
 {
     struct text text = {0};
     struct act untitled = *act;
+    char *name = act->name ? strndup(act->name, name_length(act)) : NULL;
+    untitled.name = name;
     untitled.wait.title[0] = untitled.behind.title[0] = '\0';
     const char *words = did_first_words(act->did);
     add_words(&text, &untitled, words, words + strlen(words));
+    free(name);
     char *all = text_take(&text);
     if (!all)
         return 0;
@@ -279,6 +296,13 @@ uint64_t act_first_hash(const struct act *act, bool without_peer)
 static bool text_equal(const char *a, const char *b)
 {
     return !strcmp(a ? a : "", b ? b : "");
+}
+
+/* Ranks whose exceptions differ in their messages alone did the same. */
+static bool name_equal(const struct act *a, const struct act *b)
+{
+    size_t length = name_length(a);
+    return length == name_length(b) && (!length || !memcmp(a->name, b->name, length));
 }
 
 static bool call_equal(const struct called *a, const struct called *b)
@@ -297,9 +321,9 @@ static bool awaited_equal(const struct awaited *a, const struct awaited *b)
 bool act_equal(const struct act *a, const struct act *b)
 {
     return a->did == b->did && a->value == b->value && a->rank == b->rank &&
-           a->number == b->number && text_equal(a->name, b->name) &&
-           text_equal(a->phase, b->phase) && call_equal(&a->call, &b->call) &&
-           awaited_equal(&a->wait, &b->wait) && awaited_equal(&a->behind, &b->behind);
+           a->number == b->number && name_equal(a, b) && text_equal(a->phase, b->phase) &&
+           call_equal(&a->call, &b->call) && awaited_equal(&a->wait, &b->wait) &&
+           awaited_equal(&a->behind, &b->behind);
 }
 
 int act_copy(struct act *to, const struct act *from)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "lib/trace/site_operation.h"
+
 static bool place_of_stack(struct trace *trace, int process, uint64_t stack, bool is_address,
                            int width, char *text, size_t bytes)
 {
@@ -15,11 +17,18 @@ static bool place_of_stack(struct trace *trace, int process, uint64_t stack, boo
     return *text;
 }
 
-/* Its stack is where an exception was raised that ended the side's ranks. */
-static bool failed_there(const struct finding_side *side)
+/* Its stack is where an exception was raised that ended the side's ranks, or where they called
+ * exit(): if it is of an operation, that was only their last call. */
+static bool failed_there(struct trace *trace, const struct finding_side *side)
 {
-    bool is_named = side->act.name && *side->act.name;
-    return is_named && (did_end(side->act.did) || side->act.did == DID_ENDING);
+    char operation[SITE_OPERATION_BYTES] = "";
+    bool has_failed = side->act.did == DID_EXITED && side->act.value;
+    if (side->act.name && *side->act.name)
+        return did_end(side->act.did) || side->act.did == DID_ENDING;
+    if (has_failed)
+        site_operation_of(trace, side->process, side->stack, side->stack_is_address, operation,
+                          sizeof operation);
+    return has_failed && side->stack && !*operation;
 }
 
 char *finding_location(struct trace *trace, const struct finding *finding, int width, char *text,
@@ -29,7 +38,7 @@ char *finding_location(struct trace *trace, const struct finding *finding, int w
     for (int pass = 0; pass < 2; pass++) /* first where a rank failed, which the others wait for */
         for (int i = 0; i < finding->sides && !*text; i++) {
             const struct finding_side *side = &finding->side[i];
-            if (pass == 1 || failed_there(side))
+            if (pass == 1 || failed_there(trace, side))
                 place_of_stack(trace, side->process, side->stack, side->stack_is_address, width,
                                text, bytes);
         }

@@ -14,6 +14,8 @@ enum {
     TYPE_NAME = 24,
     TYPE_FLAGS = 168,
     TYPE_IS_EXCEPTION = 1 << 30, /* Py_TPFLAGS_BASE_EXC_SUBCLASS */
+    EXCEPTION_ARGUMENTS = 24,    /* a tuple */
+    ARGUMENTS_SEARCHED = 2,      /* those of an OSError begin with its number */
     TRACEBACK_NEXT = 16,
     TRACEBACK_FRAME = 24,
     TRACEBACK_INSTRUCTION = 32,
@@ -73,6 +75,22 @@ uint32_t python_exception_type(uint64_t exception, char *name, uint32_t max)
         memmove(name, dot + 1, bytes);
     }
     return bytes;
+}
+
+uint32_t python_exception_message(const struct python_memory *memory, uint64_t exception,
+                                  char *message, uint32_t max)
+{
+    uint64_t tuple, item, first = memory->layout.minor >= 14 ? 32 : 24, count = 0;
+    uint32_t bytes = 0, end = 0;
+    if (!is_exception(exception) || !read_word(exception + EXCEPTION_ARGUMENTS, &tuple) ||
+        !read_word(tuple + 16, &count))
+        return 0;
+    for (uint64_t i = 0; i < count && i < ARGUMENTS_SEARCHED && !bytes; i++)
+        if (read_word(tuple + first + i * sizeof item, &item))
+            bytes = python_text(memory, false, item, PYTHON_BEGINNING, message, max);
+    while (end < bytes && (unsigned char)message[end] >= ' ')
+        end++;
+    return end;
 }
 
 static bool read_entry(const struct python_memory *memory, uint64_t entry,

@@ -1,4 +1,5 @@
-/* python_exception.h: reads exceptions of a Python without calling it: type and traceback. */
+/* python_exception.h: reads exceptions of a Python without calling it: type, message and
+ * traceback. */
 #ifndef DDPCHECK_PYTHON_EXCEPTION_H
 #define DDPCHECK_PYTHON_EXCEPTION_H
 
@@ -10,6 +11,11 @@ uint64_t python_exception_handled(const struct python_memory *memory, uint64_t t
 
 /* The name of the exception's type. Returns its bytes, 0 if the object is no exception. */
 uint32_t python_exception_type(uint64_t exception, char *name, uint32_t max);
+
+/* The first line of its message, the first text that it was made of; cut where it is longer than
+ * `max` bytes. Returns its bytes, 0 if there is none. */
+uint32_t python_exception_message(const struct python_memory *memory, uint64_t exception,
+                                  char *message, uint32_t max);
 
 /* The frames that its traceback names, innermost first, at most `max` of the innermost ones. */
 uint32_t python_exception_frames(const struct python_memory *memory, uint64_t exception,

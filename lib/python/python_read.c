@@ -173,15 +173,18 @@ static uint32_t put_utf8(char *to, uint32_t point)
     return 4;
 }
 
-/* The end of a str that is not ASCII, as UTF-8. Returns its bytes, 0 if it can't be read. */
-static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t kind, char *text,
-                          uint32_t max)
+/* The beginning or end of a str that is not ASCII, as UTF-8. Returns its bytes, 0 if it can't be
+ * read. */
+static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t kind,
+                          enum python_part part, char *text, uint32_t max)
 {
     enum { POINT_BYTES_MAX = 4, POINTS_MAX = 128 };
     unsigned char raw[POINTS_MAX * POINT_BYTES_MAX];
     uint64_t points = max / POINT_BYTES_MAX < POINTS_MAX ? max / POINT_BYTES_MAX : POINTS_MAX;
     points = length < points ? length : points;
-    if (!python_read(trusted, data + (length - points) * kind, raw, points * kind))
+    if (part == PYTHON_END)
+        data += (length - points) * kind;
+    if (!python_read(trusted, data, raw, points * kind))
         return 0;
     uint32_t bytes = 0;
     for (uint64_t i = 0; i < points; i++) {
@@ -192,10 +195,8 @@ static uint32_t transcode(bool trusted, uint64_t data, uint64_t length, uint32_t
     return bytes;
 }
 
-/* A str's text, the end of it if it is longer than `max` bytes. Returns its bytes, 0 if it is no
- * compact str. */
-static uint32_t read_str(const struct python_memory *memory, bool trusted, uint64_t object,
-                         char *text, uint32_t max)
+uint32_t python_text(const struct python_memory *memory, bool trusted, uint64_t object,
+                     enum python_part part, char *text, uint32_t max)
 {
     uint64_t length;
     uint32_t state;
@@ -208,10 +209,13 @@ static uint32_t read_str(const struct python_memory *memory, bool trusted, uint6
         (kind != 1 && kind != 2 && kind != 4))
         return 0;
     if (!(state & STATE_ASCII))
-        return transcode(trusted, object + memory->layout.compact_bytes, length, kind, text, max);
+        return transcode(trusted, object + memory->layout.compact_bytes, length, kind, part, text,
+                         max);
     uint64_t bytes = length < max ? length : max;
     uint64_t data = object + memory->layout.ascii_bytes;
-    return python_read(trusted, data + length - bytes, text, bytes) ? (uint32_t)bytes : 0;
+    if (part == PYTHON_END)
+        data += length - bytes;
+    return python_read(trusted, data, text, bytes) ? (uint32_t)bytes : 0;
 }
 
 bool python_place(const struct python_memory *memory, bool trusted,
@@ -222,10 +226,10 @@ bool python_place(const struct python_memory *memory, bool trusted,
     if (!python_read(trusted, frame->code, code, layout->code_bytes) ||
         word_at(code, OBJECT_TYPE) != memory->code_type)
         return false;
-    place->file_bytes =
-        read_str(memory, trusted, word_at(code, layout->file), place->file, sizeof place->file);
-    place->function_bytes = read_str(memory, trusted, word_at(code, layout->name), place->function,
-                                     sizeof place->function);
+    place->file_bytes = python_text(memory, trusted, word_at(code, layout->file), PYTHON_END,
+                                    place->file, sizeof place->file);
+    place->function_bytes = python_text(memory, trusted, word_at(code, layout->name), PYTHON_END,
+                                        place->function, sizeof place->function);
     place->line = 0;
     uint64_t table = word_at(code, layout->table), size = 0;
     if (has_type(trusted, table, memory->bytes_type) &&

@@ -32,6 +32,12 @@ struct python_place {
 
 bool python_read(bool trusted, uint64_t address, void *to, size_t bytes);
 
+/* A str's text as UTF-8, the beginning or the end of it if it is longer than `max` bytes. Returns
+ * its bytes, 0 if it is no compact str. */
+enum python_part { PYTHON_BEGINNING, PYTHON_END };
+uint32_t python_text(const struct python_memory *memory, bool trusted, uint64_t object,
+                     enum python_part part, char *text, uint32_t max);
+
 /* The frames of a PyThreadState, innermost first, at most `max`. *sound: the chain was followed to
  * its end (or to `max`) and everything on it was what it should be. */
 uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t thread_state,

@@ -167,13 +167,13 @@ def other_threads():
 
 
 def handled():
-    """The exception of the thread, or None: its type, and the frames of its traceback, innermost first."""
+    """The exception of the thread, or None: its type and message, and the frames of its traceback, innermost first."""
     text = ctypes.create_string_buffer(65536)
     WALKER.walker_handled.argtypes = [ctypes.c_uint64, ctypes.c_char_p, ctypes.c_int]
     if WALKER.walker_handled(this_thread(), text, len(text)) < 0:
         return None
     lines = text.value.decode("utf-8").splitlines()
-    return lines[0], [tuple(line.split("\t")) for line in lines[1:]]
+    return tuple(lines[0].split("\t")), [tuple(line.split("\t")) for line in lines[1:]]
 
 
 class Broken(ValueError):
@@ -192,7 +192,13 @@ def said(error):
     while entry:
         frames.insert(0, (entry.tb_frame.f_code.co_filename, str(entry.tb_lineno), name_of(entry.tb_frame.f_code)))
         entry = entry.tb_next
-    return type(error).__name__, frames[:4]
+    return (type(error).__name__, message(error)), frames[:4]
+
+
+def message(error):
+    """The first of its arguments that is a text, as far as a line of at most 120 bytes goes."""
+    texts = [text for text in error.args[:2] if isinstance(text, str)]
+    return texts[0].split("\n")[0][:120 if texts[0].isascii() else 30] if texts else ""
 
 
 def in_generator():
@@ -216,6 +222,12 @@ def exceptions():
         except Broken as error:
             kind, frames = said(error)
             assert of_finally[0] == kind and of_finally[1][0] == frames[0], (of_finally, frames)
+    for error in (ValueError(), ValueError(7), ValueError("two\nlines"), ValueError("long " * 100), ValueError("Größe " * 100),
+                  FileNotFoundError(2, "No such file or directory"), KeyError("label"), Broken(("a", "tuple"), 3)):
+        try:
+            raise error
+        except Exception:
+            assert handled() == said(error), (handled(), said(error))
     text = ctypes.create_string_buffer(4096)
     for address in 0, 1, 4096, 1 << 40, (1 << 63) - 8, id(text), id(str):
         WALKER.walker_handled(address, text, len(text))

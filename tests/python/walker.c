@@ -11,6 +11,8 @@
 
 static struct python_memory memory;
 
+enum { MESSAGE_BYTES = 120 };
+
 EXPORT int walker_start(uint32_t version, const void *runtime, uint64_t code_type,
                         uint64_t str_type, uint64_t bytes_type);
 EXPORT int walker_frames(uint64_t thread_state, int trusted, char *text, int bytes);
@@ -46,8 +48,8 @@ EXPORT int walker_frames(uint64_t thread_state, int trusted, char *text, int byt
     return sound;
 }
 
-/* "type\n", then "file\tline\tfunction\n" for each frame of the traceback of the exception that the
- * thread handles. Returns how many frames, -1 if it handles none. */
+/* "type\tmessage\n", then "file\tline\tfunction\n" for each frame of the traceback of the exception
+ * that the thread handles. Returns how many frames, -1 if it handles none. */
 EXPORT int walker_handled(uint64_t thread_state, char *text, int bytes)
 {
     struct python_frame frames[4];
@@ -56,6 +58,8 @@ EXPORT int walker_handled(uint64_t thread_state, char *text, int bytes)
         return -1;
     uint32_t used = python_exception_type(exception, text, (uint32_t)bytes - 1);
     uint32_t count = python_exception_frames(&memory, exception, frames, 4);
+    text[used++] = '\t';
+    used += python_exception_message(&memory, exception, text + used, MESSAGE_BYTES);
     text[used++] = '\n';
     for (uint32_t i = 0; i < count; i++) {
         struct python_place place;

@@ -99,7 +99,7 @@ class Case:
 
     def read_layout(self):
         if self.python:
-            found = re.search(r"^suite\.start\(\w+, ranks=(\d+)\)", self.text, re.M)
+            found = re.search(r"^suite\.start\(\w+, ranks=(\d+)[,)]", self.text, re.M)
             if not found:
                 raise BadCase("no 'suite.start(function, ranks=N)'")
             return int(found.group(1)), "processes"

@@ -20,6 +20,7 @@ TWIN = sys.argv[1:] == ["twin"]
 FLOAT32, SUM = 7, 0
 STREAM_NON_BLOCKING = 1
 ID_BYTES = 128
+PIPES = "SUITE_PIPES"
 
 
 class UniqueId(ctypes.Structure):
@@ -87,12 +88,29 @@ def run_rank(function, rank, ranks, pipes):
     nccl.ncclCommDestroy(me.comm)
 
 
-def start(function, ranks):
-    """Runs function(rank) in `ranks` processes; exits with 1 if one of them failed."""
+def execute(rank, ranks, pipes):
+    """The child becomes a program of its own that has a rank from the beginning, as launchers start them."""
+    ends = [end for pipe in pipes for end in pipe]
+    for end in ends:
+        os.set_inheritable(end, True)
+    os.execve(sys.executable, [sys.executable, *sys.argv],
+              {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), PIPES: " ".join(map(str, ends))})
+
+
+def start(function, ranks, first=None):
+    """Runs function(rank) in `ranks` processes; exits with 1 if one of them failed. first(rank): what comes before they use
+    CUDA, in a program of its own."""
+    if PIPES in os.environ:
+        ends, rank = [int(end) for end in os.environ[PIPES].split()], int(os.environ["RANK"])
+        first(rank)
+        run_rank(function, rank, ranks, list(zip(ends[::2], ends[1::2])))
+        return
     pipes = [os.pipe() for _ in range(ranks)]
     for rank in range(ranks):
         if os.fork() == 0:
             ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)         # PR_SET_PDEATHSIG, SIGKILL
+            if first:
+                execute(rank, ranks, pipes)
             run_rank(function, rank, ranks, pipes)
             sys.exit(0)
     sys.exit(1 if any([os.wait()[1] for _ in range(ranks)]) else 0)

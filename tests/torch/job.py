@@ -536,11 +536,28 @@ def raised_then_exit():
         sys.exit(1)
 
 
+def leave_early():
+    if is_odd():
+        sys.exit(0)
+
+
 @case
 def returned_early():
     train(wrap(Halves()))
+    leave_early()
+    dist.barrier()
+
+
+def refuse_arguments():
     if is_odd():
-        sys.exit(0)
+        sys.exit(4)
+
+
+@case
+def exit_status():
+    """The communicator is NCCL's to end: Python shuts down, and has forgotten where it was told to."""
+    train(wrap(Halves()))
+    refuse_arguments()
     dist.barrier()
 
 
@@ -587,7 +604,7 @@ def raised_then_exit_quick():
 
 
 # These end as Python ends: the cases above are about nothing else.
-ENDINGS = ("raised-before-first", "raised-in-first", "exit-quick", "raised-then-exit-quick",
+ENDINGS = ("exit-status", "raised-before-first", "raised-in-first", "exit-quick", "raised-then-exit-quick",
            "raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
 
 

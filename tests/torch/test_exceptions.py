@@ -12,18 +12,21 @@ import sys
 from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for
 
 RANKS = 2
+FAILED = "exited with status 1 after an exception (ValueError: a sample is broken)"
 
 # case: (code, what the odd rank did at last, the place that is named or None)
 CASES = {
-    "raised": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
-    "raised-in-try": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
-    "raised-in-except": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
-    "raised-then-exit": ("DC205", "exited with status 1", None),
-    "raised-then-exit-quick": ("DC205", "exited with status 1 after an exception (ValueError)", "train_and_fail"),
-    "raised-before-first": ("DC209", "exited with status 1 after an exception (ValueError)", "read_data"),
-    "raised-in-first": ("DC209", "exited with status 1 after an exception (RuntimeError)", "reduce_metric"),
+    "raised": ("DC205", FAILED, "train_and_fail"),
+    "raised-in-try": ("DC205", FAILED, "train_and_fail"),
+    "raised-in-except": ("DC205", FAILED, "train_and_fail"),
+    "raised-then-exit": ("DC205", FAILED, "train_and_fail"),
+    "raised-then-exit-quick": ("DC205", FAILED, "train_and_fail"),
+    "raised-before-first": ("DC209", "exited with status 1 after an exception (ValueError: a bad input file)", "read_data"),
+    "raised-in-first": ("DC209", "exited with status 1 after an exception (RuntimeError: No backend type associated with device type cpu)",
+                        "reduce_metric"),
+    "exit-status": ("DC205", "exited with status 4", "refuse_arguments"),
     "exit-quick": ("DC205", "exited with status 3", "leave_at_once"),
-    "returned-early": ("DC206", "exited with status 0", None),
+    "returned-early": ("DC206", "exited with status 0", "leave_early"),
 }
 
 

@@ -78,6 +78,24 @@ static void fields_tell_acts_apart(void **state)
     assert_int_equal(act_hash(&send, true), act_hash(&far, true));
 }
 
+/* Messages name samples, addresses and times; a kernel's name is all of it. */
+static void messages_are_of_no_fingerprint(void **state)
+{
+    (void)state;
+    const struct act one = {.did = DID_EXITED, .value = 1, .name = "ValueError: sample 17"},
+                     two = {.did = DID_EXITED, .value = 1, .name = "ValueError: sample 23"},
+                     other = {.did = DID_EXITED, .value = 1, .name = "KeyError: sample 17"},
+                     kernel = {.did = DID_LAUNCHED_KERNEL, .name = "a: b"},
+                     like = {.did = DID_LAUNCHED_KERNEL, .name = "a: c"};
+    assert_int_equal(fingerprint_of(&one), fingerprint_of(&two));
+    assert_int_equal(act_first_hash(&one, false), act_first_hash(&two, false));
+    assert_true(act_equal(&one, &two));
+    assert_int_not_equal(fingerprint_of(&one), fingerprint_of(&other));
+    assert_false(act_equal(&one, &other));
+    assert_int_not_equal(fingerprint_of(&kernel), fingerprint_of(&like));
+    assert_false(act_equal(&kernel, &like));
+}
+
 /* Fields that are empty leave out the [part] that names them. */
 static void words_have_optional_parts(void **state)
 {
@@ -109,6 +127,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fingerprints_do_not_hash_words),
         cmocka_unit_test(fields_tell_acts_apart),
+        cmocka_unit_test(messages_are_of_no_fingerprint),
         cmocka_unit_test(words_have_optional_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

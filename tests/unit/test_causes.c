@@ -57,6 +57,9 @@ static void the_status_names_the_cause(void **state)
     assert_null(seen(DC205, true, ended(DID_EXITED, 0), NULL, NULL));
     struct act raised = {.did = DID_ABORTED, .name = "ValueError"};
     assert_cause(seen(DC201, true, raised, NULL, NULL), "exception");
+    struct act full = {
+        .did = DID_EXITED, .value = 1, .name = "OutOfMemoryError: CUDA out of memory"};
+    assert_cause(seen(DC205, true, full, NULL, NULL), "memory of its GPU");
 }
 
 static void the_stack_names_the_cause(void **state)

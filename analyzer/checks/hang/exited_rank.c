@@ -135,6 +135,9 @@ static const struct end_todo {
                  "raise the limit of the host or container.",
                  "Find what takes the memory (data loader workers, caches, pinned buffers), or "
                  "raise the limit of the host or container; the others only wait for that rank."},
+  todo_exception = {"Fix what raised the exception at that line.",
+                    "Fix what raised the exception at that rank's line; the others only wait for "
+                    "it."},
   todo_ended = {"Find out why that rank ended: its own output and core dump come first.",
                 "Find out why that rank ended (its own output and core dump come first); the "
                 "others only wait for it."};
@@ -144,6 +147,8 @@ static const struct end_todo *end_todo(const struct act *act)
 {
     if (act->did == DID_KILLED_FOR_MEMORY)
         return &todo_memory;
+    if ((act->did == DID_EXITED || act->did == DID_ENDING) && act->name)
+        return &todo_exception;
     return act->did == DID_KILLED && act->value == SIGKILL ? &todo_killed : &todo_ended;
 }
 
@@ -180,15 +185,21 @@ const struct check check_exited_rank = {
         "the line where that happened, and the rank whose thread it was. After other signals it "
         "shows the "
         "last call of NCCL or CUDA: where the program crashed is in its core file. A caught C++ "
-        "exception is seen only if a destructor destroys the communicator meanwhile. If nobody "
-        "waited, a nonzero exit status is reported only if every rank of the job failed, and as a "
-        "warning, since a program may return it as its result.\n\n"
+        "exception is seen only if a destructor destroys the communicator meanwhile. An uncaught "
+        "exception of Python is shown with its type, its message and the line that raised it, and "
+        "sys.exit() with its line. If nobody waited, a nonzero exit status without such an "
+        "exception is reported only if every rank of the job failed, and as a warning, since a "
+        "program may return it as its result.\n\n"
         "A rank that called ncclCommAbort and lives on is reported in the same way, with the line "
         "of that call: the others can't go on before they abort the communicator as well. Once all "
         "have, and work on a later communicator, the finding is marked as resolved.\n\n"
         "Which rank was first is decided by when the terminations were noticed; two at nearly the "
         "same time can be confused.",
     .causes = CAUSES(
+        {"The memory of its GPU was full.",
+         "torch.cuda.memory_summary() on that rank; nvidia-smi for other processes on that GPU; a "
+         "longer batch or sequence than the other ranks have.",
+         {.exception = "OutOfMemoryError "}},
         {"An exception that nobody caught, or an error path that calls exit().",
          "That rank's own log: its last message or traceback. 'torchrun' prints it as root cause "
          "with @record "

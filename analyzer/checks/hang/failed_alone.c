@@ -37,11 +37,10 @@ static bool has_crashed(const struct process *process)
 /* By itself: not by Ctrl-C, and nobody started the job again. */
 static bool failed_by_itself(const struct analyzer *analyzer, const struct process *process)
 {
-    const char *exception = end_exception(process);
     return process->ended && process->end_class == END_CLASS_CAUSE &&
-           (process->member_count || has_crashed(process)) && process->end.end.how <= END_SIGNAL &&
-           !exited_rank_successor(analyzer, process) &&
-           (!exception || strcmp(exception, "KeyboardInterrupt") != 0);
+           (end_is_of_rank(process) || has_crashed(process)) &&
+           process->end.end.how <= END_SIGNAL && !exited_rank_successor(analyzer, process) &&
+           !end_is_interrupted(process);
 }
 
 static bool issues_alone(const struct thread *thread)
@@ -158,7 +157,7 @@ static void add_other_sides(struct analyzer *analyzer, struct draft *draft,
 {
     for (int i = 0; i < analyzer->processes && !draft->failed; i++) {
         struct process *process = analyzer->process[i];
-        if (!is_of_attempt(process, failed) || !process->member_count)
+        if (!is_of_attempt(process, failed) || !end_is_of_rank(process))
             continue;
         const struct act act = end_act(process);
         struct finding_side *side = NULL;
@@ -211,7 +210,7 @@ static void find_others(const struct analyzer *analyzer, struct failure *failure
     failure->is_first = true;
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
-        if (!is_of_attempt(other, process) || !other->member_count)
+        if (!is_of_attempt(other, process) || !end_is_of_rank(other))
             continue;
         processes++;
         failure->all_failed &= ended_in_failure(other);
@@ -241,7 +240,9 @@ static bool find_failure(const struct analyzer *analyzer, struct process *proces
         return false;
     failure->has_followers = had_followers(analyzer, process);
     find_others(analyzer, failure);
-    failure->is_certain = failure->has_followers || has_crashed(process) || was_cut_short(process);
+    failure->is_certain = failure->has_followers || has_crashed(process) ||
+                          was_cut_short(process) ||
+                          (end_is_uncaught(process) && ended_in_failure(process));
     return failure->is_certain || failure->all_failed;
 }
 
