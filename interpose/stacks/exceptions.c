@@ -34,7 +34,7 @@ static struct {
 
 /* "ValueError: a sample is broken", or the type alone. Returns the bytes, 0 if it is no exception.
  */
-static uint32_t describe(uint64_t exception, char text[TYPE_BYTES + MESSAGE_BYTES])
+static uint32_t exception_text(uint64_t exception, char text[TYPE_BYTES + MESSAGE_BYTES])
 {
     static const char between[] = ": ", cut[] = "...";
     uint32_t type = exception ? python_exception_type(exception, text, TYPE_BYTES) : 0;
@@ -58,7 +58,7 @@ static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum 
     char text[TYPE_BYTES + MESSAGE_BYTES];
     struct record record = {.range = {.id = how}};
     const struct python_memory *memory = python_memory();
-    uint32_t bytes = describe(exception, text);
+    uint32_t bytes = exception_text(exception, text);
     if (bytes)
         record.range.text = emit_string(thread, text, bytes);
     if (bytes)
@@ -90,6 +90,40 @@ static void record_uncaught(uint64_t exception)
     thread->inside = 0;
 }
 
+static bool place_ends_with(const char *text, uint32_t bytes, const char *end)
+{
+    size_t length = strlen(end);
+    return bytes >= length && !memcmp(text + bytes - length, end, length);
+}
+
+/* multiprocessing.Process catches what its function raises, prints it, and exits. */
+static bool ends_process(uint64_t exception)
+{
+    struct python_frame frame;
+    struct python_place place;
+    return python_exception_catcher(python_memory(), exception, &frame) &&
+           python_place(python_memory(), false, &frame, &place) &&
+           place_ends_with(place.function, place.function_bytes, "_bootstrap") &&
+           place_ends_with(place.file, place.file_bytes, "multiprocessing/process.py");
+}
+
+/* A file is opened: maybe one of those whose lines a traceback shows. */
+static void record_printed(void)
+{
+    struct shim_thread *thread = &thread_self;
+    uint64_t state =
+        atomic_load(&shim.state) == SHIM_ACTIVE && !thread->inside ? python_this_thread() : 0;
+    uint64_t exception = state ? python_exception_handled(python_memory(), state) : 0;
+    if (!exception || !ends_process(exception))
+        return;
+    thread->inside = 1;
+    int error = errno;
+    if (exceptions_attach(thread))
+        exceptions_record_handled(thread);
+    errno = error;
+    thread->inside = 0;
+}
+
 /* The arguments of sys.excepthook: hook, type, exception, traceback. cpython.run_*: the program
  * begins, in the main thread. */
 static int see_audit_event(const char *event, void *arguments, void *context)
@@ -98,6 +132,8 @@ static int see_audit_event(const char *event, void *arguments, void *context)
     (void)context;
     if (!strcmp(event, "sys.excepthook") && arguments)
         record_uncaught((uintptr_t)exceptions.tuple_item(arguments, VALUE_OF_EVENT));
+    else if (!strcmp(event, "open"))
+        record_printed();
     else if (!strncmp(event, begins, strlen(begins)))
         python_exit_watch();
     return 0;

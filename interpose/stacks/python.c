@@ -254,13 +254,16 @@ static uint64_t stack_of_hook(struct shim_thread *thread, uint64_t native,
                : 0;
 }
 
+uint64_t python_this_thread(void)
+{
+    return python.found && python.is_initialized() ? (uintptr_t)python.this_thread() : 0;
+}
+
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
  * changes or frees them, whoever has the GIL. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
 {
-    if (!python.found || !python.is_initialized())
-        return native;
-    uint64_t state = (uintptr_t)python.this_thread();
+    uint64_t state = python_this_thread();
     if (!state)
         return native;
     struct python_frame frames[PYTHON_STACK_FRAMES];

@@ -22,6 +22,9 @@ bool python_start(void);
  * thousands (stacks_may_look_up); then it may be `native` as well. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing);
 
+/* The calling thread's state; 0: it has none, or Python has ended. */
+uint64_t python_this_thread(void);
+
 /* How to read this process's Python; NULL where there is none, or its layout is not known. */
 const struct python_memory *python_memory(void);
 

@@ -97,7 +97,7 @@ static void *exit_called(void *module, void *arguments, intptr_t count)
     return python_exit.real(module, arguments, count);
 }
 
-static bool find_functions(resolve_dlsym_function *find)
+static bool find_exit_functions(resolve_dlsym_function *find)
 {
     python_exit.none = find(RTLD_DEFAULT, "_Py_NoneStruct");
     *(void **)&python_exit.tuple_item = find(RTLD_DEFAULT, "PyTuple_GetItem");
@@ -113,7 +113,7 @@ void python_exit_watch(void)
     resolve_dlsym_function *find = resolve_dlsym();
     struct function_object *(*get)(const char *name) = NULL;
     exit_function *(*function_of)(void *object) = NULL;
-    if (python_exit.real || !find || !find_functions(find))
+    if (python_exit.real || !find || !find_exit_functions(find))
         return;
     *(void **)&get = find(RTLD_DEFAULT, "PySys_GetObject");
     *(void **)&function_of = find(RTLD_DEFAULT, "PyCFunction_GetFunction");

@@ -77,10 +77,24 @@ uint32_t python_exception_type(uint64_t exception, char *name, uint32_t max)
     return bytes;
 }
 
+/* Of a text that may end with an empty line. Returns its bytes. */
+static uint32_t keep_last_line(char *text, uint32_t bytes)
+{
+    while (bytes && (unsigned char)text[bytes - 1] < ' ')
+        bytes--;
+    const char *before = memrchr(text, '\n', bytes);
+    if (!before)
+        return bytes;
+    bytes -= (uint32_t)(before + 1 - text);
+    memmove(text, before + 1, bytes);
+    return bytes;
+}
+
 uint32_t python_exception_message(const struct python_memory *memory, uint64_t exception,
                                   char *message, uint32_t max)
 {
-    uint64_t tuple, item, first = memory->layout.minor >= 14 ? 32 : 24, count = 0;
+    static const char again[] = "Caught "; /* PyTorch, of a loader's worker: the end is its own */
+    uint64_t tuple, item = 0, first = memory->layout.minor >= 14 ? 32 : 24, count = 0;
     uint32_t bytes = 0, end = 0;
     if (!is_exception(exception) || !read_word(exception + EXCEPTION_ARGUMENTS, &tuple) ||
         !read_word(tuple + 16, &count))
@@ -90,32 +104,47 @@ uint32_t python_exception_message(const struct python_memory *memory, uint64_t e
             bytes = python_text(memory, false, item, PYTHON_BEGINNING, message, max);
     while (end < bytes && (unsigned char)message[end] >= ' ')
         end++;
-    return end;
+    if (end == bytes || end < sizeof again || memcmp(message, again, strlen(again)) != 0)
+        return end;
+    bytes = python_text(memory, false, item, PYTHON_END, message, max);
+    return keep_last_line(message, bytes);
 }
 
 static bool read_entry(const struct python_memory *memory, uint64_t entry,
                        struct python_frame *frame)
 {
     uint64_t holder;
-    return read_word(entry + TRACEBACK_FRAME, &holder) &&
-           (!has_items(memory) || read_word(holder + FRAME_OBJECT_FRAME, &holder)) &&
-           read_word(holder + memory->layout.code, &frame->code) &&
-           python_read(false, entry + TRACEBACK_INSTRUCTION, &frame->instruction,
+    if (!read_word(entry + TRACEBACK_FRAME, &holder) ||
+        (has_items(memory) && !read_word(holder + FRAME_OBJECT_FRAME, &holder)) ||
+        !read_word(holder + memory->layout.code, &frame->code))
+        return false;
+    frame->code &= ~7ull; /* 3.14 tags the reference */
+    return python_read(false, entry + TRACEBACK_INSTRUCTION, &frame->instruction,
                        sizeof frame->instruction);
+}
+
+static uint64_t traceback_of(const struct python_memory *memory, uint64_t exception)
+{
+    uint64_t entry, offset = has_items(memory) ? 40 : 32;
+    return read_word(exception + offset, &entry) ? entry : 0;
+}
+
+bool python_exception_catcher(const struct python_memory *memory, uint64_t exception,
+                              struct python_frame *frame)
+{
+    uint64_t entry = traceback_of(memory, exception);
+    return entry && read_entry(memory, entry, frame);
 }
 
 uint32_t python_exception_frames(const struct python_memory *memory, uint64_t exception,
                                  struct python_frame *frames, uint32_t max)
 {
-    uint64_t entry = 0;
+    uint64_t entry = traceback_of(memory, exception);
     uint32_t count = 0;
-    if (!read_word(exception + (has_items(memory) ? 40 : 32), &entry))
-        return 0;
     for (int i = 0; entry && i < ENTRIES_MAX; i++) { /* the outermost comes first */
         struct python_frame frame;
         if (!read_entry(memory, entry, &frame))
             break;
-        frame.code &= ~7ull; /* 3.14 tags the reference */
         count = count < max ? count + 1 : max;
         memmove(frames + 1, frames, (count - 1) * sizeof *frames);
         frames[0] = frame;

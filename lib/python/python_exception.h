@@ -17,6 +17,11 @@ uint32_t python_exception_type(uint64_t exception, char *name, uint32_t max);
 uint32_t python_exception_message(const struct python_memory *memory, uint64_t exception,
                                   char *message, uint32_t max);
 
+/* The frame of the function that caught it, the outermost of its traceback. Returns false if there
+ * is none. */
+bool python_exception_catcher(const struct python_memory *memory, uint64_t exception,
+                              struct python_frame *frame);
+
 /* The frames that its traceback names, innermost first, at most `max` of the innermost ones. */
 uint32_t python_exception_frames(const struct python_memory *memory, uint64_t exception,
                                  struct python_frame *frames, uint32_t max);

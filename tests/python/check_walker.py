@@ -196,8 +196,10 @@ def said(error):
 
 
 def message(error):
-    """The first of its arguments that is a text, as far as a line of at most 120 bytes goes."""
+    """The first of its arguments that is a text, as far as a line of at most 120 bytes goes; the last line of a loader's."""
     texts = [text for text in error.args[:2] if isinstance(text, str)]
+    if texts and texts[0].startswith("Caught ") and "\n" in texts[0][:120]:
+        return texts[0][-120:].rstrip("\n").split("\n")[-1]
     return texts[0].split("\n")[0][:120 if texts[0].isascii() else 30] if texts else ""
 
 
@@ -223,7 +225,8 @@ def exceptions():
             kind, frames = said(error)
             assert of_finally[0] == kind and of_finally[1][0] == frames[0], (of_finally, frames)
     for error in (ValueError(), ValueError(7), ValueError("two\nlines"), ValueError("long " * 100), ValueError("Größe " * 100),
-                  FileNotFoundError(2, "No such file or directory"), KeyError("label"), Broken(("a", "tuple"), 3)):
+                  FileNotFoundError(2, "No such file or directory"), KeyError("label"),
+                  OSError("Caught OSError in worker 0.\n%s\nOSError: broken\n" % ("trace\n" * 50)), OSError("Caught in time"), Broken(("a", "tuple"), 3)):
         try:
             raise error
         except Exception:

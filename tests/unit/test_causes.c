@@ -68,6 +68,8 @@ static void the_stack_names_the_cause(void **state)
     const struct act absent = {.did = DID_NEVER_CALLED};
     const char *loader = "_try_get_data /usr/lib/python3/torch/utils/data/dataloader.py\n";
     const char *save = "save_checkpoint /home/me/train.py\n";
+    const char *queue = "get /usr/lib/python3/queue.py\n";
+    assert_cause(seen(DC201, true, absent, "step train.py\n", queue), "A thread that should feed");
     assert_cause(seen(DC201, true, absent, "step train.py\n", loader), "data loader");
     assert_cause(seen(DC201, true, absent, save, "step train.py\n"), "if rank == 0");
     assert_cause(seen(DC201, false, absent, "step train.py\n", save), "if rank == 0");

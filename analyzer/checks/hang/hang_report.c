@@ -138,15 +138,17 @@ static bool is_settling(const struct wait_graph *graph, const struct wait_node *
     return some_left && some_here && graph->now_ns < wait->begin_ns + graph->patience_ns;
 }
 
+/* It has ended; whether by itself is decided within a second. */
+static bool is_pending(const struct process *process)
+{
+    return process && process->ended && process->end_class == END_CLASS_PENDING;
+}
+
 /* It is about to end, after an error or not: its exit status will say which. */
 static bool awaits_status(const struct missing *missing)
 {
     const struct process *process = missing->process;
-    if (!process || process_is_gone(process))
-        return false;
-    if (process->end_class == END_CLASS_PENDING)
-        return true;
-    if (process->ended || !process->has_exception)
+    if (!process || process->ended || !process->has_exception)
         return false;
     bool gave_up = missing->member && (missing->member->aborted || missing->member->leaving);
     return process->exception_how == EXCEPTION_SHUTDOWN ||
@@ -155,10 +157,11 @@ static bool awaits_status(const struct missing *missing)
 
 static bool some_await_status(const struct wait_graph *graph, const struct wait_node *wait)
 {
-    for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (awaits_status(&wait->missing[i]))
-            return graph->moment == MOMENT_TICK &&
-                   graph->now_ns < wait->begin_ns + graph->patience_ns;
+    bool is_patient = graph->now_ns < wait->begin_ns + graph->patience_ns;
+    for (uint32_t i = 0; i < wait->missing_count && graph->moment == MOMENT_TICK; i++)
+        if (is_pending(wait->missing[i].process) ||
+            (is_patient && awaits_status(&wait->missing[i])))
+            return true;
     return false;
 }
 

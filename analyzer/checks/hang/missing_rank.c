@@ -54,6 +54,9 @@ const struct check check_missing_rank = {
          "The missing rank's stack is in the loader's queue, in read() or in a lock of a worker "
          "process.",
          {.absent = SIGN_LOADER}},
+        {"A thread that should feed that rank terminated with an exception, or is stuck itself.",
+         "That rank's output ('Exception in thread'); 'ddpcheck stacks' for its other threads.",
+         {.absent = "/queue.py|/concurrent/futures/"}},
         {"A lost GPU or a stalled network: all ranks called the operation, and none makes "
          "progress.",
          "The kernel's log (dmesg: NVRM: Xid), the interface's error counters; NCCL_DEBUG=INFO "
