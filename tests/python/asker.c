@@ -1,6 +1,7 @@
-/* asker DIRECTORY COUNT PAUSE_MS: asks every process of a rings directory COUNT times where its
- * threads stand, as the collector does when a job hangs, and waits for each answer. Prints "N
- * answered, M us each". Exit status 1: one did not answer. */
+/* asker DIRECTORY COUNT PAUSE_MS ROUNDS: asks every process of a rings directory up to COUNT times
+ * where its threads stand, as the collector does when a job hangs, and waits for each answer. The
+ * file ROUNDS has how many times it has done so. Prints "N answered, M us each". Exit status 1: one
+ * did not answer. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -59,15 +60,29 @@ static int ask(struct ring_file *file)
     exit(1);
 }
 
+static _Atomic uint32_t *map_rounds(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    void *rounds = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || rounds == MAP_FAILED)
+        exit(2);
+    close(fd);
+    return rounds;
+}
+
 int main(int argc, char **argv)
 {
     struct ring_file *files[FILES_MAX];
-    int files_count = argc == 4 ? map_files(argv[1], files) : 0, answered = 0;
+    int files_count = argc == 5 ? map_files(argv[1], files) : 0, answered = 0, now = 1;
     double busy = 0;
-    for (int i = 0; files_count && i < atoi(argv[2]); i++) {
+    _Atomic uint32_t *rounds = files_count ? map_rounds(argv[4]) : NULL;
+    for (int i = 0; files_count && now && i < atoi(argv[2]); i++) {
         double begin = seconds();
+        now = 0;
         for (int at = 0; at < files_count; at++)
-            answered += ask(files[at]);
+            now += ask(files[at]);
+        answered += now;
+        atomic_fetch_add(rounds, 1);
         busy += seconds() - begin;
         nanosleep(&(struct timespec){.tv_nsec = atoi(argv[3]) * 1000000l}, NULL);
     }

@@ -106,6 +106,13 @@ def churn(seconds):
         number += 8
 
 
+def await_asker():
+    with open(os.environ["DDPCHECK_TEST_ROUNDS"], "rb") as file:
+        while file.read(4) == bytes(4):
+            file.seek(0)
+            time.sleep(0.01)
+
+
 def load_batches(leave):
     leave.wait()                            # loader
 
@@ -125,6 +132,8 @@ def train(me):
     leave = threading.Event()
     loader = threading.Thread(target=load_batches, args=(leave,), name="loader", daemon=True)
     loader.start()
+    if WHAT == "churn":
+        await_asker()
     for step in range(STEPS):
         if step == 3 and me.rank == min(2, RANKS - 1):
             evaluate()
