@@ -10,11 +10,12 @@
 #include "tui/screen.h"
 #include "tui/width.h"
 
-enum { CELL_BYTES = 8192 };
+enum { CELL_BYTES = 8192, WRAPPED_LEAST = 34 /* columns of a cell that goes on below */ };
 
 void table_free(struct table *table)
 {
     free(table->order);
+    free(table->lines);
     *table = (struct table){0};
 }
 
@@ -83,10 +84,12 @@ static void choose_rows(struct table *table, const struct rows *rows)
 {
     table->shown = 0;
     if (table->room < rows->count) {
-        int *more = reallocarray(table->order, (size_t)rows->count, sizeof *more);
-        if (!more)
+        int *order = reallocarray(table->order, (size_t)rows->count, sizeof *order);
+        table->order = order ? order : table->order;
+        int *lines = reallocarray(table->lines, (size_t)rows->count, sizeof *lines);
+        table->lines = lines ? lines : table->lines;
+        if (!order || !lines)
             return;
-        table->order = more;
         table->room = rows->count;
     }
     bool *keep = *table->filter ? calloc((size_t)rows->count + 1, sizeof *keep) : NULL;
@@ -237,6 +240,62 @@ static bool draw_titles(const struct table *table, const struct rows *rows, cons
     return true;
 }
 
+/* The lines that the last cell of a row takes, with what it says before `width` columns are full.
+ */
+static int lines_needed(const struct table *table, const struct rows *rows, const struct row *row,
+                        int width)
+{
+    int last = rows_last_column(rows);
+    const char *text = row->cell[last].text;
+    bool is_whole = row->fixed || rows->text || table->shift > 0 || width < WRAPPED_LEAST ||
+                    (last == 0 && rows->tree);
+    int lines = 0;
+    for (const char *next = text ? text : ""; *next && !is_whole; lines++)
+        width_wrap(next, width, &next);
+    return lines > 1 ? lines : 1;
+}
+
+/* Rows that do not fill the screen get the lines that their last cells need, the first ones first.
+ */
+static void share_lines(struct table *table, const struct rows *rows, int room, int width)
+{
+    int spare = room - table->shown;
+    for (int i = 0; i < table->shown; i++) {
+        table->lines[i] = i >= table->top && i < table->top + room;
+        if (spare <= 0)
+            continue;
+        int more = lines_needed(table, rows, &rows->row[table->order[i]], width) - 1;
+        if (more > spare)
+            more = 0; /* cut in its first line, as elsewhere */
+        table->lines[i] += more;
+        spare -= more;
+    }
+}
+
+/* A row whose last cell goes on below itself. */
+static void draw_wrapped(const struct table *table, const struct rows *rows, struct row row,
+                         const int *width, int line, int lines, int all, bool selected)
+{
+    int last = rows_last_column(rows), at = 0;
+    char part[CELL_BYTES];
+    const char *next = row.cell[last].text;
+    for (int i = 0; i < last; i++)
+        at += width[i] + ROWS_GAP;
+    for (int i = 0; i < lines; i++) {
+        const char *begin = next;
+        size_t bytes = width_wrap(begin, width[last], &next);
+        snprintf(part, sizeof part, "%.*s", (int)bytes, begin);
+        if (i == 0) {
+            row.cell[last].text = part;
+            draw_row(table, rows, &row, width, line, all, selected);
+            continue;
+        }
+        enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
+        screen_text(line + i, 0, all, TONE_PLAIN, look, "");
+        draw_cell(rows, last, part, 0, 0, line + i, at, width[last], row.cell[last].tone, look);
+    }
+}
+
 /* Why there is no row, in as many lines as it takes. */
 static void draw_empty(const struct table *table, const struct rows *rows, int line, int room,
                        int width)
@@ -273,14 +332,19 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
         table->top = table->shown - room;
     if (table->top < 0)
         table->top = 0;
-    for (int i = 0; i < room; i++) {
-        int at = table->top + i;
-        if (at < table->shown)
-            draw_row(table, rows, &rows->row[table->order[at]], column_width, line + titles + i,
-                     width, at == table->selected && !rows->text);
+    share_lines(table, rows, room, column_width[rows_last_column(rows)]);
+    int used = 0;
+    for (int at = table->top; at < table->shown && used < room; used += table->lines[at++]) {
+        const struct row *row = &rows->row[table->order[at]];
+        bool selected = at == table->selected && !rows->text;
+        if (table->lines[at] > 1)
+            draw_wrapped(table, rows, *row, column_width, line + titles + used, table->lines[at],
+                         width, selected);
         else
-            screen_text(line + titles + i, 0, width, TONE_PLAIN, LOOK_USUAL, "");
+            draw_row(table, rows, row, column_width, line + titles + used, width, selected);
     }
+    for (; used < room; used++)
+        screen_text(line + titles + used, 0, width, TONE_PLAIN, LOOK_USUAL, "");
     if (table->shown == 0)
         draw_empty(table, rows, line + titles, room, width);
     return room;
@@ -291,8 +355,10 @@ bool table_click(struct table *table, const struct rows *rows, int line, int cli
     bool titles = false;
     for (int i = 0; i < rows->columns; i++)
         titles |= *rows->column[i].title != '\0';
-    int at = table->top + clicked - line - titles;
-    if (clicked < line + titles || at >= table->shown)
+    int at = table->top, below = clicked - line - titles;
+    while (at < table->shown && below >= table->lines[at])
+        below -= table->lines[at++];
+    if (below < 0 || at >= table->shown)
         return false;
     table->selected = at;
     hold(table, rows);

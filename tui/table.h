@@ -17,6 +17,8 @@ struct table {
     int sort;          /* column + 1, negative for the other way round; 0 as they come */
     char filter[TABLE_TEXT], search[TABLE_TEXT];
     int *order; /* rows that are shown */
+    int *lines; /* that each of them has on the screen: 0 outside of it, more than 1 where all rows
+                   fit and the last cell needs them */
     int shown, room;
 };
 

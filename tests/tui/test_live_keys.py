@@ -69,7 +69,7 @@ def read(path):
 
 def without_times(screen):
     """The screen without times, process ids, addresses, folders, and what their width moves: the text above the view is one line,
-    columns are a blank apart, bars a mark long, a cut cell ends at its comma. The memory of finished operations, which comes in the
+    columns are a blank apart, bars a mark long, a cell that is cut or goes on below ends at its comma. The memory of finished operations, which comes in the
     order of addresses, is left out."""
     screen = re.sub(r"\S*/(?=\w+\.c:\d)", "", screen)
     screen = re.sub(r"\d\d:\d\d:\d\d\.\d+", "CLOCK", screen)
@@ -78,6 +78,8 @@ def without_times(screen):
     screen = re.sub(r"[░█]{2,}", "██", screen)
     screen = re.sub(r"!{5,}", "!!!!!", screen)
     screen = re.sub(r"\S+:\d{2,}(?=( +\d+)? +alive)", "HOST:PID", screen)
+    if not re.match(r".*(Waits|Timeline)  live", screen):
+        screen = re.sub(r"(?m)^(.*\S)(\n {15,}\S.*)+$", r"\1,>", screen)
     screen = re.sub(r"(?m),[^,\n]*(,[^,\n]*)*>$", ",>", screen)
     title, rest = screen.split("\n", 1)
     above, _, view = rest.partition("\n\n")     # none: it is half drawn

@@ -305,9 +305,9 @@ class Screens(unittest.TestCase):
             terminal.wait("late by")
             terminal.keys("m")
             terminal.wait("mouse on")
-            mouse(0, 10, 9)                 # the third of the rows
+            mouse(0, 10, 12)                # the third of the rows, in its second line
             mouse(2, 10, 7)                 # the right button means nothing
-            mouse(0, 10, 9)
+            mouse(0, 10, 11)
             self.assertIn("rank 2, process 4002", terminal.wait("Communicators"))
             terminal.keys("Escape")
             terminal.wait("late by")
@@ -399,7 +399,7 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             terminal.keys("4")
             text = terminal.wait("1023 processes")
-            rows = text.split("rank  host:pid")[1].split("\n")[1:3]
+            rows = re.findall(r"(?m)^ {0,15}\d.*", text.split("rank  host:pid")[1])
             self.assertRegex(rows[0], r"^ +517 ")
             self.assertRegex(rows[1], r"^0-516,518-1023  1023 processes")
             terminal.keys("j", "Enter")
