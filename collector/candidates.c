@@ -10,7 +10,7 @@
 #include "lib/base/process_file.h"
 #include "lib/live/live.h"
 
-/* The launchers' variables of a rank and of how many there are. */
+/* The launchers' variables of a rank and of how many there are, the most trusted first. */
 static const struct {
     const char *rank, *world_size;
 } variables[] = {{"DDPCHECK_RANK", "DDPCHECK_WORLD_SIZE"},
@@ -82,12 +82,27 @@ static void add_candidate(struct candidates *candidates, int pid, const char *di
     for (size_t i = 0; i < sizeof variables / sizeof *variables && candidate.rank < 0; i++) {
         candidate.rank = number_of(environment, bytes, variables[i].rank);
         candidate.world_size = number_of(environment, bytes, variables[i].world_size);
+        candidate.variable = (int)i;
     }
     const char *end = process_stat_read(pid, stat, sizeof stat);
     char state;
     if (!end || sscanf(end + 1, " %c %d", &state, &candidate.parent) != 2 || state == 'Z')
         return;
     candidates->item[candidates->count++] = candidate;
+}
+
+/* What started ranks that another launcher numbers is none. */
+static void unmark_launchers(struct candidates *candidates)
+{
+    for (int i = 0; i < candidates->count; i++) {
+        const struct candidate *rank = &candidates->item[i];
+        struct candidate *above = rank->rank >= 0 ? candidate_with(candidates, rank->parent) : NULL;
+        for (int depth = 0; above && depth < CANDIDATES_MAX; depth++) {
+            if (above->rank >= 0 && above->variable > rank->variable)
+                above->rank = above->world_size = -1;
+            above = candidate_with(candidates, above->parent);
+        }
+    }
 }
 
 void candidates_find(struct candidates *candidates, const char *directory)
@@ -101,6 +116,7 @@ void candidates_find(struct candidates *candidates, const char *directory)
     }
     if (processes)
         closedir(processes);
+    unmark_launchers(candidates);
 }
 
 struct candidate *candidate_with(struct candidates *candidates, int pid)

@@ -14,6 +14,7 @@ enum rank_sign { SIGN_UNREAD, NO_SIGN, RUNS_PYTHON, HAS_LIBRARY };
 struct candidate {
     int pid, parent, rank; /* rank -1: no launcher's variable says it */
     int world_size;        /* -1: not known */
+    int variable;          /* which launcher's, the most trusted first; of a rank */
     enum rank_sign sign;   /* read it with candidate_sign */
     bool is_recorded;      /* it has called NCCL */
     bool is_launcher;      /* of one that has, or of another candidate */
@@ -28,7 +29,8 @@ struct candidates {
 };
 
 /* Finds the processes with the trace directory in their environment, this one excepted. What can't
- * be read is left out. */
+ * be read is left out. A launcher that another one started, as torchrun under srun, has a number of
+ * its own, which is no rank's. */
 void candidates_find(struct candidates *candidates, const char *directory);
 /* NULL: it is none. */
 struct candidate *candidate_with(struct candidates *candidates, int pid);

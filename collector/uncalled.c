@@ -13,6 +13,7 @@
 #include "lib/base/process_file.h"
 
 enum { FIELD_STATE = 3, FIELD_START = 22 }; /* of /proc/PID/stat, see proc_pid_stat(5) */
+enum { RECORDS_MOST = 64 }; /* of one rank, and the notice that the job is being ended */
 
 static uint64_t start_ticks(int pid)
 {
@@ -78,7 +79,6 @@ static bool has_ranks(struct candidates *candidates)
     return false;
 }
 
-/* Returns 1 if it is recorded, 0 if the batch has no room, or -1 with err. */
 static int record_one(struct collector *collector, const struct candidate *candidate,
                       struct error *err)
 {
@@ -89,22 +89,24 @@ static int record_one(struct collector *collector, const struct candidate *candi
         return -1;
     const struct dormant_notice notice = {candidate->rank, candidate->pid,
                                           candidate_place(candidate->pid, place)};
-    return dormant_add(collector, process, &notice, monotonic_now_ns());
+    return dormant_add(collector, process, &notice, monotonic_now_ns())
+               ? 0
+               : error_set(err, "there is no room for another rank");
 }
 
 static int record_all(struct collector *collector, struct candidates *candidates, struct error *err)
 {
-    int recorded = 0, result = 1;
+    int recorded = 0;
     bool numbered = has_ranks(candidates);
-    for (int i = 0; i < candidates->count && result == 1; i++) {
+    for (int i = 0; i < candidates->count && batch_room(collector->batch) >= RECORDS_MOST; i++) {
         if (!is_taken(candidates, &candidates->item[i], numbered))
             continue;
-        if (!collector->store && collector_open(collector, NULL, err) < 0)
+        if ((!collector->store && collector_open(collector, NULL, err) < 0) ||
+            record_one(collector, &candidates->item[i], err) < 0)
             return -1;
-        result = record_one(collector, &candidates->item[i], err);
-        recorded += result == 1;
+        recorded++;
     }
-    return result < 0 ? -1 : recorded;
+    return recorded;
 }
 
 int collector_record_uncalled(struct collector *collector, struct error *err)
@@ -119,7 +121,7 @@ int collector_record_uncalled(struct collector *collector, struct error *err)
     int recorded = record_all(collector, candidates, err);
     free(candidates);
     record.time_ns = monotonic_now_ns();
-    if (recorded > 0 && !batch_add(collector->batch, 0, &record))
-        return 0;
+    if (recorded > 0)
+        batch_add(collector->batch, 0, &record);
     return recorded;
 }

@@ -5,6 +5,7 @@ starts it, beside a tool that has its environment."""
 
 import ctypes
 import os
+import subprocess
 import sys
 import time
 
@@ -67,11 +68,14 @@ def check(build, comes):
 
 
 def check_uncalled(build):
-    """They wait for each other before any of them has called NCCL, until --timeout."""
+    """They wait for each other before any of them has called NCCL, until --timeout. What starts them has a number of another
+    launcher, as torchrun under srun."""
     from line import Line
     with Line(build, devices=RANKS, name="dormant") as line:
-        _, _, printed = line.run(["sh", "-c", start(line, "waits")], ["--timeout", "8"])
+        _, _, printed = line.run([sys.executable, os.path.abspath(__file__), "launcher", start(line, "waits")], ["--timeout", "8"],
+                                 environment={"SLURM_PROCID": str(LATE), "SLURM_NTASKS": str(RANKS)})
         found = [finding for finding in line.report()[1] if finding["code"] == "DC211"]
+        assert found[0]["what"].startswith("no rank of the job has called NCCL: "), found
         sides = sorted((side["ranks"], side["call"]) for side in found[0]["sides"])
         assert [ranks for ranks, _ in sides] == ["0,2", str(LATE)], sides
         assert "made no NCCL call, in meet() at test_dormant.py:" in sides[0][1], sides
@@ -82,6 +86,8 @@ def check_uncalled(build):
 if __name__ == "__main__":
     if sys.argv[1] in ("rank", "waits"):
         rank_main(sys.argv[2], sys.argv[1] == "rank")
+    elif sys.argv[1] == "launcher":
+        sys.exit(subprocess.call(["sh", "-c", sys.argv[2]]))
     else:
         check(sys.argv[1], False)
         check(sys.argv[1], True)

@@ -33,6 +33,21 @@ static bool is_uncalled(const struct analyzer *analyzer)
     return analyzer->dormants > 0;
 }
 
+/* On other hosts, which may have called NCCL. */
+static bool has_ranks_elsewhere(const struct analyzer *analyzer)
+{
+    struct dormant_place dormant;
+    int ranks = 0, world_size = 0;
+    for (uint32_t i = 0; i < analyzer->dormants; i++) {
+        if (!dormant_find_place(analyzer, i, &dormant))
+            continue;
+        ranks += dormant.rank >= 0;
+        if (dormant.rank >= 0 && world_size < dormant.reporter->info.world_size)
+            world_size = dormant.reporter->info.world_size;
+    }
+    return world_size > ranks;
+}
+
 /* What finds no room is in the last group, whose place is then left out. */
 static struct place_group *group_of(struct place_group *group, int *groups,
                                     const struct dormant_place *dormant)
@@ -98,7 +113,8 @@ void hang_report_uncalled(struct analyzer *analyzer, const struct wait_graph *gr
     draft.failed = !find_groups(analyzer, group, &groups, &draft) || draft.failed;
     draft.finding.first_ns = graph->now_ns - analyzer->ending_silence_ns;
     draft.finding.last_ns = graph->now_ns;
-    text_add(&what, "no rank of the job has called NCCL");
+    text_add(&what, "no rank of %s has called NCCL",
+             has_ranks_elsewhere(analyzer) ? "this host" : "the job");
     for (int i = 0; i < groups; i++) {
         add_group(&draft, &group[i], &what);
         rankset_free(&group[i].ranks);
