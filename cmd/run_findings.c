@@ -61,8 +61,10 @@ static bool is_printed_news(struct watched_run *run, const struct news *news)
 bool run_print_finding(struct watched_run *run, const char *line)
 {
     struct news news;
-    if (!read_news(&news, line) || is_printed_news(run, &news))
+    if (!read_news(&news, line) || is_printed_news(run, &news)) {
+        run->details[0] = '\0'; /* they are not the next finding's */
         return false;
+    }
     bool is_error = strcmp(news.severity, "error") == 0;
     bool is_possible = strcmp(news.certainty, "possible") == 0;
     if (!run->quiet)

@@ -10,9 +10,15 @@
 #include "collector/join.h"
 #include "collector/symbolizer.h"
 #include "lib/finding/finding_said.h"
+#include "lib/finding/finding_store.h"
 
 static const uint64_t finish_patience_ns = REPORTER_LISTENS_NS; /* the hub may be gone */
 static const uint64_t news_skew_ns = 2000000000;                /* of the hosts' clocks */
+
+enum {
+    NEWS_MAX = 8192, /* of two jobs whose hubs have the most that an analyzer keeps */
+    NEWS_IDS_MAX = 2 * FINDING_TAKEN_FIRST
+};
 
 /* A finding of the hub, as it is now and as it was reported last. */
 struct heard_news {
@@ -25,6 +31,7 @@ struct collector_news {
     struct heard_news *heard;
     int count;
     struct item_reporter reporter; /* the last; zeroed: none has come */
+    struct item_full full;         /* likewise */
 };
 
 struct collector_job {
@@ -32,7 +39,7 @@ struct collector_job {
     uint64_t
         since_ns; /* when its first process here began; what was found before is another job's */
     bool is_failure_reported, is_refusal_reported;
-    bool is_alone; /* no hub judges the job */
+    bool is_alone; /* no hub judges the job, or not all of it */
 };
 
 /* NULL when memory is short. */
@@ -43,6 +50,7 @@ static struct collector_news *keep_news(struct collector *collector)
     return collector->news;
 }
 
+/* NULL when they are too many, or memory is short. */
 static struct heard_news *find_news(struct collector *collector, uint32_t id)
 {
     struct collector_news *news = keep_news(collector);
@@ -51,6 +59,8 @@ static struct heard_news *find_news(struct collector *collector, uint32_t id)
     for (int i = 0; i < news->count; i++)
         if (news->heard[i].now.id == id)
             return &news->heard[i];
+    if (news->count == NEWS_MAX)
+        return NULL;
     struct heard_news *grown = realloc(news->heard, ((size_t)news->count + 1) * sizeof *grown);
     if (!grown)
         return NULL;
@@ -110,20 +120,40 @@ static bool is_news_of(const struct item_news *news, const struct finding *findi
            finding->comm == news->comm;
 }
 
+static bool names_rank_of(const struct item_news *news, const struct finding *finding)
+{
+    const char *ranks = news->asked;
+    for (int first, last; *ranks && !rankset_take_range(&ranks, &first, &last);)
+        for (int i = 0; i < finding->sides; i++) {
+            int rank = rankset_next(&finding->side[i].ranks, first);
+            if (rank >= 0 && rank <= last)
+                return true;
+        }
+    return false;
+}
+
 /* Its hub has reported that, or what it follows from, as an error of the job. */
 static bool is_reported_by_hub(const struct collector *collector, const struct finding *finding)
 {
+    bool is_of_many = finding->merges_ranks || finding->merges_sides;
     for (int i = 0; i < count_news(collector); i++) {
         const struct item_news *news = &collector->news->heard[i].now;
         const struct check *check = check_find(news->code), *own = check_find(finding->code);
-        if (!is_open_news(collector, news) || news->severity != SEVERITY_ERROR || !check || !own)
+        if (!is_open_news(collector, news) || !check || !own)
             continue;
-        bool same_comm = finding->comm && finding->comm == news->comm;
-        if (is_news_of(news, finding) ||
-            (same_comm && (check == own || check_explains(check, own->code, true))))
+        bool explains = news->severity == SEVERITY_ERROR && finding->comm &&
+                        finding->comm == news->comm &&
+                        (check == own || check_explains(check, own->code, true));
+        if (explains || (is_news_of(news, finding) && (is_of_many || names_rank_of(news, finding))))
             return true;
     }
     return false;
+}
+
+/* It has dropped findings that hosts had sent it. */
+static bool is_hub_full(const struct collector *collector)
+{
+    return collector->news && is_since_begin(collector, collector->news->full.realtime_ns);
 }
 
 struct same_news {
@@ -219,7 +249,7 @@ static void report_all_news(struct collector *collector)
 static void hear_news(void *context, const struct item_news *news)
 {
     struct collector *collector = context;
-    if (news->severity > SEVERITY_NOTE || news->certainty > POSSIBLE)
+    if (news->severity > SEVERITY_NOTE || news->certainty > POSSIBLE || news->id >= NEWS_IDS_MAX)
         return;
     struct heard_news *heard = find_news(collector, news->id);
     if (!heard)
@@ -240,6 +270,13 @@ static void hear_reporter(void *context, const struct item_reporter *reporter)
     report_all_news(collector);
 }
 
+static void hear_full(void *context, const struct item_full *full)
+{
+    struct collector_news *news = keep_news(context);
+    if (news)
+        news->full = *full;
+}
+
 static struct trace *open_names(void *context)
 {
     const struct collector *collector = context;
@@ -251,6 +288,7 @@ int collector_job_open(struct collector *collector)
     const struct join_options options = {.transport = collector->options.transport,
                                          .on_news = hear_news,
                                          .on_reporter = hear_reporter,
+                                         .on_full = hear_full,
                                          .names = open_names,
                                          .is_shown = is_shown_own,
                                          .context = collector};
@@ -313,12 +351,12 @@ int collector_job_add_finding(struct collector *collector, const struct finding 
     return collector->job ? join_add_finding(collector->job->join, finding) : 0;
 }
 
-/* Once it is gone, each host reports what it sees that the hub has not reported. */
+/* Once it is gone or full, each host reports what it sees that the hub has not reported. */
 static void look_for_hub(struct collector *collector)
 {
     struct collector_job *job = collector->job;
     bool was_alone = job->is_alone;
-    job->is_alone = !join_has_hub(job->join);
+    job->is_alone = !join_has_hub(job->join) || is_hub_full(collector);
     if (job->is_alone && !was_alone)
         collector_notify_left(collector);
 }
@@ -378,8 +416,10 @@ bool collector_job_leaves(const struct collector *collector, const struct findin
     const struct join *join = collector->job ? collector->job->join : NULL;
     if (!join || !check)
         return false;
-    bool is_hubs =
-        join_sends_finding(join, finding) ||
-        (check->scope == SCOPE_JOB && finding->comm && join_spans_hosts(join, finding->comm));
-    return is_hubs && (join_has_hub(join) || is_reported_by_hub(collector, finding));
+    bool is_sent = join_sends_finding(join, finding);
+    bool spans_hosts = check->scope == SCOPE_JOB && finding->comm &&
+                       join_spans_hosts(join, finding->comm);
+    if (join_has_hub(join) && (spans_hosts || (is_sent && !is_hub_full(collector))))
+        return true;
+    return (is_sent || spans_hosts) && is_reported_by_hub(collector, finding);
 }

@@ -402,6 +402,8 @@ static void take_news(struct join *join, const struct transport_message *message
             join->options.on_news(join->options.context, &item.news);
         if (item.kind == ITEM_REPORTER && join->options.on_reporter)
             join->options.on_reporter(join->options.context, &item.reporter);
+        if (item.kind == ITEM_FULL && join->options.on_full)
+            join->options.on_full(join->options.context, &item.full);
         if (item.kind == ITEM_PACE)
             join->digest_every_ns = item.pace.digest_every_ns;
         join->is_over |= item.kind == ITEM_BEAT && item.beat.flags & BEAT_LAST && join->is_last;

@@ -25,6 +25,8 @@ struct join_options {
     void (*on_news)(void *context, const struct item_news *news);
     /* Which host reports them from now on; NULL likewise. */
     void (*on_reporter)(void *context, const struct item_reporter *reporter);
+    /* The hub has dropped a finding of a host; NULL likewise. */
+    void (*on_full)(void *context, const struct item_full *full);
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
     /* Whether a finding of the host is wanted, once its records are stored; NULL: all are. */

@@ -5,8 +5,6 @@
 #include "collector/finding_items.h"
 #include "collector/join_internal.h"
 
-enum { JOIN_FINDINGS_MAX = 256 }; /* of a host; it reports more by itself */
-
 bool join_owns_finding(const struct join *join, const struct finding *finding)
 {
     const struct check *check = check_find(finding->code);
@@ -34,7 +32,8 @@ static struct join_finding *keep_finding(struct join *join, const struct finding
 {
     struct join_finding *kept;
     TABLE_FIND(join->findings, &finding->id, kept);
-    if (kept || HASH_COUNT(join->findings) == JOIN_FINDINGS_MAX || finding->state != FINDING_OPEN ||
+    if (kept || HASH_COUNT(join->findings) == HOST_FINDINGS_MAX || finding->state != FINDING_OPEN ||
+        finding->severity == SEVERITY_NOTE || /* no host has the notes of others in its terminal */
         !join_owns_finding(join, finding) || !finding_items_fit(finding) ||
         !(kept = calloc(1, sizeof *kept)))
         return kept;

@@ -8,7 +8,22 @@
 #include "hub/hub_internal.h"
 #include "lib/trace/names.h"
 
-enum { FAULTS_MAX = 1024 }; /* more different ones help nobody; the hosts' traces have them */
+enum { FAULTS_MAX = 1024 }; /* more different ones each host reports by itself */
+
+/* Makes room if no host has one of those that were any more. */
+static bool has_room(struct hub *hub)
+{
+    struct hub_fault *fault = hub->faults;
+    if (HASH_COUNT(hub->faults) < FAULTS_MAX)
+        return true;
+    while (fault && fault->facts)
+        fault = fault->hh.next;
+    if (fault) {
+        HASH_DEL(hub->faults, fault);
+        free(fault);
+    }
+    return fault != NULL;
+}
 
 static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact)
 {
@@ -22,11 +37,11 @@ static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact
     TABLE_FIND(hub->faults, &key.key, fault);
     if (fault)
         return fault;
-    if (HASH_COUNT(hub->faults) == FAULTS_MAX) {
+    if (!has_room(hub)) {
         if (!hub->drops_faults)
             fprintf(stderr,
                     "ddpcheck: hub: the hosts have more than %d different findings; "
-                    "further ones are in their own traces only\n",
+                    "each host reports further ones itself\n",
                     FAULTS_MAX);
         hub->drops_faults = true;
         return NULL;
@@ -44,20 +59,27 @@ static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact
     return NULL;
 }
 
-/* NULL when memory is short. */
+/* NULL when the host has sent too many, or memory is short. */
 static struct hub_fact *find_fact(struct hub *hub, struct hub_host *host, uint32_t id)
 {
     struct hub_fact key = {.key = {.host = host, .id = id}}, *fact;
     TABLE_FIND(hub->facts, &key.key, fact);
-    if (fact || !(fact = calloc(1, sizeof *fact)))
+    if (fact)
         return fact;
-    fact->key = key.key;
-    TABLE_ADD(hub->facts, key, fact);
-    if (TABLE_ADDED(fact)) {
-        host->findings++;
-        return fact;
+    if (host->findings == HOST_FINDINGS_MAX) {
+        hub_refuse(hub, host, "it has more findings than a host may send");
+        return NULL;
     }
-    free(fact);
+    if ((fact = calloc(1, sizeof *fact))) {
+        fact->key = key.key;
+        TABLE_ADD(hub->facts, key, fact);
+        if (TABLE_ADDED(fact)) {
+            host->findings++;
+            return fact;
+        }
+        free(fact);
+    }
+    hub->memory_short = true;
     return NULL;
 }
 
@@ -119,7 +141,7 @@ void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_
     if (taken == 0)
         hub_refuse(hub, host, "it has a finding that this version does not know");
     struct hub_fact *fact = taken > 0 ? find_fact(hub, host, item->id) : NULL;
-    hub->memory_short |= taken < 0 || (taken > 0 && !fact);
+    hub->memory_short |= taken < 0;
     if (!fact) {
         if (taken > 0)
             finding_free(&finding);

@@ -155,7 +155,8 @@ struct hub {
     struct hub_fault *faults;
     struct item_side side[ITEM_SIDES_MAX]; /* of the finding to come */
     int sides;
-    bool faults_changed, drops_faults;
+    bool faults_changed;
+    bool drops_faults, said_full; /* a finding of a host was dropped; the hosts know */
     struct hub_symbol *symbols;
     struct item_record *answer; /* records of one process, until its tail is complete */
     uint32_t answers, answer_capacity;

@@ -148,6 +148,16 @@ static void send_news(struct hub *hub, struct hub_news *news, struct trace *trac
         hub->options.on_news(hub->options.context, &item);
 }
 
+static void send_full(struct hub *hub)
+{
+    const struct item_full item = {.realtime_ns = realtime_now_ns()};
+    hub->said_full = true;
+    message_clear(&hub->writer);
+    message_add(&hub->writer, ITEM_FULL, &item);
+    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
+                      NULL);
+}
+
 void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
 {
     struct trace *trace = NULL;
@@ -158,6 +168,8 @@ void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
             trace = hub_open_trace(hub);
         send_news(hub, news, trace, now_ns, last);
     }
+    if (hub->drops_faults && !hub->said_full) /* after these, which no host has to report */
+        send_full(hub);
 }
 
 bool hub_news_waits(const struct hub *hub)

@@ -1,6 +1,7 @@
 /* report_stored.c: unites what was found live with what is found again. */
 #include "cmd/report/report_stored.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,7 +137,8 @@ static int read_sides(struct report *report, int database, sqlite3_int64 id,
         side->where_stack = (uint64_t)sqlite3_column_int64(row, 8);
         side->where_stack_is_address = sqlite3_column_int(row, 9);
         side->act.did = side->now.did = DID_OTHER;
-        rankset_parse(&side->ranks, column_text(row, 0));
+        errno = 0; /* an earlier version has cut long texts: what they have is taken */
+        failed |= rankset_parse(&side->ranks, column_text(row, 0)) < 0 && errno == ENOMEM;
         failed = failed || !side->call || !side->phase || !side->where;
     }
     sqlite3_finalize(row);

@@ -110,6 +110,17 @@ char *rankset_text(const struct rankset *set, char *text, size_t bytes)
     return text;
 }
 
+char *rankset_text_new(const struct rankset *set)
+{
+    enum { RANGE_BYTES = sizeof ",16777215-16777215", END_BYTES = 16 };
+    size_t bytes = END_BYTES;
+    for (int rank = 0; (rank = rankset_next(set, rank)) >= 0; bytes += RANGE_BYTES)
+        while (rankset_has(set, rank))
+            rank++;
+    char *text = malloc(bytes);
+    return text ? rankset_text(set, text, bytes) : NULL;
+}
+
 static bool parse_rank(const char **text, int *rank)
 {
     if (!isdigit((unsigned char)**text))

@@ -26,6 +26,8 @@ void rankset_free(struct rankset *set);
 
 /* Writes "0-6,8" (cut with "..." if it does not fit; "none" if empty). Returns text. */
 char *rankset_text(const struct rankset *set, char *text, size_t bytes);
+/* The whole text, which the caller frees; NULL when memory is short. */
+char *rankset_text_new(const struct rankset *set);
 /* Reads what rankset_text writes. Returns 0, or -1 if it is something else. */
 int rankset_parse(struct rankset *set, const char *text);
 /* Reads the first range of "0-6,8" and moves behind it, and so on until *text is empty. Returns 0,

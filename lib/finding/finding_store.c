@@ -2,9 +2,8 @@
 #include "lib/finding/finding_store.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-enum { RANKS_BYTES = 512 };
 
 static void add_row_call(struct store_act *row, const struct store_call *call)
 {
@@ -79,27 +78,27 @@ void act_take_title(struct act *act, uint64_t comm, const char *title)
     awaited_take_title(&act->behind, comm, title);
 }
 
-int finding_store(struct store *store, const struct finding *finding, struct error *err)
+static struct store_side side_row(const struct finding_side *side, const char *ranks)
 {
-    struct store_side side[FINDING_SIDES_MAX];
-    char ranks[FINDING_SIDES_MAX][RANKS_BYTES];
-    for (int i = 0; i < finding->sides; i++) {
-        const struct finding_side *from = &finding->side[i];
-        side[i] = (struct store_side){
-            .ranks = rankset_text(&from->ranks, ranks[i], sizeof ranks[i]),
-            .call = from->call,
-            .phase = from->phase,
-            .where = from->where,
-            .act = act_row(&from->act),
-            .now = act_row(&from->now),
-            .process = from->process,
-            .stack = from->stack,
-            .stack_is_address = from->stack_is_address,
-            .where_stack = from->where_stack,
-            .where_stack_is_address = from->where_stack_is_address,
-            .since_ns = from->since_ns,
-        };
-    }
+    return (struct store_side){
+        .ranks = ranks,
+        .call = side->call,
+        .phase = side->phase,
+        .where = side->where,
+        .act = act_row(&side->act),
+        .now = act_row(&side->now),
+        .process = side->process,
+        .stack = side->stack,
+        .stack_is_address = side->stack_is_address,
+        .where_stack = side->where_stack,
+        .where_stack_is_address = side->where_stack_is_address,
+        .since_ns = side->since_ns,
+    };
+}
+
+static int store_with_sides(struct store *store, const struct finding *finding,
+                            const struct store_side *side, struct error *err)
+{
     const struct store_finding stored = {
         .id = finding->id,
         .code = finding->code,
@@ -119,4 +118,21 @@ int finding_store(struct store *store, const struct finding *finding, struct err
         .sides = finding->sides,
     };
     return store_finding(store, &stored, err);
+}
+
+int finding_store(struct store *store, const struct finding *finding, struct error *err)
+{
+    struct store_side side[FINDING_SIDES_MAX];
+    char *ranks[FINDING_SIDES_MAX];
+    bool failed = false;
+    for (int i = 0; i < finding->sides; i++) {
+        ranks[i] = rankset_text_new(&finding->side[i].ranks);
+        failed |= !ranks[i];
+        side[i] = side_row(&finding->side[i], ranks[i]);
+    }
+    int result = failed ? error_set(err, "can't store a finding: memory is short")
+                        : store_with_sides(store, finding, side, err);
+    for (int i = 0; i < finding->sides; i++)
+        free(ranks[i]);
+    return result;
 }

@@ -58,6 +58,7 @@ struct item_inlined {
  * its sides, in their order. One with the id of an earlier one of the host takes its place. Before
  * it, in records, come the strings and stacks that its sides name. */
 enum { ITEM_SIDES_MAX = 8, ITEM_RANKS_MAX = 1 << 20, ITEM_NO_PROCESS = -1 };
+enum { HOST_FINDINGS_MAX = 256 }; /* that a host sends; it reports more by itself */
 enum {
     ITEM_FINDING_NUMBER = 1,      /* has_number */
     ITEM_FINDING_CONSEQUENCE = 2, /* is_consequence */
@@ -212,6 +213,11 @@ struct item_reporter {
     uint32_t reserved;
 };
 
+/* The hub has dropped some host's finding: each host reports what the hub has not. */
+struct item_full {
+    uint64_t realtime_ns; /* when it was sent, by the hub's clock */
+};
+
 /* A host that ends goes on to report for so long. */
 #define REPORTER_LISTENS_NS UINT64_C(3000000000)
 
@@ -256,6 +262,7 @@ struct message_item {
         struct item_page page;
         struct item_pace pace;
         struct item_reporter reporter;
+        struct item_full full;
     };
 };
 

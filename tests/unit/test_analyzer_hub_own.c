@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "hub_job.h"
 #include "lib/finding/finding_store.h"
 
-enum { BASE = 0x10000, BYTES = 4096, TOO_MANY = 300, SENT_OF_HOST = 256 };
+enum { BASE = 0x10000, BYTES = 4096, TOO_MANY = 300 };
 
 /* An error of one of the host's ranks, which many can have; the caller frees it. */
 static struct finding own_finding(const struct test_host *host, uint32_t id, const char *code,
@@ -127,10 +128,120 @@ static void a_host_has_thousands(void **state)
         sent += join_sends_finding(test.host[1].join, &finding);
         finding_free(&finding);
     }
-    assert_int_equal(sent, SENT_OF_HOST);
+    assert_int_equal(sent, HOST_FINDINGS_MAX);
     hub_job_exchange(&test, 1000 * (uint64_t)MS);
     hub_job_finish(&test, 2000 * (uint64_t)MS);
     assert_int_equal(test.counts.errors, 1);
+}
+
+enum { FLOOD_HOSTS = 5, ROOM_OF_HUB = 1024 };
+
+struct flood {
+    struct transport_local *transports;
+    struct transport *transport, *host[FLOOD_HOSTS];
+    struct hub *hub;
+    char database[64];
+    uint64_t now_ns;
+};
+
+static void flood_begin(struct flood *flood)
+{
+    struct error err;
+    *flood = (struct flood){.transports = transport_local_new()};
+    snprintf(flood->database, sizeof flood->database, "test_flood.%d.db", (int)getpid());
+    unlink(flood->database);
+    flood->transport = transport_local_hub(flood->transports);
+    const struct hub_options options = {.transport = flood->transport, .database = flood->database};
+    assert_int_equal(hub_open(&flood->hub, &options, &err), 0);
+    for (int i = 0; i < FLOOD_HOSTS; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "n%d", i);
+        flood->host[i] = transport_local_host(flood->transports, key);
+    }
+}
+
+/* All of one kind if `fingerprint` is not 0. */
+static void flood_send(struct flood *flood, int host, uint32_t first, uint32_t count,
+                       uint64_t fingerprint)
+{
+    struct error err;
+    for (uint32_t id = first; id < first + count; id++) {
+        const struct item_finding item = {.id = id,
+                                          .severity = SEVERITY_WARNING,
+                                          .certainty = CERTAIN,
+                                          .code = "DC301",
+                                          .flags = ITEM_FINDING_RANKS,
+                                          .fingerprint = fingerprint ? fingerprint
+                                                                     : (uint64_t)host << 32 | id};
+        struct message_writer writer = {0};
+        assert_true(message_add(&writer, ITEM_FINDING, &item));
+        assert_int_equal(
+            transport_publish(flood->host[host], CHANNEL_FACTS, writer.data, writer.bytes, NULL),
+            0);
+        message_free(&writer);
+    }
+    flood->now_ns += 1000 * (uint64_t)MS;
+    if (hub_step(flood->hub, flood->now_ns, 0, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static int flood_count_full(struct flood *flood, int host)
+{
+    struct transport_message message;
+    struct message_reader reader;
+    struct message_item item;
+    struct error err;
+    int count = 0;
+    while (transport_poll(flood->host[host], 0, &message, &err) == 0 &&
+           message.event != TRANSPORT_NOTHING)
+        if (message.channel == CHANNEL_NEWS &&
+            message_open(&reader, message.data, message.bytes, &err) == 0)
+            while (message_next(&reader, &item, &err) == 1)
+                count += item.kind == ITEM_FULL;
+    return count;
+}
+
+static void flood_end(struct flood *flood)
+{
+    struct error err;
+    assert_int_equal(hub_close(flood->hub, &err), 0);
+    for (int i = 0; i < FLOOD_HOSTS; i++)
+        transport_close(flood->host[i]);
+    transport_close(flood->transport);
+    transport_local_free(flood->transports);
+    unlink(flood->database);
+}
+
+/* It says so once; what no host has any more makes room. */
+static void a_full_hub_says_so(void **state)
+{
+    (void)state;
+    struct flood flood;
+    flood_begin(&flood);
+    for (int i = 0; i < ROOM_OF_HUB / HOST_FINDINGS_MAX; i++)
+        flood_send(&flood, i, 1, HOST_FINDINGS_MAX, 0);
+    flood_send(&flood, 0, 1, 2, 7); /* two become one that is new */
+    flood_send(&flood, 4, 1, 1, 0);
+    assert_int_equal(flood_count_full(&flood, 4), 0);
+    flood_send(&flood, 4, 2, 2, 0);
+    assert_int_equal(flood_count_full(&flood, 4), 1);
+    assert_int_equal(flood_count_full(&flood, 0), 1);
+    flood_end(&flood);
+}
+
+static void a_host_s_new_findings_come_to_an_end(void **state)
+{
+    (void)state;
+    struct flood flood;
+    struct hub_counts counts;
+    flood_begin(&flood);
+    flood_send(&flood, 0, 1, HOST_FINDINGS_MAX, 7);
+    hub_count(flood.hub, &counts);
+    assert_int_equal(counts.refused, 0);
+    flood_send(&flood, 0, HOST_FINDINGS_MAX, 4, 7); /* one that it has sent, and three more */
+    hub_count(flood.hub, &counts);
+    assert_int_equal(counts.refused, 3);
+    flood_end(&flood);
 }
 
 int main(void)
@@ -140,6 +251,8 @@ int main(void)
         cmocka_unit_test(one_host_takes_it_back),
         cmocka_unit_test(a_host_revises_it),
         cmocka_unit_test(a_host_has_thousands),
+        cmocka_unit_test(a_full_hub_says_so),
+        cmocka_unit_test(a_host_s_new_findings_come_to_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

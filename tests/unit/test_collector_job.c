@@ -9,6 +9,7 @@
 
 #include "collector/collector.h"
 #include "collector/symbolizer.h"
+#include "lib/finding/finding_store.h"
 #include "lib/job/message.h"
 #include "lib/job/transport.h"
 
@@ -235,6 +236,78 @@ static void a_host_reports_what_a_lost_hub_has_not(void **state)
     finish(&host);
 }
 
+static struct finding own_error(const char *code)
+{
+    struct finding finding = job_finding(code, COMM);
+    finding.what = finding.todo = "";
+    finding.merges_ranks = true;
+    return finding;
+}
+
+/* All that the hub has not reported, since it may have dropped it. */
+static void a_host_reports_what_a_full_hub_has_not(void **state)
+{
+    (void)state;
+    struct job_host host;
+    struct finding taken = own_error("DC301"), dropped = own_error("DC303"), own = taken;
+    const struct item_full full = {.realtime_ns = BEGAN_NS + SECOND},
+                           earlier = {.realtime_ns = BEGAN_NS - 100 * SECOND};
+    begin(&host);
+    add_rank(&host, 0);
+    dropped.id = 2;
+    own.id = 3; /* its rank is not the one that the hub's is of */
+    own.merges_ranks = false;
+    const struct finding *all[] = {&taken, &dropped, &own};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(collector_job_add_finding(host.collector, all[i]), 0);
+    send_item(&host, ITEM_FULL, &earlier);
+    for (int i = 0; i < 3; i++)
+        assert_true(collector_job_leaves(host.collector, all[i]));
+    send_item(&host, ITEM_FULL, &full);
+    for (int i = 0; i < 3; i++)
+        assert_false(collector_job_leaves(host.collector, all[i]));
+    send_item(&host, ITEM_NEWS,
+              &(struct item_news){.realtime_ns = BEGAN_NS + SECOND,
+                                  .comm = COMM,
+                                  .fingerprint = COMM,
+                                  .severity = SEVERITY_WARNING,
+                                  .id = 1,
+                                  .code = "DC301",
+                                  .asked = "0-9"});
+    assert_true(collector_job_leaves(host.collector, &taken));
+    assert_false(collector_job_leaves(host.collector, &dropped));
+    assert_false(collector_job_leaves(host.collector, &own));
+    finish(&host);
+}
+
+/* The hub sends no notes to hosts, so nobody else would report one. */
+static void a_note_is_its_host_s(void **state)
+{
+    (void)state;
+    struct job_host host;
+    struct finding note = own_error("DC301");
+    note.severity = SEVERITY_NOTE;
+    begin(&host);
+    add_rank(&host, 0);
+    assert_int_equal(collector_job_add_finding(host.collector, &note), 0);
+    assert_false(collector_job_leaves(host.collector, &note));
+    finish(&host);
+}
+
+static void an_id_that_no_hub_gives_is_refused(void **state)
+{
+    (void)state;
+    struct job_host host;
+    begin(&host);
+    add_rank(&host, 0);
+    send_error(&host, 2 * FINDING_TAKEN_FIRST, BEGAN_NS + SECOND);
+    send_error(&host, UINT32_MAX, BEGAN_NS + SECOND);
+    assert_int_equal(count_errors(&host), 0);
+    send_error(&host, 2 * FINDING_TAKEN_FIRST - 1, BEGAN_NS + SECOND);
+    assert_int_equal(count_errors(&host), 1);
+    finish(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +316,9 @@ int main(void)
         cmocka_unit_test(an_error_asks_the_hosts_that_it_names),
         cmocka_unit_test(what_is_hidden_is_not_reported),
         cmocka_unit_test(a_host_reports_what_a_lost_hub_has_not),
+        cmocka_unit_test(a_host_reports_what_a_full_hub_has_not),
+        cmocka_unit_test(a_note_is_its_host_s),
+        cmocka_unit_test(an_id_that_no_hub_gives_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -33,6 +34,24 @@ static void text_is_cut_with_dots(void **state)
     for (int rank = 0; rank < 100; rank += 2)
         rankset_add(&set, rank);
     assert_string_equal(rankset_text(&set, text, sizeof text), "0,2,4,6,8...");
+    rankset_free(&set);
+}
+
+static void a_new_text_is_whole(void **state)
+{
+    (void)state;
+    struct rankset set = {0}, again = {0};
+    char *text = rankset_text_new(&set);
+    assert_string_equal(text, "none");
+    free(text);
+    for (int rank = 16777215; rank > 16775000; rank -= 1 + rank % 5)
+        assert_int_equal(rankset_add(&set, rank), 0);
+    text = rankset_text_new(&set);
+    assert_non_null(text);
+    assert_int_equal(rankset_parse(&again, text), 0);
+    assert_int_equal(rankset_count(&again), rankset_count(&set));
+    free(text);
+    rankset_free(&again);
     rankset_free(&set);
 }
 
@@ -71,6 +90,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_are_joined),
         cmocka_unit_test(text_is_cut_with_dots),
+        cmocka_unit_test(a_new_text_is_whole),
         cmocka_unit_test(parse_reads_what_text_writes),
         cmocka_unit_test(ranges_are_read_without_a_set),
     };

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "lib/finding/finding_store.h"
 #include "lib/trace/store.h"
 #include "lib/trace/trace.h"
 #include "tests/unit/trace_files.h"
@@ -142,6 +143,23 @@ static long long ask(const char *path, const char *sql)
     sqlite3_finalize(statement);
     sqlite3_close(db);
     return value;
+}
+
+/* Every second one of many is a text of some length. */
+static void all_ranks_of_a_finding_are_kept(void **state)
+{
+    const char *path = scratch_path(state, "a.db");
+    struct store *store = open_store(path);
+    struct finding finding = {.id = 1, .code = "DC201", .what = "w", .todo = "t", .sides = 1};
+    finding.side[0] = (struct finding_side){.call = "c", .phase = "p", .where = ""};
+    for (int rank = 0; rank < 1000; rank += 2)
+        assert_int_equal(rankset_add(&finding.side[0].ranks, rank), 0);
+    assert_int_equal(finding_store(store, &finding, NULL), 0);
+    rankset_free(&finding.side[0].ranks);
+    store_close(store, NULL);
+    path = scratch_path(state, "a.db");
+    assert_int_equal(ask(path, "SELECT count(*) FROM finding_side WHERE ranks LIKE '0,2,4,%,998'"),
+                     1);
 }
 
 static void views_give_payloads_their_names(void **state)
@@ -398,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(rows_are_the_same_records_again),
         WITH_SCRATCH(pieces_are_put_together),
+        WITH_SCRATCH(all_ranks_of_a_finding_are_kept),
         WITH_SCRATCH(views_give_payloads_their_names),
         WITH_SCRATCH(blocks_of_operations_are_hashed),
         WITH_SCRATCH(an_undone_batch_leaves_no_hash),
