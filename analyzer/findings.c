@@ -33,7 +33,8 @@ static void add_fingerprints(struct draft *draft)
         first_sides += act_first_hash(&finding->side[i].act, draft->merges_sides);
     }
     uint64_t code = hash_text(HASH_START, finding->code);
-    finding->fingerprint = hash_bytes(code, &sides, sizeof sides);
+    if (!finding->is_taken) /* it came with that of all that its host knew */
+        finding->fingerprint = hash_bytes(code, &sides, sizeof sides);
     finding->first_fingerprint = hash_bytes(code, &first_sides, sizeof first_sides);
 }
 

@@ -8,15 +8,17 @@
 static void cover_named(const struct analyzer *analyzer, struct draft *draft)
 {
     const struct finding *finding = &draft->finding;
+    struct rankset ranks = {0};
     for (int i = 0; i < finding->sides; i++) {
         int index = finding->side[i].process;
         if (index >= 0 && index < analyzer->processes)
             draft_cover(draft, analyzer->process[index]);
-        for (int k = 0; k < analyzer->processes; k++)
-            if (analyzer->process[k] &&
-                rankset_has(&finding->side[i].ranks, analyzer->process[k]->info.rank))
-                draft_cover(draft, analyzer->process[k]);
+        draft->failed |= rankset_unite(&ranks, &finding->side[i].ranks) < 0;
     }
+    for (int k = 0; k < analyzer->processes; k++)
+        if (analyzer->process[k] && rankset_has(&ranks, analyzer->process[k]->info.rank))
+            draft_cover(draft, analyzer->process[k]);
+    rankset_free(&ranks);
 }
 
 int analyzer_take_finding(struct analyzer *analyzer, const struct finding *finding, uint32_t *id)

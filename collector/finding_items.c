@@ -30,6 +30,29 @@ bool finding_items_fit(const struct finding *finding)
     return true;
 }
 
+static int cut_ranks(struct rankset *ranks)
+{
+    char text[sizeof((struct item_side *)0)->ranks];
+    struct rankset cut = {0};
+    const char *at = rankset_text(ranks, text, sizeof text);
+    int failed = 0;
+    for (int first, last; !rankset_take_range(&at, &first, &last);)
+        for (int rank = first; rank <= last && rank < ITEM_RANKS_MAX; rank++)
+            failed |= rankset_add(&cut, rank);
+    rankset_free(ranks);
+    *ranks = cut;
+    return failed;
+}
+
+int finding_items_cut(struct finding *finding)
+{
+    int failed = 0;
+    for (int i = 0; i < finding->sides; i++)
+        if (!ranks_fit(&finding->side[i].ranks))
+            failed |= cut_ranks(&finding->side[i].ranks);
+    return failed;
+}
+
 static void put_text(char *to, size_t bytes, const char *from)
 {
     snprintf(to, bytes, "%s", from ? from : "");

@@ -9,6 +9,8 @@
 
 /* Whether items have room for it: its ranks are not too many ranges. */
 bool finding_items_fit(const struct finding *finding);
+/* Leaves out the ranks that items have no room for. Returns 0, or -1 when memory is short. */
+int finding_items_cut(struct finding *finding);
 /* Adds its sides, and then the finding, to an empty message. */
 void finding_items_add(struct message_writer *writer, const struct finding *finding);
 

@@ -49,10 +49,14 @@ int join_add_finding(struct join *join, const struct finding *finding)
 {
     struct finding copy;
     struct join_finding *kept = keep_finding(join, finding);
-    if (!kept || !finding_items_fit(finding))
+    if (!kept)
         return 0;
     if (finding_copy(&copy, finding) < 0)
         return -1;
+    if (finding_items_cut(&copy) < 0) { /* the hub has it: its new state matters more */
+        finding_free(&copy);
+        return -1;
+    }
     finding_free(&kept->finding);
     kept->finding = copy;
     kept->is_due = true;

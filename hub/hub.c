@@ -294,6 +294,7 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     write_moment_of_job(now);
     if (store_begin(hub->store, err) < 0)
         return -1;
+    hub_judge_findings(hub);
     hub_feed_round(hub, UINT64_MAX);
     if (judge_ending(hub) < 0)
         hub->memory_short = true;
@@ -338,7 +339,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     if (store_begin(hub->store, err) < 0)
         return -1;
     int result = take_messages_of_step(hub, &message, err);
-    hub_judge_findings(hub);
+    hub_judge_due_findings(hub);
     hub_feed_round(hub, now_ns);
     if (hub->has_heard_all)
         hub_judge_silence(hub, now_ns);

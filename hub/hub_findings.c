@@ -10,6 +10,8 @@
 
 enum { FAULTS_MAX = 1024 }; /* more different ones each host reports by itself */
 
+static const uint64_t judge_every_ns = 200000000;
+
 /* Makes room if no host has one of those that were any more. */
 static bool has_room(struct hub *hub)
 {
@@ -209,10 +211,17 @@ void hub_judge_findings(struct hub *hub)
 {
     if (!hub->faults_changed)
         return;
+    hub->judged_ns = hub->now_ns;
     hub->faults_changed = false;
     for (struct hub_fault *fault = hub->faults; fault; fault = fault->hh.next)
         if (fault->changed)
             judge_fault(hub, fault);
+}
+
+void hub_judge_due_findings(struct hub *hub)
+{
+    if (hub->now_ns - hub->judged_ns >= judge_every_ns)
+        hub_judge_findings(hub);
 }
 
 void hub_findings_free(struct hub *hub)

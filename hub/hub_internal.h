@@ -156,6 +156,7 @@ struct hub {
     struct item_side side[ITEM_SIDES_MAX]; /* of the finding to come */
     int sides;
     bool faults_changed;
+    uint64_t judged_ns;           /* when those that had changed were judged last */
     bool drops_faults, said_full; /* a finding of a host was dropped; the hosts know */
     struct hub_symbol *symbols;
     struct item_record *answer; /* records of one process, until its tail is complete */
@@ -200,8 +201,10 @@ void hub_take_side(struct hub *hub, struct hub_host *host, const struct item_sid
 void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_finding *item);
 /* A string or a stack that it names. */
 void hub_take_text(struct hub *hub, struct hub_host *host, const struct item_record *item);
-/* Makes those that came in this step the job's. */
+/* Makes those that have come the job's. */
 void hub_judge_findings(struct hub *hub);
+/* Likewise, if they were not just now: many hosts' come one after the other. */
+void hub_judge_due_findings(struct hub *hub);
 void hub_findings_free(struct hub *hub);
 
 /* hub_ask.c: who is asked, and the answers. */

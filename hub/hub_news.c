@@ -1,4 +1,5 @@
 /* hub_news.c: sends the job's findings to the hosts, each with the line where it is. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,12 @@ static bool has_all_names(const struct hub *hub, struct trace *trace, const stru
     return true;
 }
 
+/* `details` alone are no news: they are printed once, below the line. */
+static bool is_same_news(const struct item_news *a, const struct item_news *b)
+{
+    return memcmp(a, b, offsetof(struct item_news, details)) == 0;
+}
+
 /* Without all names the line would be that of a frame further out. */
 static void send_news(struct hub *hub, struct hub_news *news, struct trace *trace, uint64_t now_ns,
                       bool last)
@@ -134,7 +141,7 @@ static void send_news(struct hub *hub, struct hub_news *news, struct trace *trac
         return;
     struct item_news item = describe_news(&news->finding, trace);
     news->changed = !is_named; /* sent again once it has them */
-    if (memcmp(&item, &news->sent, sizeof item) == 0 ||
+    if (is_same_news(&item, &news->sent) ||
         (!news->sent.code[0] && trace &&
          (item.state != FINDING_OPEN || is_sent_fault(hub, news, trace))))
         return;

@@ -167,6 +167,7 @@ void hub_feed_round(struct hub *hub, uint64_t now_ns)
     struct sorted_round round;
     if (!is_round_due(hub, now_ns))
         return;
+    hub_judge_findings(hub); /* which may explain what the round shows */
     if (sort_round(hub, &round) < 0)
         hub->memory_short = true;
     else

@@ -204,15 +204,8 @@ static bool is_added(const struct report *report, const struct check *check)
            trace_database_count(report->trace) == 1;
 }
 
-/* Of a job's database: a host's, whose records are there only in part. */
-static bool is_of_host(const struct report *report, const struct check *check)
-{
-    (void)check;
-    return trace_is_job(report->trace);
-}
-
 struct stored_choice {
-    bool (*is_wanted)(const struct report *report, const struct check *check);
+    bool (*is_wanted)(const struct report *report, const struct check *check); /* NULL: all are */
     int64_t first_id;
     bool is_each; /* also several with one fingerprint */
 };
@@ -234,7 +227,7 @@ static int read_stored(struct report *report, int database, const struct stored_
     while (!result && sqlite3_step(row) == SQLITE_ROW) {
         const struct check *check = check_find(column_text(row, 1));
         uint64_t fingerprint = (uint64_t)sqlite3_column_int64(row, 10);
-        if (check && choice->is_wanted(report, check) &&
+        if (check && (!choice->is_wanted || choice->is_wanted(report, check)) &&
             (choice->is_each || !find_united(report, fingerprint)))
             result = take_stored(report, database, row, check->code);
     }
@@ -304,14 +297,14 @@ int stored_findings_unite(struct report *report, struct error *err)
 
 int stored_findings_take(struct report *report, struct error *err)
 {
-    const struct stored_choice choice = {
-        .is_wanted = is_of_host, .first_id = FINDING_TAKEN_FIRST, .is_each = true};
+    const struct stored_choice choice = {.first_id = FINDING_TAKEN_FIRST, .is_each = true};
     int result = 0;
     for (int i = 0; i < trace_database_count(report->trace) && result == 0; i++)
         result = read_stored(report, i, &choice, err);
     for (int i = 0; i < report->united.count && result == 0; i++) {
         uint32_t id = 0;
-        result = analyzer_take_finding(report->analyzer, &report->united.finding[i], &id);
+        if (analyzer_take_finding(report->analyzer, &report->united.finding[i], &id) < 0)
+            result = error_set(err, "can't analyse the trace: memory is short");
     }
     united_findings_free(&report->united);
     return result;

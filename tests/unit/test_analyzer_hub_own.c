@@ -115,6 +115,48 @@ static void a_host_revises_it(void **state)
     hub_job_finish(&test, 4000 * (uint64_t)MS);
 }
 
+/* By then it has more ranges of ranks than a message has room for. */
+static void one_that_has_grown_is_taken_back(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    hub_job_begin(&test, 2);
+    add_own(&test.host[0], 7, "DC301", COMM, FINDING_OPEN);
+    hub_job_exchange(&test, 1000 * (uint64_t)MS);
+    assert_int_equal(hub_job_count_news(&test), 1);
+    struct finding finding = own_finding(&test.host[0], 7, "DC301", COMM);
+    for (int rank = 0; rank < 1000; rank += 2)
+        assert_int_equal(rankset_add(&finding.side[0].ranks, rank), 0);
+    assert_int_equal(join_add_finding(test.host[0].join, &finding), 0);
+    hub_job_exchange(&test, 2000 * (uint64_t)MS);
+    assert_memory_equal(hub_job_first_news(&test)->asked, "0,2,4,", 6);
+    finding.state = FINDING_RESOLVED;
+    assert_int_equal(join_add_finding(test.host[0].join, &finding), 0);
+    hub_job_exchange(&test, 3000 * (uint64_t)MS);
+    assert_int_equal(hub_job_count_news(&test), 0);
+    finding_free(&finding);
+    hub_job_finish(&test, 4000 * (uint64_t)MS);
+    assert_int_equal(test.counts.refused, 0);
+}
+
+static void expect_fingerprint(void *context, const struct finding *finding)
+{
+    (void)context;
+    assert_int_equal(finding->fingerprint, COMM);
+}
+
+static void it_keeps_its_fingerprint(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    hub_job_begin(&test, 2);
+    add_own(&test.host[0], 7, "DC301", COMM, FINDING_OPEN);
+    hub_job_exchange(&test, 1000 * (uint64_t)MS);
+    assert_int_equal(hub_job_count_news(&test), 1);
+    hub_visit_findings(test.hub, expect_fingerprint, NULL);
+    hub_job_finish(&test, 2000 * (uint64_t)MS);
+}
+
 /* More than a host may send it reports by itself. */
 static void a_host_has_thousands(void **state)
 {
@@ -250,6 +292,8 @@ int main(void)
         cmocka_unit_test(all_hosts_have_it),
         cmocka_unit_test(one_host_takes_it_back),
         cmocka_unit_test(a_host_revises_it),
+        cmocka_unit_test(one_that_has_grown_is_taken_back),
+        cmocka_unit_test(it_keeps_its_fingerprint),
         cmocka_unit_test(a_host_has_thousands),
         cmocka_unit_test(a_full_hub_says_so),
         cmocka_unit_test(a_host_s_new_findings_come_to_an_end),
