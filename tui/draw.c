@@ -150,7 +150,7 @@ void app_draw(struct app *app)
         bool only_titles = room == 1 && !rows->text;
         if (only_titles)
             screen_clear_line(line);
-        app->room = only_titles ? 0 : table_draw(&place->table, rows, line, room, width);
+        app->room = table_draw(&place->table, rows, line, only_titles ? 0 : room, width);
     } else {
         draw_waiting(app, line, below, width);
     }

@@ -147,7 +147,7 @@ static bool is_left_out(const struct rows *rows, int column)
 
 int rows_last_column(const struct rows *rows)
 {
-    int last = rows->columns - 1;
+    int last = rows->columns > 0 ? rows->columns - 1 : 0;
     while (last > 0 && is_left_out(rows, last))
         last--;
     return last;

@@ -88,7 +88,8 @@ void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
  * that is left out has -ROWS_GAP. */
 enum { ROWS_GAP = 2, ROWS_INDENT = 2 };
 void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_MAX]);
-/* The last column that is not left out: the one that takes what is left, and can be scrolled. */
+/* The last column that is not left out: the one that takes what is left, and can be scrolled;
+ * 0 where there is no column. */
 int rows_last_column(const struct rows *rows);
 /* Everything as text of at most `width` columns. */
 void rows_print(const struct rows *rows, int width, FILE *out);

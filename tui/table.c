@@ -82,6 +82,7 @@ static void sort_rows_shown(struct table *table, const struct rows *rows)
 
 static void choose_rows(struct table *table, const struct rows *rows)
 {
+    int drawn = table->shown;
     table->shown = 0;
     if (table->room < rows->count) {
         int *order = reallocarray(table->order, (size_t)rows->count, sizeof *order);
@@ -99,6 +100,8 @@ static void choose_rows(struct table *table, const struct rows *rows)
         if (!keep || keep[i])
             table->order[table->shown++] = i;
     free(keep);
+    for (int i = drawn; i < table->shown; i++)
+        table->lines[i] = 0;
     sort_rows_shown(table, rows);
 }
 
@@ -204,14 +207,24 @@ static void draw_cell(const struct rows *rows, int column, const char *text, int
         screen_text(line, at + width - 1, 1, TONE_FAINT, look, ">");
 }
 
-static void draw_row(const struct table *table, const struct rows *rows, const struct row *row,
-                     const int *width, int line, int all, bool selected)
+static enum look look_of_row(const struct table *table, const struct rows *rows,
+                             const struct row *row, bool selected)
 {
-    enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
-    bool found = *table->search && !selected && row_holds(rows, row, table->search);
-    screen_text(line, 0, all, TONE_PLAIN, look, "");
-    if (found)
-        look = LOOK_FOUND;
+    if (selected)
+        return LOOK_SELECTED;
+    return *table->search && row_holds(rows, row, table->search) ? LOOK_FOUND : LOOK_USUAL;
+}
+
+/* What is found is marked where there is text. */
+static void draw_blank(int line, int all, enum look look)
+{
+    screen_text(line, 0, all, TONE_PLAIN, look == LOOK_FOUND ? LOOK_USUAL : look, "");
+}
+
+static void draw_row(const struct table *table, const struct rows *rows, const struct row *row,
+                     const int *width, int line, int all, enum look look)
+{
+    draw_blank(line, all, look);
     for (int i = 0, at = 0; i < rows->columns; at += width[i] + ROWS_GAP, i++) {
         int indent = rows->tree && i == 0 ? row->depth * ROWS_INDENT : 0;
         draw_cell(rows, i, row->cell[i].text ? row->cell[i].text : "", indent,
@@ -274,7 +287,7 @@ static void share_lines(struct table *table, const struct rows *rows, int room, 
 
 /* A row whose last cell goes on below itself. */
 static void draw_wrapped(const struct table *table, const struct rows *rows, struct row row,
-                         const int *width, int line, int lines, int all, bool selected)
+                         const int *width, int line, int lines, int all, enum look look)
 {
     int last = rows_last_column(rows), at = 0;
     char part[CELL_BYTES];
@@ -287,11 +300,10 @@ static void draw_wrapped(const struct table *table, const struct rows *rows, str
         snprintf(part, sizeof part, "%.*s", (int)bytes, begin);
         if (i == 0) {
             row.cell[last].text = part;
-            draw_row(table, rows, &row, width, line, all, selected);
+            draw_row(table, rows, &row, width, line, all, look);
             continue;
         }
-        enum look look = selected ? LOOK_SELECTED : LOOK_USUAL;
-        screen_text(line + i, 0, all, TONE_PLAIN, look, "");
+        draw_blank(line + i, all, look);
         draw_cell(rows, last, part, 0, 0, line + i, at, width[last], row.cell[last].tone, look);
     }
 }
@@ -317,9 +329,12 @@ static void draw_empty(const struct table *table, const struct rows *rows, int l
 
 int table_draw(struct table *table, const struct rows *rows, int line, int height, int width)
 {
-    int column_width[ROW_CELLS_MAX], titles = 0;
-    if (height <= 0)
+    int column_width[ROW_CELLS_MAX] = {0}, titles = 0;
+    if (height <= 0) {
+        for (int i = 0; i < table->shown; i++)
+            table->lines[i] = 0;
         return 0;
+    }
     rows_layout(rows, width, column_width);
     titles = draw_titles(table, rows, column_width, line, width);
     int room = height - titles;
@@ -336,12 +351,12 @@ int table_draw(struct table *table, const struct rows *rows, int line, int heigh
     int used = 0;
     for (int at = table->top; at < table->shown && used < room; used += table->lines[at++]) {
         const struct row *row = &rows->row[table->order[at]];
-        bool selected = at == table->selected && !rows->text;
+        enum look look = look_of_row(table, rows, row, at == table->selected && !rows->text);
         if (table->lines[at] > 1)
             draw_wrapped(table, rows, *row, column_width, line + titles + used, table->lines[at],
-                         width, selected);
+                         width, look);
         else
-            draw_row(table, rows, row, column_width, line + titles + used, width, selected);
+            draw_row(table, rows, row, column_width, line + titles + used, width, look);
     }
     for (; used < room; used++)
         screen_text(line + titles + used, 0, width, TONE_PLAIN, LOOK_USUAL, "");

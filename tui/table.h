@@ -38,7 +38,8 @@ bool table_find_from(struct table *table, const struct rows *rows, int from);
 /* The selected row, or NULL. */
 const struct row *table_selected(const struct table *table, const struct rows *rows);
 
-/* Draws it from `line` on. Returns how many lines the rows themselves had. */
+/* Draws it from `line` on. Returns how many lines the rows themselves had: none where it has no
+ * height. */
 int table_draw(struct table *table, const struct rows *rows, int line, int height, int width);
 /* The row that a line of the last drawing shows becomes the selected one. False if there is none.
  */
