@@ -11,7 +11,7 @@ SETUP = os.path.join(ROOT, "tools", "setup")
 NEEDED = ("bash", "dirname", "grep", "env", "sh")
 
 
-def run(programs, *arguments):
+def run(programs, *arguments, **environment):
     """tools/setup with no programs but the needed ones and `programs`: {name: script}."""
     with tempfile.TemporaryDirectory(prefix="ddpcheck-setup-") as folder:
         for name in NEEDED:
@@ -22,11 +22,12 @@ def run(programs, *arguments):
             with open(path, "w") as file:
                 file.write("#!/bin/sh\n" + text + "\n")
             os.chmod(path, 0o755)
-        done = subprocess.run([os.path.join(folder, "bash"), SETUP, *arguments], env={"PATH": folder}, stdin=subprocess.DEVNULL,
+        done = subprocess.run([os.path.join(folder, "bash"), SETUP, *arguments], env={"PATH": folder, **environment}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout + done.stderr
 
 
+LISTS = 'if [ "$1" = policy ]; then echo "release v=12,o=Debian"; exit; fi; '
 DEBIAN = {"dpkg-query": "exit 1", "apt-get": "echo must not run; exit 0", "id": "echo 1000", "python3": "exit 0"}
 
 
@@ -52,8 +53,25 @@ def main():
     status, text = run({**DEBIAN, "sudo": "exit 1"}, "--demo")          # a password would be asked for
     assert status == 1 and "only root can install" in text, text
 
+    # Not root on a release that lacks a package which only tests need: alone, and with one that the build needs.
+    for lacked, status, asked in ("fish", 0, None), ("fish|zsh|cmake", 1, "cmake"):
+        programs = {**DEBIAN, "dpkg-query": "case $4 in %s) exit 1 ;; esac; echo install ok installed" % lacked,
+                    "apt-cache": LISTS + '[ "$2" = cmake ]'}
+        with tempfile.TemporaryDirectory(prefix="ddpcheck-setup-") as cuda:
+            for name in "include/nccl.h", "bin/nvcc":
+                os.makedirs(os.path.dirname(os.path.join(cuda, name)))
+                with open(os.path.join(cuda, name), "w") as file:
+                    os.chmod(file.fileno(), 0o755)
+            done, text = run(programs, CUDA_HOME=cuda)
+        assert done == status and " fish: tests that need it will not run" in text and "must not run" not in text, (done, text)
+        assert ("only root can install" in text) == (asked is not None), text
+        assert asked is None or "    apt-get install --no-install-recommends %s\n" % asked in text, text
+    programs["apt-cache"] = "false"                                     # no package lists: nothing is known of a release
+    status, text = run(programs)
+    assert status == 1 and "no-install-recommends cmake zsh fish\n" in text and "this release" not in text, text
+
     # As root on a release that lacks a package which only tests need, and one that the build needs.
-    status, text = run({**DEBIAN, "id": "echo 0", "rm": "exit 1", "apt-get": 'echo "$@" >&2', "apt-cache": 'test "$2" != fish -a "$2" != cmake'})
+    status, text = run({**DEBIAN, "id": "echo 0", "rm": "exit 1", "apt-get": 'echo "$@" >&2', "apt-cache": LISTS + 'test "$2" != fish -a "$2" != cmake'})
     assert "this release has no fish: tests that need it will not run" in text, text
     installed = next(line for line in text.splitlines() if line.startswith("install "))
     assert " fish" not in installed and " cmake " in installed and " zsh " in installed, text
