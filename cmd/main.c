@@ -28,17 +28,18 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static void print_help(FILE *out)
 {
     fputs("Usage: ddpcheck [--version|--help] COMMAND [options]\n\n"
-          "Finds out why a multi-GPU training job hangs, crashes or silently learns the wrong "
-          "thing.\n\n"
+          "Finds out why a multi-GPU training job hangs, crashes or silently learns\n"
+          "the wrong thing.\n\n"
           "Commands:\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].help);
-    fputs(
-        "\nTo begin: 'ddpcheck demo' (no GPU needed), then 'ddpcheck run -- PROGRAM' and 'ddpcheck "
-        "report'.\n'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
-        "2 usage error or unreadable input, 3 incomplete trace; 'run' returns the program's own.\n",
-        out);
+    fputs("\nTo begin: 'ddpcheck demo' (no GPU needed),\n"
+          "then 'ddpcheck run -- PROGRAM' and 'ddpcheck report'.\n"
+          "'ddpcheck help COMMAND' describes each. Exit status: 0 clean, 1 findings,\n"
+          "2 usage error or unreadable input, 3 incomplete trace;\n"
+          "'run' returns the program's own.\n",
+          out);
 }
 
 static const struct command_entry *find_command(const char *name)

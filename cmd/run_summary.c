@@ -117,10 +117,10 @@ static void print_found(const struct watched_run *run)
 {
     bool any = false, is_bad = run->found[SEVERITY_ERROR] || run->found[SEVERITY_WARNING];
     const char *nothing = "no finding";
-    if (run->unrecorded)
-        nothing = "no finding in what was recorded";
-    else if (run->sent)
+    if (run->sent)
         nothing = "findings are printed on the job's first host";
+    else if (run->unrecorded)
+        nothing = "no finding in what was recorded";
     if (!is_bad && (run->sent || !run->found[SEVERITY_NOTE])) {
         fputs(nothing, stderr);
         return;

@@ -50,6 +50,7 @@ def command_line():
     for arguments, status, out, err in cases:
         done = call(*arguments)
         check(arguments, done.returncode == status and out in done.stdout and err in done.stderr, done)
+    check("80 columns", max(map(len, call("--help").stdout.split("\n"))) <= 80, call("--help"))
     full = subprocess.run([TOOL, "--help"], stdout=open("/dev/full", "w"), stderr=subprocess.PIPE, text=True)
     check("full", full.returncode == 2 and "can't write the output" in full.stderr, full)
     with tempfile.TemporaryDirectory() as folder:

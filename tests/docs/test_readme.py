@@ -35,10 +35,10 @@ PAGES = ("README.md", "docs/usage.md", "docs/choice.md", "docs/tui.md", "docs/la
 
 
 def commands(page):
-    """Indented lines that start with a command of ours or a variable for one."""
+    """Indented lines that start with a command of ours or a variable for one, or set one for those that follow."""
     with open(os.path.join(ROOT, page)) as text:
         for line in text:
-            found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
+            found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|export|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
             if found:
                 yield found.group(1).rstrip()
 
@@ -67,11 +67,25 @@ def prepare(line):
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl": "self,tcp"}
 
 
+def has_ddpcheck(command, line, environment):
+    """The variable leads to what `make` builds, here whatever build is tested."""
+    make = subprocess.run(["make", "-n", "build"], cwd=ROOT, capture_output=True, text=True)
+    built = os.path.join(line.folder, "source", "build", re.search(r"--preset (\S+)", make.stdout)[1])
+    os.makedirs(os.path.dirname(built))
+    os.symlink(line.build, built)
+    done = subprocess.run(["bash", "-c", command + "; command -v ddpcheck"], cwd=os.path.join(line.folder, "source"),
+                          env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == os.path.join(built, "bin", "ddpcheck"), "%s: %s" % (command, done)
+    return "has ddpcheck"
+
+
 def check(command, line, environment):
     if command.startswith("make"):
         done = subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, "%s: %s" % (command, done.stderr)
         return "looked up"
+    if command.startswith("export PATH="):
+        return has_ddpcheck(command, line, environment)
     if re.search(r"ddpcheck (tui|run --tui)", command) and "--once" not in command:
         return "needs a terminal: tests/tui"
     if "mpirun" in command and not shutil.which("mpirun"):
