@@ -3,6 +3,7 @@ says, once and for good: nothing that a key brought disappears with the next pic
 
     test_live_keys.py BUILD [--update]     --update writes tests/tui/golden/live-* anew: look at them before you commit"""
 
+import itertools
 import os
 import re
 import signal
@@ -69,8 +70,10 @@ def read(path):
 
 def without_times(screen):
     """The screen without times, process ids, addresses, folders, and what their width moves: the text above the view is one line,
-    columns are a blank apart, bars a mark long, a cell that is cut or goes on below ends at its comma. The memory of finished operations, which comes in the
-    order of addresses, is left out."""
+    columns are a blank apart, bars a mark long, a cell that goes on below is one line, one that is cut ends at its last comma. The memory
+    of finished operations, which comes in the order of addresses, is left out."""
+    if not re.match(r".*(Waits|Timeline)  live", screen):
+        screen = re.sub(r"\n {15,}(?=\S)", " ", screen)
     screen = re.sub(r"\S*/(?=\w+\.c:\d)", "", screen)
     screen = re.sub(r"\d\d:\d\d:\d\d\.\d+", "CLOCK", screen)
     screen = re.sub(r"\b(\d+ (h|min) )?\d+(\.\d+)?\s(ms|us|s|min)\b", "TIME", screen)
@@ -78,9 +81,7 @@ def without_times(screen):
     screen = re.sub(r"[░█]{2,}", "██", screen)
     screen = re.sub(r"!{5,}", "!!!!!", screen)
     screen = re.sub(r"\S+:\d{2,}(?=( +\d+)? +alive)", "HOST:PID", screen)
-    if not re.match(r".*(Waits|Timeline)  live", screen):
-        screen = re.sub(r"(?m)^(.*\S)(\n {15,}\S.*)+$", r"\1,>", screen)
-    screen = re.sub(r"(?m),[^,\n]*(,[^,\n]*)*>$", ",>", screen)
+    screen = re.sub(r"(?m),[^,\n]*>$", ",>", screen)
     title, rest = screen.split("\n", 1)
     above, _, view = rest.partition("\n\n")     # none: it is half drawn
     lines = [re.sub(r"^.*?(?=(%s)  )" % "|".join(VIEWS), "", title), above.replace("\n", " "), *view.split("\n")]
@@ -90,6 +91,14 @@ def without_times(screen):
         waits = {" ".join(re.match("[^:]*", line)[0].split()) for line in waits}
         lines[3:-1] = sorted(waits) if len(lines[1]) > 100 else []
     return "\n".join(line for line in lines if line and not re.search(r" done\b.* #|^ ?\d \w*ADDRESS-?$", line)) + "\n"
+
+
+def agree(one, other, is_small):
+    """A small screen may have a cell cut, or cut earlier, where it has more room another time: times and folders have many widths."""
+    def same_row(pair):
+        cut, whole = sorted(pair, key=lambda row: (not row.endswith(",>"), len(row)))
+        return cut == whole or is_small and cut.endswith(",>") and whole.startswith(cut[:-1])
+    return all(map(same_row, itertools.zip_longest(one.split("\n"), other.split("\n"), fillvalue="")))
 
 
 class LiveKeys(unittest.TestCase):
@@ -169,19 +178,19 @@ class LiveKeys(unittest.TestCase):
                 for key, view in enumerate(VIEWS):
                     terminal.keys(str(key + 1))
                     terminal.wait(r"%s  live(?s:.*)DC201" % view)
-                    expected[key] = self.compare("== %s\n" % view, expected[key], terminal)
+                    expected[key] = self.compare("== %s\n" % view, expected[key], terminal, size)
             if update:
                 with open(path, "w") as file:
                     file.write("".join(expected))
 
-    def compare(self, title, expected, terminal):
+    def compare(self, title, expected, terminal, size):
         """The screen as soon as it is as expected: the picture may be half drawn, and the trace behind. When golden files are
         written anew, a screen that stays the same."""
         give_up = time.monotonic() + 60
         before = ""
         while True:
             text = title + without_times(terminal.text())
-            if text == (before if update else expected):
+            if agree(before if update else expected, text, is_small=not update and size[1] < 40):
                 return text
             if time.monotonic() > give_up:
                 self.assertEqual(expected, text)
