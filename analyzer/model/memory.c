@@ -39,6 +39,8 @@ const struct allocation *memory_find(const struct process *process, uint64_t poi
 
 static void remove_range(struct process *process, uint32_t from, uint32_t to)
 {
+    if (from == to) /* there may be no allocations at all */
+        return;
     for (uint32_t i = from; i < to; i++)
         unwritten_forget(&process->allocation[i]);
     memmove(&process->allocation[from], &process->allocation[to],
