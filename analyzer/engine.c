@@ -180,6 +180,8 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
         analyzer->failed = true;
         return;
     }
+    if (class == CLASS_COLLECTIVE || class == CLASS_P2P)
+        process->last_operation = process->now;
     if (is_active)
         thread->last_ns = record_realtime(process, record);
     thread->has_ended = false; /* another may get the number of one that ended */

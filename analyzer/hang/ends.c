@@ -44,6 +44,13 @@ struct site end_last_call(struct process *process)
     return last ? last->enter_site : (struct site){.process = process};
 }
 
+/* It handled an exception, and has issued operations since: that does not end it. */
+static bool has_gone_on(const struct process *process)
+{
+    return process->has_exception && process->exception_how == EXCEPTION_HANDLED &&
+           process->last_operation > process->raised_at;
+}
+
 int ends_except(struct process *process, const struct record *record)
 {
     if (record->range.id > EXCEPTION_ABORT)
@@ -54,7 +61,7 @@ int ends_except(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    bool was_handled = process->has_exception;
+    bool was_handled = process->has_exception && !has_gone_on(process);
     process->has_exception = true;
     process->exception_how = (enum exception_how)record->range.id;
     if (was_handled && process->exception_how == EXCEPTION_SHUTDOWN)
@@ -64,6 +71,7 @@ int ends_except(struct process *process, const struct record *record)
     process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? end_last_call(process)
                                                                    : thread_site(thread, record);
     process->raised.time_ns = record_realtime(process, record);
+    process->raised_at = process->now;
     return ENGINE_OK;
 }
 
@@ -72,6 +80,11 @@ int ends_exit(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
+    if (has_gone_on(process)) {
+        process->has_exception = false;
+        process->raised_by = NULL;
+        process->raised = (struct site){0};
+    }
     bool is_last_call = process->exception_how == EXCEPTION_SHUTDOWN && !end_exception(process);
     if (process->raised_by && !(is_last_call && record->stack))
         return ENGINE_OK;
@@ -109,9 +122,23 @@ uint64_t end_failed_ns(const struct process *process)
                                                                  : process->end_ns;
 }
 
+/* What a rank started has the rank's variables from it, but makes no calls of NCCL. */
+static bool is_helper(const struct process *process)
+{
+    const struct process_info *info = &process->info;
+    for (const struct process *other = process->host->processes; other && info->rank >= 0;
+         other = other->host_next)
+        if (other != process && other->info.rank == info->rank &&
+            other->info.restart == info->restart &&
+            !strncmp(other->info.job, info->job, sizeof info->job) &&
+            (other->member_count || other->last_ns))
+            return true;
+    return false;
+}
+
 bool end_is_of_rank(const struct process *process)
 {
-    return process->member_count || end_is_uncaught(process);
+    return process->member_count || (end_is_uncaught(process) && !is_helper(process));
 }
 
 static bool is_clean(const struct process *process)

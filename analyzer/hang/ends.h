@@ -42,7 +42,8 @@ const char *end_exception(const struct process *process);
 /* Nobody caught it: the process ends because of it, and not because of Ctrl-C. */
 bool end_is_uncaught(const struct process *process);
 bool end_is_interrupted(const struct process *process);
-/* It is a rank: it has communicators, or such an exception came before it had one. */
+/* It is a rank: it has communicators, or such an exception came before it had one; a process that a
+ * rank started is none. */
 bool end_is_of_rank(const struct process *process);
 /* Of one that ended: when it failed, which may be long before its end. */
 uint64_t end_failed_ns(const struct process *process);

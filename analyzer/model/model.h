@@ -281,6 +281,8 @@ struct process {
     enum exception_how exception_how;
     uint64_t exception;             /* string id of its type, 0 not known */
     struct site raised;             /* where it was raised, or exit() was called */
+    uint64_t raised_at;             /* `now` then */
+    uint64_t last_operation;        /* position of the last collective, send or receive */
     const struct thread *raised_by; /* likewise the thread, or that which called exit() */
     struct callback *callbacks;     /* callbacks.h */
     uint32_t callback_count;

@@ -40,14 +40,22 @@ static struct host *host_find(struct analyzer *analyzer, const char boot_id[])
     return NULL;
 }
 
+/* Of two that have the rank: what a rank starts has its variables, and may come first. */
+static bool is_rather_rank(const struct process *process, const struct process *known)
+{
+    if (process->info.restart != known->info.restart)
+        return process->info.restart > known->info.restart;
+    return !known->member_count && (process->member_count || known->ended);
+}
+
 static int add_rank_process(struct analyzer *analyzer, struct process *process, int rank,
                             int world_size)
 {
     struct rank_process key = {.key = {rank, world_size}}, *known;
     TABLE_FIND(analyzer->rank_processes, &key.key, known);
     if (known) {
-        bool is_newer = process->info.restart > known->process->info.restart;
-        known->process = is_newer ? process : known->process;
+        if (is_rather_rank(process, known->process))
+            known->process = process;
         return 0;
     }
     if (!(known = calloc(1, sizeof *known)))
@@ -99,9 +107,10 @@ bool process_has_communicator(const struct process *process)
 
 int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks)
 {
-    if (process->info.rank >= 0 || process_has_communicator(process))
-        return 0;
-    return add_rank_process(analyzer, process, rank, nranks);
+    if (process->info.rank >= 0)
+        return add_rank_process(analyzer, process, process->info.rank, process->info.world_size);
+    return process_has_communicator(process) ? 0
+                                             : add_rank_process(analyzer, process, rank, nranks);
 }
 
 static void thread_free(struct thread *thread)

@@ -9,8 +9,8 @@ void process_free(struct process *process);
 /* The newest process that its launcher made this rank of a job of so many; NULL if there is none.
  */
 struct process *process_of_rank(struct analyzer *analyzer, int rank, int world_size);
-/* A process without a launcher's rank joins its first communicator as this rank of so many: as long
- * as it has none, process_of_rank finds it by that. 0 or -1 (ENOMEM). */
+/* A process joins a communicator as this rank of so many: if it has no launcher's rank, and until
+ * it has a communicator, process_of_rank finds it by that. 0 or -1 (ENOMEM). */
 int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks);
 /* A communicator of it has been created. */
 bool process_has_communicator(const struct process *process);

@@ -11,6 +11,7 @@
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
 #include "interpose/memory/selection.h"
+#include "interpose/stacks/python_exit.h"
 #include "interpose/timing/timing.h"
 #include "lib/trace/kinds.h"
 
@@ -110,6 +111,7 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
                                    .slot = RECORD_NO_SLOT,
                                    .rank = RECORD_NO_RANK}};
     uint64_t capture = gpu_capture_id(stream);
+    python_exit_forget();
     if (capture)
         record.flags = RECORD_FLAG_CAPTURE;
     if (thread->group_depth) {

@@ -30,6 +30,7 @@
 #include "interpose/stacks/exceptions.h"
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
+#include "interpose/stacks/python_exit.h"
 #include "interpose/stacks/stacks.h"
 #include "interpose/shim/environment.h"
 #include "interpose/shim/signals.h"
@@ -43,8 +44,10 @@ static void exit_record(int status)
     struct record record = {.stack = aborts_exit_stack(status),
                             .end = {.how = END_EXIT, .value = status & 0xff}};
     struct shim_thread *thread = &thread_self;
-    if ((thread->attached || attach_thread(thread)) &&
-        emit_notice(thread, &record, API_notice_exit))
+    if (!thread->attached && !attach_thread(thread))
+        return;
+    python_exit_record(thread, status);
+    if (emit_notice(thread, &record, API_notice_exit))
         atomic_store_explicit(&shim.file->closed, 1, memory_order_release);
 }
 

@@ -1,6 +1,7 @@
 /* process.c: describes this process by its environment, /proc and library versions. */
 #include "interpose/ring/process.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,9 @@
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
 
-enum { ENVIRONMENT_BYTES = 1 << 16 };
+enum { ENVIRONMENT_BYTES = 1 << 16, MARK_BYTES = 64, ANCESTORS_MAX = 64 };
+
+static const char mark_name[] = "DDPCHECK_RANK_PROCESS";
 
 /* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
  * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
@@ -102,26 +105,92 @@ static bool has_our_value(const char *environment, int bytes, const char *name)
     return false;
 }
 
-/* A child of a rank, as a loader's worker, has the rank's variables from it. Launchers and wrappers
- * between them and the rank are other programs, or have no local rank (torchrun's agent). */
-bool process_is_rank(void)
+/* Whether the process began as the rank that we are, or with that rank's variables. */
+static bool has_our_rank(pid_t pid, const struct launcher *launcher)
 {
     static char text[ENVIRONMENT_BYTES]; /* of a thread whose stack may be small */
-    const struct launcher *launcher = find_launcher();
     char path[32];
-    if (!launcher || !is_our_program(getppid()))
-        return launcher;
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)getppid());
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     int bytes = file_read(path, text, sizeof text);
     bool has_local = *launcher->local_rank && environment_get(launcher->local_rank);
-    return !has_our_value(text, bytes, launcher->rank) ||
-           (has_local && !has_our_value(text, bytes, launcher->local_rank));
+    return has_our_value(text, bytes, launcher->rank) &&
+           (!has_local || has_our_value(text, bytes, launcher->local_rank));
+}
+
+/* 0: it has none here, or can't be read. */
+static pid_t ancestor_behind(pid_t pid)
+{
+    char path[32], text[1024];
+    int parent;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    const char *field = file_read(path, text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return field && sscanf(field, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+/* What wrappers of ranks are written in; it makes no call of NCCL itself. */
+static bool is_shell(pid_t pid)
+{
+    static const char *const names[] = {"sh", "bash", "dash", "zsh", "ksh", "busybox"};
+    char path[32], program[PATH_MAX];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    ssize_t length = readlink(path, program, sizeof program - 1);
+    program[length > 0 ? length : 0] = 0;
+    const char *slash = strrchr(program, '/');
+    for (size_t i = 0; slash && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(slash + 1, names[i]))
+            return true;
+    return false;
+}
+
+/* What a rank starts, directly or through other programs, has the rank's variables from it: one of
+ * the ancestors that have them is our program. `strictly`: or may be a rank that is another
+ * program. Wrappers are other programs; launchers lack the rank, or the local rank (torchrun's
+ * agent). */
+static bool descends_from_rank(const struct launcher *launcher, bool strictly)
+{
+    pid_t pid = getppid();
+    for (int i = 0; i < ANCESTORS_MAX && pid > 0 && has_our_rank(pid, launcher); i++) {
+        if (is_our_program(pid) || (strictly && !is_shell(pid)))
+            return true;
+        pid = ancestor_behind(pid);
+    }
+    return false;
+}
+
+/* Whether an ancestor marked itself as a rank. `strictly`: by whichever launcher's variables, as a
+ * rank may set others itself; but torchrun's agents are ranks of what starts them on each host, and
+ * so are those for whom the user sets our own variables. */
+static bool is_marked(const struct launcher *launcher, bool strictly)
+{
+    const char *mark = environment_get(mark_name);
+    char *name;
+    if (!mark || strtol(mark, &name, 10) == getpid())
+        return false;
+    bool may_be_set_by_rank = !strcmp(launcher->needs, "LOCAL_RANK");
+    return (strictly && may_be_set_by_rank) || (*name && !strcmp(name + 1, launcher->name));
+}
+
+bool process_is_rank(void)
+{
+    const struct launcher *launcher = find_launcher();
+    return launcher && !is_marked(launcher, false) && !descends_from_rank(launcher, false);
 }
 
 bool process_is_only_rank(void)
 {
     const struct launcher *launcher = find_launcher();
-    return launcher && launcher->is_for_ranks && process_is_rank();
+    return launcher && launcher->is_for_ranks && !is_marked(launcher, true) &&
+           !descends_from_rank(launcher, true);
+}
+
+void process_mark_rank(void)
+{
+    char mark[MARK_BYTES];
+    const struct launcher *launcher = find_launcher();
+    if (!launcher)
+        return;
+    snprintf(mark, sizeof mark, "%d %s", (int)getpid(), launcher->name);
+    setenv(mark_name, mark, 1);
 }
 
 uint64_t process_pid_namespace(void)

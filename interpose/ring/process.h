@@ -12,11 +12,13 @@
  * launchers such as Ray set it after the process began. */
 void process_describe(struct process_info *info);
 
-/* The launcher's variables give this process a rank, and it is no child of that rank, which
- * inherits them. By one thread at a time. */
+/* The launcher's variables give this process a rank, and it is nothing that this rank started,
+ * which inherits them. By one thread at a time. */
 bool process_is_rank(void);
-/* The same, by variables that only ranks have: no launcher on each host. */
+/* The same without a doubt, by variables that only ranks have: no launcher on each host. */
 bool process_is_only_rank(void);
+/* This process is a rank: says so to what it starts, by the environment. While it is loaded. */
+void process_mark_rank(void);
 
 /* What names the namespace in which getpid() counts; 0 if it can't be read. */
 uint64_t process_pid_namespace(void);

@@ -117,8 +117,11 @@ static void record_exit_at_once(int status, const void *site, const void *frame)
     uint64_t address[STACK_FRAMES];
     struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
     if (python_memory()) {
+        if (python_is_multiprocessing()) { /* it may have caught SystemExit */
+            python_exit_record(thread, status);
+            record.stack = python_exit_stack(status);
+        }
         exceptions_record_handled(thread);
-        record.stack = python_exit_stack(status); /* of multiprocessing, which caught SystemExit */
         if (!record.stack)
             record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
     } else {

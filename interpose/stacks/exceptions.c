@@ -52,7 +52,8 @@ static uint32_t exception_text(uint64_t exception, char text[TYPE_BYTES + MESSAG
 }
 
 /* `exception` 0: not known. */
-static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum exception_how how)
+static struct record describe_exception(struct shim_thread *thread, uint64_t exception,
+                                        enum exception_how how)
 {
     struct python_frame frames[PYTHON_STACK_FRAMES];
     char text[TYPE_BYTES + MESSAGE_BYTES];
@@ -65,6 +66,12 @@ static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum 
         record.stack = python_stack_of_frames(
             thread, frames,
             python_exception_frames(memory, exception, frames, PYTHON_STACK_FRAMES));
+    return record;
+}
+
+static bool emit_exception(struct shim_thread *thread, uint64_t exception, enum exception_how how)
+{
+    struct record record = describe_exception(thread, exception, how);
     return emit_notice(thread, &record, API_notice_exception);
 }
 
@@ -148,6 +155,12 @@ static int add_audit_hook(void *unused)
     return 0;
 }
 
+static bool is_python(void)
+{
+    resolve_dlsym_function *find = resolve_dlsym();
+    return find && find(RTLD_DEFAULT, "Py_IsInitialized");
+}
+
 /* `is_loading`: the process's libraries are being loaded; main comes later. */
 static void hook_exceptions(bool is_loading)
 {
@@ -196,7 +209,11 @@ static void watch(bool (*start)(void), bool is_loading)
 
 void exceptions_watch_from_load(bool (*start)(void))
 {
-    if (is_disabled() || !process_is_only_rank())
+    if (is_disabled() || !process_is_rank() || !is_python())
+        return;
+    bool is_certain = process_is_only_rank();
+    process_mark_rank();
+    if (!is_certain)
         return;
     watch(start, true);
     atomic_store(&exceptions.watched, atomic_load(&exceptions.hooked));
@@ -259,11 +276,33 @@ void exceptions_record(const struct recorded_call *call)
 
 void exceptions_record_handled(struct shim_thread *thread)
 {
+    struct handled_exception handled;
+    exceptions_keep_handled(thread, &handled);
+    exceptions_record_kept(thread, &handled);
+}
+
+void exceptions_keep_handled(struct shim_thread *thread, struct handled_exception *handled)
+{
+    *handled = (struct handled_exception){0};
     if (!python_memory() || atomic_load(&exceptions.uncaught_recorded))
         return;
-    uint64_t handled = find_handled(thread);
-    if (handled && atomic_exchange(&exceptions.handled_recorded, handled) != handled)
-        emit_exception(thread, handled, EXCEPTION_HANDLED);
+    uint64_t exception = find_handled(thread);
+    if (!exception || exception == atomic_load(&exceptions.handled_recorded))
+        return;
+    *handled = (struct handled_exception){
+        .exception = exception,
+        .record = describe_exception(thread, exception, EXCEPTION_HANDLED),
+    };
+}
+
+void exceptions_record_kept(struct shim_thread *thread, const struct handled_exception *handled)
+{
+    struct record record = handled->record;
+    bool is_new = handled->exception && !atomic_load(&exceptions.uncaught_recorded) &&
+                  atomic_exchange(&exceptions.handled_recorded, handled->exception) !=
+                      handled->exception;
+    if (is_new)
+        emit_notice(thread, &record, API_notice_exception);
 }
 
 void exceptions_forked(void)

@@ -32,6 +32,14 @@ void exceptions_record(const struct recorded_call *call);
  * after one that nobody caught. */
 void exceptions_record_handled(struct shim_thread *thread);
 
+/* In two steps, where it is not known yet whether the program ends because of it. */
+struct handled_exception {
+    uint64_t exception; /* 0: there is none */
+    struct record record;
+};
+void exceptions_keep_handled(struct shim_thread *thread, struct handled_exception *handled);
+void exceptions_record_kept(struct shim_thread *thread, const struct handled_exception *handled);
+
 /* In the child of a fork. */
 void exceptions_forked(void);
 

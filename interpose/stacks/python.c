@@ -259,6 +259,18 @@ uint64_t python_this_thread(void)
     return python.found && python.is_initialized() ? (uintptr_t)python.this_thread() : 0;
 }
 
+bool python_is_multiprocessing(void)
+{
+    static const char package[] = "/multiprocessing/";
+    struct python_frame frame;
+    struct python_place place;
+    bool sound;
+    uint64_t state = python_this_thread();
+    return state && python_walk(&python.memory, false, state, &frame, 1, &sound) &&
+           python_place(&python.memory, false, &frame, &place) &&
+           memmem(place.file, place.file_bytes, package, strlen(package));
+}
+
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
  * changes or frees them, whoever has the GIL. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)

@@ -25,6 +25,9 @@ uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
 /* The calling thread's state; 0: it has none, or Python has ended. */
 uint64_t python_this_thread(void);
 
+/* The calling thread is in a function of the multiprocessing package. */
+bool python_is_multiprocessing(void);
+
 /* How to read this process's Python; NULL where there is none, or its layout is not known. */
 const struct python_memory *python_memory(void);
 

@@ -17,6 +17,7 @@
 enum {
     TAKES_TUPLE = 0x0001,  /* METH_VARARGS */
     TAKES_ARRAY = 0x0080,  /* METH_FASTCALL */
+    CALL_FLAGS = 0x028f,   /* all that say how it is called: METH_KEYWORDS, METH_METHOD */
     TYPE_FLAGS = 168,      /* in a type object */
     TYPE_IS_INT = 1 << 24, /* Py_TPFLAGS_LONG_SUBCLASS */
     STATUS_OF_TEXT = 1,    /* sys.exit("message") */
@@ -46,9 +47,15 @@ static struct {
     intptr_t (*tuple_size)(void *tuple);
     long (*int_value)(void *object);
     void (*clear_error)(void);
-    _Atomic uint64_t stack;
+    _Atomic uint64_t stack; /* 0: no exit is under way */
     _Atomic int status;
+    struct handled_exception handled; /* then; the main thread's */
 } python_exit;
+
+static bool is_main_thread(void)
+{
+    return syscall(SYS_gettid) == getpid();
+}
 
 static void *argument_of(void *arguments, intptr_t count)
 {
@@ -72,17 +79,17 @@ static int status_of(const struct function_object *object)
 }
 
 /* A rank without a call of NCCL so far counts if it fails. An exception that is being handled is
- * why the program exits. */
+ * why the program exits, if it does: SystemExit may be caught. */
 static void record_exit(int status, const void *site, const void *frame)
 {
     struct shim_thread *thread = &thread_self;
     bool is_recorded = status || atomic_load(&shim.state) == SHIM_ACTIVE;
-    if (!is_recorded || thread->inside || syscall(SYS_gettid) != getpid())
+    if (!is_recorded || thread->inside || !is_main_thread())
         return;
     thread->inside = 1;
     int error = errno;
     if (exceptions_attach(thread)) {
-        exceptions_record_handled(thread);
+        exceptions_keep_handled(thread, &python_exit.handled);
         atomic_store(&python_exit.stack, stacks_take(thread, site, frame, STACK_WHOLE));
         atomic_store(&python_exit.status, status);
     }
@@ -123,8 +130,9 @@ void python_exit_watch(void)
         return; /* the program's own, or another layout */
     exit_function *real = function_of(object);
     const struct definition *definition = object->definition;
+    int takes = definition->flags & CALL_FLAGS;
     bool is_known = real && definition->function == real && !strcmp(definition->name, "exit") &&
-                    (definition->flags & (TAKES_TUPLE | TAKES_ARRAY));
+                    (takes == TAKES_TUPLE || takes == TAKES_ARRAY);
     if (!is_known)
         return;
     python_exit.definition = *definition;
@@ -137,6 +145,18 @@ uint64_t python_exit_stack(int status)
 {
     uint64_t stack = atomic_load(&python_exit.stack);
     return stack && atomic_load(&python_exit.status) == (status & STATUS_MASK) ? stack : 0;
+}
+
+void python_exit_record(struct shim_thread *thread, int status)
+{
+    if (python_exit_stack(status) && is_main_thread())
+        exceptions_record_kept(thread, &python_exit.handled);
+}
+
+void python_exit_forget(void)
+{
+    if (atomic_load_explicit(&python_exit.stack, memory_order_relaxed) && is_main_thread())
+        atomic_store(&python_exit.stack, 0);
 }
 
 void python_exit_forked(void)

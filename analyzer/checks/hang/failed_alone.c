@@ -107,7 +107,9 @@ struct failure {
     bool all_failed;    /* every rank of the job did */
     bool has_others;    /* in other processes */
     bool is_first;      /* none of these failed before it */
+    bool others_passed; /* some of them exited with status 0 */
     bool is_certain;    /* that it failed: a program may return an exit status as its result */
+    bool is_doubtful;   /* what failed may be no part of the job */
 };
 
 static void add_failed_side(struct draft *draft, const struct failure *failure)
@@ -214,6 +216,7 @@ static void find_others(const struct analyzer *analyzer, struct failure *failure
             continue;
         processes++;
         failure->all_failed &= ended_in_failure(other);
+        failure->others_passed |= other->end_class == END_CLASS_CLEAN;
         failure->is_first &= other->end_class != END_CLASS_CAUSE ||
                              end_failed_ns(other) >= end_failed_ns(process);
     }
@@ -240,9 +243,10 @@ static bool find_failure(const struct analyzer *analyzer, struct process *proces
         return false;
     failure->has_followers = had_followers(analyzer, process);
     find_others(analyzer, failure);
-    failure->is_certain = failure->has_followers || has_crashed(process) ||
-                          was_cut_short(process) ||
-                          (end_is_uncaught(process) && ended_in_failure(process));
+    bool by_exception = end_is_uncaught(process) && ended_in_failure(process);
+    bool by_the_job = failure->has_followers || has_crashed(process) || was_cut_short(process);
+    failure->is_certain = by_the_job || by_exception;
+    failure->is_doubtful = !by_the_job && failure->others_passed;
     return failure->is_certain || failure->all_failed;
 }
 
@@ -271,7 +275,8 @@ void failed_alone_on_finish(struct analyzer *analyzer, const struct event *event
             failure = other;
     if (!failure.process)
         return;
-    struct draft draft = draft_new(&check_exited_rank, CERTAIN, NULL);
+    struct draft draft =
+        draft_new(&check_exited_rank, failure.is_doubtful ? POSSIBLE : CERTAIN, NULL);
     draft.finding.first_ns = draft.finding.last_ns = failure.process->end_ns;
     if (!is_error(&failure))
         draft.finding.severity = SEVERITY_WARNING;
