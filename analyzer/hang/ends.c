@@ -45,7 +45,7 @@ struct site end_last_call(struct process *process)
 }
 
 /* It handled an exception, and has issued operations since: that does not end it. */
-static bool has_gone_on(const struct process *process)
+static bool issued_since_exception(const struct process *process)
 {
     return process->has_exception && process->exception_how == EXCEPTION_HANDLED &&
            process->last_operation > process->raised_at;
@@ -61,7 +61,7 @@ int ends_except(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    bool was_handled = process->has_exception && !has_gone_on(process);
+    bool was_handled = process->has_exception && !issued_since_exception(process);
     process->has_exception = true;
     process->exception_how = (enum exception_how)record->range.id;
     if (was_handled && process->exception_how == EXCEPTION_SHUTDOWN)
@@ -80,7 +80,7 @@ int ends_exit(struct process *process, const struct record *record)
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
-    if (has_gone_on(process)) {
+    if (issued_since_exception(process)) {
         process->has_exception = false;
         process->raised_by = NULL;
         process->raised = (struct site){0};

@@ -157,17 +157,17 @@ static bool descends_from_rank(const struct launcher *launcher, bool strictly)
     return false;
 }
 
-/* Whether an ancestor marked itself as a rank. `strictly`: by whichever launcher's variables, as a
- * rank may set others itself; but torchrun's agents are ranks of what starts them on each host, and
- * so are those for whom the user sets our own variables. */
+/* An ancestor marked itself as a rank by the same launcher's variables; not by those of another
+ * one, which may have started torchrun's agent on each host. `strictly`: by whatever variables, if
+ * ours are such as a rank sets itself. */
 static bool is_marked(const struct launcher *launcher, bool strictly)
 {
     const char *mark = environment_get(mark_name);
     char *name;
     if (!mark || strtol(mark, &name, 10) == getpid())
         return false;
-    bool may_be_set_by_rank = !strcmp(launcher->needs, "LOCAL_RANK");
-    return (strictly && may_be_set_by_rank) || (*name && !strcmp(name + 1, launcher->name));
+    bool may_be_its_own = !strcmp(launcher->needs, "LOCAL_RANK");
+    return (strictly && may_be_its_own) || (*name && !strcmp(name + 1, launcher->name));
 }
 
 bool process_is_rank(void)

@@ -155,7 +155,7 @@ static int add_audit_hook(void *unused)
     return 0;
 }
 
-static bool is_python(void)
+static bool may_run_python(void)
 {
     resolve_dlsym_function *find = resolve_dlsym();
     return find && find(RTLD_DEFAULT, "Py_IsInitialized");
@@ -209,7 +209,7 @@ static void watch(bool (*start)(void), bool is_loading)
 
 void exceptions_watch_from_load(bool (*start)(void))
 {
-    if (is_disabled() || !process_is_rank() || !is_python())
+    if (is_disabled() || !process_is_rank() || !may_run_python())
         return;
     bool is_certain = process_is_only_rank();
     process_mark_rank();
