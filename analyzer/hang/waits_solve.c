@@ -238,19 +238,30 @@ static bool op_is_queued(const struct waiting_op *op)
     return false;
 }
 
+static bool spread_queued(struct wait_graph *graph)
+{
+    bool changed = false;
+    for (struct waiting_op *op = graph->last_op; op; op = op->previous)
+        if (!op->queued && op_is_queued(op))
+            op->queued = changed = true;
+    return changed;
+}
+
 /* Which waits ranks stand in, and which are only queued behind these. */
 static void find_queued(struct wait_graph *graph)
 {
+    for (struct waiting_op *op = graph->ops; op; op = op->next)
+        op->queued = false;
+    while (spread_queued(graph))
+        ;
     for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
         wait->queued = false;
     for (const struct waiting_op *op = graph->ops; op; op = op->next)
         if (op->wait)
             op->wait->queued = true;
-    for (struct waiting_op *op = graph->last_op; op; op = op->previous) {
-        op->queued = op_is_queued(op);
+    for (const struct waiting_op *op = graph->ops; op; op = op->next)
         if (op->wait && !op->queued)
             op->wait->queued = false;
-    }
 }
 
 int wait_graph_solve(struct wait_graph *graph)

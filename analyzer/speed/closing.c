@@ -204,8 +204,9 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
         free(gathering.edge);
         return;
     }
-    *gathering.to = (struct speed_iteration){.meets_alike = !rank->has_others};
+    *gathering.to = (struct speed_iteration){0};
     gather_iteration(rank, number, &gathering);
+    rank->shows_kernels |= gathering.to->kernels > 0;
     uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
     if (gathering.end_ns > begin_ns) {
         gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */

@@ -52,7 +52,10 @@ static void begin_judging(struct judged *judged)
     const struct speed *speed = judged->speed;
     judged->end = speed_closed(speed);
     judged->named = true;
+    bool has_others = false, show_kernels = true;
     for (uint32_t i = 0; i < speed->count; i++) {
+        has_others |= speed->rank[i]->has_others;
+        show_kernels &= speed->rank[i]->shows_kernels;
         judged->named &= speed->rank[i]->named;
         const struct process *process = speed->rank[i]->key.process;
         judged->recorded |= process_is_recorded(process);
@@ -60,6 +63,7 @@ static void begin_judging(struct judged *judged)
         if (judged->first < speed->rank[i]->begun + 1)
             judged->first = speed->rank[i]->begun + 1;
     }
+    judged->exposes = show_kernels || !has_others;
     if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
         judged->first = judged->end - ITERATIONS_KEPT;
 }
@@ -82,6 +86,12 @@ void judged_free(struct judged *judged)
     judged->idles = NULL;
 }
 
+/* The others of its pipeline would wait as long without it. */
+static bool costs_nothing(const struct slowdown *slowdown)
+{
+    return slowdown->knows_cost && 1000 * slowdown->cost < COST_PER_MILLE * slowdown->length;
+}
+
 /* What slows ranks or links down explains longer iterations if it costs most of what they are
  * longer by. A rank hides behind one that was slow before. */
 static bool step_is_explained(const struct slowdowns *found, const struct slowdown *step)
@@ -94,7 +104,8 @@ static bool step_is_explained(const struct slowdowns *found, const struct slowdo
         const struct slowdown *slowdown = &found->slowdown[i];
         double before = slowdown->kind < SLOW_LINK ? fmax(slowdown->before, earlier)
                                                    : slowdown->before;
-        if (slowdown->since && 2 * (slowdown->lost - before) >= step->lost)
+        if (slowdown->since && !costs_nothing(slowdown) &&
+            2 * (slowdown->lost - before) >= step->lost)
             return true;
     }
     return false;
@@ -306,12 +317,6 @@ static bool is_long_enough(const struct slowdown *slowdown)
     uint64_t iterations = slowdown->last + 1 - slowdown->since;
     bool is_long = (double)iterations * slowdown->length >= recorded_since_s;
     return iterations >= RECORDED_NEEDED && (is_long || slowdown->kind == SLOW_LINK);
-}
-
-/* The others of its pipeline would wait as long without it. */
-static bool costs_nothing(const struct slowdown *slowdown)
-{
-    return slowdown->knows_cost && 1000 * slowdown->cost < COST_PER_MILLE * slowdown->length;
 }
 
 /* Of so many iterations that were judged, with such noise. */

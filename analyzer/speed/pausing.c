@@ -79,7 +79,7 @@ static struct long_pauses find_long(const struct pause_list *all)
     struct long_pauses least = {0};
     double *each = malloc((all->count + 1) * sizeof *each), enough = 0, widest = 1;
     if (!each)
-        return least;
+        return (struct long_pauses){.about = INFINITY};
     memcpy(each, all->each, all->count * sizeof *each);
     speed_median(each, all->count);
     for (size_t i = all->count; i > 0 && 2 * enough < all->extra; i--) {
@@ -263,28 +263,37 @@ static bool may_be_iterations(const struct judged *judged, const struct slowdown
     return !judged->named && judged->speed->rounds_are_alike && !slowdown->period_varies;
 }
 
+/* Whether its waiting is no part of its own time. */
+static bool shows_waiting(const struct speed_rank *rank)
+{
+    return rank->kernels || !rank->has_others;
+}
+
 /* What each rank loses while others pause, or it does, beyond what most ranks lose: who waits for
- * the others loses nothing of his own. NULL: memory is short; the caller frees. */
+ * the others loses nothing of his own, so where nothing shows that a rank waits it counts as
+ * losing nothing. NULL: memory is short; the caller frees. */
 static double *lost_during(const struct judged *judged, const struct pause_list *pauses)
 {
     uint32_t ranks = judged->speed->count;
     size_t count = judged->end - judged->first;
     double *own = malloc((count + 1) * sizeof *own), *lost = calloc(ranks + 1, sizeof *lost);
-    for (uint32_t r = 0; own && lost && r < ranks; r++) {
+    bool failed = !own || !lost;
+    for (uint32_t r = 0; !failed && r < ranks; r++) {
         own_of_rank(judged, judged->speed->rank[r], own);
-        double usual = speed_median_of(own, count);
-        for (size_t i = 0; i < pauses->count; i++)
-            lost[r] += own[pauses->at[i]] - usual;
+        double *beyond = beyond_usual(judged, own, count);
+        failed = !beyond;
+        for (size_t i = 0; beyond && i < pauses->count; i++)
+            lost[r] += beyond[pauses->at[i]];
+        free(beyond);
     }
-    double most_ranks = lost ? speed_median_of(lost, ranks) : 0;
-    for (uint32_t r = 0; lost && r < ranks; r++)
-        lost[r] -= most_ranks;
-    if (!own) {
-        free(lost);
-        lost = NULL;
-    }
+    double most_ranks = failed ? 0 : speed_median_of(lost, ranks);
+    for (uint32_t r = 0; !failed && r < ranks; r++)
+        lost[r] = shows_waiting(judged->speed->rank[r]) ? lost[r] - most_ranks : 0;
     free(own);
-    return lost;
+    if (!failed)
+        return lost;
+    free(lost);
+    return NULL;
 }
 
 static void add_rank_pauses(struct judged *judged, const struct pause_list *longest,
@@ -313,15 +322,13 @@ static void add_rank_pauses(struct judged *judged, const struct pause_list *long
 }
 
 /* A rank that pauses with those of its host exceeds only its peers elsewhere, and by chance less
- * than those beside it: who loses as much in these iterations pauses, too, unless that may be a
- * wait that nothing shows. */
+ * than those beside it: who loses as much in these iterations pauses, too. */
 static void add_pauses_with_others(struct judged *judged, const struct pause_list *longest,
                                    double *lost, struct slowdowns *found)
 {
     double *together = lost_during(judged, longest);
     for (uint32_t r = 0; together && r < judged->speed->count; r++)
-        if (judged->speed->rank[r]->kernels || !judged->speed->rank[r]->has_others)
-            lost[r] = fmax(lost[r], together[r]);
+        lost[r] = fmax(lost[r], together[r]);
     if (together)
         add_rank_pauses(judged, longest, lost, found);
     else

@@ -79,6 +79,16 @@ static int find_stages(const struct judged *judged, struct stages *stages)
     return 0;
 }
 
+/* What of an iteration is neither waiting nor an exposed transfer, which all members share. Kernels
+ * show which are exposed; or no rank has operations of others, so peers have the same transfers at
+ * the same time, and what is exposed of these differs by what each does meanwhile. All ranks are
+ * measured alike. */
+static float work_of(const struct judged *judged, const struct speed_iteration *iteration)
+{
+    float own = speed_own(iteration);
+    return judged->exposes ? own - iteration->share[SHARE_TRANSFER] : own;
+}
+
 /* What a rank waits in a usual iteration, for others or for a transfer: where transfers are a
  * chain, the last of them are late because of who was late for the first. */
 static double usual_wait(const struct judged *judged, uint32_t rank)
@@ -88,7 +98,7 @@ static double usual_wait(const struct judged *judged, uint32_t rank)
     for (uint64_t n = judged->first; wait && n < judged->end; n++) {
         struct speed_iteration iteration;
         if (judged_iteration(judged->speed->rank[rank], n, &iteration))
-            wait[count++] = iteration.length - speed_work(&iteration);
+            wait[count++] = iteration.length - work_of(judged, &iteration);
     }
     usual = wait ? speed_middle(wait, count) : 0;
     free(wait);
@@ -126,9 +136,9 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
             struct speed_iteration iteration;
             bool known = index[i] != UINT32_MAX && judged_iteration(judged->speed->rank[index[i]],
                                                                     judged->first + n, &iteration);
-            excess[i * iterations + n] = known ? speed_work(&iteration) : 0;
+            excess[i * iterations + n] = known ? work_of(judged, &iteration) : 0;
             if (known)
-                own[count++] = speed_work(&iteration);
+                own[count++] = work_of(judged, &iteration);
         }
         double median = speed_median(own, count);
         for (uint32_t i = 0; i < comm->members; i++)

@@ -87,6 +87,7 @@ struct judged {
     bool is_seldom; /* what counts is in few iterations */
     bool named;     /* the program names its iterations */
     bool recorded;  /* on a host that may be busy */
+    bool exposes;   /* it is known which transfers are exposed, or peers expose the same ones */
     bool coarse;    /* times come from progress words, read every millisecond on a busy host */
     double length;  /* of an iteration, on average */
     double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */

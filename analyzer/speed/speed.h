@@ -39,18 +39,13 @@ struct speed_iteration {
     uint64_t number; /* + 1; 0: not kept */
     float length, share[SHARES];
     uint32_t operations, kernels;
-    float bytes;      /* of its operations */
-    float met;        /* of SHARE_WAIT what passed in collectives */
-    bool meets_alike; /* all of its operations are collectives of one communicator */
+    float bytes; /* of its operations */
+    float met;   /* of SHARE_WAIT what passed in collectives */
 };
 /* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
 float speed_idle(const struct speed_iteration *iteration);
 /* All of the iteration but exposed waiting for others. */
 float speed_own(const struct speed_iteration *iteration);
-/* Likewise, without exposed transfers, which all members share, if it is known which are: kernels
- * show it; or the rank's peers have the same transfers at the same time, so what is exposed of
- * these differs by what each does meanwhile. */
-float speed_work(const struct speed_iteration *iteration);
 
 /* Kernels of one name. */
 struct speed_kernel_sum {
@@ -103,6 +98,7 @@ struct speed_rank {
     uint64_t block_iterations;     /* of a block of these, from `begun` on; 0: none yet */
     const struct speed_comm *only; /* the communicator of its operations, */
     bool has_others;               /* unless some are of others, or messages */
+    bool shows_kernels;            /* some of its iterations had any */
     UT_hash_handle hh;
 };
 

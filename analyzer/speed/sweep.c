@@ -50,10 +50,3 @@ float speed_own(const struct speed_iteration *iteration)
 {
     return iteration->length - iteration->share[SHARE_WAIT];
 }
-
-float speed_work(const struct speed_iteration *iteration)
-{
-    float own = speed_own(iteration);
-    bool is_known = iteration->kernels || iteration->meets_alike;
-    return is_known ? own - iteration->share[SHARE_TRANSFER] : own;
-}

@@ -59,6 +59,18 @@ class SlowTimelines(Importer):
         self.expect(Buckets(late=lambda rank, i: 0.004), {})
         self.expect(Buckets(), {})
 
+    def test_transfers_of_ranks_with_a_group_of_their_own(self):
+        """They are compared with peers that have none, and all wait equally long for the same transfers."""
+        timeline = Timeline(transfer=lambda group, i: 4).without_kernels()
+        own = [Timeline.row(rank, "0-1", "AllReduce", 0, 0, 0.0001, 0.00005, 0.0001) for rank in (0, 1)]
+        timeline.rows[:0] = own
+        self.expect(timeline, {})
+        timeline = Timeline(transfer=lambda group, i: 4)        # kernels of one rank are not recorded
+        timeline.rows[:] = own + [row for row in timeline.rows if row["group"] or row["rank"] != 3]
+        self.expect(timeline, {})
+        timeline.rows = [row for row in timeline.rows if row["group"] or row["rank"] == 3]
+        self.expect(timeline, {})
+
     def test_pauses_hide_no_late_host(self):
         """Rank 1 is late in each iteration, and waits for rank 3 in each tenth."""
         late = lambda rank, i: 0.2 if rank == 3 and i % 10 == 9 else 0.004 if rank == 1 else 0
@@ -169,6 +181,12 @@ class SlowTimelines(Importer):
         slower = lambda rank, i: 2 if i >= 40 else 1
         self.expect(Timeline(iterations=80, late=late, slower=slower), {"DC607": ["0-3"], "DC608": ["2"]})
 
+    def test_pauses_of_a_job_in_which_a_rank_becomes_late(self):
+        """What is usual differs before and since: rank 1 does not pause."""
+        late = lambda rank, i: 0.050 if rank == 3 and i % 10 == 9 else 0.060 if rank == 1 and i >= 52 else 0
+        result, found = self.slow(Timeline(ranks=8, iterations=100, late=late))
+        self.assertEqual(found, {"DC601": ["1"], "DC608": ["3"]})
+
     def test_a_stage_without_peers_becomes_slower(self):
         """It is compared with its own past, and the others are not slower."""
         slower = lambda rank, i: 1.5 if rank == 2 and i >= 40 else 1
@@ -215,6 +233,13 @@ class SlowTimelines(Importer):
         """The other stages of its replica make up for most of the 6 ms that it loses."""
         self.expect(Replicas(stages=4, slower=lambda rank, i: {0: 0.9, 1: 1.3, 2: 0.9, 3: 0.9}.get(rank, 1)), {"DC604": ["1"]},
                     ("makes the others wait 1 ms of each iteration of 88.6 ms (1%)",))
+
+    def test_a_slow_stage_that_costs_nothing_explains_no_longer_iterations(self):
+        """Its replica is faster than the other; what all stages lose since then shows."""
+        uneven = {0: 0.88, 1: 1.3, 2: 0.88, 3: 0.88}
+        slower = lambda whole: lambda rank, i: whole * uneven.get(rank, 1) if i >= 40 else 1
+        self.expect(Replicas(stages=4, iterations=80, slower=slower(1.12)), {"DC604": ["1"]}, ("since iteration 40",))
+        self.expect(Replicas(stages=4, iterations=80, slower=slower(1)), {})
 
     def test_longer_sequences(self):
         """The optimizer takes as long as on the peers: it is not the device."""

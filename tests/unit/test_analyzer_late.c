@@ -13,6 +13,8 @@
 
 #define WORLD   UINT64_C(0x5ae7000000000001)
 #define CONTROL UINT64_C(0xc0de000000000002)
+#define PAIR    UINT64_C(0x9a12000000000003)
+#define UPPER   UINT64_C(0x0b0e000000000004)
 
 enum { RANKS = 4, MAIN = 100, AUTOGRAD = 500, GRADIENTS = 0x10, OTHER = 0x20 };
 
@@ -94,6 +96,66 @@ static void working_rank_is_late(void **state)
         assert_non_null(strstr(notes.what, "came within 60."));
         job_free(job);
     }
+}
+
+/* What rank 1 issues last is queued behind an operation that all have issued, which itself is
+ * queued behind the one that rank 3 is late for. */
+static void what_is_queued_behind_is_not_late(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    job_init(job, PAIR, 0, 1);
+    job_init(job, UPPER, 1, RANKS - 1);
+    job_init(job, CONTROL, 3, 3);
+    for (int rank = 0; rank < RANKS - 1; rank++) {
+        ALL_REDUCE(job, rank, WORLD, 8);
+        if (rank < 2)
+            ALL_REDUCE(job, rank, PAIR, 8);
+        if (rank > 0)
+            ALL_REDUCE(job, rank, UPPER, 8);
+        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    }
+    for (int i = 0; i < 5; i++) {
+        ALL_REDUCE(job, 3, CONTROL, 1, .stream = OTHER);
+        ticks(job, 3000);
+    }
+    struct notes notes = {0};
+    analyze(job, &notes);
+    assert_int_equal(notes.count, 1);
+    assert_int_equal(notes.finding.comm, WORLD);
+    job_free(job);
+}
+
+static void message(struct job *job, int rank, uint16_t api, int peer)
+{
+    issue(job, rank, (struct call){.api = api, .comm = WORLD, .count = 4, .root = peer});
+}
+
+/* Rank 3 owes rank 1 its second message. The first one that rank 0 wants of it is only queued. */
+static void queued_message_hides_no_late_one(void **state)
+{
+    (void)state;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    job_init(job, PAIR, 0, 1);
+    job_init(job, CONTROL, 3, 3);
+    ALL_REDUCE(job, 0, PAIR, 8);
+    message(job, 0, API_ncclRecv, 3);
+    message(job, 3, API_ncclSend, 1);
+    message(job, 1, API_ncclRecv, 3);
+    message(job, 1, API_ncclRecv, 3);
+    for (int rank = 0; rank < 2; rank++)
+        wait_enter(job, rank, API_cudaStreamSynchronize, 0);
+    for (int i = 0; i < 5; i++) {
+        ALL_REDUCE(job, 3, CONTROL, 1, .stream = OTHER);
+        ticks(job, 3000);
+    }
+    struct notes notes = {0};
+    analyze(job, &notes);
+    assert_int_equal(notes.count, 1);
+    assert_int_equal(notes.finding.number, 1);
+    job_free(job);
 }
 
 /* The late rank stops for good. */
@@ -391,6 +453,8 @@ int main(void)
         cmocka_unit_test(awaited_message_is_reported_once),
         cmocka_unit_test(all_wait_and_nothing_happens),
         cmocka_unit_test(working_rank_is_late),
+        cmocka_unit_test(what_is_queued_behind_is_not_late),
+        cmocka_unit_test(queued_message_hides_no_late_one),
         cmocka_unit_test(late_rank_falls_silent),
         cmocka_unit_test(idle_thread_is_supposed_to_stay_so),
         cmocka_unit_test(without_a_tick_nobody_is_idle),

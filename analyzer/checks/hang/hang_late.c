@@ -75,32 +75,40 @@ static size_t first_wait_place(const struct wait_node *wait)
     return (size_t)wait->comm->order * WAIT_KINDS + wait->kind;
 }
 
-/* The first one of each kind on a communicator stands for the rest: their numbers, by
+/* For ranks that may yet come: of those that ranks stand in, or of those that are only queued
+ * behind them. */
+static bool is_of_pass(const struct wait_node *wait, bool queued)
+{
+    return wait->satisfiable && wait->missing_count && wait->queued == queued;
+}
+
+/* The first one of each kind on a communicator stands for the rest of the pass: their numbers, by
  * first_wait_place(). NULL when memory is short. */
-static uint64_t *find_first_waits(const struct wait_graph *graph)
+static uint64_t *find_first_waits(const struct wait_graph *graph, bool queued)
 {
     size_t places = (size_t)graph->analyzer->comm_count * WAIT_KINDS;
     uint64_t *first = malloc((places + 1) * sizeof *first);
     for (size_t i = 0; first && i < places; i++)
         first[i] = UINT64_MAX;
     for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
-        if (wait->satisfiable && wait->missing_count &&
-            wait->number < first[first_wait_place(wait)])
+        if (is_of_pass(wait, queued) && wait->number < first[first_wait_place(wait)])
             first[first_wait_place(wait)] = wait->number;
     return first;
 }
 
-/* It is reported anew each time the wait has doubled. */
-static void report_working(struct analyzer *analyzer, const struct wait_graph *graph,
+/* It is reported anew each time the wait has doubled. Returns whether it is, or was before: a rank
+ * that works is late only for an operation. */
+static bool report_working(struct analyzer *analyzer, const struct wait_graph *graph,
                            const struct wait_node *wait)
 {
     if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
-        return;
+        return false;
     uint32_t known = findings_find(analyzer, DC210, wait->comm->id, wait->number);
     const struct finding *finding = known ? &analyzer->reported[known - 1].finding : NULL;
     if (finding && graph->now_ns - wait->begin_ns < 2 * (finding->last_ns - finding->first_ns))
-        return;
+        return true;
     hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
+    return true;
 }
 
 /* Some rank has not issued it. */
@@ -213,32 +221,28 @@ static bool report_late_wait(struct analyzer *analyzer, const struct wait_graph 
     if (wait->number > first)
         return false;
     if (working)
-        report_working(analyzer, graph, wait);
-    else
-        hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
+        return report_working(analyzer, graph, wait);
+    hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
     return true;
 }
 
-/* Those that ranks stand in, or those that are only queued behind them. */
 static bool report_late_waits(struct analyzer *analyzer, const struct wait_graph *graph,
-                              const uint64_t *first, bool queued)
+                              bool queued)
 {
     bool any = false;
-    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
-        if (wait->satisfiable && wait->missing_count && wait->queued == queued &&
-            graph->now_ns >= wait->begin_ns + graph->patience_ns)
+    uint64_t *first = find_first_waits(graph, queued);
+    analyzer->failed |= !first;
+    for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
+        if (is_of_pass(wait, queued) && graph->now_ns >= wait->begin_ns + graph->patience_ns)
             any |= report_late_wait(analyzer, graph, wait, first[first_wait_place(wait)]);
+    free(first);
     return any;
 }
 
 void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
-    uint64_t *first = find_first_waits(graph);
-    if (!first)
-        analyzer->failed = true;
-    else if (!report_late_waits(analyzer, graph, first, false))
-        report_late_waits(analyzer, graph, first, true);
-    free(first);
+    if (!report_late_waits(analyzer, graph, false))
+        report_late_waits(analyzer, graph, true);
 }
 
 static const struct comm *comm_of(const struct analyzer *analyzer, const struct finding *finding)
