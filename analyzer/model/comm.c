@@ -232,8 +232,10 @@ static int enter_split(struct analyzer *analyzer, struct thread *thread,
         member->splits = record->comm.ordinal + 1;
     struct setup setup = {SETUP_SPLIT, parent, member, record->comm.ordinal, 0, 0};
     if (record->api == API_ncclCommShrink) {
-        if (record->comm.flags & RECORD_COMM_ABORTS)
+        if (record->comm.flags & RECORD_COMM_ABORTS) {
+            member->was_shrunk |= !member->aborted;
             note_abort(member, thread, record);
+        }
         setup.kind = SETUP_SHRINK;
         setup.excluded_count = (uint32_t)record->comm.bytes;
         setup.excluded = record->comm.pointer;

@@ -338,6 +338,7 @@ struct member {
     int top_rank; /* its rank in the communicator that this one was split from, and that one, ... */
     struct site aborted_at; /* where it was aborted first */
     uint64_t done_at_abort; /* `done` then */
+    bool was_shrunk;        /* by ncclCommShrink with NCCL_SHRINK_ABORT */
     bool has_progress;      /* the GPU reports how far it got */
     uint32_t creator;       /* kernel id of the thread that created it; 0 not known */
     struct thread *issuer[MEMBER_ISSUERS_MAX];

@@ -28,7 +28,7 @@ static const char mark_name[] = "DDPCHECK_RANK_PROCESS";
  * inherited by everything that runs in a job. */
 static const struct launcher {
     const char *name, *needs, *rank, *local_rank, *world_size, *job, *restart;
-    bool is_for_ranks; /* a launcher that it starts on each host, as torchrun, has them not */
+    bool is_for_ranks; /* only ranks have them, and not what starts the ranks of a host */
 } launchers[] = {
     {"explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB",
      "DDPCHECK_RESTART", true},

@@ -95,13 +95,17 @@ uint32_t python_exception_message(const struct python_memory *memory, uint64_t e
 {
     static const char again[] = "Caught "; /* PyTorch, of a loader's worker: the end is its own */
     uint64_t tuple, item = 0, first = memory->layout.minor >= 14 ? 32 : 24, count = 0;
-    uint32_t bytes = 0, end = 0;
+    uint32_t bytes = 0, skipped = 0, end = 0;
     if (!is_exception(exception) || !read_word(exception + EXCEPTION_ARGUMENTS, &tuple) ||
         !read_word(tuple + 16, &count))
         return 0;
     for (uint64_t i = 0; i < count && i < ARGUMENTS_SEARCHED && !bytes; i++)
         if (read_word(tuple + first + i * sizeof item, &item))
             bytes = python_text(memory, false, item, PYTHON_BEGINNING, message, max);
+    while (skipped < bytes && (unsigned char)message[skipped] < ' ')
+        skipped++; /* a message may begin with an empty line */
+    bytes -= skipped;
+    memmove(message, message + skipped, bytes);
     while (end < bytes && (unsigned char)message[end] >= ' ')
         end++;
     if (end == bytes || end < sizeof again || memcmp(message, again, strlen(again)) != 0)

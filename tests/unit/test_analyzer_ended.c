@@ -272,8 +272,8 @@ static void left_before_anybody_waited(void **state)
         if (cases[i].code) {
             assert_int_equal(found->certainty, POSSIBLE);
             assert_string_equal(found->ranks[1], "2");
-            assert_string_equal(found->what, "rank 2 left after 1 operation, and the launcher "
-                                             "terminated ranks 0-1,3");
+            assert_string_equal(found->what, "rank 2 left after 1 operation, and ranks 0-1,3 were "
+                                             "terminated by SIGTERM");
         }
         job_free(job);
     }

@@ -138,10 +138,12 @@ static bool is_settling(const struct wait_graph *graph, const struct wait_node *
     return some_left && some_here && graph->now_ns < wait->begin_ns + graph->patience_ns;
 }
 
-/* It has ended; whether by itself is decided within a second. */
-static bool is_pending(const struct process *process)
+/* It has ended; whether by itself is decided within a second, if its host still says how far it is
+ * recorded. */
+static bool is_pending(const struct wait_graph *graph, const struct process *process)
 {
-    return process && process->ended && process->end_class == END_CLASS_PENDING;
+    return process && process->ended && process->end_class == END_CLASS_PENDING &&
+           graph->now_ns < process->end_ns + JUDGE_AFTER_NS + graph->patience_ns;
 }
 
 /* It is about to end, after an error or not: its exit status will say which. */
@@ -159,7 +161,7 @@ static bool some_await_status(const struct wait_graph *graph, const struct wait_
 {
     bool is_patient = graph->now_ns < wait->begin_ns + graph->patience_ns;
     for (uint32_t i = 0; i < wait->missing_count && graph->moment == MOMENT_TICK; i++)
-        if (is_pending(wait->missing[i].process) ||
+        if (is_pending(graph, wait->missing[i].process) ||
             (is_patient && awaits_status(&wait->missing[i])))
             return true;
     return false;

@@ -20,11 +20,10 @@
 enum { RANKS_BYTES = 128 };
 
 static const char stay_together[] =
-    "Find out why that rank left first: give every rank the same number of calls, and let each "
+    "Find out why they left first: give every rank the same number of calls, and let each "
     "destroy its communicators and call MPI_Finalize where it is done. mpirun terminates all "
-    "others "
-    "if one rank exits without MPI_Finalize. The lines are those of their last calls of NCCL or "
-    "CUDA.";
+    "others if one rank exits without MPI_Finalize. The lines are those of their last calls of "
+    "NCCL or CUDA.";
 
 static bool was_terminated(const struct process *process)
 {
@@ -81,6 +80,16 @@ static void add_sides(struct draft *draft, const struct comm *comm,
     }
 }
 
+/* All who left had issued as many operations. */
+static bool left_alike(const struct comm *comm, const struct departure *departure)
+{
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (!was_terminated(comm->member[i]->process) &&
+            comm->member[i]->next != departure->left->next)
+            return false;
+    return true;
+}
+
 static void report_departure(struct analyzer *analyzer, const struct comm *comm,
                              const struct departure *departure)
 {
@@ -97,11 +106,14 @@ static void report_departure(struct analyzer *analyzer, const struct comm *comm,
     const struct rankset *terminated = &draft.finding.side[0].ranks,
                          *ranks = &draft.finding.side[1].ranks;
     unsigned long long issued = departure->left->next;
+    bool is_one = rankset_count(terminated) == 1;
     struct text what = {0};
-    text_add(&what, "%s %s left after %llu operation%s, and the launcher terminated %s %s",
-             rankset_count(ranks) == 1 ? "rank" : "ranks", rankset_text(ranks, left, sizeof left),
-             issued, issued == 1 ? "" : "s", rankset_count(terminated) == 1 ? "rank" : "ranks",
-             rankset_text(terminated, others, sizeof others));
+    text_add(&what, "%s %s left", rankset_count(ranks) == 1 ? "rank" : "ranks",
+             rankset_text(ranks, left, sizeof left));
+    if (left_alike(comm, departure))
+        text_add(&what, " after %llu operation%s", issued, issued == 1 ? "" : "s");
+    text_add(&what, ", and %s %s %s terminated by SIGTERM", is_one ? "rank" : "ranks",
+             rankset_text(terminated, others, sizeof others), is_one ? "was" : "were");
     draft_say(&draft, &what, stay_together);
     findings_report(analyzer, &draft, NULL);
 }
@@ -110,7 +122,7 @@ void left_first_on_finish(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
     struct departure departure;
-    if (hang_has_open_error(analyzer))
+    if (analyzer->ending_ns || hang_has_open_error(analyzer))
         return;
     for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
         if (find_departure(comm, &departure)) {

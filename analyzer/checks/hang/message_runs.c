@@ -41,20 +41,20 @@ void message_runs_on_operation(struct analyzer *analyzer, const struct event *ev
 static bool run_is_like(const struct message_run *run, const struct message_run *other)
 {
     return run->count && run->comm == other->comm && run->peer == other->peer &&
-           run->receives == other->receives;
+           run->receives == other->receives && (!other->stack || run->stack == other->stack);
 }
 
 /* The length of the run that ends before message `number`, or that holds it if `holds`, and of
  * those before it; false if they are not known, or if the lengths change anyway, as those of a
  * pipeline that fills before it runs. */
-static bool find_lengths(struct message_runs *runs, const struct message_run *kind, uint64_t number,
+static bool find_lengths(struct message_runs *runs, struct message_run kind, uint64_t number,
                          bool holds, struct odd_run *odd)
 {
     odd->now = odd->before = 0;
     odd->times_before = 0;
     for (uint32_t back = 0; back < RUNS_KEPT - 1; back++) {
         const struct message_run *run = run_before(runs, back);
-        if (!run_is_like(run, kind) || run->first > number)
+        if (!run_is_like(run, &kind) || run->first > number)
             continue;
         uint64_t end = run->first + run->count;
         if (odd->now && odd->times_before && run->count != odd->before)
@@ -64,8 +64,10 @@ static bool find_lengths(struct message_runs *runs, const struct message_run *ki
             odd->times_before++;
         } else if (holds && number < end) {
             odd->now = number - run->first + 1;
+            kind.stack = run->stack; /* the same loop, the time before */
         } else if (!holds && number == end && back) {
             odd->now = run->count;
+            kind.stack = run->stack;
         } else if (run->first < number) {
             return false;
         }
@@ -95,7 +97,7 @@ static bool measure_end(const struct analyzer *analyzer, const struct wait_node 
     odd->rank = member_shown_rank(member);
     odd->peer = member_shown_rank(peer);
     odd->receives = receives;
-    return find_lengths(runs, &kind, wait->number, waits, odd);
+    return find_lengths(runs, kind, wait->number, waits, odd);
 }
 
 /* One run before shows a loop only if the other end exchanged as many messages in a row then. A

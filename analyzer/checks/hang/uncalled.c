@@ -92,7 +92,9 @@ static void add_group(struct draft *draft, const struct place_group *group, stru
     text_add(what, "%s%s %s", draft->finding.sides ? "; " : ": ", noun[one], ranks);
     if (*group->place)
         text_add(what, " %s in %s", one ? "is" : "are", group->place);
-    snprintf(name, sizeof name, has_ranks ? "%s" : "%s (%s %s)", group->place, noun[one], ranks);
+    bool names_processes = !has_ranks && *group->place;
+    snprintf(name, sizeof name, names_processes ? "%s (%s %s)" : "%s", group->place, noun[one],
+             ranks);
     const struct act act = {.did = DID_UNCALLED, .name = name};
     struct finding_side *side = draft_side(draft, &act, NULL);
     if (!side)

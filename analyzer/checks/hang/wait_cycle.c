@@ -112,20 +112,25 @@ bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycl
            graph->now_ns < begin_ns + graph->analyzer->options.hang_after_ns;
 }
 
-static void who_waits(const struct wait_graph *graph, const struct wait_node *wait,
-                      struct draft *draft, struct finding_side *side,
-                      const struct pending **example)
+static void add_who_waits(const struct wait_graph *graph, const struct wait_node *wait,
+                          struct draft *draft, struct finding_side *side)
 {
     for (uint32_t i = 0; i < wait->comm->members; i++) {
         const struct blocked *blocked;
         if (hang_waits_in(graph, wait, wait->comm->member[i], &blocked))
             draft_rank(draft, side, wait->comm->member[i]);
     }
-    *example = NULL;
+}
+
+static const struct pending *example_of(const struct wait_graph *graph,
+                                        const struct wait_node *wait)
+{
+    const struct pending *example = NULL;
     for (const struct waiting_op *op = graph->ops; op; op = op->next)
         if (op->wait == wait && op->can_start &&
-            (!*example || op->pending->member->rank < (*example)->member->rank))
-            *example = op->pending;
+            (!example || op->pending->member->rank < example->member->rank))
+            example = op->pending;
+    return example;
 }
 
 static enum did behind_did(const struct waiting_op *behind)
@@ -228,17 +233,18 @@ static bool is_exchange(const struct wait_graph *graph, const struct pending *me
 static bool cycle_add_side(struct draft *draft, const struct wait_graph *graph,
                            const struct cycle_step *step, const struct wait_node *next)
 {
-    const struct pending *example;
+    const struct pending *example = example_of(graph, step->wait);
     const struct act call = hang_call(step->wait), now = cycle_step_act(graph, step, next);
+    bool exchanges = example && is_exchange(graph, example);
     struct finding_side *side = draft_side(draft, &call, NULL);
     if (!side)
-        return false;
-    who_waits(graph, step->wait, draft, side, &example);
+        return exchanges;
+    add_who_waits(graph, step->wait, draft, side);
     draft_side_now(draft, side, &now, NULL);
     if (example)
         draft_side_at(draft, side, &example->site);
     side->since_ns = step->wait->begin_ns;
-    return example && is_exchange(graph, example);
+    return exchanges;
 }
 
 /* The ranks of the steps that have no side of their own join the last one's. */

@@ -163,6 +163,12 @@ static void check_arguments(const struct checked_call *use)
 
 static void invalid_check_use(const struct checked_call *use)
 {
+    if (use->member->was_shrunk) {
+        report_use(use, CERTAIN, "it was aborted before, by ncclCommShrink",
+                   "Issue further operations on the communicator that ncclCommShrink made, and "
+                   "destroy this one.");
+        return;
+    }
     if (use->member->aborted) {
         report_use(use, CERTAIN, "it was revoked before",
                    "Shrink, abort or destroy a communicator that was revoked; make a new "
