@@ -49,8 +49,8 @@ static bool has_ranks_elsewhere(const struct analyzer *analyzer)
 }
 
 /* What finds no room is in the last group, whose place is then left out. */
-static struct place_group *group_of(struct place_group *group, int *groups,
-                                    const struct dormant_place *dormant)
+static struct place_group *place_group_of(struct place_group *group, int *groups,
+                                          const struct dormant_place *dormant)
 {
     for (int i = 0; i < *groups; i++)
         if (!strcmp(group[i].place, dormant->place) &&
@@ -64,14 +64,14 @@ static struct place_group *group_of(struct place_group *group, int *groups,
     return &group[(*groups)++];
 }
 
-static bool find_groups(const struct analyzer *analyzer, struct place_group *group, int *groups,
-                        struct draft *draft)
+static bool find_place_groups(const struct analyzer *analyzer, struct place_group *group,
+                              int *groups, struct draft *draft)
 {
     struct dormant_place dormant;
     for (uint32_t i = 0; i < analyzer->dormants; i++) {
         if (!dormant_find_place(analyzer, i, &dormant))
             continue;
-        struct place_group *to = group_of(group, groups, &dormant);
+        struct place_group *to = place_group_of(group, groups, &dormant);
         struct rankset *set = dormant.rank >= 0 ? &to->ranks : &to->pids;
         if (rankset_add(set, dormant.rank >= 0 ? dormant.rank : dormant.pid))
             return false;
@@ -81,7 +81,7 @@ static bool find_groups(const struct analyzer *analyzer, struct place_group *gro
 }
 
 /* "; ranks 0-2 are in load() at train.py:12" */
-static void add_group(struct draft *draft, const struct place_group *group, struct text *what)
+static void add_place_group(struct draft *draft, const struct place_group *group, struct text *what)
 {
     bool has_ranks = rankset_count(&group->ranks) > 0;
     const struct rankset *set = has_ranks ? &group->ranks : &group->pids;
@@ -112,13 +112,13 @@ void hang_report_uncalled(struct analyzer *analyzer, const struct wait_graph *gr
         return;
     struct draft draft = draft_new(&check_stuck_operation, POSSIBLE, NULL);
     struct text what = {0};
-    draft.failed = !find_groups(analyzer, group, &groups, &draft) || draft.failed;
+    draft.failed = !find_place_groups(analyzer, group, &groups, &draft) || draft.failed;
     draft.finding.first_ns = graph->now_ns - analyzer->ending_silence_ns;
     draft.finding.last_ns = graph->now_ns;
     text_add(&what, "no rank of %s has called NCCL",
              has_ranks_elsewhere(analyzer) ? "this host" : "the job");
     for (int i = 0; i < groups; i++) {
-        add_group(&draft, &group[i], &what);
+        add_place_group(&draft, &group[i], &what);
         rankset_free(&group[i].ranks);
         rankset_free(&group[i].pids);
     }
