@@ -56,20 +56,24 @@ int ends_except(struct process *process, const struct record *record)
     if (record->range.id > EXCEPTION_ABORT)
         return ENGINE_SKIPPED;
     bool is_final = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
-    if (process->ended || is_final)
+    /* Of sys.exit() in an `except` block, which is recorded when the process exits. */
+    bool is_reason = is_final && process->exception_how == EXCEPTION_SHUTDOWN &&
+                     record->range.id == EXCEPTION_HANDLED;
+    if (process->ended || (is_final && !is_reason))
         return ENGINE_OK;
     const struct thread *thread = process_thread(process, record->thread);
     if (!thread)
         return ENGINE_FAILED;
     bool was_handled = process->has_exception && !issued_since_exception(process);
     process->has_exception = true;
-    process->exception_how = (enum exception_how)record->range.id;
-    if (was_handled && process->exception_how == EXCEPTION_SHUTDOWN)
+    if (!is_reason)
+        process->exception_how = (enum exception_how)record->range.id;
+    if (was_handled && !is_reason && process->exception_how == EXCEPTION_SHUTDOWN)
         return ENGINE_OK; /* Python shuts down because of what it handled before */
     process->exception = record->range.text;
     process->raised_by = thread;
-    process->raised = process->exception_how == EXCEPTION_SHUTDOWN ? end_last_call(process)
-                                                                   : thread_site(thread, record);
+    process->raised = record->range.id == EXCEPTION_SHUTDOWN ? end_last_call(process)
+                                                             : thread_site(thread, record);
     process->raised.time_ns = record_realtime(process, record);
     process->raised_at = process->now;
     return ENGINE_OK;

@@ -250,13 +250,15 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
     return (struct act){.did = counts_returns ? DID_NOT_CALLED_OR_INSIDE : DID_NEVER_CALLED};
 }
 
-/* The side that did this and stands there, created if there is room; else the last one. */
+/* The side that did this and stands there, created if there is room; else the last one. Of those
+ * who have left, it is chance how far each of them is on its way out. */
 static struct finding_side *missing_side(struct draft *draft, const struct act *act,
                                          const struct where *where)
 {
     for (int i = 1; i < draft->finding.sides; i++) {
         struct finding_side *side = &draft->finding.side[i];
-        if (act_equal(&side->act, act) && act_equal(&side->now, &where->act))
+        if (act_equal(&side->act, act) &&
+            (act->did == DID_LEFT || act_equal(&side->now, &where->act)))
             return side;
     }
     struct finding_side *side = draft_side(draft, act, &where->site);
