@@ -40,11 +40,11 @@ static int read_version(const char *path)
     return quoted ? parse_version(quoted + 1) : 0;
 }
 
-void library_version_record(struct shim_thread *thread, const char *path)
+void library_version_record(struct shim_thread *thread, const char *path, size_t bytes)
 {
     char file[PATH_MAX];
-    size_t bytes = strlen(path), tail = sizeof library - 1;
-    if (bytes < tail || strcmp(path + bytes - tail, library) != 0)
+    size_t tail = sizeof library - 1;
+    if (bytes < tail || memcmp(path + bytes - tail, library, tail) != 0)
         return;
     if (snprintf(file, sizeof file, "%.*s%s", (int)(bytes - tail), path, version_file) >=
         (int)sizeof file)

@@ -4,8 +4,8 @@
 
 #include "interpose/shim/thread.h"
 
-/* If `path` is PyTorch's own library, emits the version that is written in torch/version.py beside
- * it. */
-void library_version_record(struct shim_thread *thread, const char *path);
+/* If `path`, of `bytes` without the 0 behind it (library_name_bytes), is PyTorch's own library,
+ * emits the version that is written in torch/version.py beside it. */
+void library_version_record(struct shim_thread *thread, const char *path, size_t bytes);
 
 #endif

@@ -72,7 +72,7 @@ static void emit_module(struct shim_thread *thread, const struct dl_phdr_info *i
                    .end = end,
                    .path = emit_string(thread, path, bytes ? bytes : strlen(path))}};
     find_build_id(info, &record);
-    library_version_record(thread, path);
+    library_version_record(thread, path, bytes);
     uint32_t count = atomic_load(&modules.count);
     if (!emit_notice(thread, &record, API_notice_module) || count == MODULES_MAX)
         return;
