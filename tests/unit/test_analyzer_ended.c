@@ -388,95 +388,6 @@ static void uneven_inputs(void **state)
         }
 }
 
-/* Who aborts the communicator and then exits with status 0 gave it up; Python, which shuts down,
- * aborts what is left: that rank only left early. */
-static void an_abort_is_the_programs_or_pythons(void **state)
-{
-    (void)state;
-    for (int shuts_down = 0; shuts_down < 2; shuts_down++) {
-        struct job *job = job_new(RANKS);
-        struct record record = {.api = API_notice_exception};
-        record.range.id = EXCEPTION_SHUTDOWN;
-        job_init(job, WORLD, 0, RANKS - 1);
-        for (int rank = 0; rank < RANKS; rank++) {
-            ALL_REDUCE(job, rank, WORLD, 16);
-            wait_done(job, rank, API_cudaStreamSynchronize, 0);
-        }
-        if (shuts_down)
-            job_record(job, 2, record);
-        comm_call_enter(job, 2, API_ncclCommAbort, WORLD);
-        call_leave(job, 2);
-        end(job, 2, END_EXIT, 0, false);
-        for (int rank = 0; rank < RANKS; rank++)
-            if (rank != 2) {
-                ALL_REDUCE(job, rank, WORLD, 16);
-                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
-            }
-        ticks(job, 12000);
-        const struct found *found = expect(job, shuts_down ? "DC206" : "DC205");
-        assert_string_equal(found->ranks[1], "2");
-        assert_has(found->call[1],
-                   shuts_down ? "exited with status 0" : "aborted the communicator");
-        job_free(job);
-    }
-}
-
-/* The exception is why the others wait, also if a signal ends the rank before Python has, and where
- * it was raised is the rank's place, whatever PyTorch's other thread does meanwhile. */
-enum { RAISED_STACK = 77, OTHER_THREAD = 9 };
-static void killed_after_an_exception(void **state)
-{
-    (void)state;
-    for (int number = 9; number <= 15; number += 6) {
-        struct job *job = job_new(RANKS);
-        struct record record = {.api = API_notice_exception, .stack = RAISED_STACK},
-                      aborts = {.api = API_cudaDeviceSynchronize,
-                                .phase = RECORD_ENTER,
-                                .stack = RAISED_STACK + 1};
-        record.range.id = EXCEPTION_UNCAUGHT;
-        job_init(job, WORLD, 0, RANKS - 1);
-        for (int rank = 0; rank < RANKS; rank++)
-            if (rank != 2) {
-                ALL_REDUCE(job, rank, WORLD, 16);
-                wait_enter(job, rank, API_cudaStreamSynchronize, 0);
-            }
-        job_record(job, 2, record);
-        job_thread(job, 2, OTHER_THREAD);
-        job_record(job, 2, aborts);
-        ticks(job, 2000);
-        for (int rank = RANKS - 1; rank >= 0; rank--)
-            end(job, rank, END_SIGNAL, number, false);
-        ticks(job, 12000);
-        const struct found *found = expect(job, "DC205");
-        assert_string_equal(found->ranks[1], "2");
-        assert_has(found->what, "rank 2 is ending, while ranks 0-1,3 wait");
-        assert_int_equal(found->stack[1], RAISED_STACK);
-        job_free(job);
-    }
-}
-
-/* Both raise at the same time: the launcher terminates the one that is slower to end. */
-static void all_raise(void **state)
-{
-    (void)state;
-    struct job *job = job_new(2);
-    struct record record = {.api = API_notice_exception};
-    record.range.id = EXCEPTION_UNCAUGHT;
-    job_init(job, WORLD, 0, 1);
-    for (int rank = 0; rank < 2; rank++) {
-        ALL_REDUCE(job, rank, WORLD, 16);
-        wait_done(job, rank, API_cudaStreamSynchronize, 0);
-    }
-    for (int rank = 0; rank < 2; rank++)
-        job_record(job, rank, record);
-    end(job, 1, END_EXIT, 1, false);
-    end(job, 0, END_SIGNAL, 15, false);
-    ticks(job, 12000);
-    const struct found *found = expect(job, "DC205");
-    assert_string_equal(found->ranks[0], "0");
-    job_free(job);
-}
-
 /* Rank 0's reductions of two communicators are one behind the other on its stream; its peer has
  * left the second: rank 0 is the one that called it. */
 static void queue_of_a_rank_whose_peer_left(void **state)
@@ -517,9 +428,6 @@ int main(void)
         cmocka_unit_test(every_rank_exits_with_an_error),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
-        cmocka_unit_test(an_abort_is_the_programs_or_pythons),
-        cmocka_unit_test(killed_after_an_exception),
-        cmocka_unit_test(all_raise),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
