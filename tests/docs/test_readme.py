@@ -31,16 +31,19 @@ STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff":
 
 
 PAGES = ("README.md", "docs/usage.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/pytorch.md", "docs/diff.md",
-         "docs/front-ends.md", "docs/trainer.md")
+         "docs/front-ends.md", "docs/trainer.md", "docs/speed.md")
+RUN_WHOLE_ELSEWHERE = ("docs/speed.md",)        # tests/e2e/slow.py; here a few iterations of each command
 
 
 def commands(page):
-    """Indented lines that start with a command of ours or a variable for one, or set one for those that follow."""
+    """Indented lines that start with a command of ours or a variable for one, or set one for those that follow; a line that ends
+    with a backslash goes on."""
     with open(os.path.join(ROOT, page)) as text:
-        for line in text:
+        for line in re.sub(r"\\\n +", "", text.read()).splitlines():
             found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|export|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
             if found:
-                yield found.group(1).rstrip()
+                command = found.group(1).rstrip()
+                yield re.sub(r"--iterations \d+", "--iterations 3", command) if page in RUN_WHOLE_ELSEWHERE else command
 
 
 def script(folder, name, text):
@@ -59,7 +62,9 @@ def prepare(line):
     os.symlink(line.tool, os.path.join(folder, "ddpcheck"))
     shutil.copytree(os.path.join(ROOT, "tests", "data", "flight_recorder", "nccl-skip"), os.path.join(line.folder, "dumps"))
     os.symlink(os.path.dirname(line.shim), os.path.join(line.folder, "lib"))
-    script(folder, "ddptrain", "#!/bin/sh\nexec %s --dataset-size 64 \"$@\"\n" % line.trainer)
+    os.mkdir(os.path.join(line.folder, "build"))
+    os.symlink(line.build, os.path.join(line.folder, "build", "dev"))
+    script(folder, "ddptrain", "#!/bin/sh\nexec %s --dataset-size 512 \"$@\"\n" % line.trainer)
     script(line.folder, "train", "#!/bin/sh\nexec %s --iterations 3 --dataset-size 64 \"$@\"\n" % line.trainer)
     return {**os.environ, "PATH": folder + ":" + os.environ["PATH"], "LD_LIBRARY_PATH": line.emu,
             "DDPCHECK_EMU_DEVICES": "8", "DDPCHECK_HANG_AFTER": "60",
@@ -86,7 +91,7 @@ def check(command, line, environment):
         return "looked up"
     if command.startswith("export PATH="):
         return has_ddpcheck(command, line, environment)
-    if re.search(r"ddpcheck (tui|run --tui)", command) and "--once" not in command:
+    if re.search(r"ddpcheck (tui|run .*--tui)", command) and "--once" not in command:
         return "needs a terminal: tests/tui"
     if "mpirun" in command and not shutil.which("mpirun"):
         return "skipped: no mpirun"
