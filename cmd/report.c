@@ -12,7 +12,8 @@
 static char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
 
 struct report_request {
-    bool json, all_ranks, verbose, allow_missing, speed, reanalyse, by_host;
+    struct report_parts parts;
+    bool json, allow_missing, reanalyse, by_host;
     struct choice_options choice;
     bool gen_suppressions;
     int fail_on; /* enum severity */
@@ -34,12 +35,10 @@ static int print_report(struct report *report, const struct report_request *requ
         return 0;
     }
     if (request->json)
-        return report_print_json(report, request->speed, stdout, err);
+        return report_print_json(report, request->parts.speed, stdout, err);
     struct page page;
     page_init(&page, stdout, (enum color_when)request->color);
-    if (request->speed)
-        report_print_speed(report, &page, request->all_ranks);
-    report_print_text(report, &page, request->all_ranks, request->verbose);
+    report_print_text(report, &page, &request->parts);
     return 0;
 }
 
@@ -53,7 +52,7 @@ static int exit_status(const struct report *report, const struct report_request 
 
 static enum report_hosts hosts_of(const struct report_request *request)
 {
-    if (request->reanalyse || request->speed) /* ranks of all hosts are compared */
+    if (request->reanalyse || request->parts.speed) /* ranks of all hosts are compared */
         return HOSTS_MERGED;
     return request->by_host ? HOSTS_APART : HOSTS_BY_SIZE;
 }
@@ -105,11 +104,11 @@ int command_report(int argc, char **argv)
         {"fail-on", 0, OPTION_CHOICE, "error|warning|note",
          "least severity that makes the exit status 1 (default: warning)", &request.fail_on},
         {"all-ranks", 0, OPTION_FLAG, NULL, "a line for every rank, not for every state",
-         &request.all_ranks},
-        {"speed", 0, OPTION_FLAG, NULL, "print first where the iterations' time went",
-         &request.speed},
+         &request.parts.all_ranks},
+        {"speed", 0, OPTION_FLAG, NULL, "print after the findings where the iterations' time went",
+         &request.parts.speed},
         {"verbose", 'v', OPTION_FLAG, NULL, "whole stacks, times and processes of each finding",
-         &request.verbose},
+         &request.parts.verbose},
         {"hang-after", 0, OPTION_SECONDS, "S",
          "seconds without progress that are a hang (default: as when recorded)",
          &request.hang_after_s},
@@ -139,11 +138,11 @@ int command_report(int argc, char **argv)
         return status;
     if (request.json && request.gen_suppressions)
         return options_usage_error(&options, "--json and --gen-suppressions exclude each other");
-    if (request.speed && request.gen_suppressions)
+    if (request.parts.speed && request.gen_suppressions)
         return options_usage_error(&options, "--speed and --gen-suppressions exclude each other");
     if (request.by_host && request.reanalyse)
         return options_usage_error(&options, "--by-host and --reanalyse exclude each other");
-    if (request.by_host && request.speed)
+    if (request.by_host && request.parts.speed)
         return options_usage_error(&options, "--speed compares all records of all hosts, which "
                                              "--by-host does not; leave one of them out");
     struct stat file;

@@ -2,6 +2,7 @@
 #include "analyzer/speed/slow_finding.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,17 +14,40 @@
 
 enum { KERNEL_NAME_BYTES = 128, EVIDENCE_ENOUGH = 128 }; /* iterations */
 
+void slowdown_add_time(struct text *text, double seconds)
+{
+    if (seconds < 0.9995)
+        text_add(text, "%.3g ms", 1e3 * seconds);
+    else
+        text_add(text, seconds < 99.95 ? "%.3g s" : "%.0f s", seconds);
+}
+
+void slowdown_add_factor(struct text *text, double factor)
+{
+    double unit = 1;
+    while (factor / unit >= 100)
+        unit *= 10;
+    if (factor < 1.995)
+        text_add(text, "%.2f times", factor);
+    else if (factor < 9.95)
+        text_add(text, "%.1f times", factor);
+    else
+        text_add(text, "%.0f times", unit * rint(factor / unit));
+}
+
 void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
 {
     double lost = slowdown->knows_cost ? slowdown->cost : slowdown->lost;
-    text_add(text, "%.3g ms of each iteration of %.3g ms (%.0f%%)", 1e3 * lost,
-             1e3 * slowdown->length, 100 * lost / slowdown->length);
+    slowdown_add_time(text, lost);
+    text_add(text, " of each iteration of ");
+    slowdown_add_time(text, slowdown->length);
+    text_add(text, " (%.0f%%)", 100 * lost / slowdown->length);
     if (slowdown->since)
         text_add(text, " since iteration %" PRIu64, slowdown->since);
     if (slowdown->until)
         text_add(text, " until iteration %" PRIu64, slowdown->until);
     if (slowdown->often > 0 && !slowdown->since && !slowdown->until)
-        text_add(text, ", all of it in %.0f%% of them", 100 * slowdown->often);
+        text_add(text, ", all of it in %.0f%% of the iterations", 100 * slowdown->often);
 }
 
 static const char *common_host(const struct slowdown *slowdown)
@@ -62,8 +86,10 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
         if (!name)
             continue;
         text_add(text, "%s%s", before, text_kernel_name(name, plain, sizeof plain));
-        if (slowdown->kernel_ratio[i] > 1)
-            text_add(text, " %.2f times", slowdown->kernel_ratio[i]);
+        if (slowdown->kernel_ratio[i] > 1) {
+            text_add(text, " ");
+            slowdown_add_factor(text, slowdown->kernel_ratio[i]);
+        }
         before = ", ";
     }
     text_add(text, "%s", before[0] == ',' ? ")" : "");

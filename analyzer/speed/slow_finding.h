@@ -18,7 +18,11 @@ struct slow_reported {
     uint32_t count;
 };
 
-/* "5.1 ms of each iteration of 17.0 ms (30%)". */
+/* "5.1 ms", "1.25 s". */
+void slowdown_add_time(struct text *text, double seconds);
+/* "1.25 times", "3.1 times", "73 times", "1700 times": no more digits than say something. */
+void slowdown_add_factor(struct text *text, double factor);
+/* "5.1 ms of each iteration of 17 ms (30%)". */
 void slowdown_add_loss(struct text *text, const struct slowdown *slowdown);
 /* "rank 3 (n1)", "ranks 4-7 (n1)", "all ranks". */
 void slowdown_add_ranks(struct text *text, const struct slowdown *slowdown);

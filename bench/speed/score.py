@@ -25,7 +25,7 @@ RANK_CODES = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 NOTE_CODES = ("DC602", "DC603")
 NEEDED, LEAST = 0.10, 0.03      # shares: of what has to be found, and of what may be
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
-SLOWER = re.compile(r"take ([\d.e+]+) ms, before they took ([\d.e+]+) ms")       # DC607; its percentage is the confidence
+SLOWER = re.compile(r"iterations take ([\d.]+) (m?s) instead of ([\d.]+) (m?s)")       # DC607; its percentage is the confidence
 
 
 def rank_set(text):
@@ -40,7 +40,8 @@ def share_of(what):
     """The share of an iteration that the sentence of a finding states; None if it states none."""
     slower, percent = SLOWER.search(what), PERCENT.search(what)
     if slower:
-        return 1 - float(slower.group(2)) / float(slower.group(1))
+        now, before = (float(slower.group(i)) * {"ms": 1e-3, "s": 1}[slower.group(i + 1)] for i in (1, 3))
+        return 1 - before / now
     return float(percent.group(1)) / 100 if percent else None
 
 

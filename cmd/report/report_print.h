@@ -9,9 +9,14 @@
 #include "cmd/report/report_model.h"
 #include "lib/trace/site.h"
 
-/* For people: findings, then where the ranks are, then what the trace is worth. A finding fits a
- * screen; `verbose` adds times, processes and whole stacks. */
-void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose);
+struct report_parts {
+    bool all_ranks; /* a row for each rank, not for each state */
+    bool verbose;   /* times, processes and whole stacks */
+    bool speed;     /* where the iterations' time went */
+};
+/* For people: findings, each of which fits a screen, then where the time went and where the ranks
+ * are, then what the trace is worth. */
+void report_print_text(struct report *report, struct page *page, const struct report_parts *parts);
 
 /* Where the ranks of each communicator are: ranks in an equal state on one line, unless all_ranks.
  */

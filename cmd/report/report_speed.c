@@ -1,5 +1,6 @@
 /* report_speed.c: prints where the time of each rank's iterations went (report --speed). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/report/report_print.h"
 #include "lib/trace/names.h"
@@ -10,6 +11,9 @@ enum {
     KERNELS_SHOWN = 8,
     BYTES_TEXT = 24,
     KERNEL_BYTES = 64,
+    KERNEL_COLUMN = 46,
+    RANK_BYTES = 12,
+    NUMBER_BYTES = 24,
     ROW_BYTES = 160
 };
 
@@ -39,7 +43,8 @@ static int compare_waits(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-static void print_rank_row(struct page *page, const struct speed_view *view)
+/* One row: of a rank, or of several on average. */
+static void print_rank_row(struct page *page, const char *rank, const struct speed_view *view)
 {
     double length = view->compute_s + view->wait_s + view->transfer_s + view->queued_s +
                     view->idle_s;
@@ -47,14 +52,34 @@ static void print_rank_row(struct page *page, const struct speed_view *view)
     char compute[8] = "-", row[ROW_BYTES];
     if (view->has_compute)
         snprintf(compute, sizeof compute, "%.0f%%", view->compute_s * percent);
-    snprintf(row, sizeof row, "%6d %9.3f %9.3f %8s %7.0f%% %8.0f%% %6.0f%% %4.0f%%",
-             view->shown_rank, 1e3 * view->median_s, 1e3 * view->p99_s, compute,
-             view->wait_s * percent, view->transfer_s * percent, view->queued_s * percent,
-             view->idle_s * percent);
+    snprintf(row, sizeof row, "%6s %9.3f %9.3f %8s %7.0f%% %8.0f%% %6.0f%% %4.0f%%", rank,
+             1e3 * view->median_s, 1e3 * view->p99_s, compute, view->wait_s * percent,
+             view->transfer_s * percent, view->queued_s * percent, view->idle_s * percent);
     page_text(page, STYLE_PLAIN, row);
     if (*view->host)
         page_format(page, STYLE_FAINT, "  %s", view->host);
     page_line(page);
+}
+
+/* What is usual, beside the ranks that are shown: the mean of all that are not. */
+static void print_other_ranks(struct page *page, const struct speed_view *view, int count)
+{
+    struct speed_view mean = {.host = "", .has_compute = true};
+    for (int i = 0; i < count; i++) {
+        mean.median_s += view[i].median_s / count;
+        mean.p99_s += view[i].p99_s / count;
+        mean.compute_s += view[i].compute_s / count;
+        mean.wait_s += view[i].wait_s / count;
+        mean.transfer_s += view[i].transfer_s / count;
+        mean.queued_s += view[i].queued_s / count;
+        mean.idle_s += view[i].idle_s / count;
+        mean.has_compute &= view[i].has_compute;
+    }
+    print_rank_row(page, "others", &mean);
+    page_format(page, STYLE_FAINT,
+                "The ranks that wait least for others, and the mean of the other %d; a row for "
+                "each: --all-ranks.",
+                count);
 }
 
 static void print_rank_rows(struct report *report, struct page *page, bool all)
@@ -69,18 +94,19 @@ static void print_rank_rows(struct report *report, struct page *page, bool all)
         free(rows.view);
         return;
     }
-    int shown = all || rows.count <= ROWS_SHOWN ? rows.count : ROWS_SHOWN;
+    int shown = all || rows.count <= ROWS_SHOWN + 1 ? rows.count : ROWS_SHOWN;
     if (shown < rows.count)
         qsort(rows.view, (size_t)rows.count, sizeof *rows.view, compare_waits);
     page_text(page, STYLE_FAINT,
-              "  rank median ms    p99 ms  compute  waiting  transfer queued  idle");
+              "  rank median ms    p99 ms  compute  waiting  transfer queued  idle  host");
     page_line(page);
-    for (int i = 0; i < shown; i++)
-        print_rank_row(page, &rows.view[i]);
+    for (int i = 0; i < shown; i++) {
+        char rank[RANK_BYTES];
+        snprintf(rank, sizeof rank, "%d", rows.view[i].shown_rank);
+        print_rank_row(page, rank, &rows.view[i]);
+    }
     if (shown < rows.count)
-        page_format(page, STYLE_FAINT,
-                    "The %d of %d ranks that wait least for others; all of them: --all-ranks.",
-                    shown, rows.count);
+        print_other_ranks(page, rows.view + shown, rows.count - shown);
     page_gap(page);
     free(rows.view);
 }
@@ -92,8 +118,30 @@ static char *bytes_text(uint64_t bytes, char text[BYTES_TEXT])
     int unit = 0;
     for (; value >= 1024 && unit < 4; unit++)
         value /= 1024;
-    snprintf(text, BYTES_TEXT, "%.3g %s", value, units[unit]);
+    snprintf(text, BYTES_TEXT, value < 999.5 ? "%.3g %s" : "%.0f %s", value, units[unit]);
     return bytes ? text : "-";
+}
+
+/* As many decimals as fit into seven columns. */
+static char *number_text(double value, char text[NUMBER_BYTES])
+{
+    static const double most[] = {999.9995, 9999.995, 99999.95};
+    int decimals = 3;
+    for (int i = 0; i < 3 && value >= most[i]; i++)
+        decimals--;
+    snprintf(text, NUMBER_BYTES, "%.*f", decimals, value);
+    return text;
+}
+
+/* Three digits: a small operation's rate is no "0.00". */
+static char *rate_text(double rate, char text[NUMBER_BYTES])
+{
+    double gigabytes = rate / 1e9;
+    if (gigabytes < 0.00995)
+        snprintf(text, NUMBER_BYTES, "%s", gigabytes > 0 ? "<0.01" : "-");
+    else
+        snprintf(text, NUMBER_BYTES, gigabytes < 99.95 ? "%.2f" : "%.0f", gigabytes);
+    return text;
 }
 
 struct class_rows {
@@ -104,13 +152,21 @@ struct class_rows {
 static void print_class_row(void *context, const struct speed_class_view *view)
 {
     struct class_rows *rows = context;
-    char bytes[BYTES_TEXT], row[ROW_BYTES];
+    const char *operation = api_name(view->api);
+    char bytes[BYTES_TEXT], mean[NUMBER_BYTES], rate[NUMBER_BYTES], bus[NUMBER_BYTES],
+        fastest[NUMBER_BYTES] = "-", slowest[NUMBER_BYTES] = "-", row[ROW_BYTES];
     if (rows->count++ >= CLASSES_SHOWN)
         return;
-    snprintf(row, sizeof row, "%-18s %5llu %9s %6llu %8llu %9.3f %9.3f %9.3f %7.2f %7.2f",
-             api_name(view->api), (unsigned long long)view->nranks, bytes_text(view->bytes, bytes),
-             (unsigned long long)view->comms, (unsigned long long)view->count, 1e3 * view->mean_s,
-             1e3 * view->least_s, 1e3 * view->most_s, view->algorithm / 1e9, view->bus / 1e9);
+    if (view->comms > 1) {
+        number_text(1e3 * view->least_s, fastest);
+        number_text(1e3 * view->most_s, slowest);
+    }
+    snprintf(row, sizeof row, "%-13s %5llu %8s %5llu %7llu %7s %7s %7s %6s %6s",
+             strncmp(operation, "nccl", 4) == 0 ? operation + 4 : operation,
+             (unsigned long long)view->nranks, bytes_text(view->bytes, bytes),
+             (unsigned long long)view->comms, (unsigned long long)view->count,
+             number_text(1e3 * view->mean_s, mean), fastest, slowest,
+             rate_text(view->algorithm, rate), rate_text(view->bus, bus));
     page_text(rows->page, STYLE_PLAIN, row);
     page_line(rows->page);
 }
@@ -119,8 +175,7 @@ static void print_class_rows(struct report *report, struct page *page)
 {
     struct class_rows rows = {.page = page};
     page_text(page, STYLE_FAINT,
-              "operation          ranks      size  comms    count   mean ms  least ms   most ms "
-              "   GB/s     bus");
+              "operation     ranks     size comms   count mean ms fastest slowest   GB/s    bus");
     page_line(page);
     analyzer_visit_speed_classes(report->analyzer, print_class_row, &rows);
     if (rows.count > CLASSES_SHOWN)
@@ -134,25 +189,42 @@ struct kernel_rows {
     int count;
 };
 
+/* The end of a long name says more than its namespaces. */
+static const char *kernel_text(const struct page *page, const char *mangled,
+                               char name[KERNEL_BYTES])
+{
+    static const char cut[] = "...";
+    size_t room = page->width > 2 * KERNEL_COLUMN ? KERNEL_BYTES : 80 - KERNEL_COLUMN;
+    if (!*mangled)
+        return "not known";
+    text_kernel_name(mangled, name, KERNEL_BYTES);
+    size_t length = strlen(name);
+    if (length <= room)
+        return name;
+    char *rest = name + length - room;
+    memcpy(rest, cut, sizeof cut - 1);
+    return rest;
+}
+
 static void print_kernel_row(void *context, const struct speed_kernel_view *view)
 {
     struct kernel_rows *rows = context;
-    char plain[KERNEL_BYTES], row[ROW_BYTES];
+    char plain[KERNEL_BYTES], mean[NUMBER_BYTES], fastest[NUMBER_BYTES], slowest[NUMBER_BYTES],
+        row[ROW_BYTES];
     if (rows->count++ >= KERNELS_SHOWN)
         return;
     if (rows->count == 1) {
         page_words(rows->page, STYLE_STRONG, "Kernels and copies that take most time");
         page_line(rows->page);
-        page_text(rows->page, STYLE_FAINT,
-                  "  time     count   mean ms  least ms   most ms  on rank  name");
+        page_text(rows->page, STYLE_FAINT, "  time    count mean ms fastest slowest  rank  name");
         page_line(rows->page);
     }
-    snprintf(row, sizeof row, "%5.1f%% %9llu %9.3f %9.3f %9.3f %8d  ", 100 * view->share,
-             (unsigned long long)view->count, 1e3 * view->mean_s, 1e3 * view->least_s,
-             1e3 * view->most_s, view->slowest_rank);
+    snprintf(row, sizeof row, "%5.1f%% %8llu %7s %7s %7s %5d  ", 100 * view->share,
+             (unsigned long long)view->count, number_text(1e3 * view->mean_s, mean),
+             number_text(1e3 * view->least_s, fastest), number_text(1e3 * view->most_s, slowest),
+             view->slowest_rank);
     page_text(rows->page, STYLE_PLAIN, row);
-    page_text(rows->page, STYLE_PLAIN,
-              *view->name ? text_kernel_name(view->name, plain, sizeof plain) : "not known");
+    page_text(rows->page, STYLE_PLAIN, kernel_text(rows->page, view->name, plain));
     page_line(rows->page);
 }
 
@@ -168,6 +240,7 @@ static void print_kernel_rows(struct report *report, struct page *page)
 
 void report_print_speed(struct report *report, struct page *page, bool all_ranks)
 {
+    page->indent = 0;
     page_words(page, STYLE_STRONG, "Where the iterations of each rank go");
     page_line(page);
     print_rank_rows(report, page, all_ranks);

@@ -461,8 +461,9 @@ static bool waits_for_lock(const struct standings *standings)
     return i < standings->count;
 }
 
-void report_print_text(struct report *report, struct page *page, bool all_ranks, bool verbose)
+void report_print_text(struct report *report, struct page *page, const struct report_parts *parts)
 {
+    bool all_ranks = parts->all_ranks, verbose = parts->verbose;
     bool needs_stacks = verbose || all_ranks || waits_for_lock(&report->standings);
     report_visit_findings(report, FINDING_OPEN, find_standstill, &needs_stacks);
     struct text_writer writer = {.report = report, .page = page, .verbose = verbose};
@@ -475,6 +476,8 @@ void report_print_text(struct report *report, struct page *page, bool all_ranks,
         report_visit_findings(report, FINDING_RESOLVED, print_resolved, &writer);
         page_gap(page);
     }
+    if (parts->speed)
+        report_print_speed(report, page, all_ranks);
     report_print_unshown(report, page);
     if (needs_stacks)
         report_print_stacks(report, page, all_ranks);

@@ -122,6 +122,8 @@ class SlowTimelines(Importer):
     def test_slow_link_since(self):
         since = Timeline(iterations=80, transfer=lambda group, i: 4 if i >= 40 else 1)
         self.expect(since, {"DC606": ["0-3"]}, ("since iteration 40", "take 4.0 times as long"))
+        broken = Timeline(iterations=80, transfer=lambda group, i: 1523 if i >= 40 else 1)
+        self.expect(broken, {"DC606": ["0-3"]}, ("take 1500 times as long as before: 1.5", " s of each iteration of 1.5"))
         for row in since.rows:
             row["iteration"] += 5000        # of a job that was resumed
         self.expect(since, {"DC606": ["0-3"]}, ("since iteration 5040", "take 4.0 times as long"))
@@ -134,12 +136,12 @@ class SlowTimelines(Importer):
 
     def test_a_link_that_is_slower_than_any_should_be(self):
         """Of a single communicator from the start on."""
-        self.expect(Timeline(transfer=lambda group, i: 20), {"DC606": ["0-3"]}, ("reach 0.079 GB/s", "less than gigabit Ethernet"))
+        self.expect(Timeline(transfer=lambda group, i: 20), {"DC606": ["0-3"]}, ("MB/s (bus bandwidth)", "less than gigabit Ethernet"))
         self.expect(Timeline(transfer=lambda group, i: 8), {})
 
     def test_slower_since(self):
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i >= 40 else 1), {"DC607": ["0-3"]},
-                    ("since iteration 40 iterations take 14.2 ms, before they took 11.2 ms",))
+                    ("since iteration 40 iterations take 14.2 ms instead of 11.2 ms",))
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i == 40 else 1), {})
 
     def test_throttled_since(self):
@@ -156,7 +158,7 @@ class SlowTimelines(Importer):
         """As of a garbage collector. Stalls at any time are chance."""
         stalls = (8, 17, 29, 38, 49, 57, 68, 80, 91)
         late = lambda rank, i: 0.050 if rank == 2 and i in stalls else 0
-        self.expect(Timeline(iterations=100, late=late), {"DC608": ["2"]}, ("about every 10 iterations rank 2", "50 ms each time"))
+        self.expect(Timeline(iterations=100, late=late), {"DC608": ["2"]}, ("about every 10 iterations rank 2", "pauses for 50 ms"))
         chance = (8, 10, 11, 38, 39, 41, 80, 91)
         late = lambda rank, i: 0.050 if i in chance and rank == i % 4 else 0
         self.expect(Timeline(iterations=100, late=late), {})
@@ -252,7 +254,7 @@ class SlowTimelines(Importer):
         chance = random.Random(2)
         stalls = {i for i in range(120) if chance.random() < 0.3}
         late = lambda rank, i: 0.012 if rank == 2 and i in stalls else 0
-        self.expect(Timeline(iterations=120, late=late), {"DC601": ["2"]}, ("of them: the GPU has nothing to do",))
+        self.expect(Timeline(iterations=120, late=late), {"DC601": ["2"]}, ("of the iterations: the GPU has nothing to do",))
         turns = [chance.randrange(4) for _ in range(120)]
         self.expect(Timeline(iterations=120, late=lambda rank, i: 0.012 if i in stalls and rank == turns[i] else 0), {})
 
@@ -262,7 +264,7 @@ class SlowTimelines(Importer):
         slow = Timeline(iterations=110, transfer=lambda group, i: 6 if 40 <= i < 80 else 1)
         self.expect(slow, {"DC606": ["0-3"]}, ("since iteration 40 until iteration 80", "6.0 times as long"))
         self.expect(Timeline(iterations=110, slower=lambda rank, i: 1.4 if 40 <= i < 80 else 1), {"DC607": ["0-3"]},
-                    ("since iteration 40 iterations take", "since iteration 80 they do not any more"))
+                    ("since iteration 40 iterations take", ", until iteration 80;"))
         self.expect(Timeline(iterations=110, slower=lambda rank, i: 1.4 if i < 40 else 1), {})
 
     def test_little_evidence(self):
@@ -322,7 +324,17 @@ class SlowTimelines(Importer):
         self.ddpcheck("import", "-q", "-o", "speed.db", path)
         out = self.ddpcheck("report", "--speed", "speed.db").stdout
         self.assertRegex(out, r"(?m)^ +2 +15\.200 +15\.200 +66% +0% +7% +\d+% +2\d% +n1$")
-        self.assertRegex(out, r"ncclAllReduce +4 +1 MiB +1 +\d+ +1\.000")
+        self.assertRegex(out, r"AllReduce +4 +1 MiB +1 +\d+ +1\.000")
+        self.assertLess(out.index("warning DC601"), out.index("Where the iterations of each rank go"))
+        self.assertLess(out.index("Transfers, from"), out.index("Not checked"))
+        self.assertLessEqual(max(map(len, out.splitlines())), 80)
+
+    def test_report_speed_of_many_ranks(self):
+        path = self.write("many.csv", Timeline(ranks=40, iterations=30, late=lambda rank, i: 0.004 if rank == 7 else 0).csv())
+        self.ddpcheck("import", "-q", "-o", "many.db", path)
+        out = self.ddpcheck("report", "--speed", "many.db").stdout
+        rows = re.findall(r"(?m)^ *(\d+|others) +15\.200 .*$", out)
+        self.assertEqual((rows[0], rows[-1], len(rows)), ("7", "others", 17))
 
     def test_speed_for_programs(self):
         path = self.write("job.csv", Timeline(late=lambda rank, i: 0.004 if rank == 2 else 0).csv())

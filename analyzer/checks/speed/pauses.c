@@ -13,9 +13,10 @@ static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *ev
     text_add(&what, "%s %" PRIu64 " iterations ", slowdown->period_varies ? "about every" : "every",
              slowdown->period);
     slowdown_add_ranks(&what, slowdown);
-    text_add(&what, slowdown->ranks == 1 ? " pauses: on average " : " pause: on average ");
+    text_add(&what, slowdown->ranks == 1 ? " pauses for " : " pause for ");
+    slowdown_add_time(&what, slowdown->each);
+    text_add(&what, ": on average that is ");
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, " are lost, %.3g ms each time", 1e3 * slowdown->each);
     slowdown_report(
         analyzer, &check_pauses, slowdown, DID_PAUSES, &what,
         "See what runs so often: checkpoints, evaluation, logging, Python's garbage "

@@ -13,8 +13,11 @@ static void slow_device_on_slowdown(struct analyzer *analyzer, const struct even
     text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
     slowdown_add_loss(&what, slowdown);
     text_add(&what, ": the same work takes the GPU longer there");
-    if (slowdown->ratio > 1)
-        text_add(&what, ", %.2f times as long as on its peers", slowdown->ratio);
+    if (slowdown->ratio > 1) {
+        text_add(&what, ", ");
+        slowdown_add_factor(&what, slowdown->ratio);
+        text_add(&what, " as long as on its peers");
+    }
     slowdown_add_kernels(&what, analyzer, slowdown);
     slowdown_report(
         analyzer, &check_slow_device, slowdown, DID_SLOW_DEVICE, &what,

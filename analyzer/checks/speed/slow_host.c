@@ -9,7 +9,9 @@
 static void say_gap(struct text *what, const struct host_gap *gap)
 {
     const char *from = api_name(gap->from.api), *to = api_name(gap->to.api);
-    text_add(what, "; %.3g ms pass each time ", 1e3 * gap->seconds / (double)gap->count);
+    text_add(what, "; ");
+    slowdown_add_time(what, gap->seconds / (double)gap->count);
+    text_add(what, " pass each time ");
     if (strcmp(from, to) != 0)
         text_add(what, "between %s() and %s()", from, to);
     else

@@ -11,16 +11,17 @@ static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event 
     if (slowdown->kind != SLOW_LINK)
         return;
     text_add(&what, "transfers of %s ", comm_title(slowdown->comm, name));
-    if (slowdown->rate > 0)
-        text_add(&what, "reach %.2g GB/s (bus bandwidth), less than gigabit Ethernet: ",
-                 slowdown->rate / 1e9);
-    else if (slowdown->since)
-        text_add(&what, "take %.1f times as long as before: ", slowdown->ratio);
-    else
-        text_add(&what,
-                 "take %.1f times as long as those of communicators like it: ", slowdown->ratio);
+    if (slowdown->rate > 0) {
+        text_add(&what, "reach %.3g MB/s (bus bandwidth), less than gigabit Ethernet: ",
+                 slowdown->rate / 1e6);
+    } else {
+        text_add(&what, "take ");
+        slowdown_add_factor(&what, slowdown->ratio);
+        text_add(&what, slowdown->since ? " as long as before: "
+                                        : " as long as those of communicators like it: ");
+    }
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, "; what is slow is shared by ");
+    text_add(&what, "; all slow transfers involve ");
     slowdown_add_ranks(&what, slowdown);
     slowdown_report(
         analyzer, &check_slow_link, slowdown, DID_SLOW_TRANSFER, &what,

@@ -4,6 +4,19 @@
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
 
+static void add_change(struct text *what, const struct slowdown *slowdown)
+{
+    double before = slowdown->length - slowdown->lost;
+    text_add(what, "since iteration %" PRIu64 " iterations take ", slowdown->since);
+    slowdown_add_time(what, slowdown->length);
+    text_add(what, " instead of ");
+    slowdown_add_time(what, before);
+    if (slowdown->until)
+        text_add(what, ", until iteration %" PRIu64, slowdown->until);
+    text_add(what, "; a later one is longer than an earlier one in %.3g%% of cases",
+             100 * slowdown->confidence);
+}
+
 static void slower_since_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
@@ -14,14 +27,7 @@ static void slower_since_on_slowdown(struct analyzer *analyzer, const struct eve
         text_add(&what, "beside what other findings report, the work of all ranks takes longer: ");
         slowdown_add_loss(&what, slowdown);
     } else {
-        text_add(&what,
-                 "since iteration %" PRIu64
-                 " iterations take %.3g ms, before they took %.3g ms; %.0f%% "
-                 "of the later ones are longer than an earlier one",
-                 slowdown->since, 1e3 * slowdown->length, 1e3 * (slowdown->length - slowdown->lost),
-                 100 * slowdown->confidence);
-        if (slowdown->until)
-            text_add(&what, "; since iteration %" PRIu64 " they do not any more", slowdown->until);
+        add_change(&what, slowdown);
     }
     slowdown_report(
         analyzer, &check_slower_since, slowdown, DID_OTHER, &what,
@@ -46,7 +52,7 @@ const struct check check_slower_since = {
         "From some iteration on, iterations take longer. The change is placed where later and "
         "earlier iterations differ most, measured in standard errors; single long iterations "
         "(pauses) do not count. The finding says how often a later iteration is longer than an "
-        "earlier one.\n\n"
+        "earlier one: 50% is chance, 100% always.\n\n"
         "It shows as a job that becomes slower.\n\n"
         "At least 20 iterations before and after the change are needed. A recorded job's host "
         "may be busy for a while, so there at least 30 iterations after it are needed, which "
