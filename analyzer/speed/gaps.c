@@ -11,8 +11,7 @@
 
 enum {
     GAPS_KEPT = 32,
-    GAP_LEAST_NS = 300000, /* shorter ones are the program's own pace */
-    GAP_TIMES = 10         /* what comes more rarely belongs to no iteration */
+    GAP_LEAST_NS = 300000 /* shorter ones are the program's own pace */
 };
 
 struct host_gaps {
@@ -47,6 +46,24 @@ static bool are_same_call(const struct host_call *one, const struct host_call *o
     return one->stack == other->stack && one->api == other->api;
 }
 
+/* Which of a gap's sizes that is. */
+static int size_of(double seconds)
+{
+    double times = seconds * 1e9 / GAP_LEAST_NS;
+    int size = 0;
+    for (; times >= 2 && size < GAP_SIZES - 1; size++)
+        times /= 2;
+    return size;
+}
+
+static void add_to_gap(struct host_gap *gap, double seconds)
+{
+    struct gap_sum *sum = &gap->size[size_of(seconds)];
+    sum->seconds += seconds;
+    sum->count++;
+    gap->seconds += seconds;
+}
+
 /* The one that takes least gives way. */
 static void count_gap(struct host_gaps *gaps, const struct host_call *to, double seconds)
 {
@@ -54,15 +71,15 @@ static void count_gap(struct host_gaps *gaps, const struct host_call *to, double
     for (uint32_t i = 0; i < gaps->count; i++) {
         struct host_gap *gap = &gaps->gap[i];
         if (are_same_call(&gap->from, &gaps->last) && are_same_call(&gap->to, to)) {
-            gap->seconds += seconds;
-            gap->count++;
+            add_to_gap(gap, seconds);
             return;
         }
         least = gap->seconds < least->seconds ? gap : least;
     }
     if (gaps->count < GAPS_KEPT)
         least = &gaps->gap[gaps->count++];
-    *least = (struct host_gap){gaps->last, *to, seconds, 1};
+    *least = (struct host_gap){.from = gaps->last, .to = *to};
+    add_to_gap(least, seconds);
 }
 
 /* Threads that only ask whether something is done, such as a watchdog's, do not count. */
@@ -95,18 +112,34 @@ void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
     gaps->last_ns = record->time_ns;
 }
 
-const struct host_gap *speed_longest_gap(const struct speed *speed, const struct speed_rank *rank)
+static struct gap_sum sum_from(const struct host_gap *gap, double least)
 {
+    struct gap_sum sum = {0};
+    for (int size = size_of(least); size < GAP_SIZES; size++) {
+        sum.seconds += gap->size[size].seconds;
+        sum.count += gap->size[size].count;
+    }
+    return sum;
+}
+
+void speed_find_gap(const struct speed *speed, double least, uint64_t times,
+                    struct slowdown *slowdown)
+{
+    const struct speed_rank *rank = slowdown->rank[0];
     uint32_t index = (uint32_t)rank->key.process->index;
-    const struct host_gap *longest = NULL;
+    double longest = 0;
+    slowdown->gap = NULL;
     if (rank->key.device >= 0 || index >= speed->gap_room || !speed->gaps[index])
-        return NULL;
+        return;
     for (uint32_t i = 0; i < speed->gaps[index]->count; i++) {
         const struct host_gap *gap = &speed->gaps[index]->gap[i];
-        if (gap->count >= GAP_TIMES && (!longest || longest->seconds < gap->seconds))
-            longest = gap;
+        struct gap_sum sum = sum_from(gap, least);
+        if (sum.count < times || sum.seconds <= longest)
+            continue;
+        longest = sum.seconds;
+        slowdown->gap = gap;
+        slowdown->gap_each = sum.seconds / (double)sum.count;
     }
-    return longest;
 }
 
 void speed_gaps_free(struct speed *speed)

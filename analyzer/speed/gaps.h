@@ -2,7 +2,7 @@
 #ifndef DDPCHECK_SPEED_GAPS_H
 #define DDPCHECK_SPEED_GAPS_H
 
-#include "analyzer/speed/speed.h"
+#include "analyzer/speed/slowdown.h"
 
 /* A place in the program: a call. */
 struct host_call {
@@ -11,18 +11,25 @@ struct host_call {
     uint16_t api;
 };
 
+enum { GAP_SIZES = 16 };
+struct gap_sum {
+    double seconds;
+    uint64_t count;
+};
 /* From where one call returned until the next was made, with no other thread in a call. */
 struct host_gap {
     struct host_call from, to;
-    double seconds; /* in all */
-    uint64_t count;
+    double seconds;                 /* in all */
+    struct gap_sum size[GAP_SIZES]; /* by length, each begins at twice the one before */
 };
 
 /* A call begins or ends. Notes want of memory in the analyzer. */
 void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
                      const struct record *record);
-/* Between which calls most of the time of the rank's host passes, again and again; NULL if that is
- * not known. */
-const struct host_gap *speed_longest_gap(const struct speed *speed, const struct speed_rank *rank);
+/* Between which calls most of the time passes on the host of the slowdown's first rank, in gaps
+ * that last for about `least` seconds or longer and of which there are so many: fills in
+ * slowdown->gap, NULL if that is not known, and gap_each. */
+void speed_find_gap(const struct speed *speed, double least, uint64_t times,
+                    struct slowdown *slowdown);
 
 #endif

@@ -30,14 +30,17 @@ struct pause_list {
 
 /* Whether those at equal distances from `phase` on are most of all that is lost, and more than
  * chance brings there for any of the periods and phases; a pause may reach into the next iteration.
- */
-static bool are_pauses(const struct pause_list *all, size_t count, size_t period, size_t phase,
-                       struct pause_list *pauses)
+ * What is shorter than `least` seconds is no pause. */
+static bool are_pauses(const struct pause_list *all, size_t count, double least, size_t period,
+                       size_t phase, struct pause_list *pauses)
 {
     double extra[ITERATIONS_KEPT + 1] = {0};
-    size_t slots = 0;
-    for (size_t i = 0; i < all->count; i++)
-        extra[all->at[i]] = all->each[i];
+    size_t slots = 0, longer = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        bool is_long = all->each[i] >= least;
+        extra[all->at[i]] = is_long ? all->each[i] : 0;
+        longer += is_long;
+    }
     *pauses = (struct pause_list){.period = period};
     for (size_t i = phase; i < count; i += period, slots++) {
         if (!(extra[i] > 0))
@@ -49,7 +52,7 @@ static bool are_pauses(const struct pause_list *all, size_t count, size_t period
         100 * pauses->extra < MOSTLY_PERCENT * all->extra)
         return false;
     double longest = (double)(count / PAUSES_LEAST), tried = longest * (longest + 1) / 2;
-    double each = (double)all->count / (double)count;
+    double each = (double)longer / (double)count;
     pauses->chance = tried * speed_chance(slots, pauses->count, each);
     return pauses->chance <= chance_most;
 }
@@ -129,13 +132,22 @@ static bool are_nearly_regular(const struct pause_list *all, size_t count, doubl
            (double)count - last <= usual + far;
 }
 
-static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
+static bool are_equally_apart(const struct pause_list *all, size_t count, double least,
+                              struct pause_list *pauses)
 {
     for (size_t period = 2; period <= count / PAUSES_LEAST; period++)
         for (size_t phase = 0; phase < period; phase++)
-            if (are_pauses(all, count, period, phase, pauses))
+            if (are_pauses(all, count, least, period, phase, pauses))
                 return true;
+    return false;
+}
+
+static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
+{
     struct long_pauses least = find_long(all);
+    if (are_equally_apart(all, count, least.about, pauses) ||
+        are_equally_apart(all, count, 0, pauses))
+        return true;
     if (are_nearly_regular(all, count, least.about, pauses))
         return true;
     bool are = least.above > 0 && are_nearly_regular(all, count, least.above, pauses);

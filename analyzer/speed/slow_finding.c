@@ -95,6 +95,15 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
     text_add(text, "%s", before[0] == ',' ? ")" : "");
 }
 
+void slowdown_add_gap(struct text *text, const struct slowdown *slowdown)
+{
+    const char *from = api_name(slowdown->gap->from.api), *to = api_name(slowdown->gap->to.api);
+    if (strcmp(from, to) != 0)
+        text_add(text, "between %s() and %s()", from, to);
+    else
+        text_add(text, "between two calls of %s()", to);
+}
+
 static struct site site_of_call(const struct site *like, const struct host_call *call)
 {
     struct site site = *like;

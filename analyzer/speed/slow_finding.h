@@ -29,6 +29,8 @@ void slowdown_add_ranks(struct text *text, const struct slowdown *slowdown);
 /* ": ampere_gemm, flash_fwd"; nothing where no kernel is known. */
 void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
                           const struct slowdown *slowdown);
+/* "between cudaLaunchKernel() and cudaMemcpyAsync()": slowdown->gap. */
+void slowdown_add_gap(struct text *text, const struct slowdown *slowdown);
 /* Reports it, or brings what was reported of the same ranks up to date; as a note if it rests on
  * coarse times. Takes the text. */
 void slowdown_report(struct analyzer *analyzer, const struct check *check,

@@ -45,7 +45,8 @@ struct slowdown {
     double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
     uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
     double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
-    const struct host_gap *gap;        /* HOST: where most of the time passes; NULL not known */
+    const struct host_gap *gap; /* HOST, PAUSE: where most of the time passes; NULL not known */
+    double gap_each;            /* seconds */
     double work; /* WORK: how many times as many threads and bytes these have; 0 not known */
 };
 

@@ -7,7 +7,7 @@ SLOW = {
     "slow-loader": (60, "DC601", "note", "1", ("the host issues late",)),
     "slow-device": (50, "DC604", "warning", "1", ("the same work takes the GPU longer", "ddpcheck_")),
     "throttle-after": (110, "DC604", "warning", "1", ("since iteration ", "the same work takes the GPU longer")),
-    "gc-pause": (80, "DC608", "note", "1", ("every 10 iterations",)),
+    "gc-pause": (80, "DC608", "note", "1", ("every 10 iterations", "most of it between cudaStreamSynchronize()")),
     "slow-link": (110, "DC606", "note", "0-1", ("transfers of comm classifier", "times as long as before", "since iteration ")),
     "tiny-buckets": (30, "DC602", "note", "0-1", ("ncclAllReduce is called 16 times or more in a row",)),
 }

@@ -154,6 +154,20 @@ class SlowTimelines(Importer):
         self.expect(Timeline(late=lambda rank, i: 0.050 if i % 10 == 9 else 0), {"DC608": ["0-3"]}, ("all ranks",))
         self.expect(Timeline(late=lambda rank, i: 0.050 if rank == 2 and i in (7, 12, 33, 35, 50) else 0), {})
 
+    def test_pauses_of_a_job_that_warms_up(self):
+        """Its first iterations take seconds: they count for nothing, or more would be lost there than in the pauses."""
+        warm = lambda rank, i: (3 if i < 4 and rank != 1 else 0)
+        late = lambda rank, i: warm(rank, i) or (0.050 if rank == 2 and i % 10 == 9 else 0)
+        self.expect(Timeline(late=late), {"DC608": ["2"]}, ("every 10 iterations rank 2 (host n1) pauses for 50 ms",))
+        self.expect(Timeline(late=warm), {})
+
+    def test_pauses_among_many_short_ones(self):
+        """A third of the rank's iterations are a little longer: the long ones alone are what comes regularly."""
+        chance = random.Random(1)
+        short = [0.004 * (chance.random() < 0.35) for _ in range(100)]
+        late = lambda rank, i: (0.060 if i % 20 == 19 else short[i]) if rank == 2 else 0
+        self.expect(Timeline(iterations=100, late=late), {"DC608": ["2"]}, ("every 20 iterations rank 2",))
+
     def test_pauses_at_varying_distances(self):
         """As of a garbage collector. Stalls at any time are chance."""
         stalls = (8, 17, 29, 38, 49, 57, 68, 80, 91)

@@ -1,20 +1,27 @@
 /* pauses.c: DC608: ranks pause every so many iterations. */
 #include <inttypes.h>
 
+#include "analyzer/speed/gaps.h"
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
 
 static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
-    const struct slowdown *slowdown = event->slowdown;
+    struct slowdown found = *event->slowdown;
+    const struct slowdown *slowdown = &found;
     struct text what = {0};
     if (slowdown->kind != SLOW_PAUSE)
         return;
+    speed_find_gap(analyzer->speed, slowdown->each / 2, (slowdown->times + 1) / 2, &found);
     text_add(&what, "%s %" PRIu64 " iterations ", slowdown->period_varies ? "about every" : "every",
              slowdown->period);
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, slowdown->ranks == 1 ? " pauses for " : " pause for ");
     slowdown_add_time(&what, slowdown->each);
+    if (slowdown->gap) {
+        text_add(&what, ", most of it ");
+        slowdown_add_gap(&what, slowdown);
+    }
     text_add(&what, ": on average that is ");
     slowdown_add_loss(&what, slowdown);
     slowdown_report(
@@ -42,7 +49,8 @@ const struct check check_pauses = {
             "may be noise of the machine.\n\n"
             "It shows as steps that are slow now and then.\n\n"
             "Pauses of some ranks are seen in their own time, so ranks that only wait for them are "
-            "not named.",
+            "not named. Where calls are recorded and most of a pause passes between two of them, "
+            "both lines are shown: the program is busy with something else from one to the other.",
     .causes =
         CAUSES({"Checkpoints or evaluation every n steps.", "n is that of the program's options."},
                {"Python's garbage collector, at different times on each rank.",

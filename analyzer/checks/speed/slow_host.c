@@ -1,22 +1,9 @@
 /* slow_host.c: DC601: ranks make the others wait, because their host issues late. */
-#include <string.h>
-
 #include "analyzer/speed/gaps.h"
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
-#include "lib/trace/names.h"
 
-static void say_gap(struct text *what, const struct host_gap *gap)
-{
-    const char *from = api_name(gap->from.api), *to = api_name(gap->to.api);
-    text_add(what, "; ");
-    slowdown_add_time(what, gap->seconds / (double)gap->count);
-    text_add(what, " pass each time ");
-    if (strcmp(from, to) != 0)
-        text_add(what, "between %s() and %s()", from, to);
-    else
-        text_add(what, "between two calls of %s()", to);
-}
+enum { GAPS_LEAST = 10 }; /* what comes more rarely belongs to no iteration */
 
 static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
@@ -25,7 +12,7 @@ static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event 
     struct text what = {0};
     if (slowdown->kind != SLOW_HOST)
         return;
-    found.gap = speed_longest_gap(analyzer->speed, slowdown->rank[0]);
+    speed_find_gap(analyzer->speed, 0, GAPS_LEAST, &found);
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
     slowdown_add_loss(&what, slowdown);
@@ -33,8 +20,12 @@ static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event 
                         ? ": more time passes there between operations, and the source does not "
                           "say whether the host or the GPU takes it"
                         : ": the GPU has nothing to do then, because the host issues late");
-    if (found.gap)
-        say_gap(&what, found.gap);
+    if (found.gap) {
+        text_add(&what, "; ");
+        slowdown_add_time(&what, found.gap_each);
+        text_add(&what, " pass each time ");
+        slowdown_add_gap(&what, slowdown);
+    }
     slowdown_report(
         analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
         "See what the program does there besides: its data loader, logging, evaluation, "
