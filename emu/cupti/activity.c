@@ -31,16 +31,16 @@ struct kernel_text {
 };
 
 static struct {
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* adaptive: a collective ends on all streams at the same time */
     CUpti_BuffersCallbackRequestFunc requested;
     CUpti_BuffersCallbackCompleteFunc completed;
-    bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
-    bool call[2][CALLS]; /* of the driver, the runtime: recorded, whatever the kind is */
-    uint8_t *buffer;     /* the one in hand; NULL: none */
+    _Atomic bool enabled[CUPTI_ACTIVITY_KIND_COUNT];
+    _Atomic bool call[2][CALLS]; /* of the driver, the runtime: recorded, whatever the kind is */
+    uint8_t *buffer;             /* the one in hand; NULL: none */
     size_t bytes, used;
     size_t dropped;
     struct kernel_text *texts;
-} activity = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} activity = {.lock = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP};
 
 /* What the thread's calls are for, by kind. */
 static _Thread_local struct {
@@ -110,22 +110,21 @@ static void write_launch(uint32_t correlation)
                               .correlationId = correlation};
 
     cupti_call_back(correlation);
+    if (!records_launches())
+        return;
     pthread_mutex_lock(&activity.lock);
-    if (records_launches()) {
-        for (int kind = 0; kind < EXTERNAL_KINDS; kind++) {
-            CUpti_ActivityExternalCorrelation cause = {
-                .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-                .externalKind = (CUpti_ExternalCorrelationKind)kind,
-                .correlationId = correlation};
+    for (int kind = 0; kind < EXTERNAL_KINDS; kind++) {
+        CUpti_ActivityExternalCorrelation cause = {
+            .kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+            .externalKind = (CUpti_ExternalCorrelationKind)kind,
+            .correlationId = correlation};
 
-            if (!external[kind].depth ||
-                !activity.enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
-                continue;
-            cause.externalId = external[kind].id[external[kind].depth - 1];
-            append_activity(&cause, sizeof(cause));
-        }
-        append_activity(&call, sizeof(call));
+        if (!external[kind].depth || !activity.enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
+            continue;
+        cause.externalId = external[kind].id[external[kind].depth - 1];
+        append_activity(&cause, sizeof(cause));
     }
+    append_activity(&call, sizeof(call));
     pthread_mutex_unlock(&activity.lock);
 }
 
