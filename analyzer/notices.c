@@ -161,6 +161,9 @@ void notices_feed(struct analyzer *analyzer, struct process *process, const stru
     case API_notice_kernels:
         speed_kernels(analyzer, process, record);
         break;
+    case API_notice_run_delay:
+        speed_run_delay(analyzer, process, record);
+        break;
     case API_notice_tick:
     case API_notice_known:
         ticks_feed(analyzer, process->host, record->api, record_realtime(process, record));

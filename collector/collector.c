@@ -14,6 +14,7 @@
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
 #include "collector/dormant.h"
+#include "collector/run_delay.h"
 #include "collector/stopped.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
@@ -237,6 +238,8 @@ static int run_pass(struct collector *collector, struct error *err)
     if (admitted < 0)
         return -1;
     uint64_t now_ns = monotonic_now_ns();
+    if (admitted > 0)
+        collector->run_delays_due_ns = 0;
     if (admitted > 0 || collector->producer_count > 0)
         collector->last_producer_ns = now_ns;
     if (!collector->store)
@@ -245,8 +248,10 @@ static int run_pass(struct collector *collector, struct error *err)
     bool happened = collector->batch->count > 0;
     bool was_ending = collector->job_end.heard_ns;
     if (all_read) {
-        if (!collector->in_memory)
+        if (!collector->in_memory) {
             collector_find_idle(collector, now_ns);
+            collector_read_run_delays(collector, now_ns);
+        }
         add_tick(collector, now_ns);
         add_ending(collector, now_ns);
     }

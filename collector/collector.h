@@ -109,7 +109,7 @@ struct collector {
     bool saw_living; /* a producer that ran while we did: others may follow it */
     /* Ids of findings: those that were reported, as certain; those that were taken back. */
     struct rankset notified, notified_certain, withdrawn;
-    uint64_t began_ns, last_tick_ns, last_producer_ns, stopped_searched_ns;
+    uint64_t began_ns, last_tick_ns, last_producer_ns, stopped_searched_ns, run_delays_due_ns;
     struct known_exit exits[EXITS_KEPT]; /* the newest that `ddpcheck run` reported, a ring */
     unsigned exits_heard;
     struct hang hang;

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collector/cgroup.h"
 #include "lib/base/descriptors.h"
 #include "lib/trace/ring_reader.h"
 
@@ -74,43 +75,11 @@ static enum seen see_process(const struct liveness *liveness, struct stat_line *
     return seen;
 }
 
-static int64_t read_oom_kills(const char *path)
-{
-    char line[128];
-    int64_t kills = -1;
-    FILE *file = path[0] ? fopen(path, "re") : NULL;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "oom_kill %" SCNd64, &kills) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kills;
-}
+static const struct cgroup_file memory_events = {"memory", "memory.oom_control", "memory.events"};
 
-/* cgroup v2: "0::/path"; v1: "N:memory:/path". */
-static void find_memory_events(struct liveness *liveness)
+static int64_t read_oom_kills(const struct liveness *liveness)
 {
-    char path[32], line[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)liveness->pid);
-    FILE *file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = 0;
-        char *group = strchr(line, ':');
-        group = group ? strchr(group + 1, ':') : NULL;
-        if (!group || strlen(group) > PATH_MAX - 64)
-            continue;
-        bool is_v2 = strncmp(line, "0::", 3) == 0;
-        if (is_v2 || strstr(line, ":memory:"))
-            snprintf(liveness->memory_events, sizeof liveness->memory_events,
-                     is_v2 ? "/sys/fs/cgroup%.3900s/memory.events"
-                           : "/sys/fs/cgroup/memory%.3900s/memory.oom_control",
-                     group + 1);
-        if (!is_v2 && liveness->memory_events[0])
-            break;
-    }
-    if (file)
-        fclose(file);
-    liveness->oom_kills = read_oom_kills(liveness->memory_events);
+    return cgroup_read(liveness->memory_events, "oom_kill");
 }
 
 void liveness_set_end(struct liveness *liveness, int wait_status)
@@ -119,7 +88,7 @@ void liveness_set_end(struct liveness *liveness, int wait_status)
     liveness->how = signaled ? END_SIGNAL : END_EXIT;
     liveness->value = signaled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
     if (signaled && liveness->value == SIGKILL && liveness->oom_kills >= 0)
-        liveness->oom = read_oom_kills(liveness->memory_events) > liveness->oom_kills;
+        liveness->oom = read_oom_kills(liveness) > liveness->oom_kills;
 }
 
 /* A zombie shows its exit code in /proc; once its parent has taken it, the kernel keeps it with the
@@ -196,8 +165,10 @@ static void watch_pid(struct liveness *liveness, pid_t pid, uint64_t start_ticks
     /* With few descriptors the process is looked for by its number. */
     if (liveness->ended || descriptors_are_few(SPARED_DESCRIPTORS))
         liveness_close(liveness);
-    if (!liveness->ended)
-        find_memory_events(liveness);
+    if (liveness->ended)
+        return;
+    cgroup_find(pid, &memory_events, liveness->memory_events, sizeof liveness->memory_events);
+    liveness->oom_kills = read_oom_kills(liveness);
 }
 
 void liveness_watch(struct liveness *liveness, struct ring_reader *reader)

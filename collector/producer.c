@@ -349,6 +349,7 @@ void producer_free(struct producer *producer)
     progress_watch_remove(producer->progress);
     ring_reader_close(producer->reader);
     liveness_close(&producer->liveness);
+    run_delay_free(&producer->run_delay);
     free(producer->path);
     free(producer);
 }

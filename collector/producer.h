@@ -8,6 +8,7 @@
 #include "collector/batch.h"
 #include "collector/liveness.h"
 #include "collector/progress_watch.h"
+#include "collector/run_delay.h"
 #include "lib/trace/ring_reader.h"
 
 struct producer {
@@ -28,7 +29,8 @@ struct producer {
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
     int open_calls;       /* calls entered and not left yet */
     bool asked;           /* where its threads stand, and it has not answered yet */
-    uint64_t main_stack;  /* where its main thread stood when it was asked last; 0 not known */
+    struct run_delay run_delay;
+    uint64_t main_stack; /* where its main thread stood when it was asked last; 0 not known */
     bool main_stack_is_address;
     bool stopped;    /* as last reported (stopped.h) */
     bool said_exit;  /* it wrote notice_exit */

@@ -212,7 +212,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
         gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */
         gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
         speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns, gathering.to);
-        rank->end_ns = gathering.end_ns;
+        rank->end_ns = gathering.to->end_ns = gathering.end_ns;
     }
     analyzer->failed |= gathering.failed;
     free(gathering.edge);

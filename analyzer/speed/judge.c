@@ -345,6 +345,8 @@ static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
         return false;
     if (!judged->recorded || is_counted(slowdown))
         return true;
+    if (slowdown->is_starved) /* else it is a busy host */
+        return slowdown->starves_clearly;
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
     if (slowdown->since) /* when another program begins, a GPU becomes slower, too */
         is_enough = is_long_enough(slowdown);
@@ -382,9 +384,11 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         find_slowdowns(&judged, found);
     slowdowns_sort(found);
     double noise = is_enough ? noise_of(&judged) : 0;
-    for (uint32_t i = 0; i < found->count; i++)
+    for (uint32_t i = 0; i < found->count; i++) {
+        judge_starved(&judged, &found->slowdown[i]);
         found->slowdown[i].is_reported =
             is_worth_reporting(&judged, iterations, noise, &found->slowdown[i]);
+    }
     if (judged.excess)
         found->failed |= speed_keep_standings(speed, &judged, found) != 0;
     judged_free(&judged);

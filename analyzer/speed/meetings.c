@@ -327,5 +327,6 @@ void speed_free(struct speed *speed)
     slowdowns_free(speed->found);
     speed_standings_free(speed->standings);
     speed_gaps_free(speed);
+    speed_run_delays_free(speed);
     free(speed);
 }

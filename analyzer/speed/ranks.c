@@ -10,7 +10,7 @@
 
 enum { OPERATIONS_MAX = 1 << 20 }; /* of open iterations: then they are closed as they are */
 
-static struct speed *speed_get(struct analyzer *analyzer)
+struct speed *speed_get(struct analyzer *analyzer)
 {
     if (!analyzer->speed && !(analyzer->speed = calloc(1, sizeof *analyzer->speed)))
         analyzer->failed = true;

@@ -47,6 +47,10 @@ struct slowdown {
     double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
     const struct host_gap *gap; /* HOST, PAUSE: where most of the time passes; NULL not known */
     double gap_each;            /* seconds */
+    /* What of `lost` processes waited for a processor, beyond their peers: at least half of it? And
+     * so long and by so much more that it is not just a busy host? Was that a CPU limit? */
+    double starved;
+    bool is_starved, starves_clearly, is_throttled;
     double work; /* WORK: how many times as many threads and bytes these have; 0 not known */
 };
 
@@ -165,6 +169,12 @@ bool judge_step(const struct judged *judged, struct slowdown *step, struct slowd
  * neither a slow rank nor a slow link does that. */
 bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
                      struct slowdowns *found);
+
+/* Fills in whether it is slow because threads waited for a processor. */
+void judge_starved(const struct judged *judged, struct slowdown *slowdown);
+/* Adds ranks that do so clearly, also where that takes much of some iterations and none of others;
+ * but not those that are found from found[from] on. */
+void judge_starving(const struct judged *judged, struct slowdowns *found, uint32_t from);
 
 /* Compares the rank's kernels with its peers' and fills in which lose most, and by how much more
  * work they have. Returns whether they have no more and all are slow alike, by slowdown->ratio. */

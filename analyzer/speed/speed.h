@@ -15,6 +15,7 @@
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
  *     costs.c      what a slow rank of a pipeline costs
+ *     run_delays.c how long threads waited for a processor; starved.c: what is slow because of it
  *     gaps.c       between which of its calls a host does something else
  *     standings.c  how each rank stands, for readers
  *
@@ -40,7 +41,8 @@ struct speed_iteration {
     float length, share[SHARES];
     uint32_t operations, kernels;
     float bytes; /* of its operations */
-    float met;   /* of SHARE_WAIT what passed in collectives */
+    uint64_t end_ns;
+    float met; /* of SHARE_WAIT what passed in collectives */
 };
 /* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
 float speed_idle(const struct speed_iteration *iteration);
@@ -183,6 +185,7 @@ struct speed {
     uint32_t advanced;                 /* ranks that began an iteration since some were closed */
     struct slowdowns *found;           /* then; slowdown.h */
     struct speed_standings *standings; /* likewise; standings.h */
+    struct run_delays *run_delays;     /* table, by process */
     struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */
     uint32_t gap_room;
     bool rounds_are_alike; /* one operation was taken for an iteration: it may be a part of one */
@@ -196,11 +199,17 @@ void speed_activity(struct analyzer *analyzer, const struct process *process,
 /* notice_kernels. */
 void speed_kernels(struct analyzer *analyzer, const struct process *process,
                    const struct record *record);
+/* notice_run_delay. */
+void speed_run_delay(struct analyzer *analyzer, const struct process *process,
+                     const struct record *record);
 /* Judges, if enough iterations are new; at the end of the trace in any case. */
 void speed_judge(struct analyzer *analyzer, bool is_end);
 void speed_free(struct speed *speed);
 void speed_gaps_free(struct speed *speed);
+void speed_run_delays_free(struct speed *speed);
 
+/* NULL when memory is short, which is noted. */
+struct speed *speed_get(struct analyzer *analyzer);
 /* The rank of a communicator's member; NULL if none of its operations was passed, or for NULL. */
 const struct speed_rank *speed_rank_of(const struct speed *speed, const struct member *member);
 /* The last iteration that all ranks have closed, + 1; 0 none. */

@@ -311,6 +311,7 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
     for (uint32_t r = 0; r < judged->speed->count; r++)
         if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
             judge_one(judged, r, &losses, from, found);
+    judge_starving(judged, found, from);
     judge_costs(judged, found, from);
     losses_free(&losses);
 }

@@ -316,6 +316,15 @@ struct record {
             uint64_t begin_ns, end_ns;
             uint32_t slot, reserved;
         } timed;
+        struct { /* notice_run_delay: of threads of the process and of its children
+                    (docs/speed-rules.md), in the interval that ends at time_ns */
+            uint64_t interval_ns;
+            uint64_t longest_ns;   /* how long the thread that did most waited for a processor */
+            uint64_t all_ns;       /* all threads together */
+            uint64_t throttled_ns; /* the CPU limit of the process's cgroup held processors back */
+            uint32_t thread;       /* kernel thread id of the one that waited most */
+            uint32_t threads;      /* how many were read */
+        } run_delay;
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;
         } lost;

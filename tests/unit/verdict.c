@@ -153,9 +153,10 @@ void job_analyze(struct job *job, uint64_t seed, struct verdict *verdict)
         const struct found *found = &collected.all[i];
         if (found->state == FINDING_OPEN && found->severity != SEVERITY_NOTE)
             verdict->found[verdict->count++] = *found;
-        else if (found->state == FINDING_OPEN)
+        else if (found->state == FINDING_OPEN) {
             list(verdict->notes, sizeof verdict->notes, found, 0);
-        else
+            verdict->last_note = *found;
+        } else
             list(verdict->resolved, sizeof verdict->resolved, found, found->sides - 1);
     }
     analyzer_free(analyzer);

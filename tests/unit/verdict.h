@@ -30,6 +30,7 @@ struct verdict {
         resolved[256]; /* likewise those that the job got over, with the ranks of their last side */
     char notes[256];   /* open notes with the ranks of their first side, '?' for possible ones:
                           "DC601:2 DC602?:0-3 " */
+    struct found last_note; /* of these */
     uint64_t skipped;
 };
 

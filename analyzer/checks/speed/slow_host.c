@@ -5,6 +5,36 @@
 
 enum { GAPS_LEAST = 10 }; /* what comes more rarely belongs to no iteration */
 
+static const char usual_todo[] =
+    "See what the program does there besides: its data loader, logging, evaluation, checkpoints, "
+    "host waits, its host's other load.";
+static const char starved_todo[] =
+    "Let its threads have more processors: a higher CPU limit of its container, fewer workers of "
+    "its data loader, no other program on the processors that it is pinned to (taskset -p PID).";
+
+/* Why, and where the time passes. */
+static void say_reason(struct text *what, const struct slowdown *slowdown)
+{
+    if (slowdown->is_starved) {
+        text_add(what, ": its host is late, because threads there waited for a processor, ");
+        slowdown_add_time(what, slowdown->starved);
+        text_add(what, " of each iteration longer than on the peers");
+        if (slowdown->is_throttled)
+            text_add(what, "; the CPU limit of their cgroup was used up");
+        return;
+    }
+    text_add(what, slowdown->kind_is_guess
+                       ? ": more time passes there between operations, and the source does not "
+                         "say whether the host or the GPU takes it"
+                       : ": the GPU has nothing to do then, because the host issues late");
+    if (!slowdown->gap)
+        return;
+    text_add(what, "; ");
+    slowdown_add_time(what, slowdown->gap_each);
+    text_add(what, " pass each time ");
+    slowdown_add_gap(what, slowdown);
+}
+
 static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     struct slowdown found = *event->slowdown;
@@ -16,20 +46,9 @@ static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event 
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, slowdown->kind_is_guess
-                        ? ": more time passes there between operations, and the source does not "
-                          "say whether the host or the GPU takes it"
-                        : ": the GPU has nothing to do then, because the host issues late");
-    if (found.gap) {
-        text_add(&what, "; ");
-        slowdown_add_time(&what, found.gap_each);
-        text_add(&what, " pass each time ");
-        slowdown_add_gap(&what, slowdown);
-    }
-    slowdown_report(
-        analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
-        "See what the program does there besides: its data loader, logging, evaluation, "
-        "checkpoints, host waits, its host's other load.");
+    say_reason(&what, slowdown);
+    slowdown_report(analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
+                    slowdown->is_starved ? starved_todo : usual_todo);
 }
 
 static void slow_host_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -54,22 +73,27 @@ const struct check check_slow_host = {
         "It shows as a job that is slower than its GPUs.\n\n"
         "Where calls are recorded, two lines are shown: the last call before the longest recurring "
         "pause in the process's calls, and the first call after it. The time passes between the "
-        "two.\n\n"
+        "two. In recorded jobs the time that threads wait for a processor is known as well: where "
+        "that "
+        "is at least half of what is lost, the finding says so instead.\n\n"
         "Nothing is reported below 3% of an iteration, or without 20 iterations. Clocks of hosts "
         "are never compared. Waiting that is hidden behind compute costs nothing and does not "
         "count, as far as the records have compute (a profiler's trace, a timeline). A source "
         "without the times of calls and kernels can't distinguish a late host from a slow GPU; the "
         "finding then says so.",
-    .causes =
-        CAUSES({"The data loader is too slow, or its worker processes compete for processors.",
-                "The time is spent before forward; more workers make it shorter."},
-               {"Logging, evaluation, checkpoints or a profiler on rank 0.",
-                "Only rank 0 is late; every n steps: DC608.",
-                {.did = SIGN_DID(DID_ISSUES_LATE), .rank_0_alone = true}},
-               {"A host wait in every step: .item(), .cpu(), print of a tensor.",
-                "The rank's stack is in a synchronization."},
-               {"A slower host: its processors' clock, swapping, another job.",
-                "All ranks of one host are late."}),
+    .causes = CAUSES(
+        {"The data loader is too slow, or its worker processes compete for processors.",
+         "The time is spent before forward; more workers make it shorter."},
+        {"Logging, evaluation, checkpoints or a profiler on rank 0.",
+         "Only rank 0 is late; every n steps: DC608.",
+         {.did = SIGN_DID(DID_ISSUES_LATE), .rank_0_alone = true}},
+        {"A host wait in every step: .item(), .cpu(), print of a tensor.",
+         "The rank's stack is in a synchronization."},
+        {"Its threads wait for a processor: the CPU limit of its container, too many workers "
+         "of the data loader, another job on its processors.",
+         "The finding says for how long they waited."},
+        {"A slower host: its processors' clock, swapping, another job.",
+         "All ranks of one host are late."}),
     .source = "ddpcheck: measured, no rule of a library",
     .example = "if (rank == 0)\n    write_samples();             /* 50 ms in every iteration "
                "*/\nncclAllReduce(x, x, n, ncclFloat, ncclSum, comm, stream);\n",

@@ -1,0 +1,132 @@
+/* How long threads wait for a processor, as the kernel counts it: two programs that never rest have
+ * to share one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collector/run_delay.h"
+#include "lib/base/clock.h"
+
+enum { PROGRAMS = 2, MANY = 600 };
+
+static bool none(void *context, pid_t pid)
+{
+    (void)context;
+    (void)pid;
+    return false;
+}
+
+static bool all(void *context, pid_t pid)
+{
+    (void)pid;
+    ++*(int *)context;
+    return true;
+}
+
+static pid_t start_program(int processor)
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(processor, &only);
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* if the test fails */
+    sched_setaffinity(0, sizeof only, &only);
+    for (volatile unsigned long turns = 0;; turns++)
+        ;
+}
+
+static int first_processor(void)
+{
+    cpu_set_t allowed;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    int processor = 0;
+    while (!CPU_ISSET(processor, &allowed))
+        processor++;
+    return processor;
+}
+
+/* Reads until a thread is seen to have waited. */
+static struct record read_waiting(struct run_delay *delay, pid_t pid)
+{
+    struct record record;
+    for (int i = 0; i < MANY; i++) {
+        if (run_delay_read(delay, pid, none, NULL, monotonic_now_ns(), &record))
+            return record;
+        poll(NULL, 0, 100);
+    }
+    fail_msg("none waited");
+    return record;
+}
+
+static void programs_share_a_processor(void **state)
+{
+    (void)state;
+    pid_t program[PROGRAMS];
+    struct run_delay one = {0}, parent = {0};
+    struct record record;
+    char children[64];
+    snprintf(children, sizeof children, "/proc/self/task/%d/children", (int)getpid());
+    if (access("/proc/self/schedstat", R_OK) != 0 || access(children, R_OK) != 0)
+        skip(); /* a kernel that does not say it */
+    int processor = first_processor();
+    for (int i = 0; i < PROGRAMS; i++)
+        program[i] = start_program(processor);
+
+    assert_false(run_delay_read(&one, program[0], none, NULL, monotonic_now_ns(), &record));
+    record = read_waiting(&one, program[0]);
+    assert_int_equal(record.api, API_notice_run_delay);
+    assert_int_equal(record.run_delay.thread, program[0]);
+    assert_true(record.run_delay.longest_ns <= record.run_delay.interval_ns);
+    assert_true(record.run_delay.longest_ns <= record.run_delay.all_ns);
+
+    /* It started them. */
+    uint32_t with_children = read_waiting(&parent, getpid()).run_delay.threads;
+    int asked = 0;
+    run_delay_read(&parent, getpid(), all, &asked, monotonic_now_ns(), &record);
+    assert_int_equal(record.run_delay.threads + PROGRAMS, with_children);
+    assert_int_equal(asked, PROGRAMS);
+
+    for (int i = 0; i < PROGRAMS; i++) {
+        kill(program[i], SIGKILL);
+        waitpid(program[i], NULL, 0);
+    }
+    run_delay_free(&one);
+    run_delay_free(&parent);
+}
+
+/* It is gone, or can't be seen from here. */
+static void what_cannot_be_read_is_left_out(void **state)
+{
+    (void)state;
+    pid_t gone = fork();
+    if (gone == 0)
+        _exit(0);
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    struct run_delay delay = {0};
+    struct record record;
+    for (int i = 0; i < 2; i++)
+        assert_false(run_delay_read(&delay, gone, none, NULL, monotonic_now_ns(), &record));
+    assert_int_equal(record.run_delay.threads, 0);
+    run_delay_free(&delay);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs_share_a_processor),
+        cmocka_unit_test(what_cannot_be_read_is_left_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
