@@ -79,7 +79,8 @@ void speed_run_delay(struct analyzer *analyzer, const struct process *process,
              begin_ns = end_ns - record->run_delay.interval_ns;
     const struct delay_reading *last = delays->count ? &delays->reading[delays->count - 1] : NULL;
     struct run_delay_sum sum = last ? last->sum : (struct run_delay_sum){0};
-    if (record->run_delay.interval_ns > end_ns || (last && end_ns <= last->until_ns))
+    if (!record->run_delay.interval_ns || record->run_delay.interval_ns > end_ns ||
+        (last && end_ns <= last->until_ns))
         return; /* noise */
     if (!last || last->until_ns < begin_ns)
         analyzer->failed |= add_reading(delays, begin_ns, sum) != 0;
