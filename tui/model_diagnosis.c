@@ -299,7 +299,7 @@ static void add_answers(struct source *source, const struct tui_finding *finding
 
 /* The headline and as much of the rest as there is room for above other views; on a narrow screen
  * without the end of the headline, how long it has lasted. */
-static void add_brief(const struct tui_finding *finding, const char *head, int width,
+static void add_brief(const struct tui_finding *finding, const char *head, int width, int lines,
                       struct rows *rows)
 {
     struct text text = {0};
@@ -307,11 +307,24 @@ static void add_brief(const struct tui_finding *finding, const char *head, int w
     text_add(&text, "%.*s: %s", kept, head, finding->what);
     char *said = text_take(&text);
     if (said)
-        shorten_to(said, width, LINES_BRIEF);
+        shorten_to(said, width, lines);
     if (said)
-        add_lines(rows, finding_tone(finding), said, width, LINES_BRIEF);
+        add_lines(rows, finding_tone(finding), said, width, lines);
     rows->failed |= !said;
     free(said);
+}
+
+/* The job goes on, so its state comes first; but whoever has a slow job looks for this. */
+static void add_note(struct source *source, const struct findings *findings, int width,
+                     struct rows *rows)
+{
+    struct text text = {0};
+    say_headline(source, findings, width, &text);
+    char *head = text_take(&text);
+    if (head)
+        add_brief(&findings->finding[0], head, width, width < NARROW ? 1 : LINES_BRIEF - 1, rows);
+    rows->failed |= !head;
+    free(head);
 }
 
 int model_diagnosis(struct source *source, const struct query *query, struct rows *rows,
@@ -323,8 +336,9 @@ int model_diagnosis(struct source *source, const struct query *query, struct row
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     const struct tui_finding *worst = findings.count ? &findings.finding[0] : NULL;
-    bool serious = worst && strcmp(worst->state, "resolved") && strcmp(worst->severity, "note");
-    if (serious)
+    bool is_open = worst && strcmp(worst->state, "resolved");
+    bool serious = is_open && strcmp(worst->severity, "note");
+    if (is_open)
         rows->finding = worst->id;
     if (serious)
         say_headline(source, &findings, width, &text);
@@ -336,7 +350,9 @@ int model_diagnosis(struct source *source, const struct query *query, struct row
     else if (said && result == 0 && query->view == VIEW_NOW)
         add_answers(source, worst, said, query, rows);
     else if (said && result == 0)
-        add_brief(worst, said, width, rows);
+        add_brief(worst, said, width, LINES_BRIEF, rows);
+    if (result == 0 && is_open && !serious)
+        add_note(source, &findings, width, rows);
     free(said);
     tui_findings_free(&findings);
     return result;

@@ -124,6 +124,17 @@ static void add_gap_sites(struct draft *draft, struct finding_side *side, const 
     draft_side_now(draft, side, &(struct act){.did = DID_BUSY_BEFORE, .name = name}, &to);
 }
 
+/* Readers show the earliest first: of findings that are seen together that is what costs most. */
+static uint64_t time_by_cost(const struct analyzer *analyzer, const struct slowdown *slowdown)
+{
+    const struct speed *speed = analyzer->speed;
+    uint64_t latest_ns = 0;
+    for (uint32_t i = 0; i < speed->count; i++)
+        if (latest_ns < speed->rank[i]->end_ns)
+            latest_ns = speed->rank[i]->end_ns;
+    return latest_ns + slowdown->place;
+}
+
 static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, enum did did)
 {
     const struct process *process = slowdown->ranks ? slowdown->rank[0]->key.process : NULL;
@@ -136,7 +147,6 @@ static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, 
         add_gap_sites(draft, side, &site, slowdown->gap);
     for (uint32_t i = 0; i < slowdown->ranks; i++)
         draft_rank(draft, side, slowdown->rank[i]->member);
-    draft->finding.first_ns = draft->finding.last_ns = site.time_ns;
 }
 
 static void note_seen(const struct analyzer *analyzer, struct slow_reported *reported,
@@ -159,6 +169,7 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     uint64_t comm = slowdown->comm ? slowdown->comm->id : 0;
     uint32_t rank = slowdown->ranks ? slowdown->rank[0]->index : UINT32_MAX;
     add_slow_side(&draft, slowdown, did);
+    draft.finding.first_ns = draft.finding.last_ns = time_by_cost(analyzer, slowdown);
     draft_say(&draft, what, todo);
     for (uint32_t i = 0; reported && i < reported->count; i++)
         if (reported->is[i].comm == comm && reported->is[i].rank == rank) {

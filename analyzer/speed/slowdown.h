@@ -24,6 +24,7 @@ struct slowdown {
     uint32_t ranks;
     bool is_all;             /* these are all ranks */
     bool is_reported;        /* it is worth a finding */
+    uint32_t place;          /* among those found together, by what they cost */
     bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */

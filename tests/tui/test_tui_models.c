@@ -271,9 +271,10 @@ static void a_job_with_a_note_has_a_finding(void **state)
     state_open(&source, &folder);
     assert_int_equal(
         model_diagnosis(&source, &(struct query){.view = VIEW_NOW, .width = 80}, &rows, NULL), 0);
-    assert_int_equal(rows.lines, 1);
+    assert_int_equal(rows.lines, 2);
     assert_string_equal(rows.line[0].text,
                         "no error, 1 note (key 2); 1 process, 0 communicators, finished");
+    assert_non_null(strstr(rows.line[1].text, "note DC601: "));
     rows_free(&rows);
     source_close_all(&source);
 }
