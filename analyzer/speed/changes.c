@@ -8,6 +8,7 @@
 enum {
     SCORE_LEAST = 4,       /* standard errors between before and after */
     WORK_STEP_PERCENT = 3, /* of an iteration, by which the median rank's own work is longer */
+    BEFORE_PERCENT = 25,   /* of what the work takes longer, by ratio, that its beginning does */
     SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
     SURER_PERCENT = 85,    /* likewise, where they are longer by little */
     LITTLE_PERCENT = 5     /* of an iteration */
@@ -17,6 +18,10 @@ enum {
 static double length_of(const struct speed_iteration *iteration)
 {
     return iteration->length;
+}
+static double before_of(const struct speed_iteration *iteration)
+{
+    return iteration->before;
 }
 static double work_of(const struct speed_iteration *iteration)
 {
@@ -166,14 +171,30 @@ bool judge_step(const struct judged *judged, struct slowdown *step, struct slowd
     return is_step;
 }
 
+/* Where kernels are not recorded, waiting beside work may look like it. Until its first operation
+ * begins, a rank waits for nobody: if its work takes longer, it does so there, too. */
+static bool shows_before(const struct judged *judged, uint64_t first, const struct slowdown *step)
+{
+    size_t count = judged->end - first, at = step->since;
+    double *value = judged->shows_kernels ? NULL : medians_of(judged, first, before_of);
+    double before = value ? speed_median_of(value, at) : 0;
+    double rise = value ? speed_median_of(value + at, count - at) - before : 0;
+    double work = step->length - step->lost;
+    free(value);
+    return judged->shows_kernels ||
+           (rise > 0 && 100 * rise * work >= BEFORE_PERCENT * step->lost * before);
+}
+
 bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
                      struct slowdowns *found)
 {
     double *work = medians_of(judged, first, work_of);
-    bool is_step = step_in(work, judged->end - first, step, found);
+    bool is_step = step_in(work, judged->end - first, step, found) &&
+                   shows_before(judged, first, step);
     place_step(judged, first, step);
     step->length = judged->length;
     step->is_part = true;
+    step->is_alone = !found->count;
     free(work);
     return is_step && 100 * step->lost >= WORK_STEP_PERCENT * step->length;
 }

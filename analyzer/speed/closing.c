@@ -44,7 +44,9 @@ static struct speed_iteration *iteration_slot(struct speed_rank *rank, uint64_t 
 struct iteration_edges {
     struct speed_edge *edge;
     size_t edges, room;
-    uint64_t end_ns, begin_ns;
+    uint64_t end_ns, begin_ns, first_issued_ns, first_started_ns;
+    bool ends_receiving; /* so far */
+    uint64_t behind_ns;  /* from such an end to the next, which was in the queue, at most */
     struct speed_iteration *to;
     const struct speed_comm *over; /* the rank has only its operations left */
     bool failed;
@@ -135,6 +137,21 @@ static void gather_unseen(struct speed_rank *rank, uint64_t serial, bool has_nex
     add_edges(gathering, moving_ns, operation->done_ns, SHARE_TRANSFER);
 }
 
+/* What comes behind a message that the rank received. */
+static void note_behind(struct iteration_edges *gathering, const struct speed_operation *operation)
+{
+    uint64_t end_ns = gathering->end_ns;
+    bool is_behind = gathering->ends_receiving && operation->issued_ns <= end_ns;
+    if (is_behind && operation->started_ns > end_ns + gathering->behind_ns)
+        gathering->behind_ns = operation->started_ns - end_ns;
+    if (operation->done_ns >= end_ns)
+        gathering->ends_receiving = operation->peer >= 0 && !operation->sends;
+    if (gathering->first_issued_ns > operation->issued_ns)
+        gathering->first_issued_ns = operation->issued_ns;
+    if (gathering->first_started_ns > operation->started_ns)
+        gathering->first_started_ns = operation->started_ns;
+}
+
 static void gather_operation(struct speed_rank *rank, uint64_t serial,
                              struct iteration_edges *gathering)
 {
@@ -150,6 +167,7 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
         speed_comm_add_transfer(operation->comm, operation->iteration,
                                 (double)(operation->done_ns - operation->waited_ns) / 1e9))
         gathering->failed = true;
+    note_behind(gathering, operation);
     gather_end(gathering, operation->started_ns, operation->done_ns);
     gathering->to->operations++;
     gathering->to->bytes += operation->bytes;
@@ -192,13 +210,26 @@ static void drop_closed(struct speed_rank *rank, uint64_t number)
     rank->spans = kept;
 }
 
+/* Of the time until the first operation is issued, what the rank may compute with the message that
+ * ended the iteration before: no longer than behind others that it receives, if there are any. */
+static float idle_after(const struct iteration_edges *gathering, uint64_t begin_ns)
+{
+    uint64_t first_ns = gathering->first_issued_ns, most_ns = gathering->behind_ns;
+    if (first_ns <= begin_ns)
+        return 0;
+    bool is_longer = most_ns && first_ns - begin_ns > most_ns;
+    return (float)((double)(is_longer ? most_ns : first_ns - begin_ns) / 1e9);
+}
+
 static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
 {
     size_t room = STRETCH_EDGES * (STRETCHES_MOST * rank->operations + rank->spans);
     struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
                                         .room = room,
                                         .to = iteration_slot(rank, number),
-                                        .begin_ns = UINT64_MAX};
+                                        .begin_ns = UINT64_MAX,
+                                        .first_issued_ns = UINT64_MAX,
+                                        .first_started_ns = UINT64_MAX};
     if (!gathering.edge || !gathering.to) {
         analyzer->failed = true;
         free(gathering.edge);
@@ -212,7 +243,12 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
         gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */
         gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
         speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns, gathering.to);
+        if (gathering.to->operations && gathering.first_started_ns > begin_ns)
+            gathering.to->before = (float)((double)(gathering.first_started_ns - begin_ns) / 1e9);
+        if (rank->ends_receiving && !gathering.to->kernels)
+            gathering.to->after = idle_after(&gathering, begin_ns);
         rank->end_ns = gathering.to->end_ns = gathering.end_ns;
+        rank->ends_receiving = gathering.ends_receiving;
     }
     analyzer->failed |= gathering.failed;
     free(gathering.edge);

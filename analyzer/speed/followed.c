@@ -11,6 +11,11 @@ enum {
     BESIDE_PERCENT = 80
 };
 
+static uint64_t distance_ns(uint64_t one, uint64_t other)
+{
+    return one > other ? one - other : other - one;
+}
+
 /* It began as the one before in its communicator ended: it was in the queue, whatever the program
  * waited for. */
 bool operation_was_queued(struct speed_rank *rank, const struct speed_operation *operation,
@@ -107,10 +112,29 @@ static const struct speed_operation *next_of_rank(struct speed_rank *rank, uint6
     return found && found->iteration == operation->iteration ? found : NULL;
 }
 
+/* In one launch the rank sends to some and receives from others: in the communicator, or in any. */
+static void count_exchange(struct speed_rank *rank, uint64_t serial)
+{
+    const struct speed_operation *operation = speed_operation_find(rank, serial);
+    uint64_t first = serial > LOOK_AROUND ? serial - LOOK_AROUND : 1;
+    bool is_two_way = false, has_other = false;
+    for (uint64_t at = first; at <= serial + LOOK_AROUND; at++) {
+        const struct speed_operation *other = speed_operation_find(rank, at);
+        if (!other || other->peer < 0 || other->sends == operation->sends ||
+            distance_ns(other->started_ns, operation->started_ns) > AT_ONCE_NS)
+            continue;
+        has_other = true;
+        is_two_way |= other->comm == operation->comm;
+    }
+    operation->comm->one_way += !is_two_way;
+    operation->comm->alone += !has_other;
+}
+
 static void count_message(struct speed_rank *rank, uint64_t serial, struct speed_followed *followed)
 {
     const struct speed_operation *operation = speed_operation_find(rank, serial);
     const struct speed_operation *next = next_of_rank(rank, serial);
+    count_exchange(rank, serial);
     if (!next)
         return;
     double start = (double)operation->started_ns, end = (double)operation->done_ns;
@@ -123,15 +147,10 @@ static bool is_held_up(const struct speed_operation *operation, const struct spe
     return next->comm == operation->comm && next->started_ns < operation->done_ns + AT_ONCE_NS;
 }
 
-static uint64_t distance_ns(uint64_t one, uint64_t other)
-{
-    return one > other ? one - other : other - one;
-}
-
 /* What the last rank does from its arrival until its next operation is compute, for it waited for
  * nobody; a rank that waits does as much. Whether it does so meanwhile or only then is seen where
- * its own next operation comes. */
-static void compare_with_last(struct speed_rank *rank, uint64_t serial,
+ * its own next operation comes; the last in an iteration is waited for in any case. */
+static void compare_with_last(struct speed_rank *rank, uint64_t serial, bool has_next,
                               struct speed_followed *followed)
 {
     struct speed_operation *operation = speed_operation_find(rank, serial);
@@ -142,7 +161,7 @@ static void compare_with_last(struct speed_rank *rank, uint64_t serial,
         return;
     uint64_t work_ns = last_next->started_ns - last->started_ns;
     operation->busy_ns = operation->started_ns + work_ns;
-    if (!next || is_held_up(last, last_next))
+    if (!has_next || !next || is_held_up(last, last_next))
         return;
     uint64_t wait_ns = operation->waited_ns - operation->started_ns;
     uint64_t beside_ns = distance_ns(next->started_ns, operation->busy_ns);
@@ -161,7 +180,7 @@ static void count_followed(struct speed_rank *rank, uint64_t serial)
     if (operation->peer >= 0)
         count_message(rank, serial, followed);
     else
-        compare_with_last(rank, serial, followed);
+        compare_with_last(rank, serial, next != NULL, followed);
     if (!next || operation->waited_ns > operation->started_ns + ROUNDED_NS)
         return;
     followed->latest++;

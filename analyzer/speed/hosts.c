@@ -96,13 +96,13 @@ static void add_iteration(const struct judged *judged, uint64_t number, struct u
     struct speed_iteration iteration;
     for (uint32_t r = 0; r < count; r++) {
         judged_iteration(judged->speed->rank[r], number, &iteration);
-        units->value[r] = speed_idle(&iteration);
+        units->value[r] = speed_idle_surely(&iteration);
     }
     speed_median(units->value, count);
     double usual = units->value[count / 4];
     for (uint32_t r = 0; r < count; r++) {
         judged_iteration(judged->speed->rank[r], number, &iteration);
-        double idle = speed_idle(&iteration) - usual;
+        double idle = speed_idle_surely(&iteration) - usual;
         struct unit *unit = &units->unit[units->of[r]];
         units->idle[r] += idle / iterations;
         unit->most = fmax(unit->most, idle);

@@ -79,6 +79,7 @@ static void begin_judging(struct judged *judged)
         if (judged->first < speed->rank[i]->begun + 1)
             judged->first = speed->rank[i]->begun + 1;
     }
+    judged->shows_kernels = show_kernels;
     judged->exposes = show_kernels || !has_others;
     if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
         judged->first = judged->end - ITERATIONS_KEPT;
@@ -233,12 +234,14 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         judge_spells(judged, found);
     if (!found->failed) {
         judge_links(judged, found);
+        drop_explained_by_links(judged, found);
         add_earlier(earlier, found);
     }
     if (!found->failed && !judged->coarse) {
         bool is_open = has_step && !step_is_explained(found, &step) &&
                        !judge_own_steps(judged, &step, found);
-        if (is_open || (can_step && found->count && judge_work_step(judged, first, &step, found)))
+        bool may_be_work = can_step && (found->count || judged->shows_kernels);
+        if (is_open || (may_be_work && judge_work_step(judged, first, &step, found)))
             slowdowns_add_all(found, judged->speed, &step);
     }
     found->failed |= earlier->failed;

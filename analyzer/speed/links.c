@@ -14,7 +14,9 @@ enum {
     ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
     BECAME_PERCENT = 10,     /* than before, by most of what iterations are longer since then */
     FAST_PART = 4,           /* a quarter of sisters, that are fast while most are slow by a host */
-    FEW_PERCENT = 150,       /* over the root of how many there are: few differ by chance */
+    FEW_PERCENT = 150,       /* over the root of how many there are: few differ by chance, */
+    FEW_TIMES = 4,           /* but by three standard errors of a quartile at most: so many times
+                                its distance from what 5 % of them stay below */
     CLEARLY_TIMES = 2,       /* as long nearly all are, of a link that noise does not explain */
     BESIDE_PERCENT = 50,     /* longer than before, where all else takes longer as well */
     BESIDE_SHARE = 5,        /* of an iteration, likewise */
@@ -130,28 +132,6 @@ static double mean_transfer(const struct speed_comm *comm, uint64_t first, uint6
     return end > first ? sum / (double)(end - first) : 0;
 }
 
-static int compare_seconds(const void *a, const void *b)
-{
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* Of its transfers in an iteration, so many of a hundred take no longer. */
-static double transfer_quantile(const struct speed_comm *comm, uint64_t first, uint64_t end,
-                                uint32_t percent)
-{
-    double *value = malloc((end - first + 1) * sizeof *value), found = 0;
-    size_t count = 0;
-    for (uint64_t n = first; value && n < end; n++)
-        value[count++] = speed_comm_transfer(comm, n);
-    if (count) {
-        qsort(value, count, sizeof *value, compare_seconds);
-        found = value[(count - 1) * percent / 100];
-    }
-    free(value);
-    return found;
-}
-
 static double floor_of(const struct judged *judged)
 {
     return judged->coarse ? slow_floor_coarse_s : slow_floor_s;
@@ -161,11 +141,11 @@ static double floor_of(const struct judged *judged)
  * longer than its host explains. */
 static bool became_steadily_slow(const struct judged *judged, const struct speed_comm *comm)
 {
-    double least = CLEARLY_TIMES * transfer_quantile(comm, judged->begin, judged->since, 90);
+    double least = CLEARLY_TIMES * speed_transfer_quantile(comm, judged->begin, judged->since, 90);
     bool is_early = judged->since < judged->begin + BEFORE_NEEDED;
     if (judged->recorded)
         least = fmax(least, floor_of(judged) * (is_early ? BEFORE_TIMES : 1));
-    return transfer_quantile(comm, judged->since, judged->end, 10) >= least;
+    return speed_transfer_quantile(comm, judged->since, judged->end, 10) >= least;
 }
 
 /* Its transfers take longer than before, since iterations do, by most of what these are longer, or
@@ -229,6 +209,14 @@ static bool is_slow_in_itself(const struct judged *judged, const struct speed_co
     return slow->rate > 0 && 100 * slow->lost >= SLOW_SHARE * judged->length;
 }
 
+/* By how many percent the quartile of so few transfers may differ by chance. */
+static double chance_of_few(const struct speed_class *class)
+{
+    double least = speed_class_quantile(class, 5);
+    double spread = least > 0 ? 100 * (speed_class_quartile(class) / least - 1) : FEW_PERCENT;
+    return fmin(FEW_TIMES * spread, FEW_PERCENT) / sqrt((double)class->count);
+}
+
 /* What its operations take beyond their sisters', in an iteration. */
 static void weigh_comm(struct links *links, const struct speed_comm *comm)
 {
@@ -239,8 +227,8 @@ static void weigh_comm(struct links *links, const struct speed_comm *comm)
         TABLE_FIND(links->classes, &class->key, sisters);
         if (!sisters || sisters->count < 2)
             continue;
-        double few = FEW_PERCENT / sqrt((double)class->count);
-        least = fmax(least, sisters->count == 2 ? ONE_SISTER_PERCENT : LONGER_PERCENT + few);
+        least = fmax(least, sisters->count == 2 ? ONE_SISTER_PERCENT
+                                                : LONGER_PERCENT + chance_of_few(class));
         took += speed_class_quartile(class) * (double)class->count;
         floor += speed_class_quantile(class, 5) * (double)class->count;
         expected += sisters->usual * (double)class->count;

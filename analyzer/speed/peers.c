@@ -1,83 +1,15 @@
 /* peers.c: how much longer than its peers' a rank's own time is.
  *
- * Peers do the same work: the members of a communicator with collectives, unless it holds both ends
- * of a message, for then it spans the stages of a pipeline. */
+ * Peers do the same work: the members of a communicator with collectives, unless it spans the
+ * stages of a pipeline (stages.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/model/process.h"
-#include "analyzer/speed/slowdown.h"
+#include "analyzer/speed/stages.h"
 
 enum { IDLE_LEAST_PERCENT = 5 }; /* of an iteration */
-
-/* The ranks of a communicator's members; UINT32_MAX where one was never seen. */
-static uint32_t *member_ranks(const struct judged *judged, const struct comm *comm)
-{
-    uint32_t *index = malloc((comm->members ? comm->members : 1) * sizeof *index);
-    for (uint32_t i = 0; index && i < comm->members; i++) {
-        const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
-        index[i] = rank ? rank->index : UINT32_MAX;
-    }
-    return index;
-}
-
-/* Which communicators span the stages of a pipeline. */
-struct stages {
-    uint32_t **rank; /* by communicator: member_ranks */
-    const struct speed_comm **comm;
-    bool *spans;
-    uint32_t comms;
-    uint32_t *seen; /* by rank: 1 + the communicator that was marked last */
-};
-
-static void mark_spanning(struct stages *stages, uint32_t c)
-{
-    const struct comm *comm = stages->comm[c]->comm;
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (stages->rank[c][i] != UINT32_MAX)
-            stages->seen[stages->rank[c][i]] = c + 1;
-    for (uint32_t m = 0; m < stages->comms && !stages->spans[c]; m++) {
-        if (!stages->comm[m]->messages)
-            continue;
-        uint32_t inside = 0;
-        for (uint32_t i = 0; i < stages->comm[m]->comm->members; i++) {
-            uint32_t rank = stages->rank[m][i];
-            inside += rank != UINT32_MAX && stages->seen[rank] == c + 1;
-        }
-        stages->spans[c] = inside > 1;
-    }
-}
-
-static void stages_free(struct stages *stages)
-{
-    for (uint32_t i = 0; stages->rank && i < stages->comms; i++)
-        free(stages->rank[i]);
-    free(stages->rank);
-    free(stages->comm);
-    free(stages->spans);
-    free(stages->seen);
-}
-
-static int find_stages(const struct judged *judged, struct stages *stages)
-{
-    uint32_t count = HASH_COUNT(judged->speed->comms);
-    stages->rank = calloc(count + 1, sizeof *stages->rank);
-    stages->comm = calloc(count + 1, sizeof *stages->comm);
-    stages->spans = calloc(count + 1, sizeof *stages->spans);
-    stages->seen = calloc(judged->speed->count + 1, sizeof *stages->seen);
-    if (!stages->rank || !stages->comm || !stages->spans || !stages->seen)
-        return -1;
-    for (struct speed_comm *comm = judged->speed->comms; comm; comm = comm->hh.next) {
-        stages->comm[stages->comms] = comm;
-        if (!(stages->rank[stages->comms++] = member_ranks(judged, comm->comm)))
-            return -1;
-    }
-    for (uint32_t c = 0; c < stages->comms; c++)
-        if (stages->comm[c]->collectives)
-            mark_spanning(stages, c);
-    return 0;
-}
 
 /* What of an iteration is neither waiting nor an exposed transfer, which all members share. Kernels
  * show which are exposed; or no rank has operations of others, so peers have the same transfers at
@@ -180,40 +112,12 @@ static int judge_among(struct judged *judged, const struct comm *comm, const uin
     return 0;
 }
 
-static uint32_t pipeline_root(uint32_t *parent, uint32_t rank)
-{
-    while (parent[rank] != rank)
-        rank = parent[rank] = parent[parent[rank]];
-    return rank;
-}
-
-/* Ranks that send each other messages, over any number of others, are a pipeline. */
-static void join_pipelines(struct judged *judged, const struct stages *stages)
-{
-    uint32_t *parent = judged->pipeline_of;
-    for (uint32_t r = 0; r < judged->speed->count; r++)
-        parent[r] = r;
-    for (uint32_t c = 0; c < stages->comms; c++) {
-        uint32_t first = UINT32_MAX;
-        for (uint32_t i = 0; stages->comm[c]->messages && i < stages->comm[c]->comm->members; i++) {
-            if (stages->rank[c][i] == UINT32_MAX)
-                continue;
-            if (first == UINT32_MAX)
-                first = stages->rank[c][i];
-            parent[pipeline_root(parent, stages->rank[c][i])] = pipeline_root(parent, first);
-        }
-    }
-    for (uint32_t r = 0; r < judged->speed->count; r++)
-        parent[r] = pipeline_root(parent, r);
-}
-
 /* In a pipeline the rank that is behind its peers most holds up the others. A batch passes all of
  * its stages, one after the other, so what each of these loses at least adds up. */
-static void judge_pipelines(struct judged *judged, const struct stages *stages)
+static void judge_pipelines(struct judged *judged)
 {
     uint32_t count = judged->speed->count;
     uint64_t iterations = judged->end - judged->first;
-    join_pipelines(judged, stages);
     for (uint32_t r = 0; r < count; r++) {
         double mean = speed_middle(judged_excess(judged, r), iterations);
         struct speed_pipeline *of = &judged->pipeline[judged->pipeline_of[r]];
@@ -258,7 +162,7 @@ static int judge_idle(struct judged *judged)
         struct speed_iteration iteration;
         for (uint32_t r = 0; r < count; r++) {
             judged_iteration(judged->speed->rank[r], judged->first + n, &iteration);
-            value[r] = idle[r * iterations + n] = speed_idle(&iteration);
+            value[r] = idle[r * iterations + n] = speed_idle_surely(&iteration);
         }
         speed_median(value, count);
         for (uint32_t r = 0; r < count; r++)
@@ -304,12 +208,12 @@ int judge_peers(struct judged *judged)
     judged->pipeline_of = calloc(judged->speed->count + 1, sizeof *judged->pipeline_of);
     int result = !judged->excess || !judged->waited || !judged->behind || !judged->among ||
                  !judged->idles || !judged->pipeline || !judged->pipeline_of ||
-                 find_stages(judged, &stages);
+                 stages_find(judged, &stages);
     for (uint32_t c = 0; c < stages.comms && !result; c++)
         if (stages.comm[c]->collectives && !stages.spans[c] && stages.comm[c]->comm->members > 1)
             result = judge_among(judged, stages.comm[c]->comm, stages.rank[c]);
     if (!result)
-        judge_pipelines(judged, &stages);
+        judge_pipelines(judged);
     for (uint32_t c = 0; c < stages.comms && !result; c++)
         for (uint32_t i = 0; i < stages.comm[c]->comm->members; i++) {
             uint32_t rank = stages.rank[c][i];

@@ -25,7 +25,8 @@ struct slowdown {
     bool is_all;             /* these are all ranks */
     bool is_reported;        /* it is worth a finding */
     uint32_t place;          /* among those found together, by what they cost */
-    bool is_part;            /* SINCE: of other slowdowns; only `lost` is due to it */
+    bool is_part;            /* SINCE: only `lost` of an iteration is due to it, */
+    bool is_alone;           /* and there are no other slowdowns */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
     bool knows_cost;         /* of a pipeline: what the others wait for them is known */
@@ -93,11 +94,12 @@ struct judged {
     bool is_seldom; /* what counts is in few iterations */
     bool named;     /* the program names its iterations */
     bool recorded;  /* on a host that may be busy */
-    bool exposes;   /* it is known which transfers are exposed, or peers expose the same ones */
-    bool coarse;    /* times come from progress words, read every millisecond on a busy host */
-    double length;  /* of an iteration, on average */
-    double *excess; /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
-    double *waited; /* by rank: what its peers wait in an iteration, on average */
+    bool shows_kernels; /* of all ranks */
+    bool exposes;       /* it is known which transfers are exposed, or peers expose the same ones */
+    bool coarse;        /* times come from progress words, read every millisecond on a busy host */
+    double length;      /* of an iteration, on average */
+    double *excess;     /* by rank and iteration: own time beyond its peers' (peers.c), seconds */
+    double *waited;     /* by rank: what its peers wait in an iteration, on average */
     double *behind; /* by rank: how far it is from the worst member of one of its communicators */
     bool *
         idles; /* by rank: it has no better evidence than its idle time, compared with all ranks' */
@@ -129,6 +131,9 @@ double speed_median_of(const double *value, size_t count);
 /* The mean of the middle half: pauses and chance do not move it, and half of the values do. 0 of
  * none. */
 double speed_middle(const double *value, size_t count);
+/* Of a communicator's transfers in an iteration so many of a hundred take no longer. */
+double speed_transfer_quantile(const struct speed_comm *comm, uint64_t first, uint64_t end,
+                               uint32_t percent);
 /* How probable it is that chance makes at least `hits` of `count` be what each of them is with this
  * probability. */
 double speed_chance(size_t count, size_t hits, double each);
@@ -153,6 +158,9 @@ void judge_ranks(struct judged *judged, struct slowdowns *found);
 /* Fills in the cost of what judge_ranks has found, from found[from] on. */
 void judge_costs(const struct judged *judged, struct slowdowns *found, uint32_t from);
 void judge_links(struct judged *judged, struct slowdowns *found);
+/* Takes away slow ranks that are all members of a slow communicator and lose no more than it does:
+ * where kernels are not recorded, its transfers look like their work. */
+void drop_explained_by_links(const struct judged *judged, struct slowdowns *found);
 /* Hosts of which now one rank is late, now another, if most of these are not found yet. */
 void judge_hosts(struct judged *judged, struct slowdowns *found);
 /* Those ranks that are slow in some iterations only, and not found yet. */

@@ -42,10 +42,15 @@ struct speed_iteration {
     uint32_t operations, kernels;
     float bytes; /* of its operations */
     uint64_t end_ns;
-    float met; /* of SHARE_WAIT what passed in collectives */
+    float met;    /* of SHARE_WAIT what passed in collectives */
+    float before; /* until its first operation began */
+    float after; /* of speed_idle() what follows a message that it received last: unless kernels are
+                    recorded, it may compute with that */
 };
 /* Neither compute nor communication, and nothing issued: the host is late, or does other work. */
 float speed_idle(const struct speed_iteration *iteration);
+/* Of that, what only its host can be the reason of. */
+float speed_idle_surely(const struct speed_iteration *iteration);
 /* All of the iteration but exposed waiting for others. */
 float speed_own(const struct speed_iteration *iteration);
 
@@ -88,7 +93,8 @@ struct speed_rank {
     uint32_t operation_capacity;
     struct speed_span *span; /* of activities in open iterations */
     uint32_t spans, span_capacity;
-    uint64_t end_ns; /* when the last closed iteration ended; 0 none */
+    uint64_t end_ns;     /* when the last closed iteration ended; 0 none */
+    bool ends_receiving; /* with a message to it */
     bool has_begun, can_close;
     bool named;         /* the program names its iterations */
     uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
@@ -165,6 +171,9 @@ struct speed_comm {
     struct speed_meeting *meetings; /* those that are not complete: table by number and direction */
     struct speed_class *classes;
     uint64_t collectives, messages;
+    /* Messages, counted on both ranks, that did not begin together with one the other way: of the
+     * communicator, or of any. */
+    uint64_t one_way, alone;
     struct speed_followed followed[SPEED_ROLES];
     float *transfer; /* seconds of an iteration, ring by its number */
     uint32_t transfers;

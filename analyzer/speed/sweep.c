@@ -46,6 +46,12 @@ float speed_idle(const struct speed_iteration *iteration)
     return idle > 0 ? idle : 0;
 }
 
+float speed_idle_surely(const struct speed_iteration *iteration)
+{
+    float idle = speed_idle(iteration) - iteration->after;
+    return idle > 0 ? idle : 0;
+}
+
 float speed_own(const struct speed_iteration *iteration)
 {
     return iteration->length - iteration->share[SHARE_WAIT];

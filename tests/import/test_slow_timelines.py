@@ -7,7 +7,7 @@ import re
 import unittest
 
 from importer import Importer, main
-from timelines import Buckets, Pipeline, Replicas, Timeline
+from timelines import Buckets, Grid, Pipeline, Replicas, Ring, Timeline
 
 SPEED = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
 
@@ -109,6 +109,13 @@ class SlowTimelines(Importer):
         self.expect(slow, {"DC606": ["4-5"]}, ("4.0 times as long",))
         self.expect(Timeline(ranks=8, width=2, transfer=lambda group, i: 4), {})
 
+    def test_a_link_that_is_a_little_slower(self):
+        """Its transfers differ so little that it is no chance."""
+        slow = lambda group, i: 5.4 if group == 4 else 4
+        self.expect(Timeline(ranks=8, width=2, transfer=slow), {"DC606": ["4-5"]}, ("as those of communicators like it",))
+        chance = random.Random(4)
+        self.expect(Timeline(ranks=8, width=2, transfer=lambda group, i: 4 * chance.lognormvariate(0, 0.6)), {})
+
     def test_host_whose_links_are_slow(self):
         """Most of all links between hosts are this one's."""
         slow = Timeline(ranks=16, width=2, transfer=lambda group, i: 4 if group < 10 else 1)
@@ -143,6 +150,14 @@ class SlowTimelines(Importer):
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i >= 40 else 1), {"DC607": ["0-3"]},
                     ("since iteration 40 iterations take 14.2 ms instead of 11.2 ms",))
         self.expect(Timeline(iterations=80, slower=lambda rank, i: 1.3 if i == 40 else 1), {})
+
+    def test_work_that_takes_longer_in_spite_of_noise(self):
+        """Transfers hide that iterations are longer; kernels show it."""
+        chance = random.Random(5)
+        noise = [20 * chance.random() for _ in range(80)]
+        slow = Timeline(iterations=80, slower=lambda rank, i: 1.4 if i >= 40 else 1, transfer=lambda group, i: noise[i])
+        self.expect(slow, {"DC607": ["0-3"]}, ("the work of all ranks takes longer: 4 ms of each iteration",))
+        self.expect(Timeline(iterations=80, transfer=lambda group, i: noise[i]), {})
 
     def test_throttled_since(self):
         slower = lambda rank, i: 1.5 if rank == 3 and i >= 40 else 1
@@ -223,6 +238,25 @@ class SlowTimelines(Importer):
         result, found = self.slow(Timeline(ranks=8, slower=slower))
         self.assertEqual([each["sides"][0]["ranks"] for each in result.findings if each["code"] == "DC604"], ["2", "5"])
 
+    def test_neighbours_that_exchange_messages(self):
+        """They are peers, whether or not each pair has a communicator of its own."""
+        for named in (True, False):
+            self.expect(Ring(slower=lambda rank, i: 1.5 if rank == 2 else 1, named=named).without("issued"), {"DC601": ["2"]})
+            self.expect(Ring(named=named).without("issued"), {})
+
+    def test_buckets_beside_the_backward_pass_of_a_grid(self):
+        """Kernels are not recorded: who computes meanwhile does not wait."""
+        slower = lambda rank, i: 1.3 if rank == 3 else 1
+        self.expect(Grid(slower=slower).without_kernels().without("iteration"), {"DC604": ["3"]}, ("15 ms of each iteration",))
+        self.expect(Grid().without_kernels().without("iteration"), {})
+        slower = lambda rank, i: 1.3 if rank == 3 and i >= 40 else 1
+        self.expect(Grid(iterations=80, slower=slower).without_kernels(), {"DC604": ["3"]}, ("since iteration 40",))
+
+    def test_members_of_a_slow_link_are_not_slow_themselves(self):
+        transfer = lambda ranks, i: 8 if len(ranks) > 2 else 4 if ranks == (2, 3) and i >= 40 else 1
+        slow = Grid(iterations=80, transfer=transfer)
+        self.expect(slow.without_kernels().without("issued"), {"DC606": ["2-3"]}, ("since iteration 40",))
+
     def test_stages_that_lose_little_each(self):
         """A batch passes all of them, so it adds up."""
         self.expect(Replicas(slower=lambda rank, i: 1.15 if rank >= 8 else 1), {"DC604": ["8-15"]}, ("24 ms of each iteration of 202 ms",))
@@ -232,6 +266,11 @@ class SlowTimelines(Importer):
     def test_a_late_host_drives_half_of_a_pipeline(self):
         self.expect(Pipeline(late=lambda rank, i: 0.01 if rank >= 2 else 0), {"DC601": ["2-3"]})
         self.expect(Pipeline(), {})
+
+    def test_a_first_stage_that_computes_with_what_it_received_last(self):
+        """Without kernels that looks idle: the host reads the loss then, and launches the next iteration."""
+        uneven = Pipeline(slower=lambda rank, i: 0.7 if rank in (1, 2) else 1)
+        self.expect(uneven.launched_at_once().without_kernels(), {})
 
     def test_what_a_replica_costs(self):
         """Each stage loses 4 ms, one after the other; the other replica waits for all that."""

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-COLUMNS = ("rank", "host", "group", "operation", "number", "iteration", "start", "duration", "issued", "bytes")
+COLUMNS = ("rank", "host", "group", "operation", "number", "iteration", "start", "duration", "issued", "bytes", "peer")
 KERNELS = ("attention", "gemm", "layer_norm")
 COMPUTE, TRANSFER, LAUNCH = 0.010, 0.001, 0.0002
 
@@ -54,6 +54,13 @@ class Timeline:
 
     def without_kernels(self):
         self.rows = [row for row in self.rows if row["group"]]
+        return self
+
+    def launched_at_once(self):
+        """The host launches all of an iteration at its beginning."""
+        begin = {}
+        for row in self.rows:
+            row["issued"] = begin.setdefault((row["rank"], row["iteration"]), row["issued"])
         return self
 
     def csv(self, separator=",", ends="\n"):
@@ -145,3 +152,54 @@ class Replicas(Pipeline):
             start = self.clock[rank]
             self.rows.append(self.row(rank, "%d %d" % ranks, "AllReduce", i, i, start, end - start, start))
             self.clock[rank] = end
+
+
+class Grid(Timeline):
+    """Four replicas of a model that is split over pairs of ranks. Gradients are reduced beside the backward pass."""
+
+    FORWARD, BACKWARD = 2, 3        # layers, and buckets
+
+    def __init__(self, iterations=60, slower=lambda rank, i: 1, transfer=lambda group, i: 1):
+        self.rows, self.clock, self.reduced, self.count = [], [0.0] * 8, [0.0] * 8, {}
+        for i in range(iterations):
+            begun = list(self.clock)
+            for layer in range(self.FORWARD + self.BACKWARD):
+                for rank in range(8):
+                    self.rows.append(self.row(rank, "", KERNELS[1], None, i, self.clock[rank], COMPUTE * slower(rank, i), begun[rank]))
+                    self.clock[rank] += COMPUTE * slower(rank, i)
+                for pair in ((0, 1), (2, 3), (4, 5), (6, 7)):
+                    self.meet(pair, i, self.clock, list(self.clock), begun, transfer(pair, i))
+                for ranks in ((0, 2, 4, 6), (1, 3, 5, 7)) if layer >= self.FORWARD else ():
+                    self.meet(ranks, i, self.reduced, [max(times) for times in zip(self.clock, self.reduced)], begun, transfer(ranks, i))
+            self.clock = [max(times) for times in zip(self.clock, self.reduced)]
+
+    def meet(self, ranks, i, stream, came, begun, times):
+        end, number = max(came[rank] for rank in ranks) + TRANSFER * times, self.count.get(ranks, 0)
+        self.count[ranks] = number + 1
+        for rank in ranks:
+            self.rows.append(self.row(rank, " ".join(map(str, ranks)), "AllReduce", number, i, came[rank], end - came[rank], begun[rank]))
+            stream[rank] = end
+
+
+class Ring(Timeline):
+    """Each rank sends a block to the next while it receives one from the rank before; then all reduce."""
+
+    def __init__(self, ranks=4, iterations=60, slower=lambda rank, i: 1, named=True):
+        self.rows, clock = [], [0.0] * ranks
+        for i in range(iterations):
+            begun = list(clock)
+            for step in range(ranks - 1):
+                number, ended = i * (ranks - 1) + step, [0.0] * ranks
+                for rank in range(ranks):
+                    other = (rank + 1) % ranks
+                    group = "0-%d" % (ranks - 1) if named else "%d %d" % (rank, other)
+                    end = max(begun[rank], begun[other]) + TRANSFER
+                    for one, operation, peer in ((rank, "Send", other), (other, "Recv", rank)):
+                        row = self.row(one, group, operation, number, i, begun[one], end - begun[one], begun[one])
+                        self.rows.append({**row, "peer": peer})
+                        ended[one] = max(ended[one], end)
+                begun = [max(end, now + COMPUTE * slower(rank, i)) for rank, (now, end) in enumerate(zip(begun, ended))]
+            end = max(begun) + TRANSFER
+            for rank, start in enumerate(begun):
+                self.rows.append(self.row(rank, "all", "AllReduce", i, i, start, end - start, start))
+            clock = [end] * ranks

@@ -24,7 +24,8 @@ static void slower_since_on_slowdown(struct analyzer *analyzer, const struct eve
     if (slowdown->kind != SLOW_SINCE)
         return;
     if (slowdown->is_part) {
-        text_add(&what, "beside what other findings report, the work of all ranks takes longer: ");
+        text_add(&what, "%sthe work of all ranks takes longer: ",
+                 slowdown->is_alone ? "" : "beside what other findings report, ");
         slowdown_add_loss(&what, slowdown);
     } else {
         add_change(&what, slowdown);
