@@ -9,6 +9,7 @@
 #include "analyzer/speed/ranks.h"
 #include "analyzer/speed/standings.h"
 #include "lib/trace/kinds.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum {
@@ -268,6 +269,8 @@ static int meet(struct speed_comm *comm, struct speed_rank *rank, const struct p
 void speed_passed(struct analyzer *analyzer, const struct passed *passed)
 {
     struct member *member = passed->member;
+    if (member->process->info.lacks & LACKS_DURATIONS)
+        return;
     struct speed_rank *rank = speed_rank_get(analyzer, member->process, member->device);
     struct speed_comm *comm = rank ? speed_comm_get(analyzer, member->comm) : NULL;
     if (!comm) {

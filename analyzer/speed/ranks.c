@@ -6,6 +6,7 @@
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
 enum { OPERATIONS_MAX = 1 << 20 }; /* of open iterations: then they are closed as they are */
@@ -142,7 +143,9 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         number = passed->number / rank->round;
     operation->iteration = count_iteration(rank, number);
     /* The shim records calls. Of another source that has no times of calls the two are equal. */
-    rank->knows_issue |= passed->started_ns > passed->issued_ns || !rank->key.process->info.lacks;
+    uint32_t lacks = rank->key.process->info.lacks;
+    rank->knows_issue |= !(lacks & LACKS_STARTS) &&
+                         (passed->started_ns > passed->issued_ns || !lacks);
     return serial;
 }
 

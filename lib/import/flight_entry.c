@@ -61,7 +61,7 @@ static void read_peers(const char *text, struct flight_entry *entry)
     }
 }
 
-enum { COALESCED_BYTES = 9 };
+enum { COALESCED_BYTES = 9, DURATION_MOST_MS = 1000000000 };
 
 static const struct kind_name *read_entry_name(const struct value *name, struct flight_entry *entry)
 {
@@ -92,6 +92,14 @@ static int64_t integer_of(const struct value *value, int64_t otherwise)
 {
     int64_t integer;
     return value && value_integer(value, &integer) ? integer : otherwise;
+}
+
+/* Of milliseconds; 0 for what is no duration. */
+static uint64_t nanoseconds_of(const struct value *value)
+{
+    int64_t integer = integer_of(value, 0);
+    double ms = value && value->kind == VALUE_FLOAT ? value->number : (double)integer;
+    return ms > 0 && ms < DURATION_MOST_MS ? (uint64_t)(1e6 * ms) : 0;
 }
 
 static enum import_state read_entry_state(const struct value *state)
@@ -133,6 +141,7 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
         entry->state = IMPORT_DONE;
     int64_t created = integer_of(entry->field[FIELD_time_created_ns], 0);
     entry->created_ns = created > 0 ? (uint64_t)created : 0;
+    entry->duration_ns = nanoseconds_of(entry->field[FIELD_duration_ms]);
     return true;
 }
 

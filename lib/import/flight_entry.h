@@ -30,6 +30,7 @@ struct flight_entry {
     int64_t seq, p2p_seq, record; /* -1: not known */
     enum import_state state;
     uint64_t created_ns;
+    uint64_t duration_ns; /* on the GPU; 0: not known */
 };
 
 /* What an entry says. False if it is no dictionary. */

@@ -209,6 +209,15 @@ static int say_unlike_sides(struct flight_dump *dump, const struct flight_group 
                        entry->created_ns);
 }
 
+/* With TORCH_NCCL_ENABLE_TIMING=1 an entry says how long the operation took. */
+static int report_call(struct flight_dump *dump, const struct flight_entry *entry,
+                       const struct import_call *call)
+{
+    if (call->state == IMPORT_DONE && entry->duration_ns && entry->created_ns)
+        return import_lasting_call(dump->import, call, entry->duration_ns);
+    return import_call(dump->import, call);
+}
+
 static int add_call(struct flight_dump *dump, struct flight_group *group,
                     const struct flight_entry *entry, const struct fate *fate, uint32_t index)
 {
@@ -228,7 +237,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;
         return call.root < 0
                    ? refuse_entry(dump, index, entry, "it does not say between which ranks")
-                   : import_call(dump->import, &call);
+                   : report_call(dump, entry, &call);
     }
     int64_t number = flight_number_of(dump, group, entry);
     if (number < 0)
@@ -237,7 +246,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
     group->seq = number;
     call.number = (uint64_t)number;
     call.part = group->parts;
-    return import_call(dump->import, &call);
+    return report_call(dump, entry, &call);
 }
 
 static int add_entry(struct flight_dump *dump, const struct value *value, const struct fate *fate,
@@ -266,6 +275,15 @@ static int add_entry(struct flight_dump *dump, const struct value *value, const 
     return add_call(dump, group, &entry, fate, index);
 }
 
+static bool has_durations(const struct list_value *entries)
+{
+    struct flight_entry entry;
+    for (uint32_t i = 0; i < entries->count; i++)
+        if (flight_entry_read(&entries->item[i], &entry) && entry.duration_ns)
+            return true;
+    return false;
+}
+
 static int read_entries(struct flight_dump *dump)
 {
     const struct value *entries = dump->field[FIELD_entries];
@@ -291,6 +309,8 @@ static int read_entries(struct flight_dump *dump)
         first.record > 0)
         import_process_lacks(dump->import, dump->process,
                              LACKS_START | LACKS_P2P); /* messages have no number of their own */
+    import_process_lacks(dump->import, dump->process,
+                         has_durations(entries->list) ? LACKS_STARTS : LACKS_DURATIONS);
     for (uint32_t i = 0; i < entries->list->count; i++)
         if (add_entry(dump, &entries->list->item[i], &fate[i], i))
             return -1;

@@ -166,6 +166,10 @@ struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
 int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
                         uint64_t time_ns);
+/* A call whose operation is done. It took so long, and began with the call, or when the operation
+ * before it in the member's sequence ended. */
+int import_lasting_call(struct import *import, const struct import_call *call,
+                        uint64_t duration_ns);
 /* Iteration `number` of the process's training loop begins; the one before ends. 0 or -1. */
 int import_iteration(struct import *import, int process, uint64_t number, uint64_t time_ns);
 /* Work other than a call has run from begin_ns to end_ns, since 1970. iteration: UINT64_MAX not

@@ -78,6 +78,9 @@ static int import_inspected_call(struct inspector_reader *reader, int process, u
     call.number = (uint64_t)number;
     call.state = IMPORT_DONE;
     call.time_ns = begun_ns;
+    if (took_ns && begun_ns)
+        return import_lasting_call(reader->import, &call, took_ns);
+    import_process_lacks(reader->import, process, LACKS_DURATIONS);
     return import_call(reader->import, &call);
 }
 
@@ -241,7 +244,8 @@ const struct import_source import_source_inspector = {
     .title = "NCCL Inspector log",
     .lacks = LACKS_COUNT | LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES |
              LACKS_STREAM | LACKS_GROUP | LACKS_STACK | LACKS_CUDA | LACKS_START | LACKS_P2P |
-             LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_UNFINISHED,
+             LACKS_SETUP | LACKS_MARKS | LACKS_PAYLOAD | LACKS_END | LACKS_UNFINISHED |
+             LACKS_STARTS,
     .sniff = sniff_inspector,
     .read = read_inspector,
 };

@@ -176,7 +176,7 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
                 struct record *record, uint32_t part)
 {
     struct error err;
-    if (import->failure.text[0])
+    if (import->failure.text[0] || (time_ns && sink_report_changes(import, process, time_ns)))
         return -1;
     if (time_ns && !process->first_ns)
         process->first_ns = time_ns;

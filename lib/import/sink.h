@@ -16,6 +16,18 @@ enum {
         0
 };
 
+/* An operation will be that far. */
+struct sink_change {
+    uint64_t time_ns;
+    struct import_launch launch;
+    enum import_state state;
+};
+struct sink_changes {
+    struct sink_change *change; /* [first, end), by time */
+    uint32_t first, end, capacity;
+    bool are_reported; /* at this moment */
+};
+
 struct sink_process {
     uint64_t identity;
     int index;
@@ -33,6 +45,7 @@ struct sink_process {
     uint64_t group_serial;
     uint32_t group_thread;
     bool in_iteration;
+    struct sink_changes to_come;
     UT_hash_handle hh;
 };
 
@@ -61,6 +74,7 @@ struct lane {
     struct lane_key key;
     uint32_t slot;
     uint64_t launch, started, done, reported_started, reported_done;
+    uint64_t end_ns;   /* of its last operation of which it is known how long it took; 0: none */
     struct lane *next; /* of all */
     UT_hash_handle hh;
 };
@@ -117,6 +131,8 @@ int sink_no_memory(struct import *import);
 /* Gives the record its time, serial and place among the process's records. */
 int sink_record(struct import *import, struct sink_process *process, uint64_t time_ns,
                 struct record *record, uint32_t part);
+/* How far operations are until then (sink_lasting.c). */
+int sink_report_changes(struct import *import, struct sink_process *process, uint64_t until_ns);
 /* What is only known at the end of all files: open groups, progress that was not reported yet,
  * until when all is known. */
 int sink_finish(struct import *import);

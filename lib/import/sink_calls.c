@@ -358,9 +358,11 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
 int sink_finish(struct import *import)
 {
     int result = 0;
-    for (int i = 0; i < import->processes && !result; i++)
-        if (import->process[i]->group)
+    for (int i = 0; i < import->processes && !result; i++) {
+        result = sink_report_changes(import, import->process[i], UINT64_MAX);
+        if (import->process[i]->group && !result)
             result = end_group(import, import->process[i]);
+    }
     for (struct lane *lane = import->first_lane; lane && !result; lane = lane->next)
         if (lane->done != lane->reported_done || lane->started != lane->reported_started)
             result = emit_lane_progress(import, lane, 0);

@@ -36,7 +36,7 @@ const struct check check_more_work = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE,
+    .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "a rank has more work than its peers",
     .text = "A rank's own time, without waiting for others, is longer than that of its peers (see "
             "DC601), and its work differs. It may have more kernels, operations or bytes. Its "

@@ -42,7 +42,7 @@ const struct check check_pauses = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE,
+    .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "pauses at regular intervals",
     .text = "Every few iterations one takes much longer, on all ranks or on some, for which the "
             "others wait. At least four pauses at about equal distances are needed: irregular ones "

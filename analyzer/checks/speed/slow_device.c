@@ -36,7 +36,7 @@ const struct check check_slow_device = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE,
+    .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "a rank is late because its GPU is slow",
     .text =
         "A rank's own time, without waiting for others, is longer than that of its peers "

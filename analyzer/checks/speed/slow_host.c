@@ -62,7 +62,7 @@ const struct check check_slow_host = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE,
+    .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "a rank is late because its host issues late",
     .text =
         "A collective ends on all ranks together, soon after its last rank has arrived. So each "

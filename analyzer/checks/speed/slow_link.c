@@ -40,7 +40,7 @@ const struct check check_slow_link = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE,
+    .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "communication itself is slow",
     .text = "Once its last rank has arrived, an operation only transfers data. Here this takes "
             "longer in one communicator than operations of the same kind and size take in others "

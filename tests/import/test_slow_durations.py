@@ -1,0 +1,73 @@
+"""Sources that say how long an operation took, but not when it began on the GPU: Flight Recorder with timing, and Inspector. The
+slow rank is named, and that it may be the host or the GPU; without durations nothing is said."""
+
+import json
+import pathlib
+
+import flight_dump
+from importer import Importer, main
+from timelines import Timeline
+
+LATE = lambda rank, i: 0.004 if rank == 2 else 0  # noqa: E731
+PAUSES = lambda rank, i: 0.050 if rank == 2 and i % 10 == 9 else 0  # noqa: E731
+
+
+def operations(timeline):
+    """Each rank's, in order."""
+    ranks = {}
+    for row in timeline.rows:
+        if row["group"]:
+            ranks.setdefault(row["rank"], []).append(row)
+    return ranks
+
+
+class SlowDurations(Importer):
+    def flight(self, timeline, has_durations=True):
+        dumps = {}
+        for rank, rows in operations(timeline).items():
+            entries = [flight_dump.entry(i, "all_reduce", sizes=[[1 << 20]], created=flight_dump.EPOCH_NS + int(1e9 * row["issued"]),
+                                         **({"duration_ms": 1e3 * row["duration"]} if has_durations else {}))
+                       for i, row in enumerate(rows)]
+            dumps[rank] = flight_dump.dump(entries, ranks=4)
+        folder = pathlib.Path(self.folder) / "dumps"
+        flight_dump.write(folder, dumps)
+        return self.importing(str(folder))
+
+    def inspector(self, timeline, took=1e6):
+        for rank, rows in operations(timeline).items():
+            lines = [json.dumps({
+                "header": {"id": "0x7f8c496ae9f661", "rank": rank, "n_ranks": 4, "nnodes": 1},
+                "metadata": {"inspector_output_format_version": "v4.0", "hostname": "n0", "pid": 100 + rank,
+                             "dump_timestamp_us": int(1790000000e6 + 1e6 * (row["start"] + row["duration"]))},
+                "coll_perf": {"coll": "AllReduce", "coll_sn": i, "coll_msg_size_bytes": 1 << 20,
+                              "coll_exec_time_us": int(took * row["duration"])}}) for i, row in enumerate(rows)]
+            self.write("inspected/n0-pid%d.log" % (100 + rank), lines)
+        return self.importing(str(pathlib.Path(self.folder) / "inspected"))
+
+    def expect(self, result, codes, words=()):
+        found = {code: ranks for code, ranks in result.codes().items() if code.startswith("DC6")}
+        self.assertEqual((result.err, found), ("", codes))
+        for word in words:
+            self.assertIn(word, result.what(next(iter(codes))))
+
+    def test_late_rank(self):
+        words = ("rank 2", "does not say whether the host or the GPU takes it")
+        for source in (self.flight, self.inspector):
+            self.expect(source(Timeline(late=LATE)), {"DC601": ["2"]}, words)
+
+    def test_pauses(self):
+        for source in (self.flight, self.inspector):
+            self.expect(source(Timeline(late=PAUSES)), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
+
+    def test_nothing(self):
+        for source in (self.flight, self.inspector):
+            self.expect(source(Timeline(iterations=600)), {})
+
+    def test_without_durations(self):
+        """When what is done came to be known says nothing of the GPU."""
+        for result in (self.flight(Timeline(iterations=600), has_durations=False), self.inspector(Timeline(iterations=600), took=0)):
+            self.expect(result, {})
+
+
+if __name__ == "__main__":
+    main()
