@@ -30,8 +30,6 @@ enum {
 enum { COUNTED_PERCENT = 125 };                         /* of its peers' work */
 enum { COST_PER_MILLE = 5 };                            /* of an iteration: less is none */
 enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
-enum { WARM_UP_MOST = 10, WARM_UP_APART = 4 };          /* iterations */
-enum { WARM_UP_TIMES = 3 };                             /* the usual length */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
 static double mean_length(const struct judged *judged)
@@ -46,20 +44,6 @@ static double mean_length(const struct judged *judged)
         }
     }
     return count ? sum / (double)count : 0;
-}
-
-/* In a job's first iterations libraries are loaded, kernels compiled and memory allocated: those up
- * to the last long one do not count. What is long after some that are not is no warming up. */
-static void skip_warm_up(struct judged *judged)
-{
-    double *length = speed_median_lengths(judged);
-    size_t count = judged->end - judged->first, warm = 0;
-    double usual = length ? speed_median_of(length, count) : 0;
-    for (size_t i = 0; length && i < WARM_UP_MOST && i + ITERATIONS_NEEDED < count; i++)
-        if (length[i] > WARM_UP_TIMES * usual && i <= warm + WARM_UP_APART)
-            warm = i + 1;
-    judged->first += warm;
-    free(length);
 }
 
 /* The iterations that all ranks have. */
@@ -84,7 +68,7 @@ static void begin_judging(struct judged *judged)
     if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
         judged->first = judged->end - ITERATIONS_KEPT;
     else if (judged->end > judged->first)
-        skip_warm_up(judged);
+        judged->first += speed_warm_up(judged);
 }
 
 void judged_free(struct judged *judged)

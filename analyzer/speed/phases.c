@@ -1,4 +1,5 @@
-/* phases.c: a part of the job in which iterations are longer, and that ends before the job does. */
+/* phases.c: parts of the job in which iterations are longer, and that end before the job does: its
+ * first iterations, or any. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,6 +9,34 @@ enum {
     PHASE_SCORE = 6,        /* standard errors between the part and the rest */
     PHASE_SURE_PERCENT = 85 /* of pairs of an iteration of the part and another, it is longer */
 };
+
+enum {
+    WARM_UP_MOST = 10, /* iterations */
+    WARM_UP_APART = 4,
+    WARM_UP_TIMES = 3, /* the usual length */
+    AGAIN_LEAST = 2    /* later iterations half as long: it is no warming up */
+};
+
+static bool comes_again(const double *length, size_t count, double long_s)
+{
+    size_t again = 0;
+    for (size_t i = WARM_UP_MOST; i < count; i++)
+        again += 2 * length[i] >= long_s;
+    return again >= AGAIN_LEAST;
+}
+
+size_t speed_warm_up(const struct judged *judged)
+{
+    double *length = speed_median_lengths(judged);
+    size_t count = judged->end - judged->first, warm = 0;
+    double usual = length ? speed_median_of(length, count) : 0;
+    for (size_t i = 0; length && i < WARM_UP_MOST && i + ITERATIONS_NEEDED < count; i++)
+        if (length[i] > WARM_UP_TIMES * usual && i <= warm + WARM_UP_APART &&
+            !comes_again(length, count, length[i]))
+            warm = i + 1;
+    free(length);
+    return warm;
+}
 
 /* Sums of the first so many values. */
 struct running {

@@ -169,6 +169,10 @@ void judge_spells(struct judged *judged, struct slowdowns *found);
  * where that of others does not. Returns whether there are any. */
 bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
                      struct slowdowns *found);
+/* In a job's first iterations libraries are loaded, kernels compiled and memory allocated: how many
+ * there are up to the last long one. What is long after some that are not, or again and again, is
+ * no warming up. */
+size_t speed_warm_up(const struct judged *judged);
 /* Where a part of the job ends in which iterations are longer than before it and after it; 0: there
  * is none. */
 uint64_t judge_phase_end(const struct judged *judged, struct slowdowns *found);

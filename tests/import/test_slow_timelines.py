@@ -175,6 +175,9 @@ class SlowTimelines(Importer):
         late = lambda rank, i: warm(rank, i) or (0.050 if rank == 2 and i % 10 == 9 else 0)
         self.expect(Timeline(late=late), {"DC608": ["2"]}, ("every 10 iterations rank 2 (host n1) pauses for 50 ms",))
         self.expect(Timeline(late=warm), {})
+        late = lambda rank, i: (0.060 if i % 5 == 4 else 0) + (0.006 if rank == 1 and i >= 26 else 0)
+        result, found = self.slow(Timeline(late=late))      # what comes again is no warming up
+        self.assertIn("since iteration 2", result.what("DC601"))
 
     def test_pauses_among_many_short_ones(self):
         """A third of the rank's iterations are a little longer: the long ones alone are what comes regularly."""
