@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/check.h"
 #include "cmd/export/html.h"
 #include "cmd/export/place.h"
 #include "cmd/export/text.h"
@@ -307,16 +308,26 @@ static void put_caveats(const struct html *html)
     fputs("</ul></section>\n", html->out);
 }
 
+static void find_slow(void *found, const struct finding *finding)
+{
+    const struct check *check = check_find(finding->code);
+    *(bool *)found |= check && check->family == FAMILY_SPEED;
+}
+
 int export_html(const struct export *export, struct error *err)
 {
     struct html html = {.export = export, .out = export->out};
+    bool is_slow = false;
     if (names_load(&html.names, export->report, err))
         return -1;
+    report_visit_findings(export->report, FINDING_OPEN, find_slow, &is_slow);
     put_html_head(&html);
     html_findings(&html);
+    int failed = is_slow ? html_speed(&html) : 0; /* what its reader looks for comes first */
     html_ranks(&html);
     int result = html_timeline(&html, err);
-    if (html_speed(&html) && !result)
+    failed |= is_slow ? 0 : html_speed(&html);
+    if (failed && !result)
         result = error_set(err, "can't draw the ranks' times: memory is short");
     html_stacks(&html);
     put_caveats(&html);

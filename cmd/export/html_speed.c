@@ -11,7 +11,8 @@ enum {
     CELL_WIDTH_MOST = 24, /* of few columns; of more the map is MAP_WIDTH wide */
     MAP_WIDTH = 1040,     /* what a page of 1280 has beside the ranks */
     CELL_HEIGHT = 14,
-    LABEL_WIDTH = 72,
+    LABEL_WIDTH = 104,
+    SHARE_WIDTH = 40,  /* of that for its share */
     TICKS = 5,         /* iterations that are named below the map */
     LEAST_PERCENT = 3, /* of an iteration: less is noise */
     FULL_PERCENT = 30  /* the deepest colour */
@@ -21,7 +22,7 @@ struct lag_row {
     int rank;
     char host[64];
     float lag[MAP_COLUMNS];
-    double mean;
+    double coloured, all; /* sums of lag: of the cells that have a colour, of all */
 };
 
 struct lag_rows {
@@ -48,14 +49,16 @@ static void keep_lags(void *context, const struct speed_lag_view *view)
     *row = (struct lag_row){.rank = view->shown_rank};
     snprintf(row->host, sizeof row->host, "%s", view->host);
     memcpy(row->lag, view->lag, view->columns * sizeof *view->lag);
-    for (uint32_t c = 0; c < view->columns; c++)
-        row->mean += 100 * row->lag[c] >= LEAST_PERCENT ? row->lag[c] : 0; /* what has a colour */
+    for (uint32_t c = 0; c < view->columns; c++) {
+        row->coloured += 100 * row->lag[c] >= LEAST_PERCENT ? row->lag[c] : 0;
+        row->all += row->lag[c];
+    }
 }
 
 static int most_behind_first(const void *a, const void *b)
 {
     const struct lag_row *left = a, *right = b;
-    return (left->mean < right->mean) - (left->mean > right->mean);
+    return (left->coloured < right->coloured) - (left->coloured > right->coloured);
 }
 
 static int by_lag_rank(const void *a, const void *b)
@@ -114,6 +117,17 @@ static void put_colour_key(const struct html *html)
     fputs("</p>", html->out);
 }
 
+/* The share says without colours which rank is behind. */
+static void put_lag_label(const struct html *html, const struct lag_row *row, uint32_t columns,
+                          int y)
+{
+    double percent = 100 * row->all / columns;
+    fprintf(html->out, "<text x=%d y=%d>rank %d</text>", LABEL_WIDTH - SHARE_WIDTH, y, row->rank);
+    if (percent >= LEAST_PERCENT)
+        fprintf(html->out, "<text class=share x=%d y=%d>%.0f%%</text>", LABEL_WIDTH - 8, y,
+                percent);
+}
+
 /* The ranks keep their size on a narrow screen; the map beside them is compressed. */
 static void put_lag_map(const struct html *html, const struct lag_rows *rows, int shown)
 {
@@ -122,8 +136,7 @@ static void put_lag_map(const struct html *html, const struct lag_rows *rows, in
     fprintf(html->out, "<div class=heat><svg width=%d height=%d aria-hidden=true>", LABEL_WIDTH,
             height);
     for (int y = 0; y < shown; y++)
-        fprintf(html->out, "<text x=%d y=%d>rank %d</text>", LABEL_WIDTH - 8,
-                y * CELL_HEIGHT + CELL_HEIGHT - 4, rows->row[y].rank);
+        put_lag_label(html, &rows->row[y], rows->columns, y * CELL_HEIGHT + CELL_HEIGHT - 4);
     fprintf(html->out,
             "</svg><div><svg width=%u height=%d viewBox=\"0 0 %u %d\" preserveAspectRatio=none "
             "role=img "
@@ -145,7 +158,7 @@ static int count_map_ranks(const struct lag_rows *rows)
     int shown = 0;
     if (rows->count <= MAP_RANKS)
         return rows->count;
-    while (shown < MAP_RANKS && rows->row[shown].mean > 0)
+    while (shown < MAP_RANKS && rows->row[shown].coloured > 0)
         shown++;
     return shown;
 }
@@ -164,7 +177,8 @@ static void put_speed_section(const struct html *html, struct lag_rows *rows, in
     fprintf(html->out,
             "%s, iterations %" PRIu64 " to %" PRIu64
             " from left to right. A cell is coloured where the rank's own time, without waiting, "
-            "is longer than the median rank's: the others wait for it.</p>",
+            "is longer than the median rank's: the others wait for it. Beside a rank: by how much, "
+            "on average.</p>",
             lines, rows->first, rows->first + rows->columns * rows->per_column - 1);
     put_colour_key(html);
     put_lag_map(html, rows, shown);

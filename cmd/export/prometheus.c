@@ -172,20 +172,29 @@ static void put_progress(const struct prometheus_writer *writer)
 
 static const struct speed_gauge {
     const char *name, *help;
-    size_t offset; /* of its value in struct speed_view */
+    size_t offset;      /* of its value in struct speed_view */
+    bool needs_compute; /* only where kernels are recorded */
 } speed_gauges[] = {
     {"ddpcheck_iteration_seconds", "Median length of the last iterations.",
-     offsetof(struct speed_view, median_s)},
+     offsetof(struct speed_view, median_s), false},
     {"ddpcheck_iteration_slow_seconds", "99th percentile of the length of the last iterations.",
-     offsetof(struct speed_view, p99_s)},
+     offsetof(struct speed_view, p99_s), false},
     {"ddpcheck_iteration_waiting_seconds",
      "Of an iteration, on average: waiting for other ranks. Those that wait least are waited for.",
-     offsetof(struct speed_view, wait_s)},
-    {"ddpcheck_iteration_transfer_seconds", "Likewise: moving bytes once all ranks have arrived.",
-     offsetof(struct speed_view, transfer_s)},
+     offsetof(struct speed_view, wait_s), false},
+    {"ddpcheck_iteration_transfer_seconds",
+     "Of an iteration, on average: moving bytes once all ranks have arrived.",
+     offsetof(struct speed_view, transfer_s), false},
+    {"ddpcheck_iteration_compute_seconds",
+     "Of an iteration, on average: kernels run; where kernels are recorded.",
+     offsetof(struct speed_view, compute_s), true},
+    {"ddpcheck_iteration_queued_seconds",
+     "Of an iteration, on average: an operation is in the queue, behind other work.",
+     offsetof(struct speed_view, queued_s), false},
     {"ddpcheck_iteration_idle_seconds",
-     "Likewise: nothing ran, and no operation was issued; compute, where kernels are not recorded.",
-     offsetof(struct speed_view, idle_s)},
+     "Of an iteration, on average: nothing runs and nothing is queued. Where kernels are not "
+     "recorded, compute is in it.",
+     offsetof(struct speed_view, idle_s), false},
 };
 
 struct speed_gauge_writer {
@@ -197,6 +206,8 @@ struct speed_gauge_writer {
 static void put_speed_gauge(void *context, const struct speed_view *view)
 {
     struct speed_gauge_writer *writer = context;
+    if (writer->gauge->needs_compute && !view->has_compute)
+        return;
     if (!writer->has_head)
         put_metric_head(writer->gauge->name, "gauge", writer->gauge->help, writer->out);
     writer->has_head = true;

@@ -422,6 +422,9 @@ class SlowTimelines(Importer):
             speed = page.partition("<section id=speed>")[2].partition("</section>")[0]
             self.assertEqual(re.findall(r"<text [^>]*>rank (\d+)</text>", speed), ranks)
             self.assertEqual("Of 60 ranks the 2 that are behind most" in speed, bool(ranks))
+            self.assertEqual(re.findall(r"<text class=share [^>]*>(\d+%)</text>", speed), ["26%"] * len(ranks))
+            if ranks:       # before what a reader of a slow job does not look for
+                self.assertLess(page.index("<section id=speed>"), page.index("<section id=ranks>"))
 
 
 if __name__ == "__main__":
