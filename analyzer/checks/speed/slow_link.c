@@ -49,7 +49,7 @@ const struct check check_slow_link = {
             "If several communicators are slow, the ranks or hosts that all of them share are "
             "named. A communicator without others like it is compared with its own past. One that "
             "was slow from the start is reported if operations of 64 KiB and more take 10% of an "
-            "iteration and reach less than gigabit Ethernet, 0.125 GB/s of bus bandwidth. No link "
+            "iteration and reach less than gigabit Ethernet, 125 MB/s of bus bandwidth. No link "
             "between GPUs is slower on purpose.",
     .causes = CAUSES({"A network card or cable that negotiated a lower speed, or has errors.",
                       "ibstat, ethtool; counters of errors and retries."},
