@@ -46,8 +46,8 @@ static double mean_length(const struct judged *judged)
     return count ? sum / (double)count : 0;
 }
 
-/* The iterations that all ranks have. */
-static void begin_judging(struct judged *judged)
+/* The iterations that all ranks have. Returns the first that is kept, also if it does not count. */
+static uint64_t begin_judging(struct judged *judged)
 {
     const struct speed *speed = judged->speed;
     judged->end = speed_closed(speed);
@@ -65,10 +65,13 @@ static void begin_judging(struct judged *judged)
     }
     judged->shows_kernels = show_kernels;
     judged->exposes = show_kernels || !has_others;
-    if (judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT)
+    bool is_late = judged->end > ITERATIONS_KEPT && judged->first < judged->end - ITERATIONS_KEPT;
+    if (is_late)
         judged->first = judged->end - ITERATIONS_KEPT;
-    else if (judged->end > judged->first)
+    uint64_t kept = judged->first;
+    if (!is_late && judged->end > judged->first)
         judged->first += speed_warm_up(judged);
+    return kept;
 }
 
 void judged_free(struct judged *judged)
@@ -362,10 +365,10 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         analyzer->failed = true;
         return;
     }
-    begin_judging(&judged);
+    uint64_t kept = begin_judging(&judged);
     judged.length = mean_length(&judged);
     uint64_t iterations = judged.end - judged.first;
-    const struct slowdown all = {.first = judged.first, .last = judged.end - 1};
+    const struct slowdown all = {.first = kept, .last = judged.end - 1};
     bool is_enough = judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED;
     if (is_enough)
         find_slowdowns(&judged, found);
