@@ -127,6 +127,9 @@ void analyzer_visit_findings(struct analyzer *analyzer,
                              void (*visit)(void *context, const struct finding *finding),
                              void *context);
 
+/* Of evidence, for anything about speed to be reported. */
+enum { ANALYZER_ITERATIONS_NEEDED = 20 };
+
 /* Where the iterations of a rank went: means, in seconds. What is at once two of these is the first
  * of compute, waiting for other ranks, transfer, queued (issued, and not begun). */
 struct speed_view {

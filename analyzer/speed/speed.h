@@ -28,9 +28,9 @@
 enum {
     ITERATIONS_KEPT = 1024,
     SPEED_NUMBER_MOST =
-        1 << 30,            /* of an iteration, and of an operation that gives iterations theirs */
-    ITERATIONS_NEEDED = 20, /* of evidence, for anything to be reported */
-    SHARE_PERCENT = 3       /* of an iteration, likewise */
+        1 << 30, /* of an iteration, and of an operation that gives iterations theirs */
+    ITERATIONS_NEEDED = ANALYZER_ITERATIONS_NEEDED,
+    SHARE_PERCENT = 3 /* of an iteration, likewise */
 };
 
 /* Where an iteration of a rank went, in seconds. What is at once two of these is the first. */

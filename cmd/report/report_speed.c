@@ -35,6 +35,14 @@ static void keep_row(void *context, const struct speed_view *view)
     rows->view[rows->count++] = *view;
 }
 
+static bool are_too_few(const struct speed_rows *rows)
+{
+    for (int i = 0; i < rows->count; i++)
+        if (rows->view[i].iterations >= ANALYZER_ITERATIONS_NEEDED)
+            return false;
+    return true;
+}
+
 /* Least waiting first: the others wait for these. */
 static int compare_waits(const void *a, const void *b)
 {
@@ -107,6 +115,9 @@ static void print_rank_rows(struct report *report, struct page *page, bool all)
     }
     if (shown < rows.count)
         print_other_ranks(page, rows.view + shown, rows.count - shown);
+    if (are_too_few(&rows))
+        page_format(page, STYLE_FAINT, "Fewer than %d iterations are too few to say what is slow.",
+                    ANALYZER_ITERATIONS_NEEDED);
     page_gap(page);
     free(rows.view);
 }

@@ -146,6 +146,8 @@ static int keep_event(struct kineto *kineto)
     case KINETO_KERNEL:
         kineto->old += !kineto->calls;
         return timed ? kineto_stage_kernel(kineto->stage, event, &kineto->err) : 0;
+    case KINETO_WORK:
+        return timed ? kineto_stage_work(kineto->stage, event, &kineto->err) : 0;
     case KINETO_LAUNCH:
         return timed && event->number[KINETO_CORRELATION] != KINETO_UNKNOWN
                    ? kineto_stage_launch(kineto->stage, event, &kineto->err)

@@ -162,6 +162,18 @@ static int visit_call(struct kineto *kineto, const struct kineto_row *row)
     return 0;
 }
 
+static int visit_work(struct kineto *kineto, const struct kineto_row *row)
+{
+    if (!kineto->has_seq && kineto->step_ns != KINETO_UNKNOWN && row->begin_ns < kineto->step_ns)
+        return 0;
+    const struct import_activity activity = {.name = row->name,
+                                             .kind = ACTIVITY_COMPUTE,
+                                             .begin_ns = convert_time(kineto, row->begin_ns),
+                                             .end_ns = convert_time(kineto, row->ts_ns),
+                                             .iteration = UINT64_MAX};
+    return import_activity(kineto->import, kineto->process, &activity);
+}
+
 static int emit_kineto_row(void *context, const struct kineto_row *row)
 {
     struct kineto *kineto = context;
@@ -169,6 +181,8 @@ static int emit_kineto_row(void *context, const struct kineto_row *row)
         return visit_call(kineto, row);
     if (row->kind == ROW_BEGIN || row->kind == ROW_END)
         return visit_kernel(kineto, row);
+    if (row->kind == ROW_WORK)
+        return visit_work(kineto, row);
     return flush(kineto, row->kind == ROW_COALESCED);
 }
 

@@ -182,8 +182,10 @@ static enum kineto_kind find_event_kind(const char *category, const char *name)
     bool annotation = !strcmp(category, "user_annotation");
     if (!strcmp(name, "record_param_comms"))
         return KINETO_CALL;
-    if (!strcmp(category, "kernel") && !strncmp(name, "nccl", 4))
-        return KINETO_KERNEL;
+    if (!strcmp(category, "kernel"))
+        return strncmp(name, "nccl", 4) ? KINETO_WORK : KINETO_KERNEL;
+    if (!strcmp(category, "gpu_memcpy") || !strcmp(category, "gpu_memset"))
+        return KINETO_WORK;
     if ((!strcmp(category, "cuda_runtime") || !strcmp(category, "cuda_driver")) &&
         strstr(name, "Launch") && strstr(name, "Kernel"))
         return KINETO_LAUNCH;
@@ -207,7 +209,8 @@ static enum kineto_kind find_event_kind(const char *category, const char *name)
 static void clear_event(struct json_stream *json, struct kineto_event *event)
 {
     memset(event, 0, offsetof(struct kineto_event, collective_name));
-    event->collective_name[0] = event->group[0] = event->description[0] = event->ranks[0] = '\0';
+    event->name[0] = event->collective_name[0] = event->group[0] = event->description[0] =
+        event->ranks[0] = '\0';
     event->offset = json_offset(json);
     event->ts_ns = event->dur_ns = event->pid = event->tid = KINETO_UNKNOWN;
     for (int i = 0; i < KINETO_NUMBERS; i++)
@@ -224,9 +227,31 @@ static int read_time(struct json_stream *json, int64_t *ns)
     return json_skip(json);
 }
 
+static bool has_arguments(const char *category, const char *name)
+{
+    enum kineto_kind kind = find_event_kind(category, name);
+    return !*name || (kind != KINETO_OTHER && kind != KINETO_WORK);
+}
+
+/* "void softmax<float>(float*, int)" becomes "softmax<float>". */
+static void shorten_kernel_name(char *name)
+{
+    char *last = strrchr(name, ')');
+    int depth = 0;
+    for (char *at = last; at && at > name; at--) {
+        depth += (*at == ')') - (*at == '(');
+        if (depth == 0) {
+            *at = '\0';
+            break;
+        }
+    }
+    if (!strncmp(name, "void ", 5))
+        memmove(name, name + 5, strlen(name + 5) + 1);
+}
+
 int kineto_event_read(struct json_stream *json, struct kineto_event *event)
 {
-    char category[32] = "", name[64] = "";
+    char category[32] = "", *name = event->name;
     enum json_token token;
     clear_event(json, event);
     while ((token = json_next(json)) == TOKEN_KEY) {
@@ -237,13 +262,12 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
         else if (!strcmp(key, "cat"))
             result = kineto_text_read(json, category, sizeof category);
         else if (!strcmp(key, "name"))
-            result = kineto_text_read(json, name, sizeof name);
+            result = kineto_text_read(json, name, sizeof event->name);
         else if (!strcmp(key, "dur"))
             result = read_time(json, &event->dur_ns);
         else if (!strcmp(key, "pid") || !strcmp(key, "tid"))
             result = kineto_number_read(json, *key == 'p' ? &event->pid : &event->tid);
-        else if (!strcmp(key, "args") &&
-                 (!*name || find_event_kind(category, name) != KINETO_OTHER))
+        else if (!strcmp(key, "args") && has_arguments(category, name))
             result = read_arguments(json, event);
         else
             result = json_skip(json);
@@ -253,6 +277,8 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
     if (token == TOKEN_ERROR)
         return -1;
     event->kind = find_event_kind(category, name);
+    if (event->kind == KINETO_WORK)
+        shorten_kernel_name(name);
     set_collective(event);
     return 0;
 }

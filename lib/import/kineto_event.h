@@ -18,6 +18,7 @@ enum kineto_kind {
     KINETO_OTHER,
     KINETO_CALL,      /* record_param_comms: a call of a process group */
     KINETO_KERNEL,    /* NCCL's kernel of one, on the GPU */
+    KINETO_WORK,      /* another kernel, copy or memory set on the GPU */
     KINETO_LAUNCH,    /* the launch of a kernel, on the CPU */
     KINETO_ALONE,     /* annotation "nccl:send 0->1" inside of a call: it is launched by itself */
     KINETO_COALESCED, /* annotation "nccl:coalesced": ends a group of calls */
@@ -58,8 +59,9 @@ struct kineto_event {
     int64_t ts_ns, dur_ns; /* as the file counts; KINETO_UNKNOWN */
     int64_t pid, tid;
     int64_t number[KINETO_NUMBERS];
-    enum datatype datatype; /* TYPE_NONE: not known */
-    bool split;             /* of unequal parts: ranks' counts differ */
+    enum datatype datatype;     /* TYPE_NONE: not known */
+    bool split;                 /* of unequal parts: ranks' counts differ */
+    char name[KINETO_NAME_MAX]; /* of WORK: a kernel's without its return type and parameters */
     char collective_name[KINETO_NAME_MAX], group[KINETO_NAME_MAX], description[KINETO_NAME_MAX];
     char ranks[KINETO_RANKS_MAX];
 };

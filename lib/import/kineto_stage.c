@@ -6,14 +6,14 @@
 
 struct kineto_stage {
     sqlite3 *db;
-    sqlite3_stmt *call, *mark, *kernel, *launch;
+    sqlite3_stmt *call, *mark, *kernel, *launch, *name, *work;
     int64_t unnamed; /* calls without an "External id": numbers below 0 stand for them */
 };
 
 /* One thread uses it. */
 enum { STORE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX };
 
-enum { MARK_UNEVEN = ROW_END + 1 }; /* 5 in the queries below */
+enum { MARK_UNEVEN = ROW_WORK + 1 }; /* 6 in the queries below */
 
 static const char schema[] =
     "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE; PRAGMA "
@@ -25,6 +25,8 @@ static const char schema[] =
     "CREATE TABLE mark(ts INTEGER, tid INTEGER, kind INTEGER);"
     "CREATE TABLE found(external INTEGER, correlation INTEGER, ts INTEGER, finish INTEGER, device "
     "INTEGER);"
+    "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT UNIQUE);"
+    "CREATE TABLE work(ts INTEGER, finish INTEGER, name INTEGER);"
     "CREATE TABLE launch(correlation INTEGER PRIMARY KEY, tid INTEGER, ts INTEGER);"
     "BEGIN";
 
@@ -32,8 +34,8 @@ static const char schema[] =
 static const char joins[] =
     "CREATE INDEX call_external ON call(external); CREATE INDEX call_tid ON call(tid, ts);"
     "CREATE TABLE uneven(tid INTEGER, ts INTEGER); INSERT INTO uneven SELECT tid, ts FROM mark "
-    "WHERE kind = 5;"
-    "DELETE FROM mark WHERE kind = 5; CREATE INDEX uneven_tid ON uneven(tid, ts);"
+    "WHERE kind = 6;"
+    "DELETE FROM mark WHERE kind = 6; CREATE INDEX uneven_tid ON uneven(tid, ts);"
     "UPDATE call SET split = 1 WHERE EXISTS (SELECT 1 FROM uneven u WHERE u.tid = call.tid AND "
     "u.ts BETWEEN call.ts AND call.ts + call.dur);"
     "UPDATE found SET external = coalesce((SELECT CASE WHEN c.ts + c.dur >= l.ts THEN c.external "
@@ -51,13 +53,20 @@ static const char joins[] =
 static const char in_order[] =
     "SELECT 0 AS kind, c.ts AS ts, c.tid, c.external, c.collective, c.grp, c.n_in, c.n_out, "
     "c.rank, c.seq, c.send, c.recv,"
-    " c.datatype, c.split, ifnull(c.next < c.ts + c.dur, 0), k.external IS NOT NULL, k.device "
+    " c.datatype, c.split, ifnull(c.next < c.ts + c.dur, 0), k.external IS NOT NULL, k.device, 0, "
+    "NULL "
     "FROM (SELECT *, lead(ts) OVER (PARTITION BY tid ORDER BY ts, dur DESC) AS next FROM call) c"
     " LEFT JOIN kernel k ON k.external = c.external "
-    "UNION ALL SELECT kind, ts, tid, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM mark "
-    "UNION ALL SELECT 3, max(k.ts, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+    "UNION ALL SELECT kind, ts, tid, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL FROM "
+    "mark "
+    "UNION ALL SELECT 5, finish, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, w.ts, n.text"
+    " FROM work w JOIN name n ON n.id = w.name "
+    "UNION ALL SELECT 3, max(k.ts, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+    "0, NULL"
     " FROM call c JOIN kernel k ON k.external = c.external "
-    "UNION ALL SELECT 4, max(k.finish, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"
+    "UNION ALL SELECT 4, max(k.finish, c.ts), 0, k.external, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, "
+    "0, "
+    "0, NULL"
     " FROM call c JOIN kernel k ON k.external = c.external ORDER BY 2, 1";
 
 static int fail_stage(struct kineto_stage *stage, struct error *err)
@@ -82,7 +91,11 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
         sqlite3_prepare_v2(new->db, "INSERT INTO found VALUES(?,?,?,?,?)", -1, &new->kernel,
                            NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO launch VALUES(?,?,?)", -1, &new->launch,
-                           NULL) == SQLITE_OK)
+                           NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT OR IGNORE INTO name(text) VALUES(?)", -1, &new->name,
+                           NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(new->db, "INSERT INTO work SELECT ?2, ?3, id FROM name WHERE text = ?1",
+                           -1, &new->work, NULL) == SQLITE_OK)
         return 0;
     fail_stage(new, err);
     kineto_stage_free(new);
@@ -98,6 +111,8 @@ void kineto_stage_free(struct kineto_stage *stage)
     sqlite3_finalize(stage->mark);
     sqlite3_finalize(stage->kernel);
     sqlite3_finalize(stage->launch);
+    sqlite3_finalize(stage->name);
+    sqlite3_finalize(stage->work);
     sqlite3_close(stage->db);
     free(stage);
 }
@@ -161,6 +176,19 @@ int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *e
     return insert_row(stage, stage->kernel, value, sizeof value / sizeof *value, err);
 }
 
+int kineto_stage_work(struct kineto_stage *stage, const struct kineto_event *event,
+                      struct error *err)
+{
+    sqlite3_bind_text(stage->name, 1, event->name, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stage->work, 1, event->name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(stage->work, 2, event->ts_ns);
+    sqlite3_bind_int64(stage->work, 3, event->ts_ns + duration(event));
+    return insert_row(stage, stage->name, NULL, 0, err) ||
+                   insert_row(stage, stage->work, NULL, 0, err)
+               ? -1
+               : 0;
+}
+
 int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event,
                         struct error *err)
 {
@@ -207,7 +235,9 @@ static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
     row->split = sqlite3_column_int(rows, at++);
     row->wraps = sqlite3_column_int(rows, at++);
     row->has_kernel = sqlite3_column_int(rows, at++);
-    row->device = sqlite3_column_int64(rows, at);
+    row->device = sqlite3_column_int64(rows, at++);
+    row->begin_ns = sqlite3_column_int64(rows, at++);
+    row->name = (const char *)sqlite3_column_text(rows, at);
 }
 
 int kineto_stage_visit(struct kineto_stage *stage,

@@ -10,9 +10,10 @@
 
 struct kineto_stage;
 
-/* A call, an annotation beside it, or the begin or end of its kernels, in the order of time. */
+/* A call, an annotation beside it, the begin or end of its kernels, or other work that has ended,
+ * in the order of time. */
 struct kineto_row {
-    enum { ROW_CALL, ROW_ALONE, ROW_COALESCED, ROW_BEGIN, ROW_END } kind;
+    enum { ROW_CALL, ROW_ALONE, ROW_COALESCED, ROW_BEGIN, ROW_END, ROW_WORK } kind;
     int64_t ts_ns, tid;
     int64_t external; /* CALL, BEGIN, END: which call */
     const struct kind_name *collective;
@@ -23,6 +24,8 @@ struct kineto_row {
     bool wraps;      /* another call was made inside of it: that one is the operation */
     bool has_kernel; /* then: */
     int64_t device;
+    int64_t begin_ns; /* WORK: it ended at ts_ns */
+    const char *name; /* likewise; valid while the row is visited */
 };
 
 /* Returns 0, or -1 with err. */
@@ -36,6 +39,8 @@ int kineto_stage_mark(struct kineto_stage *stage, const struct kineto_event *eve
                       struct error *err);
 int kineto_stage_kernel(struct kineto_stage *stage, const struct kineto_event *event,
                         struct error *err);
+int kineto_stage_work(struct kineto_stage *stage, const struct kineto_event *event,
+                      struct error *err);
 int kineto_stage_launch(struct kineto_stage *stage, const struct kineto_event *event,
                         struct error *err);
 

@@ -1,11 +1,12 @@
-"""Sources that say how long an operation took, but not when it began on the GPU: Flight Recorder with timing, and Inspector. The
-slow rank is named, and that it may be the host or the GPU; without durations nothing is said."""
+"""Sources that say how long operations took. Flight Recorder with timing and Inspector don't say when one began on the GPU: the
+slow rank is named, and that it may be the host or the GPU; without durations nothing is said. Kineto says what else the GPU ran."""
 
 import json
 import pathlib
 
 import flight_dump
 from importer import Importer, main
+from kineto_traces import Group, Trace
 from timelines import Timeline
 
 LATE = lambda rank, i: 0.004 if rank == 2 else 0  # noqa: E731
@@ -44,6 +45,19 @@ class SlowDurations(Importer):
             self.write("inspected/n0-pid%d.log" % (100 + rank), lines)
         return self.importing(str(pathlib.Path(self.folder) / "inspected"))
 
+    def kineto(self, timeline):
+        group = Group("0", range(4))
+        traces = [Trace(rank, 4, [group], seq=True) for rank in range(4)]
+        for row in timeline.rows:
+            at, lasts, trace = 1e6 * row["start"], 1e6 * row["duration"], traces[row["rank"]]
+            if row["group"]:
+                trace.call("allreduce", group, 1 << 20, 1e6 * row["issued"], kernel_at=at, kernel_for=lasts)
+            else:
+                trace.event("void %s<float>(float*, int)" % row["operation"], "kernel", at, lasts, {"device": row["rank"]}, tid=7)
+        for rank, trace in enumerate(traces):
+            self.write("traces/rank%d.json" % rank, trace.text())
+        return self.importing(str(pathlib.Path(self.folder) / "traces"))
+
     def expect(self, result, codes, words=()):
         found = {code: ranks for code, ranks in result.codes().items() if code.startswith("DC6")}
         self.assertEqual((result.err, found), ("", codes))
@@ -62,6 +76,17 @@ class SlowDurations(Importer):
     def test_nothing(self):
         for source in (self.flight, self.inspector):
             self.expect(source(Timeline(iterations=600)), {})
+
+    def test_kernels_of_a_profile(self):
+        self.expect(self.kineto(Timeline()), {})
+        self.expect(self.kineto(Timeline(late=LATE)), {"DC601": ["2"]}, ("the host issues late",))
+        few = self.kineto(Timeline(iterations=15, late=LATE))
+        self.expect(few, {})
+        self.assertIn("Fewer than 20 iterations are too few", self.ddpcheck("report", "--speed", few.database).stdout)
+        slower = lambda rank, i: 1.5 if rank == 1 else 1  # noqa: E731
+        self.expect(self.kineto(Timeline(slower=slower)), {"DC604": ["1"]}, ("1.50 times as long", "attention<float> 1.50 times"))
+        kernel = lambda rank, i, name: 2 if rank == 3 and name == "attention" else 1  # noqa: E731
+        self.expect(self.kineto(Timeline(kernel=kernel)), {"DC605": ["3"]}, ("attention<float>",))
 
     def test_without_durations(self):
         """When what is done came to be known says nothing of the GPU."""
