@@ -144,6 +144,8 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     if (own.kernels > 0 && (kind == SLOW_HOST || kind == SLOW_KINDS) &&
         is_due_to_work(judged, index, peer, count, &own, slowdown))
         kind = SLOW_WORK;
+    if (kind == SLOW_WORK && peers.kernels > 0 && slowdown_is_more(own.kernels, peers.kernels))
+        slowdown->launches = own.kernels / peers.kernels;
     free(peer);
     return kind;
 }

@@ -53,7 +53,8 @@ struct slowdown {
      * so long and by so much more that it is not just a busy host? Was that a CPU limit? */
     double starved;
     bool is_starved, starves_clearly, is_throttled;
-    double work; /* WORK: how many times as many threads and bytes these have; 0 not known */
+    double launches; /* WORK: how many times as many kernels and copies; 0: no more, or unknown */
+    double work;     /* WORK: how many times as many threads and bytes these have; 0 not known */
 };
 
 /* Found together; the ranks belong to the list. */

@@ -104,6 +104,12 @@ class SlowTimelines(Importer):
         self.expect(Timeline(kernel=kernel), {"DC605": ["3"]}, ("attention",))
         self.expect(Timeline(kernel=lambda rank, i, name: 2 if name == "attention" else 1), {})
 
+    def test_more_kernels(self):
+        timeline = Timeline(late=lambda rank, i: 0.004 if rank == 3 else 0)
+        timeline.rows += [{**row, "operation": "dropout", "start": row["start"] - 0.0041, "duration": 0.004, "issued": row["issued"] - 0.004}
+                          for row in timeline.rows if row["rank"] == 3 and row["operation"] == "attention"]
+        self.expect(timeline, {"DC605": ["3"]}, ("1.33 times as many kernels and copies",))
+
     def test_slow_link(self):
         slow = Timeline(ranks=8, width=2, transfer=lambda group, i: 4 if group == 4 else 1)
         self.expect(slow, {"DC606": ["4-5"]}, ("4.0 times as long",))

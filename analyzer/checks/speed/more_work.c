@@ -11,10 +11,11 @@ static void more_work_on_slowdown(struct analyzer *analyzer, const struct event 
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, slowdown->ranks == 1 ? " has more work than its peers"
                                          : " have more work than their peers");
-    if (slowdown->work > 1) {
+    if (slowdown->work > 1 || slowdown->launches > 1) {
         text_add(&what, ", ");
-        slowdown_add_factor(&what, slowdown->work);
-        text_add(&what, " as much in its kernels and copies");
+        slowdown_add_factor(&what, slowdown->work > 1 ? slowdown->work : slowdown->launches);
+        text_add(&what, slowdown->work > 1 ? " as much in its kernels and copies"
+                                           : " as many kernels and copies");
     }
     slowdown_add_kernels(&what, analyzer, slowdown);
     text_add(&what, ", and the others wait ");
