@@ -87,10 +87,12 @@ char *text_kernel_name(const char *mangled, char *name, size_t bytes)
     while (*at >= '1' && *at <= '9') {
         char *identifier;
         unsigned long length = strtoul(at, &identifier, 10);
-        if (length > strlen(identifier) || used + length + 3 > bytes)
+        bool has_name = strncmp(identifier, "_GLOBAL__N_", 11) != 0; /* a namespace may have none */
+        if (length > strlen(identifier) || (has_name && used + length + 3 > bytes))
             break;
-        used += (size_t)snprintf(name + used, bytes - used, "%s%.*s", used ? "::" : "", (int)length,
-                                 identifier);
+        if (has_name)
+            used += (size_t)snprintf(name + used, bytes - used, "%s%.*s", used ? "::" : "",
+                                     (int)length, identifier);
         at = identifier + length;
         if (!is_nested) /* what follows is a parameter's type */
             break;

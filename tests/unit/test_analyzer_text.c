@@ -19,6 +19,8 @@ static void kernel_names_lose_their_mangling(void **state)
         {"_ZN2at6native4fillEPfm", "at::native::fill"},
         {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_4FillEEEviT0_",
          "at::native::vectorized_elementwise_kernel"},
+        {"_ZN2at6native39_GLOBAL__N__5cd812b1_7_Loss_cu_5b0651e18nll_lossIffEEvPT_",
+         "at::native::nll_loss"},
         {"plain_c_name", "plain_c_name"},
         {"_Z99short", "_Z99short"},
         {"", ""},
