@@ -5,6 +5,7 @@
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/dead_streams.h"
+#include "analyzer/model/issued.h"
 #include "analyzer/model/memory.h"
 #include "analyzer/model/operations.h"
 #include "analyzer/model/order.h"
@@ -83,6 +84,15 @@ static void leave_memory(struct analyzer *analyzer, struct thread *thread,
         engine_handle_call(analyzer, thread, &done);
 }
 
+static void leave_operation(struct analyzer *analyzer, const struct thread *thread,
+                            const struct record *record)
+{
+    const struct member *member =
+        member_find(analyzer, thread->enter.op.comm, thread->enter.op.rank);
+    if (member && issued_add(thread->process, member->device, record))
+        analyzer->failed = true;
+}
+
 void calls_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
                  enum api_class class)
 {
@@ -92,6 +102,8 @@ void calls_leave(struct analyzer *analyzer, struct thread *thread, const struct 
     engine_handle(analyzer, EVENT_LEAVE, thread->process, thread, record);
     if (class == CLASS_WAIT && succeeded)
         engine_took(analyzer, order_wait_returned(thread));
+    if (matches && (class == CLASS_COLLECTIVE || class == CLASS_P2P))
+        leave_operation(analyzer, thread, record);
     if (class == CLASS_COMM)
         engine_took(analyzer, comm_leave(analyzer, thread, record));
     if (succeeded && (record->api == API_cudaFree || record->api == API_cudaFreeHost))

@@ -106,6 +106,11 @@ struct slot_state {
     struct stream_state *stream; /* NULL: gone */
 };
 
+/* Kernels that were launched, and their threads. */
+struct issued {
+    uint64_t kernels, threads;
+};
+
 /* An operation that was issued and that its stream has not passed yet. */
 struct pending {
     uint64_t launch, number;
@@ -119,6 +124,7 @@ struct pending {
     uint64_t stream;           /* the handle */
     uint64_t group;            /* ncclGroup that it is of, 0 none */
     uint64_t bytes, iteration; /* struct passed's */
+    struct issued before_it;   /* likewise */
     uint64_t started_ns;       /* 0 not known */
     struct place place;
     /* What must be done before it can start, beside what is ahead of it on its own stream: by
@@ -137,6 +143,7 @@ struct passed {
     uint64_t issued_ns, started_ns, done_ns; /* by the clock of its host */
     uint64_t bytes;                          /* as the call counts them */
     uint64_t iteration;                      /* of the training loop, + 1; 0 not known */
+    struct issued before_it; /* on its device, up to the operation before it there */
     uint16_t api;
     int32_t peer; /* of a message: rank of the communicator; else -1 */
 };
@@ -293,6 +300,8 @@ struct process {
     uint32_t passed_count, passed_capacity;
     bool passed_short;         /* memory was short for one */
     struct exact_times *exact; /* exact.h; NULL: there are none */
+    struct issued *issued;     /* by device: issued.h */
+    uint32_t issued_devices;
     uint64_t lost_control, lost_bulk;
     uint64_t lost_since_ns, lost_until_ns; /* when the first loss was seen, and the last; 0 none */
     /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */

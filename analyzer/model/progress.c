@@ -6,6 +6,7 @@
 #include "analyzer/match/channel.h"
 #include "analyzer/model/array.h"
 #include "analyzer/model/exact.h"
+#include "analyzer/model/issued.h"
 #include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/lacks.h"
@@ -85,6 +86,7 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
         .site = pending->site,
         .bytes = pending->bytes,
         .iteration = pending->iteration,
+        .before_it = pending->before_it,
         .api = pending->signature.api,
         .peer = -1,
     };
@@ -260,6 +262,7 @@ int progress_issue(struct process *process, const struct operation *operation,
         .group = record->op.group,
         .bytes = record->op.count *
                  (record->op.datatype == TYPE_NONE ? 1 : datatype_bytes(record->op.datatype)),
+        .before_it = issued_on(process, operation->member->device),
         .stream = record->stream,
         .receives = record->api == API_ncclRecv,
     };
@@ -466,6 +469,7 @@ void progress_free(struct process *process)
 {
     struct slot_state *slot, *next;
     free(process->passed);
+    free(process->issued);
     exact_free(process);
     HASH_ITER(hh, process->slots, slot, next) {
         HASH_DEL(process->slots, slot);

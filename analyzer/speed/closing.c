@@ -45,8 +45,9 @@ struct iteration_edges {
     struct speed_edge *edge;
     size_t edges, room;
     uint64_t end_ns, begin_ns, first_issued_ns, first_started_ns;
-    bool ends_receiving; /* so far */
-    uint64_t behind_ns;  /* from such an end to the next, which was in the queue, at most */
+    bool ends_receiving;  /* so far */
+    uint64_t behind_ns;   /* from such an end to the next, which was in the queue, at most */
+    struct issued issued; /* before the last of them */
     struct speed_iteration *to;
     const struct speed_comm *over; /* the rank has only its operations left */
     bool failed;
@@ -169,6 +170,8 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
         gathering->failed = true;
     note_behind(gathering, operation);
     gather_end(gathering, operation->started_ns, operation->done_ns);
+    if (operation->before_it.kernels > gathering->issued.kernels)
+        gathering->issued = operation->before_it;
     gathering->to->operations++;
     gathering->to->bytes += operation->bytes;
 }
@@ -226,6 +229,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     size_t room = STRETCH_EDGES * (STRETCHES_MOST * rank->operations + rank->spans);
     struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
                                         .room = room,
+                                        .issued = rank->issued,
                                         .to = iteration_slot(rank, number),
                                         .begin_ns = UINT64_MAX,
                                         .first_issued_ns = UINT64_MAX,
@@ -238,6 +242,9 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     *gathering.to = (struct speed_iteration){0};
     gather_iteration(rank, number, &gathering);
     rank->shows_kernels |= gathering.to->kernels > 0;
+    gathering.to->launches = (float)(gathering.issued.kernels - rank->issued.kernels);
+    gathering.to->threads = (float)(gathering.issued.threads - rank->issued.threads);
+    rank->issued = gathering.issued;
     uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
     if (gathering.end_ns > begin_ns) {
         gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */

@@ -135,6 +135,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         .busy_ns = passed->done_ns,
         .comm = comm,
         .bytes = (float)passed->bytes,
+        .before_it = passed->before_it,
     };
     uint64_t number = rank->counted;
     if (passed->iteration)

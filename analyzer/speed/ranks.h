@@ -20,9 +20,10 @@ struct speed_operation {
     uint64_t number; /* of its communicator, or of messages between the two */
     int32_t peer;    /* of a message, else -1 */
     float bytes;
-    bool sends, goes_up; /* of a message: from this rank; to the larger of the two */
-    bool stands_for;     /* of the members' operations the one that counts the transfer */
-    bool resolved;       /* its durations on all members are known, or will never be */
+    struct issued before_it; /* struct passed's */
+    bool sends, goes_up;     /* of a message: from this rank; to the larger of the two */
+    bool stands_for;         /* of the members' operations the one that counts the transfer */
+    bool resolved;           /* its durations on all members are known, or will never be */
 };
 
 /* Compute, from activities. */

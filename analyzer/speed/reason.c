@@ -1,5 +1,6 @@
 /* reason.c: why a rank's own time is longer than its peers': a late host, a slow device or more
  * work. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "analyzer/speed/reason.h"
@@ -8,7 +9,8 @@ enum {
     WORK_PERCENT = 2,     /* more kernels, operations or bytes than its peers: more work */
     IDLE_PERCENT = 40,    /* of what is lost: nothing is queued for so long, the host is late */
     COMPUTE_PERCENT = 80, /* likewise: kernels take that much longer */
-    SEEN_PERCENT = 50     /* likewise, on a host that may be busy */
+    SEEN_PERCENT = 50,    /* likewise, on a host that may be busy */
+    LAUNCHED_PERCENT = 25 /* likewise: more launches explain so much of it */
 };
 
 /* Pauses do not move it; but what is judged may be that which is seldom. */
@@ -39,6 +41,8 @@ struct means slowdown_means_of(const struct judged *judged, const struct speed_r
         means.kernels += iteration.kernels;
         means.operations += iteration.operations;
         means.bytes += iteration.bytes;
+        means.launches += iteration.launches;
+        means.threads += iteration.threads;
     }
     if (count) {
         means.idle = usual_share(judged, value, count);
@@ -48,6 +52,8 @@ struct means slowdown_means_of(const struct judged *judged, const struct speed_r
         means.kernels /= (double)count;
         means.operations /= (double)count;
         means.bytes /= (double)count;
+        means.launches /= (double)count;
+        means.threads /= (double)count;
     }
     free(value);
     return means;
@@ -92,6 +98,54 @@ bool slowdown_is_more(double value, double peers)
     return value > peers * (1 + WORK_PERCENT / 100.0);
 }
 
+/* Of each of these, how many times as many as its peers the rank has, if it has more. */
+static void find_more(const struct means *own, const struct means *peers, double more[MORE_KINDS])
+{
+    double have[MORE_KINDS][2] = {
+        [MORE_KERNELS] = {own->kernels, peers->kernels},
+        [MORE_OPERATIONS] = {own->operations, peers->operations},
+        [MORE_BYTES] = {own->bytes, peers->bytes},
+    };
+    if (!(own->kernels > 0) && peers->launches > 0) { /* not timed, but counted */
+        have[MORE_KERNELS][0] = own->launches;
+        have[MORE_KERNELS][1] = peers->launches;
+        have[MORE_THREADS][0] = own->threads;
+        have[MORE_THREADS][1] = peers->threads;
+    }
+    for (int i = 0; i < MORE_KINDS; i++)
+        if (slowdown_is_more(have[i][0], have[i][1]))
+            more[i] = have[i][1] > 0 ? have[i][0] / have[i][1] : HUGE_VAL;
+}
+
+/* What of the loss would be gone, had the rank so many times less work, as a share of it. */
+static double share_due_to(double work, const struct means *own, const struct slowdown *slowdown)
+{
+    double mine = own->idle + own->queued + own->compute;
+    return work > 1 && slowdown->lost > 0 ? mine * (1 - 1 / work) / slowdown->lost : 0;
+}
+
+/* Kernels that are not timed: more of them, or larger ones, count if they explain a good part of
+ * what is lost. Returns what they do. */
+static double weigh_launches(const struct means *own, struct slowdown *slowdown)
+{
+    double work = fmax(slowdown->more[MORE_KERNELS], slowdown->more[MORE_THREADS]);
+    double due = own->kernels > 0 ? 0 : share_due_to(work, own, slowdown);
+    bool counts = 100 * due >= LAUNCHED_PERCENT;
+    if (counts)
+        slowdown->work = work;
+    else if (!(own->kernels > 0))
+        slowdown->more[MORE_KERNELS] = slowdown->more[MORE_THREADS] = 0;
+    return counts ? due : 0;
+}
+
+static bool exceeds_peers(const struct slowdown *slowdown)
+{
+    for (int i = 0; i < MORE_KINDS; i++)
+        if (slowdown->more[i] > 0)
+            return true;
+    return false;
+}
+
 /* Its kernels have more work, and as much less time as that is more would spare half of what is
  * lost: a larger batch takes its host longer, too, and leaves more gaps between kernels. Fills in
  * which kernels these are. */
@@ -101,11 +155,40 @@ static bool is_due_to_work(const struct judged *judged, uint32_t index,
 {
     struct slowdown compared = *slowdown;
     slowdown_compare_kernels(judged, index, peer, count, &compared);
-    double mine = own->idle + own->queued + own->compute;
-    bool is_due = compared.work > 1 && 2 * mine * (1 - 1 / compared.work) >= slowdown->lost;
+    bool is_due = 2 * share_due_to(compared.work, own, slowdown) >= 1;
     if (is_due)
         *slowdown = compared;
     return is_due;
+}
+
+/* By where its time goes: to a late host, to a device that works longer, or SLOW_KINDS. */
+static enum slowdown_kind kind_by_times(const struct judged *judged, const struct speed_rank *rank,
+                                        const struct means *own, const struct means *peers,
+                                        const struct slowdown *slowdown)
+{
+    double idle = own->idle - peers->idle, busy = own->compute - peers->compute,
+           queued = own->queued - peers->queued, transfer = own->transfer - peers->transfer;
+    bool is_timed = own->kernels > 0, is_seen = is_timed || rank->knows_issue;
+    double on_device = is_timed ? busy : queued;
+    bool is_unseen = is_timed && queued > busy && queued > idle;
+    if (is_timed && judged->recorded && on_device > idle)
+        is_unseen |= 100 * busy < SEEN_PERCENT * slowdown->lost;
+    is_unseen |= !is_seen && queued > idle; /* then it is an estimate: followed.c */
+    if (is_unseen || (!is_timed && transfer > idle && transfer > on_device))
+        return SLOW_KINDS;
+    bool is_idle = is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost;
+    bool is_device = (on_device > idle && !is_idle) || (!is_seen && exceeds_peers(slowdown));
+    return is_device ? SLOW_DEVICE : SLOW_HOST;
+}
+
+/* Kernels that are not timed, as many as on the peers, and with as many threads. */
+static bool launches_as_much(const struct means *own, const struct means *peers)
+{
+    return own->launches > 0 && !(own->kernels > 0) &&
+           !slowdown_is_more(peers->launches, own->launches) &&
+           !slowdown_is_more(own->launches, peers->launches) &&
+           !slowdown_is_more(peers->threads, own->threads) &&
+           !slowdown_is_more(own->threads, peers->threads);
 }
 
 enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t index,
@@ -115,37 +198,24 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     struct means own = slowdown_means_of(judged, rank), peers = {0};
     uint32_t count;
     const struct speed_rank **peer = peers_of(judged, index, &count);
-    enum slowdown_kind kind = SLOW_HOST;
     if (!peer || peer_means(judged, peer, count, &peers)) {
         free(peer);
         return SLOW_KINDS;
     }
-    bool more = slowdown_is_more(own.bytes, peers.bytes) ||
-                slowdown_is_more(own.operations, peers.operations) ||
-                slowdown_is_more(own.kernels, peers.kernels);
-    double idle = own.idle - peers.idle, busy = own.compute - peers.compute,
-           queued = own.queued - peers.queued, transfer = own.transfer - peers.transfer;
-    bool is_seen = own.kernels > 0 || rank->knows_issue;
-    double on_device = own.kernels > 0 ? busy : queued;
-    bool is_unseen = own.kernels > 0 && queued > busy && queued > idle;
-    if (own.kernels > 0 && judged->recorded && on_device > idle)
-        is_unseen |= 100 * busy < SEEN_PERCENT * slowdown->lost;
-    is_unseen |= !is_seen && queued > idle; /* then it is an estimate: followed.c */
-    bool is_transfer = !(own.kernels > 0) && transfer > idle && transfer > on_device;
-    if (is_unseen || is_transfer)
-        kind = SLOW_KINDS;
-    else if ((on_device > idle && !(is_seen && 100 * idle > IDLE_PERCENT * slowdown->lost)) ||
-             (!is_seen && more))
-        kind = more ? SLOW_WORK : SLOW_DEVICE;
-    slowdown->kind_is_guess = !is_seen && !more;
-    if (kind == SLOW_DEVICE && own.kernels > 0 &&
-        !slowdown_compare_kernels(judged, index, peer, count, slowdown))
+    find_more(&own, &peers, slowdown->more);
+    double due = weigh_launches(&own, slowdown);
+    bool more = exceeds_peers(slowdown), is_timed = own.kernels > 0;
+    enum slowdown_kind kind = kind_by_times(judged, rank, &own, &peers, slowdown);
+    slowdown->kind_is_guess = !is_timed && !rank->knows_issue && !more;
+    slowdown->is_as_much = launches_as_much(&own, &peers);
+    bool is_open = kind == SLOW_HOST || kind == SLOW_KINDS;
+    if (kind == SLOW_DEVICE &&
+        (more || (is_timed && !slowdown_compare_kernels(judged, index, peer, count, slowdown))))
         kind = SLOW_WORK;
-    if (own.kernels > 0 && (kind == SLOW_HOST || kind == SLOW_KINDS) &&
-        is_due_to_work(judged, index, peer, count, &own, slowdown))
+    if (is_open && is_timed && is_due_to_work(judged, index, peer, count, &own, slowdown))
         kind = SLOW_WORK;
-    if (kind == SLOW_WORK && peers.kernels > 0 && slowdown_is_more(own.kernels, peers.kernels))
-        slowdown->launches = own.kernels / peers.kernels;
+    if (is_open && 2 * due >= 1)
+        kind = SLOW_WORK;
     free(peer);
     return kind;
 }

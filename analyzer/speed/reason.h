@@ -7,7 +7,7 @@
 /* Over the iterations of a rank. */
 struct means {
     double idle, queued, compute, transfer; /* in a usual iteration */
-    double kernels, operations, bytes;
+    double kernels, operations, bytes, launches, threads;
 };
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank);
 /* Enough more of it to be more work. */

@@ -14,6 +14,8 @@ enum slowdown_kind {
     SLOW_KINDS
 };
 enum { SLOW_KERNELS = 3 };
+/* What a rank may have more of in an iteration. */
+enum more_kind { MORE_KERNELS, MORE_THREADS, MORE_OPERATIONS, MORE_BYTES, MORE_KINDS };
 
 struct slowdown {
     enum slowdown_kind kind;
@@ -53,8 +55,10 @@ struct slowdown {
      * so long and by so much more that it is not just a busy host? Was that a CPU limit? */
     double starved;
     bool is_starved, starves_clearly, is_throttled;
-    double launches; /* WORK: how many times as many kernels and copies; 0: no more, or unknown */
-    double work;     /* WORK: how many times as many threads and bytes these have; 0 not known */
+    double work; /* WORK: how many times as many threads and bytes these have, or, if it is not
+                    known which these are, kernels and threads the rank has; 0 not known */
+    double more[MORE_KINDS]; /* WORK: how many times as many as its peers; 0: not more */
+    bool is_as_much;         /* DEVICE, of kernels without times: as many, with as many threads */
 };
 
 /* Found together; the ranks belong to the list. */

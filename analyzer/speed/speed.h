@@ -40,7 +40,8 @@ struct speed_iteration {
     uint64_t number; /* + 1; 0: not kept */
     float length, share[SHARES];
     uint32_t operations, kernels;
-    float bytes; /* of its operations */
+    float bytes;             /* of its operations */
+    float launches, threads; /* counted where they were launched: of work that is not timed */
     uint64_t end_ns;
     float met;    /* of SHARE_WAIT what passed in collectives */
     float before; /* until its first operation began */
@@ -93,8 +94,9 @@ struct speed_rank {
     uint32_t operation_capacity;
     struct speed_span *span; /* of activities in open iterations */
     uint32_t spans, span_capacity;
-    uint64_t end_ns;     /* when the last closed iteration ended; 0 none */
-    bool ends_receiving; /* with a message to it */
+    uint64_t end_ns;      /* when the last closed iteration ended; 0 none */
+    bool ends_receiving;  /* with a message to it */
+    struct issued issued; /* up to the last operation of that iteration */
     bool has_begun, can_close;
     bool named;         /* the program names its iterations */
     uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */

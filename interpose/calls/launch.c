@@ -3,6 +3,7 @@
 
 #include "interpose/memory/buffers.h"
 #include "interpose/record/emit_call.h"
+#include "interpose/record/workload.h"
 #include "interpose/ring/emit.h"
 #include "interpose/real/gpu.h"
 #include "interpose/memory/kernels.h"
@@ -235,6 +236,8 @@ void kernel_launched(struct recorded_call *call, cudaError_t result, dim3 grid, 
 {
     const struct launch_pointers *pointers = &call->thread->caches->launch;
     uint16_t flags = gpu_capture_flag(stream);
+    if (!result && !flags)
+        workload_add(gpu_thread_device(call->thread), (uint64_t)volume(grid) * volume(block));
     if (keep_launch(call, result, grid, block, stream, flags))
         return;
     for (int i = 0; i < pointers->count; i++)

@@ -120,6 +120,7 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
     }
     set_redop(&record, comm, operation->redop);
     struct local_member *member = comms_find(comm);
+    call->device = member ? member->device : RECORD_NO_DEVICE;
     if (member && !set_operation_member(call, &record, member, operation->way, stream))
         return;
     if (!member)
@@ -171,7 +172,7 @@ void operation_replay(struct recorded_call *call, struct local_member *member,
     emit_issued(member);
     if (call->slot != RECORD_NO_SLOT)
         thread->group_slots[call->slot / 64] |= 1ull << call->slot % 64;
-    emit_leave(call, ncclSuccess, 0);
+    emit_operation_leave(call, ncclSuccess, member->device);
 }
 
 void operation_leave(struct recorded_call *call, ncclResult_t result)
@@ -184,6 +185,6 @@ void operation_leave(struct recorded_call *call, ncclResult_t result)
         progress_end(thread, call->slot, result);
     if (shim.hashing && !thread->group_depth)
         hashing_after(thread, result == ncclSuccess);
-    emit_leave(call, result, 0);
+    emit_operation_leave(call, result, call->device);
     progress_poll();
 }

@@ -22,6 +22,7 @@
 #include "interpose/progress/progress_events.h"
 #include "interpose/progress/progress_host.h"
 #include "interpose/record/streams.h"
+#include "interpose/record/workload.h"
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
@@ -71,6 +72,7 @@ static const struct part {
     {python_start, NULL, NULL},
     {exceptions_start, exceptions_forked, NULL},
     {NULL, streams_forked, NULL},
+    {NULL, workload_forked, NULL},
     {NULL, comms_forked, NULL},
     {NULL, buffers_forked, NULL},
     {NULL, kernels_forked, NULL},

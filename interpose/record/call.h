@@ -18,6 +18,7 @@ struct recorded_call {
     bool on_device;    /* its scalar lies in device memory */
     void *init;        /* struct pending_init of a creating call */
     uint32_t slot;     /* progress slot of an operation outside groups */
+    int32_t device;    /* an operation's member's; RECORD_NO_DEVICE not known */
     int error;         /* errno as the program has it */
     uint16_t api;      /* enum api */
     bool per_thread;   /* the default stream is the thread's own */

@@ -8,6 +8,7 @@
 
 #include "interpose/real/resolve.h"
 #include "interpose/record/streams.h"
+#include "interpose/record/workload.h"
 #include "interpose/ring/emit.h"
 #include "interpose/stacks/stacks.h"
 
@@ -114,15 +115,29 @@ static uint64_t emit_last_error(struct shim_thread *thread)
     return emit_string(thread, text, bytes);
 }
 
-void emit_leave(struct recorded_call *call, int result, uint64_t handle)
+static void emit_left(struct recorded_call *call, int result, struct record *record)
 {
-    struct record record = {.result = result,
-                            .leave = {.enter = call->enter, .comm = call->comm, .handle = handle}};
+    record->result = result;
+    record->leave.enter = call->enter;
+    record->leave.comm = call->comm;
     if (__builtin_expect(result != ncclSuccess && result != ncclInProgress, 0) &&
         is_nccl(call->api))
-        record.leave.text = emit_last_error(call->thread);
-    emit_prepare(call, &record, RECORD_LEAVE, NULL);
-    emit(call->thread, &record, emit_ring(call->api));
+        record->leave.text = emit_last_error(call->thread);
+    emit_prepare(call, record, RECORD_LEAVE, NULL);
+    emit(call->thread, record, emit_ring(call->api));
+}
+
+void emit_leave(struct recorded_call *call, int result, uint64_t handle)
+{
+    struct record record = {.leave = {.handle = handle}};
+    emit_left(call, result, &record);
+}
+
+void emit_operation_leave(struct recorded_call *call, int result, int32_t device)
+{
+    struct workload work = workload_take(device);
+    struct record record = {.leave = {.kernels = work.kernels, .threads = work.threads}};
+    emit_left(call, result, &record);
 }
 
 void emit_point(struct recorded_call *call, struct record *record, int result, const void *stream)

@@ -129,6 +129,9 @@ struct record {
             uint64_t comm;  /* communicator, as far as known by now */
             uint64_t handle; /* ncclComm_t, ncclRedOp_t, ... that was created */
             uint64_t text;   /* NCCL's calls that failed: string id of its last error; 0 none */
+            /* COLLECTIVE, P2P: kernels that were launched on the member's device since the LEAVE
+             * of the operation before on it, without those of graphs, and their threads. */
+            uint64_t kernels, threads;
         } leave;
         struct {             /* COLLECTIVE, P2P */
             uint64_t comm;   /* cluster-wide id */

@@ -184,7 +184,9 @@ static void run_struct(void)
     } functor = {COUNT, {memory, memory + 64}};
     char *read = memory + 128;
     void *args[] = {&functor, &read};
-    TRY(do_cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, args, NULL));
+    TRY(do_cuLaunchKernel(function, 3, 2, 1, 4, 1, 1, 0, (CUstream)stream, args, NULL));
+    all_reduce(stream);
+    all_reduce(stream);
     end();
 }
 

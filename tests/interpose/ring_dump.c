@@ -83,7 +83,7 @@ static void print_payload(const struct record *r)
     if (!strcmp(class, "NOTICE"))
         print_notice(r);
     else if (r->phase == RECORD_LEAVE || r->api == API_ncclCommGetAsyncError)
-        N(leave.enter), N(leave.comm), N(leave.handle);
+        N(leave.enter), N(leave.comm), N(leave.handle), N(leave.kernels), N(leave.threads);
     else if (!strcmp(class, "COLLECTIVE") || !strcmp(class, "P2P"))
         N(op.comm), N(op.number), N(op.sendbuff), N(op.recvbuff), N(op.count), N(op.datatype),
             N(op.redop), N(op.root), N(op.scalar), N(op.group), N(op.slot), N(op.rank),

@@ -210,6 +210,8 @@ def test_structs_are_searched():
     launch, = of(records, "cudaLaunchKernel")
     memory = of(records, "cudaMalloc")[-1]["memory.pointer"]
     equal([launch["launch.pointer[%d]" % i] for i in range(launch["launch.count"])], [memory, memory + 64, memory + 128], "pointers")
+    left = of(records, "ncclAllReduce", "LEAVE")[-2:]
+    equal([(r["leave.kernels"], r["leave.threads"]) for r in left], [(1, 3 * 2 * 4), (0, 0)], "an operation records what was launched before it")
     # The struct's are inferred and may be written; the name says of the last that it is only read.
     equal((launch["launch.inferred"], launch["launch.written"], launch["launch.known"]), (0b011, 0b011, 0), "what is known of them")
 

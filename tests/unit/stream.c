@@ -234,11 +234,18 @@ void comm_call_enter(struct job *job, int rank, uint16_t api, uint64_t comm)
     job_record(job, rank, record);
 }
 
-void call_leave(struct job *job, int rank)
+static void call_leave_launched(struct job *job, int rank, uint64_t kernels, uint64_t threads)
 {
     struct record record = {.api = job->rank[rank].last_api, .phase = RECORD_LEAVE};
     record.leave.enter = job->rank[rank].last_enter;
+    record.leave.kernels = kernels;
+    record.leave.threads = threads;
     job_record(job, rank, record);
+}
+
+void call_leave(struct job *job, int rank)
+{
+    call_leave_launched(job, rank, 0, 0);
 }
 
 void issue(struct job *job, int rank, struct call call)
@@ -275,7 +282,7 @@ void issue(struct job *job, int rank, struct call call)
     }
     record.stack = 0x1000 + call.api;
     job_record(job, rank, record);
-    call_leave(job, rank);
+    call_leave_launched(job, rank, call.kernels, call.threads);
 }
 
 void group_start(struct job *job, int rank)

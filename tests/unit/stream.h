@@ -53,8 +53,9 @@ struct call {
     int type, redop, root; /* 0: float32; 0: sum; root as it is */
     uint64_t stream, scalar;
     uint64_t sendbuff, recvbuff;
-    bool no_progress; /* no slot */
-    uint16_t flags;   /* RECORD_FLAG_* */
+    bool no_progress;          /* no slot */
+    uint16_t flags;            /* RECORD_FLAG_* */
+    uint64_t kernels, threads; /* launched before it */
 };
 void issue(struct job *job, int rank, struct call call);
 #define ALL_REDUCE(job, rank, comm_, count_, ...) \

@@ -22,15 +22,19 @@ enum {
     WORK_MS = 50,
     TRANSFER_MS = 1,
     WARM = 3,
-    WARM_MS = 200
+    WARM_MS = 200,
+    LAUNCHED = 20,
+    THREADS = 4096
 };
 
-/* Rank 1's GPU takes so much longer from iteration `since` on, and before `until`. `is_read`: that
- * its operation began was read before it was done; else both are in one reading, which says that
- * nothing ran at the one before. */
+/* Rank 1's GPU takes so much longer from iteration `since` on, and before `until`. There `launched`
+ * kernels have `threads` each; 0: they are not counted. On rank 0 it is LAUNCHED of THREADS.
+ * `is_read`: that its operation began was read before it was done; else both are in one reading,
+ * which says that nothing ran at the one before. */
 struct machine {
     int slower_ms, since, until; /* until 0: to the end */
     bool is_read;
+    uint64_t launched, threads;
 };
 
 static void iteration(struct job *job, const struct machine *machine, int number)
@@ -38,7 +42,9 @@ static void iteration(struct job *job, const struct machine *machine, int number
     bool is_slow = number >= machine->since && (!machine->until || number < machine->until);
     int slower_ms = is_slow ? machine->slower_ms : 0;
     for (int rank = 0; rank < RANKS; rank++) {
-        ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS);
+        uint64_t kernels = rank || !machine->launched ? machine->launched : LAUNCHED;
+        ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS, .kernels = kernels,
+                   .threads = kernels * (rank ? machine->threads : THREADS));
         wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
     }
     job_sleep_ms(job, WORK_MS);
@@ -113,6 +119,19 @@ static void a_gpu_was_slow(void **state)
 {
     (void)state;
     expect_notes((struct machine){.slower_ms = 60, .until = 40, .is_read = true}, "");
+}
+
+/* Launches are counted, not timed: more of them, or larger ones, are more work, if they are enough
+ * more for what is lost. */
+static void a_gpu_has_more_work(void **state)
+{
+    (void)state;
+    expect_notes((struct machine){60, 0, 0, true, LAUNCHED, THREADS}, "DC604:1 ");
+    expect_notes((struct machine){60, 0, 0, true, 2 * LAUNCHED, THREADS}, "DC605:1 ");
+    expect_notes((struct machine){60, 0, 0, true, LAUNCHED, 2 * THREADS}, "DC605:1 ");
+    expect_notes((struct machine){60, 0, 0, true, LAUNCHED + 1, THREADS}, "DC604:1 ");
+    expect_notes((struct machine){60, 0, 0, true, LAUNCHED / 2, THREADS}, "DC604:1 ");
+    expect_notes((struct machine){0, 0, 0, true, 2 * LAUNCHED, THREADS}, "");
 }
 
 /* Operations that follow each other, of which those from one on take longer. */
@@ -210,9 +229,9 @@ static void a_rank_has_more_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_is_slow),        cmocka_unit_test(a_gpu_becomes_slow),
-        cmocka_unit_test(a_gpu_was_slow),       cmocka_unit_test(transfers_become_slow),
-        cmocka_unit_test(a_rank_has_more_work),
+        cmocka_unit_test(a_gpu_is_slow),         cmocka_unit_test(a_gpu_becomes_slow),
+        cmocka_unit_test(a_gpu_was_slow),        cmocka_unit_test(a_gpu_has_more_work),
+        cmocka_unit_test(transfers_become_slow), cmocka_unit_test(a_rank_has_more_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,29 @@
 /* more_work.c: DC605: ranks make the others wait, because they have more work. */
+#include <math.h>
+
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
+
+/* Of what there is more, unless it is shown by the sizes of kernels that are named. */
+static void add_factors(struct text *what, const struct slowdown *slowdown)
+{
+    static const char *const words[MORE_KINDS] = {
+        [MORE_KERNELS] = "kernels", /* those that are timed: and copies */
+        [MORE_THREADS] = "threads in its kernels",
+        [MORE_OPERATIONS] = "operations",
+        [MORE_BYTES] = "bytes in its operations",
+    };
+    const char *before = ", ";
+    for (int i = 0; i < MORE_KINDS; i++) {
+        if (!(slowdown->more[i] > 0) || isinf(slowdown->more[i]))
+            continue;
+        text_add(what, "%s", before);
+        slowdown_add_factor(what, slowdown->more[i]);
+        bool has_copies = i == MORE_KERNELS && slowdown->rank[0]->shows_kernels;
+        text_add(what, " as many %s%s", words[i], has_copies ? " and copies" : "");
+        before = " and ";
+    }
+}
 
 static void more_work_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
@@ -11,11 +34,12 @@ static void more_work_on_slowdown(struct analyzer *analyzer, const struct event 
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, slowdown->ranks == 1 ? " has more work than its peers"
                                          : " have more work than their peers");
-    if (slowdown->work > 1 || slowdown->launches > 1) {
+    if (slowdown->work > 1 && slowdown->kernel[0]) {
         text_add(&what, ", ");
-        slowdown_add_factor(&what, slowdown->work > 1 ? slowdown->work : slowdown->launches);
-        text_add(&what, slowdown->work > 1 ? " as much in its kernels and copies"
-                                           : " as many kernels and copies");
+        slowdown_add_factor(&what, slowdown->work);
+        text_add(&what, " as much in its kernels and copies");
+    } else {
+        add_factors(&what, slowdown);
     }
     slowdown_add_kernels(&what, analyzer, slowdown);
     text_add(&what, ", and the others wait ");
@@ -40,9 +64,9 @@ const struct check check_more_work = {
     .needs = LACKS_STATE | LACKS_DURATIONS,
     .title = "a rank has more work than its peers",
     .text = "A rank's own time, without waiting for others, is longer than that of its peers (see "
-            "DC601), and its work differs. It may have more kernels, operations or bytes. Its "
-            "kernels and copies may have more threads and bytes, which only `ddpcheck run "
-            "--timing` records. Or some of its kernels take longer and others do not, like those "
+            "DC601), and its work differs. It may have more kernels, operations or bytes, or "
+            "kernels with more threads. `ddpcheck run --timing` names them, and has the bytes of "
+            "copies. Or some of its kernels take longer and others do not, like those "
             "whose cost grows with the length of a sequence.\n\n"
             "It shows as a job that is slower than its GPUs.\n\n"
             "Peers are the members of a communicator that holds no two stages of a pipeline. "

@@ -1,7 +1,23 @@
 /* slow_device.c: DC604: ranks make the others wait, because their GPU takes longer for the same
  * work. */
+#include "analyzer/model/process.h"
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
+
+/* Kernels that are not timed may differ. */
+static void add_cause(struct text *what, const struct slowdown *slowdown)
+{
+    bool is_recorded = process_is_recorded(slowdown->rank[0]->key.process);
+    if (slowdown->ratio > 0) {
+        text_add(what, ": the same work takes the GPU longer there");
+        return;
+    }
+    text_add(what, slowdown->is_as_much
+                       ? ": as many kernels with as many threads take its GPU longer"
+                       : ": its GPU works longer, being slow or having more to do");
+    if (is_recorded)
+        text_add(what, "; ddpcheck run --timing shows which kernels do");
+}
 
 static void slow_device_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
@@ -12,7 +28,7 @@ static void slow_device_on_slowdown(struct analyzer *analyzer, const struct even
     slowdown_add_ranks(&what, slowdown);
     text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, ": the same work takes the GPU longer there");
+    add_cause(&what, slowdown);
     if (slowdown->ratio > 1) {
         text_add(&what, ", ");
         slowdown_add_factor(&what, slowdown->ratio);
@@ -42,14 +58,13 @@ const struct check check_slow_device = {
         "A rank's own time, without waiting for others, is longer than that of its peers "
         "(see DC601). The GPU is busy in it: its kernels run longer, or "
         "operations wait in the queue behind them. It has as many kernels, operations and "
-        "bytes as its peers, and all its kernels are slow by the same factor, so it is the GPU "
-        "and not the "
-        "work.\n\n"
+        "bytes as its peers, and, where kernels are timed, all are slow by the same factor, so it "
+        "is the GPU and not the work.\n\n"
         "It shows as a job that is slower than most of its GPUs.\n\n"
         "Which kernels became slower is known with `ddpcheck run --timing`, and from profilers' "
-        "traces and timelines. Without them a rank with longer sequences, whose operations have "
-        "the same sizes, looks the "
-        "same.",
+        "traces and timelines. Without them kernels are only counted, with their threads: a rank "
+        "whose "
+        "kernels do more with as many threads looks the same.",
     .causes = CAUSES({"The GPU's clock is lower: heat, a power cap, a broken fan.",
                       "nvidia-smi -q -d PERFORMANCE names the reason (HW Slowdown, SW Power Cap)."},
                      {"Another program uses the GPU.", "nvidia-smi lists it."},
