@@ -72,13 +72,15 @@ void report_faults_free(struct report_faults *faults)
 char *report_fault_others(const struct report_fault *fault, char *text, size_t bytes)
 {
     char ranks[FAULT_RANKS_BYTES];
+    const char *rank = plural((uint64_t)rankset_count(&fault->ranks), "rank", "ranks");
     rankset_text(&fault->ranks, ranks, sizeof ranks);
     *text = '\0';
     if (fault->others && fault->comms == fault->others)
-        snprintf(text, bytes, "The same on %d more %s, of ranks %s.", fault->comms,
-                 plural((uint64_t)fault->comms, "communicator", "communicators"), ranks);
+        snprintf(text, bytes, "The same on %d more %s, of %s %s.", fault->comms,
+                 plural((uint64_t)fault->comms, "communicator", "communicators"), rank, ranks);
     else if (fault->others)
-        snprintf(text, bytes, "%d more %s at the same line, of ranks %s; --verbose shows each.",
-                 fault->others, plural((uint64_t)fault->others, "finding", "findings"), ranks);
+        snprintf(text, bytes, "%d more %s at the same line, of %s %s; --verbose shows each.",
+                 fault->others, plural((uint64_t)fault->others, "finding", "findings"), rank,
+                 ranks);
     return text;
 }
