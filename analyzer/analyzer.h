@@ -139,6 +139,7 @@ struct speed_view {
     double median_s, p99_s; /* length of an iteration */
     double compute_s, wait_s, transfer_s, queued_s, idle_s;
     bool has_compute; /* kernels were recorded; else compute is in queued and idle */
+    double delay_s;   /* for which the thread that waited most for a processor did; 0 not known */
 };
 /* Calls `visit` for each rank whose operations had times, by rank. Strings are valid during the
  * call. Returns 0 or -1 with errno = ENOMEM. */

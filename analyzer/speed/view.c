@@ -5,6 +5,7 @@
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
+#include "analyzer/speed/run_delays.h"
 #include "analyzer/speed/slowdown.h"
 #include "lib/trace/kinds.h"
 
@@ -16,9 +17,10 @@ static int compare_shown(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-static void view_rank(const struct speed_rank *rank, double *length, struct speed_view *view)
+static void view_rank(const struct speed *speed, const struct speed_rank *rank, double *length,
+                      struct speed_view *view)
 {
-    uint64_t kernels = 0;
+    uint64_t kernels = 0, begin_ns = UINT64_MAX, end_ns = 0;
     size_t count = 0;
     *view = (struct speed_view){.shown_rank = member_shown_rank(rank->member),
                                 .host = rank->key.process->info.host};
@@ -33,11 +35,16 @@ static void view_rank(const struct speed_rank *rank, double *length, struct spee
         view->queued_s += iteration->share[SHARE_QUEUED];
         view->idle_s += speed_idle(iteration);
         kernels += iteration->kernels;
+        uint64_t began_ns = iteration->end_ns - (uint64_t)(1e9 * iteration->length);
+        begin_ns = began_ns < begin_ns ? began_ns : begin_ns;
+        end_ns = iteration->end_ns > end_ns ? iteration->end_ns : end_ns;
     }
     view->iterations = count;
     view->has_compute = kernels > 0;
     if (!count)
         return;
+    view->delay_s = speed_run_delays(speed, rank->key.process, begin_ns, end_ns).waited /
+                    (double)count;
     view->compute_s /= (double)count;
     view->wait_s /= (double)count;
     view->transfer_s /= (double)count;
@@ -62,7 +69,7 @@ int analyzer_visit_speed(struct analyzer *analyzer,
     if (rank && seen)
         qsort(rank, seen, sizeof *rank, compare_shown);
     for (uint32_t i = 0; rank && length && i < seen; i++) {
-        view_rank(rank[i], length, &view);
+        view_rank(speed, rank[i], length, &view);
         if (view.iterations)
             visit(context, &view);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/report/report_print.h"
+#include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 
 enum {
@@ -13,6 +14,8 @@ enum {
     KERNEL_BYTES = 64,
     KERNEL_COLUMN = 46,
     RANK_BYTES = 12,
+    RANKS_BYTES = 128,
+    DELAY_PERCENT = 10, /* of an iteration */
     NUMBER_BYTES = 24,
     ROW_BYTES = 160
 };
@@ -90,6 +93,30 @@ static void print_other_ranks(struct page *page, const struct speed_view *view, 
                 count);
 }
 
+/* On a busy host less is reported: why, is seen nowhere else. */
+static void print_delays(struct page *page, const struct speed_rows *rows)
+{
+    struct rankset ranks = {0};
+    double most = 0;
+    char text[RANKS_BYTES];
+    for (int i = 0; i < rows->count; i++) {
+        const struct speed_view *view = &rows->view[i];
+        if (100 * view->delay_s < DELAY_PERCENT * view->median_s)
+            continue;
+        rankset_add(&ranks, view->shown_rank);
+        most = view->delay_s > most ? view->delay_s : most;
+    }
+    if (most > 0) {
+        page_line(page);
+        page_format(page, STYLE_WARNING,
+                    "Threads of %s %s are ready and have no processor for up to %.3g ms of an "
+                    "iteration, on average. What may be due to that is not reported.",
+                    plural((uint64_t)rankset_count(&ranks), "rank", "ranks"),
+                    rankset_text(&ranks, text, sizeof text), 1e3 * most);
+    }
+    rankset_free(&ranks);
+}
+
 static void print_rank_rows(struct report *report, struct page *page, bool all)
 {
     struct speed_rows rows = {0};
@@ -115,6 +142,7 @@ static void print_rank_rows(struct report *report, struct page *page, bool all)
     }
     if (shown < rows.count)
         print_other_ranks(page, rows.view + shown, rows.count - shown);
+    print_delays(page, &rows);
     if (are_too_few(&rows))
         page_format(page, STYLE_FAINT, "Fewer than %d iterations are too few to say what is slow.",
                     ANALYZER_ITERATIONS_NEEDED);
