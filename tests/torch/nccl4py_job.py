@@ -6,6 +6,7 @@ import sys
 import time
 
 import nccl.core as nccl
+from nccl.core.interop import torch     # else the first AllReduce imports it: many seconds on a busy machine
 from cuda.core import Device
 from mpi4py import MPI
 
