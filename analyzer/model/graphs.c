@@ -121,8 +121,8 @@ static int capture_begin(struct process *process, const struct record *record)
     const struct graph *into = record->graph.graph ? graph_find(process, record->graph.graph)
                                                    : NULL;
     capture->content->partly_known = record->graph.graph != 0; /* the graph has other nodes */
-    for (int i = 0; into && i < GRAPH_COMMS_MAX; i++)
-        capture->content->comm[i] = into->content->comm[i];
+    for (int i = 0; into && i < GRAPH_MEMBERS_MAX; i++)
+        capture->content->member[i] = into->content->member[i];
     capture->id = ++process->last_capture;
     capture->next = process->captures;
     process->captures = stream->capture = capture;
@@ -231,21 +231,21 @@ const struct graph_content *graph_launched(struct process *process, uint64_t exe
     return graph ? graph->content : NULL;
 }
 
-void capture_note_comm(struct capture *capture, uint64_t comm)
+void capture_note_member(struct capture *capture, const struct member *member)
 {
-    uint64_t *comms = capture->content->comm;
-    for (int i = 0; i < GRAPH_COMMS_MAX; i++)
-        if (!comms[i] || comms[i] == comm) {
-            comms[i] = comm;
+    const struct member **members = capture->content->member;
+    for (int i = 0; i < GRAPH_MEMBERS_MAX; i++)
+        if (!members[i] || members[i] == member) {
+            members[i] = member;
             return;
         }
 }
 
-bool graphs_hold(const struct process *process, uint64_t comm)
+bool graphs_hold(const struct member *member)
 {
-    for (const struct graph *graph = process->graphs; graph; graph = graph->hh.next)
-        for (int i = 0; i < GRAPH_COMMS_MAX; i++)
-            if (graph->content->comm[i] == comm)
+    for (const struct graph *graph = member->process->graphs; graph; graph = graph->hh.next)
+        for (int i = 0; i < GRAPH_MEMBERS_MAX; i++)
+            if (graph->content->member[i] == member)
                 return true;
     return false;
 }

@@ -16,13 +16,14 @@
 #include "analyzer/engine.h"
 #include "analyzer/hazard/intervals.h"
 
-enum { GRAPH_COMMS_MAX = 4 };
+enum { GRAPH_MEMBERS_MAX = 4 };
 
 /* What a graph touches; shared by the graph, its clones and what was instantiated from it. */
 struct graph_content {
     uint32_t references;
     bool partly_known;
-    uint64_t comm[GRAPH_COMMS_MAX]; /* whose operations it holds, as far as there is room */
+    const struct member *member[GRAPH_MEMBERS_MAX]; /* whose operations it holds, as far as there is
+                                                        room */
     struct intervals ranges;
 };
 
@@ -38,10 +39,10 @@ int capture_join(struct process *process, const struct record *record, uint64_t 
 int graphs_feed(struct process *process, const struct record *record);
 /* What a launched graph touches; NULL if that is not known. */
 const struct graph_content *graph_launched(struct process *process, uint64_t exec);
-/* The captured operation's communicator is one of the graph's. */
-void capture_note_comm(struct capture *capture, uint64_t comm);
-/* A graph that holds operations of the communicator is alive. */
-bool graphs_hold(const struct process *process, uint64_t comm);
+/* The captured operation is one of this member's. */
+void capture_note_member(struct capture *capture, const struct member *member);
+/* A graph that holds operations of the member is alive. */
+bool graphs_hold(const struct member *member);
 void captures_free(struct process *process);
 
 #endif

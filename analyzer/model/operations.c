@@ -92,7 +92,7 @@ static int issue_captured(struct analyzer *analyzer, struct operation *operation
     if (put_on_stream(operation))
         return -1;
     if (operation->stream && operation->stream->capture)
-        capture_note_comm(operation->stream->capture, operation->member->comm->id);
+        capture_note_member(operation->stream->capture, operation->member);
     ask_checks(analyzer, operation);
     return 0;
 }

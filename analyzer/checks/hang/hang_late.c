@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/model/graphs.h"
 #include "lib/trace/lacks.h"
 
 enum { HOW_BYTES = 64 };
@@ -261,12 +262,20 @@ static bool all_came(const struct comm *comm)
     return comm->nranks > 0 && came >= comm->nranks;
 }
 
+/* It waits in ncclCommDestroy for a graph of its own to be destroyed, or did when it ended. */
+static bool is_held(const struct member *member)
+{
+    return member->leaving && !member->destroyed && graphs_hold(member);
+}
+
 static bool all_left(const struct comm *comm)
 {
-    for (uint32_t i = 0; i < comm->members; i++)
-        if (!comm->member[i]->leaving && !comm->member[i]->aborted &&
-            !comm->member[i]->process->ended)
+    for (uint32_t i = 0; i < comm->members; i++) {
+        const struct member *member = comm->member[i];
+        bool is_gone = member->leaving || member->process->ended;
+        if (!member->aborted && (!is_gone || is_held(member)))
             return false;
+    }
     return true;
 }
 

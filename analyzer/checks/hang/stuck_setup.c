@@ -12,15 +12,17 @@
 static void check_graphs(struct analyzer *analyzer, const struct event *event)
 {
     const struct record *record = event->record;
-    if (record->api != API_ncclCommDestroy || record->flags & RECORD_FLAG_GONE ||
-        !graphs_hold(event->process, record->comm.comm))
+    if (record->api != API_ncclCommDestroy || record->flags & RECORD_FLAG_GONE)
+        return;
+    const struct member *member = member_find(analyzer, record->comm.comm, record->comm.rank);
+    if (!member || !graphs_hold(member))
         return;
     const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
     struct one_call one = {
         .check = &check_stuck_setup,
         .certainty = HASH_COUNT(event->process->threads) == 1 ? CERTAIN : POSSIBLE,
-        .comm = comm_find(analyzer, record->comm.comm),
-        .member = member_find(analyzer, record->comm.comm, record->comm.rank),
+        .comm = member->comm,
+        .member = member,
         .process = event->process,
         .record = record,
         .act = &act,
