@@ -238,8 +238,6 @@ static int run_pass(struct collector *collector, struct error *err)
     if (admitted < 0)
         return -1;
     uint64_t now_ns = monotonic_now_ns();
-    if (admitted > 0)
-        collector->run_delays_due_ns = 0;
     if (admitted > 0 || collector->producer_count > 0)
         collector->last_producer_ns = now_ns;
     if (!collector->store)

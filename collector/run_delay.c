@@ -74,7 +74,7 @@ static void read_throttled(pid_t pid, struct run_delay *into)
     into->throttled_ns = us >= 0 ? 1000 * us : cgroup_read(into->cpu_stat, "throttled_time");
 }
 
-/* Of threads that were not there before all counts: they have begun since. */
+/* Threads that were not read before count from now on: what they waited may be long ago. */
 static void compare_readings(const struct run_delay *before, const struct run_delay *now,
                              struct record *record)
 {
@@ -85,7 +85,7 @@ static void compare_readings(const struct run_delay *before, const struct run_de
             b++;
         bool is_known = b < before->threads && before->thread[b].thread == thread->thread &&
                         before->thread[b].waited_ns <= thread->waited_ns;
-        uint64_t waited_ns = thread->waited_ns - (is_known ? before->thread[b].waited_ns : 0);
+        uint64_t waited_ns = is_known ? thread->waited_ns - before->thread[b].waited_ns : 0;
         if (waited_ns > interval)
             waited_ns = interval;
         record->run_delay.all_ns += waited_ns;

@@ -19,7 +19,7 @@ static int issued_grow(struct process *process, uint32_t devices)
 
 int issued_add(struct process *process, int device, const struct record *left)
 {
-    if (!left->leave.kernels || device < 0 || device >= DEVICES_MOST)
+    if (!(left->leave.kernels || left->leave.threads) || device < 0 || device >= DEVICES_MOST)
         return 0;
     uint32_t index = (uint32_t)device;
     if (index >= process->issued_devices && issued_grow(process, index + 1))

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,7 +18,7 @@
 #include "collector/run_delay.h"
 #include "lib/base/clock.h"
 
-enum { PROGRAMS = 2, MANY = 600 };
+enum { PROGRAMS = 2, MANY = 600, THREADS = RUN_DELAY_THREADS + 44, ENDING = 100 };
 
 static bool none(void *context, pid_t pid)
 {
@@ -98,6 +99,12 @@ static void programs_share_a_processor(void **state)
     assert_int_equal(record.run_delay.threads + PROGRAMS, with_children);
     assert_int_equal(asked, PROGRAMS);
 
+    /* What they waited before they were read does not count. */
+    run_delay_read(&parent, getpid(), none, NULL, monotonic_now_ns(), &record);
+    assert_int_equal(record.run_delay.threads, with_children);
+    for (int i = 0; i < PROGRAMS; i++)
+        assert_int_not_equal(record.run_delay.thread, program[i]);
+
     for (int i = 0; i < PROGRAMS; i++) {
         kill(program[i], SIGKILL);
         waitpid(program[i], NULL, 0);
@@ -122,11 +129,69 @@ static void what_cannot_be_read_is_left_out(void **state)
     run_delay_free(&delay);
 }
 
+static void *wait_for_end(void *pipe_end)
+{
+    char none_comes;
+    while (read(*(int *)pipe_end, &none_comes, 1) > 0)
+        ;
+    return NULL;
+}
+
+static bool was_read(const struct run_delay *delay, uint32_t thread)
+{
+    for (uint32_t i = 0; i < delay->threads; i++)
+        if (delay->thread[i].thread == (pid_t)thread)
+            return true;
+    return false;
+}
+
+/* When some have ended, others are read for the first time. What these waited until then was not in
+ * this interval. */
+static void more_threads_than_are_read(void **state)
+{
+    (void)state;
+    int ending[2], staying[2];
+    pthread_t thread[THREADS];
+    pthread_attr_t small;
+    assert_int_equal(pipe(ending) | pipe(staying), 0);
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, 128 << 10), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(
+            pthread_create(&thread[i], &small, wait_for_end, i < ENDING ? &ending[0] : &staying[0]),
+            0);
+
+    struct run_delay before = {0}, now = {0};
+    struct record record;
+    uint64_t begin_ns = monotonic_now_ns();
+    run_delay_read(&before, getpid(), none, NULL, begin_ns, &record);
+    run_delay_read(&now, getpid(), none, NULL, begin_ns, &record);
+    close(ending[1]);
+    for (int i = 0; i < ENDING; i++)
+        pthread_join(thread[i], NULL);
+    run_delay_read(&now, getpid(), none, NULL, monotonic_now_ns(), &record);
+    if (before.threads) { /* else the kernel does not say it */
+        assert_int_equal(before.threads, RUN_DELAY_THREADS);
+        assert_true(now.threads >= THREADS - ENDING && now.threads < RUN_DELAY_THREADS);
+        assert_true(!record.run_delay.thread || was_read(&before, record.run_delay.thread));
+    }
+
+    close(staying[1]);
+    for (int i = ENDING; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    pthread_attr_destroy(&small);
+    close(ending[0]);
+    close(staying[0]);
+    run_delay_free(&before);
+    run_delay_free(&now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_share_a_processor),
         cmocka_unit_test(what_cannot_be_read_is_left_out),
+        cmocka_unit_test(more_threads_than_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
