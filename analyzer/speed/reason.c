@@ -6,11 +6,12 @@
 #include "analyzer/speed/reason.h"
 
 enum {
-    WORK_PERCENT = 2,     /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40,    /* of what is lost: nothing is queued for so long, the host is late */
-    COMPUTE_PERCENT = 80, /* likewise: kernels take that much longer */
-    SEEN_PERCENT = 50,    /* likewise, on a host that may be busy */
-    LAUNCHED_PERCENT = 25 /* likewise: more launches explain so much of it */
+    WORK_PERCENT = 2,      /* more kernels, operations or bytes than its peers: more work */
+    IDLE_PERCENT = 40,     /* of what is lost: nothing is queued for so long, the host is late */
+    COMPUTE_PERCENT = 80,  /* likewise: kernels take that much longer */
+    SEEN_PERCENT = 50,     /* likewise, on a host that may be busy */
+    LAUNCHED_PERCENT = 50, /* likewise: more threads explain so much of it */
+    COUNTED_PERCENT = 125  /* of its peers' threads */
 };
 
 /* Pauses do not move it; but what is judged may be that which is seldom. */
@@ -26,7 +27,7 @@ static double usual_share(const struct judged *judged, double *value, size_t cou
 
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank)
 {
-    enum { USUAL = 4 };
+    enum { USUAL = 6 };
     size_t iterations = judged->end - judged->first, count = 0;
     double *value = malloc((USUAL * iterations + 1) * sizeof *value);
     struct means means = {0};
@@ -37,23 +38,23 @@ struct means slowdown_means_of(const struct judged *judged, const struct speed_r
         value[count] = speed_idle(&iteration);
         value[iterations + count] = iteration.share[SHARE_QUEUED];
         value[2 * iterations + count] = iteration.share[SHARE_COMPUTE];
-        value[3 * iterations + count++] = iteration.share[SHARE_TRANSFER];
+        value[3 * iterations + count] = iteration.share[SHARE_TRANSFER];
+        value[4 * iterations + count] = iteration.launches;
+        value[5 * iterations + count++] = iteration.threads;
         means.kernels += iteration.kernels;
         means.operations += iteration.operations;
         means.bytes += iteration.bytes;
-        means.launches += iteration.launches;
-        means.threads += iteration.threads;
     }
     if (count) {
         means.idle = usual_share(judged, value, count);
         means.queued = usual_share(judged, value + iterations, count);
         means.compute = usual_share(judged, value + 2 * iterations, count);
         means.transfer = usual_share(judged, value + 3 * iterations, count);
+        means.launches = usual_share(judged, value + 4 * iterations, count);
+        means.threads = usual_share(judged, value + 5 * iterations, count);
         means.kernels /= (double)count;
         means.operations /= (double)count;
         means.bytes /= (double)count;
-        means.launches /= (double)count;
-        means.threads /= (double)count;
     }
     free(value);
     return means;
@@ -98,6 +99,16 @@ bool slowdown_is_more(double value, double peers)
     return value > peers * (1 + WORK_PERCENT / 100.0);
 }
 
+bool slowdown_counts_more(const struct judged *judged, uint32_t index)
+{
+    uint32_t count;
+    const struct speed_rank **peer = judged->among[index] ? peers_of(judged, index, &count) : NULL;
+    struct means own = slowdown_means_of(judged, judged->speed->rank[index]), peers = {0};
+    bool is_known = peer && !peer_means(judged, peer, count, &peers) && peers.threads > 0;
+    free(peer);
+    return is_known && 100 * own.threads >= COUNTED_PERCENT * peers.threads;
+}
+
 /* Of each of these, how many times as many as its peers the rank has, if it has more. */
 static void find_more(const struct means *own, const struct means *peers, double more[MORE_KINDS])
 {
@@ -106,10 +117,8 @@ static void find_more(const struct means *own, const struct means *peers, double
         [MORE_OPERATIONS] = {own->operations, peers->operations},
         [MORE_BYTES] = {own->bytes, peers->bytes},
     };
-    if (!(own->kernels > 0) && peers->launches > 0) { /* not timed, but counted */
-        have[MORE_KERNELS][0] = own->launches;
-        have[MORE_KERNELS][1] = peers->launches;
-        have[MORE_THREADS][0] = own->threads;
+    if (!(own->kernels > 0) && peers->threads > 0) { /* not timed, but counted; many small */
+        have[MORE_THREADS][0] = own->threads;        /* kernels are no more work than few large */
         have[MORE_THREADS][1] = peers->threads;
     }
     for (int i = 0; i < MORE_KINDS; i++)
@@ -124,18 +133,17 @@ static double share_due_to(double work, const struct means *own, const struct sl
     return work > 1 && slowdown->lost > 0 ? mine * (1 - 1 / work) / slowdown->lost : 0;
 }
 
-/* Kernels that are not timed: more of them, or larger ones, count if they explain a good part of
- * what is lost. Returns what they do. */
+/* Kernels that are not timed: more threads in them count if they explain a good part of what is
+ * lost. Returns what they do. */
 static double weigh_launches(const struct means *own, struct slowdown *slowdown)
 {
-    double work = fmax(slowdown->more[MORE_KERNELS], slowdown->more[MORE_THREADS]);
-    double due = own->kernels > 0 ? 0 : share_due_to(work, own, slowdown);
-    bool counts = 100 * due >= LAUNCHED_PERCENT;
-    if (counts)
-        slowdown->work = work;
-    else if (!(own->kernels > 0))
-        slowdown->more[MORE_KERNELS] = slowdown->more[MORE_THREADS] = 0;
-    return counts ? due : 0;
+    double work = slowdown->more[MORE_THREADS], due = share_due_to(work, own, slowdown);
+    if (100 * due < LAUNCHED_PERCENT) {
+        slowdown->more[MORE_THREADS] = 0;
+        return 0;
+    }
+    slowdown->work = work;
+    return due;
 }
 
 static bool exceeds_peers(const struct slowdown *slowdown)
@@ -214,7 +222,7 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
         kind = SLOW_WORK;
     if (is_open && is_timed && is_due_to_work(judged, index, peer, count, &own, slowdown))
         kind = SLOW_WORK;
-    if (is_open && 2 * due >= 1)
+    if (is_open && due > 0)
         kind = SLOW_WORK;
     free(peer);
     return kind;

@@ -52,12 +52,13 @@ static uint64_t group_excess(const struct judged *judged, uint32_t rank, double 
 
 /* What each rank loses, and what of that chance may be. */
 struct rank_losses {
-    double *lost;    /* by rank: the median excess of an iteration */
-    double *chance;  /* by rank: less is within the spread of its peers; 0: these are too few */
-    double *usual;   /* by rank: what its peers lose as well, each in its turn */
-    bool *often;     /* by rank: it is behind in nearly all iterations */
-    bool *is_steady; /* by rank: and by much */
-    bool *is_behind; /* by rank */
+    double *lost;     /* by rank: the median excess of an iteration */
+    double *chance;   /* by rank: less is within the spread of its peers; 0: these are too few */
+    double *usual;    /* by rank: what its peers lose as well, each in its turn */
+    bool *often;      /* by rank: it is behind in nearly all iterations, */
+    bool *is_counted; /* or in fewer, but it has more work: by rank */
+    bool *is_steady;  /* by rank: and by much */
+    bool *is_behind;  /* by rank */
 };
 
 static void losses_free(struct rank_losses *losses)
@@ -66,6 +67,7 @@ static void losses_free(struct rank_losses *losses)
     free(losses->chance);
     free(losses->usual);
     free(losses->often);
+    free(losses->is_counted);
     free(losses->is_steady);
     free(losses->is_behind);
 }
@@ -80,6 +82,10 @@ static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_l
         steady += 100 * grouped[n] > demands[1].share_percent * judged->length;
     }
     losses->often[rank] = count && 100 * often >= demand->often_percent * count;
+    losses->is_counted[rank] = judged->coarse && count && !losses->often[rank] &&
+                               100 * often >= demands[0].often_percent * count &&
+                               slowdown_counts_more(judged, rank);
+    losses->often[rank] |= losses->is_counted[rank];
     losses->is_steady[rank] = count && 100 * steady >= STEADY_PERCENT * count;
     losses->lost[rank] = losses->often[rank] ? speed_middle(grouped, count)
                                              : speed_median(grouped, count);
@@ -159,9 +165,10 @@ static int find_losses(const struct judged *judged, struct rank_losses *losses)
     *losses =
         (struct rank_losses){calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(double)),
                              calloc(count + 1, sizeof(double)), calloc(count + 1, sizeof(bool)),
-                             calloc(count + 1, sizeof(bool)),   calloc(count + 1, sizeof(bool))};
+                             calloc(count + 1, sizeof(bool)),   calloc(count + 1, sizeof(bool)),
+                             calloc(count + 1, sizeof(bool))};
     bool has_room = value && losses->lost && losses->chance && losses->usual && losses->often &&
-                    losses->is_steady && losses->is_behind;
+                    losses->is_counted && losses->is_steady && losses->is_behind;
     for (uint32_t r = 0; has_room && r < count; r++)
         weigh_rank(judged, r, losses);
     for (uint32_t r = 0; has_room && r < count; r++) {
@@ -297,7 +304,9 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     slowdown.before = judged->before ? judged->before[r] : 0;
     if (2 * slowdown.before < slowdown.lost)
         slowdown.since = judged->since;
-    if (slowdown.kind == SLOW_KINDS || (!losses->is_behind[r] && slowdown.kind != SLOW_HOST))
+    bool is_reason = losses->is_counted[r] ? slowdown.kind == SLOW_WORK
+                                           : slowdown.kind != SLOW_KINDS;
+    if (!is_reason || (!losses->is_behind[r] && slowdown.kind != SLOW_HOST))
         return;
     slowdowns_add_rank(judged, found, from, &slowdown);
 }

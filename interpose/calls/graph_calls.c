@@ -6,6 +6,7 @@
 #include "interpose/graphs/graphs.h"
 #include "interpose/real/gpu.h"
 #include "interpose/record/emit_call.h"
+#include "interpose/record/workload.h"
 
 static void point_graph(struct recorded_call *call, cudaError_t result, cudaStream_t stream,
                         uint64_t graph, uint64_t exec)
@@ -149,4 +150,5 @@ void graph_launch_leave(struct recorded_call *call, cudaError_t result, cudaGrap
     }
     call->enter = 0;
     point_graph(call, result, stream, 0, (uintptr_t)exec);
+    workload_graph(gpu_thread_device(call->thread));
 }

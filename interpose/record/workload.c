@@ -12,6 +12,7 @@ static struct {
     struct {
         _Alignas(CACHE_LINE) _Atomic uint64_t kernels;
         _Atomic uint64_t threads;
+        atomic_bool has_graphs;
     } device[DEVICES];
 } workload;
 
@@ -28,9 +29,16 @@ void workload_add(int32_t device, uint64_t threads)
     atomic_fetch_add_explicit(&workload.device[device].threads, threads, memory_order_relaxed);
 }
 
+void workload_graph(int32_t device)
+{
+    if (has_counters(device))
+        atomic_store_explicit(&workload.device[device].has_graphs, true, memory_order_relaxed);
+}
+
 struct workload workload_take(int32_t device)
 {
-    if (!has_counters(device))
+    if (!has_counters(device) ||
+        atomic_load_explicit(&workload.device[device].has_graphs, memory_order_relaxed))
         return (struct workload){0};
     return (struct workload){
         atomic_exchange_explicit(&workload.device[device].kernels, 0, memory_order_relaxed),

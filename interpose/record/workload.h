@@ -12,7 +12,9 @@ struct workload {
 
 /* A kernel of so many threads was launched. Device RECORD_NO_DEVICE is not counted. */
 void workload_add(int32_t device, uint64_t threads);
-/* What was added since the last time. */
+/* A graph was launched there, whose kernels are not counted: from now on nothing is known. */
+void workload_graph(int32_t device);
+/* What was added since the last time; zeros where nothing is known. */
 struct workload workload_take(int32_t device);
 /* In the child of a fork. */
 void workload_forked(void);

@@ -130,7 +130,8 @@ struct record {
             uint64_t handle; /* ncclComm_t, ncclRedOp_t, ... that was created */
             uint64_t text;   /* NCCL's calls that failed: string id of its last error; 0 none */
             /* COLLECTIVE, P2P: kernels that were launched on the member's device since the LEAVE
-             * of the operation before on it, without those of graphs, and their threads. */
+             * of the operation before on it, and their threads. 0: none, or not known, as from
+             * the first launch of a graph on, or in records of older versions. */
             uint64_t kernels, threads;
         } leave;
         struct {             /* COLLECTIVE, P2P */

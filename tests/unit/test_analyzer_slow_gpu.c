@@ -24,6 +24,7 @@ enum {
     WARM = 3,
     WARM_MS = 200,
     LAUNCHED = 20,
+    FIVE = 5, /* what is judged together, of ITERATIONS without names */
     THREADS = 4096
 };
 
@@ -35,14 +36,20 @@ struct machine {
     int slower_ms, since, until; /* until 0: to the end */
     bool is_read;
     uint64_t launched, threads;
+    int fast_each; /* of so many FIVEs of iterations, rank 1 is as fast as rank 0 in one; 0: of none
+                    */
+    int burst;     /* the iteration in which it launches much more; 0: none */
 };
 
 static void iteration(struct job *job, const struct machine *machine, int number)
 {
     bool is_slow = number >= machine->since && (!machine->until || number < machine->until);
-    int slower_ms = is_slow ? machine->slower_ms : 0;
+    bool is_fast = machine->fast_each && number / FIVE % machine->fast_each == 0;
+    bool is_burst = machine->burst && number == machine->burst;
+    int slower_ms = is_slow && !is_fast ? machine->slower_ms : 0;
     for (int rank = 0; rank < RANKS; rank++) {
         uint64_t kernels = rank || !machine->launched ? machine->launched : LAUNCHED;
+        kernels *= rank && is_burst ? 1000 : 1;
         ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS, .kernels = kernels,
                    .threads = kernels * (rank ? machine->threads : THREADS));
         wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
@@ -121,17 +128,33 @@ static void a_gpu_was_slow(void **state)
     expect_notes((struct machine){.slower_ms = 60, .until = 40, .is_read = true}, "");
 }
 
-/* Launches are counted, not timed: more of them, or larger ones, are more work, if they are enough
- * more for what is lost. */
+/* Threads of kernels are counted, not timed: more of them are more work, if they are enough more
+ * for what is lost, in a usual iteration. A rank that has them need not be behind as often. */
 static void a_gpu_has_more_work(void **state)
 {
+    static const struct {
+        struct machine machine;
+        const char *notes;
+    } cases[] = {
+        {{.launched = LAUNCHED, .threads = THREADS}, "DC604:1 "},
+        {{.launched = 2 * LAUNCHED, .threads = THREADS}, "DC605:1 "},
+        {{.launched = LAUNCHED, .threads = 2 * THREADS}, "DC605:1 "},
+        {{.launched = 2 * LAUNCHED, .threads = THREADS / 2}, "DC604:1 "},
+        {{.launched = LAUNCHED + 1, .threads = THREADS}, "DC604:1 "},
+        {{.launched = LAUNCHED / 2, .threads = THREADS}, "DC604:1 "},
+        {{.launched = LAUNCHED, .threads = THREADS, .burst = 50}, "DC604:1 "},
+        {{.launched = LAUNCHED, .threads = THREADS, .fast_each = 5}, ""},
+        {{.launched = LAUNCHED, .threads = 2 * THREADS, .fast_each = 5}, "DC605:1 "},
+    };
     (void)state;
-    expect_notes((struct machine){60, 0, 0, true, LAUNCHED, THREADS}, "DC604:1 ");
-    expect_notes((struct machine){60, 0, 0, true, 2 * LAUNCHED, THREADS}, "DC605:1 ");
-    expect_notes((struct machine){60, 0, 0, true, LAUNCHED, 2 * THREADS}, "DC605:1 ");
-    expect_notes((struct machine){60, 0, 0, true, LAUNCHED + 1, THREADS}, "DC604:1 ");
-    expect_notes((struct machine){60, 0, 0, true, LAUNCHED / 2, THREADS}, "DC604:1 ");
-    expect_notes((struct machine){0, 0, 0, true, 2 * LAUNCHED, THREADS}, "");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct machine machine = cases[i].machine;
+        machine.slower_ms = 60;
+        machine.is_read = true;
+        expect_notes(machine, cases[i].notes);
+    }
+    expect_notes((struct machine){.is_read = true, .launched = 2 * LAUNCHED, .threads = THREADS},
+                 "");
 }
 
 /* Operations that follow each other, of which those from one on take longer. */
