@@ -136,6 +136,7 @@ static bool step_in(const double *value, size_t count, struct slowdown *step,
                     struct slowdowns *found)
 {
     double *place = value ? speed_places(value, count) : NULL, score = 0;
+    *step = (struct slowdown){0};
     if (!place) {
         found->failed = true;
         return false;

@@ -1,159 +1,14 @@
 /* pausing.c: pauses that come again and again, of ranks or of all. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "analyzer/speed/regular.h"
 #include "analyzer/speed/slowdown.h"
 
 enum {
-    PAUSES_LEAST = 4,
-    PAUSE_PERCENT = 15,      /* of the median iteration, or six times the usual deviation */
-    REGULAR_PERCENT = 80,    /* of the times at which one is due have one */
-    MOSTLY_PERCENT = 60,     /* of what is lost in long iterations is lost in these */
-    SAME_PAUSE_PERCENT = 50, /* of the longest rank's, which a rank that pauses loses */
-    VARYING_LEAST = 5,       /* pauses, where their distances vary */
-    NEAR_PERCENT = 35,       /* of the mean distance, which a distance near it differs by at most */
-    SMALLER_PERCENT = 40     /* of a long pause: what is shorter is none */
+    PAUSE_PERCENT = 15,     /* of the median iteration, or six times the usual deviation */
+    SAME_PAUSE_PERCENT = 50 /* of the longest rank's, which a rank that pauses loses */
 };
-/* As regular as chance makes long iterations, which come independently of each other, so rarely. */
-static const double chance_most = 0.01;
-
-/* Iterations that are longer than usual by far. */
-struct pause_list {
-    size_t at[ITERATIONS_KEPT];
-    double each[ITERATIONS_KEPT]; /* seconds beyond the usual */
-    size_t count, period;
-    double extra;  /* of all of them */
-    bool varies;   /* the period is a mean */
-    double chance; /* how probable it is that chance makes them so regular */
-};
-
-/* Whether those at equal distances from `phase` on are most of all that is lost, and more than
- * chance brings there for any of the periods and phases; a pause may reach into the next iteration.
- * What is shorter than `least` seconds is no pause. */
-static bool are_pauses(const struct pause_list *all, size_t count, double least, size_t period,
-                       size_t phase, struct pause_list *pauses)
-{
-    double extra[ITERATIONS_KEPT + 1] = {0};
-    size_t slots = 0, longer = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        bool is_long = all->each[i] >= least;
-        extra[all->at[i]] = is_long ? all->each[i] : 0;
-        longer += is_long;
-    }
-    *pauses = (struct pause_list){.period = period};
-    for (size_t i = phase; i < count; i += period, slots++) {
-        if (!(extra[i] > 0))
-            continue;
-        pauses->extra += extra[i] + extra[i + 1];
-        pauses->at[pauses->count++] = i;
-    }
-    if (pauses->count < PAUSES_LEAST || 100 * pauses->count < REGULAR_PERCENT * slots ||
-        100 * pauses->extra < MOSTLY_PERCENT * all->extra)
-        return false;
-    double longest = (double)(count / PAUSES_LEAST), tried = longest * (longest + 1) / 2;
-    double each = (double)longer / (double)count;
-    pauses->chance = tried * speed_chance(slots, pauses->count, each);
-    return pauses->chance <= chance_most;
-}
-
-/* Pauses from `least` seconds on; one may reach into the next iteration. */
-static void keep_long_pauses(const struct pause_list *all, double least, struct pause_list *pauses)
-{
-    *pauses = (struct pause_list){.varies = true};
-    for (size_t i = 0; i < all->count; i++) {
-        bool goes_on = pauses->count && all->at[i] == pauses->at[pauses->count - 1] + 1;
-        if (all->each[i] < least)
-            continue;
-        pauses->extra += all->each[i];
-        if (!goes_on)
-            pauses->at[pauses->count++] = all->at[i];
-    }
-}
-
-/* From where on one is long: about as long as most of what is lost; and, beside another cause of
- * long iterations, above the widest gap between their lengths. */
-struct long_pauses {
-    double about, above;
-};
-
-static struct long_pauses find_long(const struct pause_list *all)
-{
-    struct long_pauses least = {0};
-    double *each = malloc((all->count + 1) * sizeof *each), enough = 0, widest = 1;
-    if (!each)
-        return (struct long_pauses){.about = INFINITY};
-    memcpy(each, all->each, all->count * sizeof *each);
-    speed_median(each, all->count);
-    for (size_t i = all->count; i > 0 && 2 * enough < all->extra; i--) {
-        enough += each[i - 1];
-        least.about = each[i - 1] * SMALLER_PERCENT / 100;
-    }
-    for (size_t i = 1; i < all->count; i++) {
-        if (each[i] <= widest * each[i - 1])
-            continue;
-        widest = each[i] / each[i - 1];
-        least.above = each[i];
-    }
-    free(each);
-    return least;
-}
-
-/* How probable it is that chance makes neither the first nor the last be further from the ends than
- * so many mean distances: these, and the sum of the distances, are independent of how the distances
- * differ. */
-static double reach_both_ends(size_t distances, double most)
-{
-    double n = (double)distances;
-    return 1 - 2 * pow(1 + most / n, -n) + pow(1 + 2 * most / n, -n);
-}
-
-/* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
- * the distances vary, but most are near their mean. Those of chance are geometric; of two and more,
- * as neighbours are one pause. */
-static bool are_nearly_regular(const struct pause_list *all, size_t count, double least,
-                               struct pause_list *pauses)
-{
-    keep_long_pauses(all, least, pauses);
-    if (pauses->count < VARYING_LEAST || 100 * pauses->extra < MOSTLY_PERCENT * all->extra)
-        return false;
-    size_t distances = pauses->count - 1, near = 0;
-    double first = (double)pauses->at[0], last = (double)pauses->at[distances];
-    double usual = (last - first) / (double)distances, far = usual * NEAR_PERCENT / 100;
-    for (size_t i = 1; i < pauses->count; i++)
-        near += fabs((double)(pauses->at[i] - pauses->at[i - 1]) - usual) <= far;
-    double goes_on = 1 - 1 / (usual - 1); /* by chance, the distance is longer by one */
-    double shortest = fmax(ceil(usual - far), 2), longest = floor(usual + far);
-    double each = pow(goes_on, shortest - 2) - pow(goes_on, longest - 1);
-    pauses->period = (size_t)(usual + 0.5);
-    pauses->chance = each > 0 && each < 1 ? speed_chance(distances, near, each) : 1;
-    pauses->chance *= reach_both_ends(distances, 1 + NEAR_PERCENT / 100.0);
-    return pauses->chance <= chance_most && first < usual + far &&
-           (double)count - last <= usual + far;
-}
-
-static bool are_equally_apart(const struct pause_list *all, size_t count, double least,
-                              struct pause_list *pauses)
-{
-    for (size_t period = 2; period <= count / PAUSES_LEAST; period++)
-        for (size_t phase = 0; phase < period; phase++)
-            if (are_pauses(all, count, least, period, phase, pauses))
-                return true;
-    return false;
-}
-
-static bool are_regular(const struct pause_list *all, size_t count, struct pause_list *pauses)
-{
-    struct long_pauses least = find_long(all);
-    if (are_equally_apart(all, count, least.about, pauses) ||
-        are_equally_apart(all, count, 0, pauses))
-        return true;
-    if (are_nearly_regular(all, count, least.about, pauses))
-        return true;
-    bool are = least.above > 0 && are_nearly_regular(all, count, least.above, pauses);
-    pauses->chance *= 2; /* it had two tries */
-    return are && pauses->chance <= chance_most;
-}
 
 /* Pauses are longer than what is usual before the step, or since; a copy, which the caller frees.
  */
@@ -189,7 +44,7 @@ static enum pausing find_pauses(const struct judged *judged, const double *value
             all->at[all->count] = i;
             all->extra += all->each[all->count++] = beyond[i];
         }
-        bool is_regular = all->count >= PAUSES_LEAST && are_regular(all, count, pauses);
+        bool is_regular = all->count >= PAUSES_LEAST && pauses_find_regular(all, count, pauses);
         if (is_regular && pauses->extra >= least)
             found = PAUSES_REGULAR;
         else if (!is_regular && all->count >= PAUSES_LEAST && all->extra >= least)
@@ -231,7 +86,7 @@ static void own_of_rank(const struct judged *judged, const struct speed_rank *ra
 /* They are more regular than chance makes one of those that were looked at. */
 static bool is_clear(const struct pause_list *pauses, uint32_t irregular)
 {
-    return pauses->chance * (1 + irregular) <= chance_most;
+    return pauses_are_clear(pauses->chance * (1 + irregular));
 }
 
 /* What each rank loses in pauses, by index, and those of the rank that loses most: in its own time,

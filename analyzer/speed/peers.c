@@ -37,21 +37,41 @@ static double usual_wait(const struct judged *judged, uint32_t rank)
     return usual;
 }
 
-/* What the other members wait longer, at the median of them. */
-static double find_waited(const struct judged *judged, const struct comm *comm,
-                          const uint32_t *index, uint32_t of)
+/* Of each rank. NULL: memory is short; the caller frees. */
+static double *usual_waits(const struct judged *judged)
 {
-    double *waits = malloc((comm->members ? comm->members : 1) * sizeof *waits), result = 0;
+    double *wait = malloc((judged->speed->count + 1) * sizeof *wait);
+    for (uint32_t r = 0; wait && r < judged->speed->count; r++)
+        wait[r] = usual_wait(judged, r);
+    return wait;
+}
+
+/* What the other members wait longer than a rank that exceeds its peers, at the median of them. */
+static int judge_waited(const struct judged *judged, const struct comm *comm, const uint32_t *index,
+                        const double *wait)
+{
+    uint64_t iterations = judged->end - judged->first;
+    double *sorted = malloc((comm->members + 1) * sizeof *sorted);
     size_t count = 0;
-    for (uint32_t i = 0; waits && i < comm->members; i++) {
-        if (index[i] == UINT32_MAX || index[i] == of)
+    if (!sorted)
+        return -1;
+    for (uint32_t i = 0; i < comm->members; i++)
+        if (index[i] != UINT32_MAX)
+            sorted[count++] = wait[index[i]];
+    speed_median(sorted, count);
+    for (uint32_t i = 0; i < comm->members && count > 1; i++) {
+        uint32_t rank = index[i];
+        bool exceeds = rank != UINT32_MAX && judged->among[rank] == comm &&
+                       100 * speed_middle(judged_excess(judged, rank), iterations) >=
+                           judged->length;
+        if (!exceeds)
             continue;
-        waits[count++] = usual_wait(judged, index[i]);
+        size_t middle = (count - 2) / 2; /* of the others, one further on if the rank precedes it */
+        middle += wait[rank] <= sorted[middle];
+        judged->waited[rank] = fmax(sorted[middle] - wait[rank], 0);
     }
-    if (waits)
-        result = fmax(speed_median(waits, count) - usual_wait(judged, of), 0);
-    free(waits);
-    return result;
+    free(sorted);
+    return 0;
 }
 
 /* Own time beyond the median member's, into excess[rank] by iteration. */
@@ -151,13 +171,12 @@ static double waited_longer(const struct judged *judged, uint32_t rank, double u
  * Where a rank has no peers, or all of them are on one slow host, its idle time is compared with
  * that of the lower quarter of all ranks, and its waiting with that of the upper quarter: late
  * hosts may drive half of them. */
-static int judge_idle(struct judged *judged)
+static int judge_idle(struct judged *judged, const double *wait)
 {
     uint64_t iterations = judged->end - judged->first;
     uint32_t count = judged->speed->count;
     double *idle = calloc(count * iterations + 1, sizeof *idle);
     double *value = malloc((count + 1) * sizeof *value);
-    double *waits = malloc((count + 1) * sizeof *waits);
     for (uint64_t n = 0; idle && value && n < iterations; n++) {
         struct speed_iteration iteration;
         for (uint32_t r = 0; r < count; r++) {
@@ -168,16 +187,15 @@ static int judge_idle(struct judged *judged)
         for (uint32_t r = 0; r < count; r++)
             idle[r * iterations + n] -= value[count / 4];
     }
-    for (uint32_t r = 0; idle && value && waits && r < count; r++)
-        waits[r] = value[r] = usual_wait(judged, r);
     double usual = 0;
-    if (idle && value && waits && count) {
+    if (idle && value && count) {
+        memcpy(value, wait, count * sizeof *value);
         speed_median(value, count);
         usual = value[3 * count / 4];
     }
-    for (uint32_t r = 0; idle && value && waits && r < count; r++) {
+    for (uint32_t r = 0; idle && value && r < count; r++) {
         double mean = speed_middle(idle + r * iterations, iterations);
-        double waited = waited_longer(judged, r, usual, waits[r]);
+        double waited = waited_longer(judged, r, usual, wait[r]);
         if (100 * mean < IDLE_LEAST_PERCENT * judged->length || waited <= 0 ||
             100 * speed_middle(judged_excess(judged, r), iterations) >=
                 fmin(100 * mean / 2, IDLE_LEAST_PERCENT * judged->length))
@@ -188,10 +206,9 @@ static int judge_idle(struct judged *judged)
         judged->behind[r] = 0;
         judged->idles[r] = true;
     }
-    int result = idle && value && waits ? 0 : -1;
+    int result = idle && value ? 0 : -1;
     free(idle);
     free(value);
-    free(waits);
     return result;
 }
 
@@ -214,18 +231,13 @@ int judge_peers(struct judged *judged)
             result = judge_among(judged, stages.comm[c]->comm, stages.rank[c]);
     if (!result)
         judge_pipelines(judged);
+    double *wait = result ? NULL : usual_waits(judged);
+    result = result || !wait;
     for (uint32_t c = 0; c < stages.comms && !result; c++)
-        for (uint32_t i = 0; i < stages.comm[c]->comm->members; i++) {
-            uint32_t rank = stages.rank[c][i];
-            bool exceeds = rank != UINT32_MAX && judged->among[rank] == stages.comm[c]->comm &&
-                           100 * speed_middle(judged_excess(judged, rank), iterations) >=
-                               judged->length;
-            if (exceeds)
-                judged->waited[rank] =
-                    find_waited(judged, stages.comm[c]->comm, stages.rank[c], rank);
-        }
+        result = judge_waited(judged, stages.comm[c]->comm, stages.rank[c], wait);
     if (!result && judged_shows_host(judged))
-        result = judge_idle(judged);
+        result = judge_idle(judged, wait);
+    free(wait);
     stages_free(&stages);
     return result ? -1 : 0;
 }
