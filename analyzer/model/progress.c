@@ -16,6 +16,8 @@ enum {
     QUEUE_MAX = 65536  /* the oldest go; nothing in CUDA queues as many */
 };
 
+static const uint64_t reading_ns = 1000000; /* from one to the next while work is outstanding */
+
 static struct slot_state *slot_get(struct process *process, uint64_t key)
 {
     struct slot_state *slot;
@@ -64,6 +66,15 @@ static int note_ahead(struct slot_state *slot, uint64_t time_ns)
     return 0;
 }
 
+/* The last reading at which nothing of its slot ran. Where the host saw its end before a reading
+ * did, and readings keep up (the launch before was in one), that is about a reading ago. */
+static uint64_t last_idle_ns(const struct pending *pending, uint64_t done_ns)
+{
+    const struct slot_state *slot = pending->slot;
+    return slot->started && slot->started + 1 == pending->launch ? done_ns - reading_ns
+                                                                 : slot->idle_ns;
+}
+
 /* The operation is done at `done_ns`. One that was never seen to begin began when it was issued,
  * when the one before it on its stream was done, or after the last reading at which nothing ran,
  * whatever came last. */
@@ -72,7 +83,7 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
 {
     uint64_t started_ns = pending->started_ns;
     if (!started_ns && pending->slot)
-        started_ns = pending->slot->idle_ns;
+        started_ns = last_idle_ns(pending, done_ns);
     if (!pending->started_ns && started_ns < stream->passed_ns)
         started_ns = stream->passed_ns;
     if (started_ns < pending->site.time_ns) /* issued between two readings */
