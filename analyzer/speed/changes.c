@@ -57,6 +57,30 @@ double *speed_median_lengths(const struct judged *judged)
     return medians_of(judged, judged->first, length_of);
 }
 
+static double mean_of_rank(const struct judged *judged, const struct speed_rank *rank)
+{
+    double sum = 0;
+    uint64_t count = 0;
+    for (uint64_t n = judged->first; n < judged->end; n++) {
+        struct speed_iteration iteration;
+        if (!judged_iteration(rank, n, &iteration))
+            continue;
+        sum += iteration.length;
+        count++;
+    }
+    return count ? sum / (double)count : 0;
+}
+
+double speed_mean_length(const struct judged *judged)
+{
+    double *mean = malloc((judged->speed->count + 1) * sizeof *mean), median;
+    for (uint32_t r = 0; mean && r < judged->speed->count; r++)
+        mean[r] = mean_of_rank(judged, judged->speed->rank[r]);
+    median = mean ? speed_median(mean, judged->speed->count) : 0;
+    free(mean);
+    return median;
+}
+
 struct sums {
     double sum, squares;
     size_t count;

@@ -5,6 +5,7 @@
 #include "analyzer/speed/gaps.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
@@ -58,8 +59,8 @@ static int size_of(double seconds)
 
 static void add_to_gap(struct host_gap *gap, double seconds)
 {
-    struct gap_sum *sum = &gap->size[size_of(seconds)];
-    sum->seconds += seconds;
+    struct gap_sum *sum = &gap->size[0][size_of(seconds)];
+    sum->seconds += (float)seconds;
     sum->count++;
     gap->seconds += seconds;
 }
@@ -115,11 +116,37 @@ void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
 static struct gap_sum sum_from(const struct host_gap *gap, double least)
 {
     struct gap_sum sum = {0};
-    for (int size = size_of(least); size < GAP_SIZES; size++) {
-        sum.seconds += gap->size[size].seconds;
-        sum.count += gap->size[size].count;
-    }
+    for (int part = 0; part < GAP_PARTS; part++)
+        for (int size = size_of(least); size < GAP_SIZES; size++) {
+            sum.seconds += gap->size[part][size].seconds;
+            sum.count += gap->size[part][size].count;
+        }
     return sum;
+}
+
+/* Those that did not come since the part before are gone. */
+static void begin_part(struct host_gaps *gaps)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < gaps->count; i++) {
+        struct host_gap gap = gaps->gap[i];
+        memcpy(gap.size[1], gap.size[0], sizeof gap.size[1]);
+        memset(gap.size[0], 0, sizeof gap.size[0]);
+        gap.seconds = sum_from(&gap, 0).seconds;
+        if (gap.seconds > 0)
+            gaps->gap[kept++] = gap;
+    }
+    gaps->count = kept;
+}
+
+void speed_forget_gaps(struct speed *speed, uint64_t closed)
+{
+    if (closed < speed->gaps_since + GAP_ITERATIONS)
+        return;
+    speed->gaps_since = closed;
+    for (uint32_t i = 0; i < speed->gap_room; i++)
+        if (speed->gaps[i])
+            begin_part(speed->gaps[i]);
 }
 
 void speed_find_gap(const struct speed *speed, double least, uint64_t times,

@@ -11,21 +11,25 @@ struct host_call {
     uint16_t api;
 };
 
-enum { GAP_SIZES = 16 };
+/* So many iterations are a part: what was before this one and the last is forgotten. */
+enum { GAP_SIZES = 16, GAP_PARTS = 2, GAP_ITERATIONS = ITERATIONS_KEPT };
 struct gap_sum {
-    double seconds;
-    uint64_t count;
+    float seconds;
+    uint32_t count;
 };
 /* From where one call returned until the next was made, with no other thread in a call. */
 struct host_gap {
     struct host_call from, to;
-    double seconds;                 /* in all */
-    struct gap_sum size[GAP_SIZES]; /* by length, each begins at twice the one before */
+    double seconds; /* in all */
+    /* This part and the last, by length: each size begins at twice the one before. */
+    struct gap_sum size[GAP_PARTS][GAP_SIZES];
 };
 
 /* A call begins or ends. Notes want of memory in the analyzer. */
 void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
                      const struct record *record);
+/* All ranks have closed so many iterations: what the judged ones do not hold is forgotten. */
+void speed_forget_gaps(struct speed *speed, uint64_t closed);
 /* Between which calls most of the time passes on the host of the slowdown's first rank, in gaps
  * that last for about `least` seconds or longer and of which there are so many: fills in
  * slowdown->gap, NULL if that is not known, and gap_each. */

@@ -5,6 +5,7 @@
 
 #include "analyzer/model/exact.h"
 #include "analyzer/model/process.h"
+#include "analyzer/speed/gaps.h"
 #include "analyzer/speed/ranks.h"
 #include "analyzer/speed/slowdown.h"
 #include "analyzer/speed/standings.h"
@@ -31,20 +32,6 @@ enum { COUNTED_PERCENT = 125 };                         /* of its peers' work */
 enum { COST_PER_MILLE = 5 };                            /* of an iteration: less is none */
 enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
-
-static double mean_length(const struct judged *judged)
-{
-    double sum = 0;
-    uint64_t count = 0;
-    for (uint64_t n = judged->first; n < judged->end; n++) {
-        struct speed_iteration iteration;
-        if (judged_iteration(judged->speed->rank[0], n, &iteration)) {
-            sum += iteration.length;
-            count++;
-        }
-    }
-    return count ? sum / (double)count : 0;
-}
 
 /* The iterations that all ranks have. Returns the first that is kept, also if it does not count. */
 static uint64_t begin_judging(struct judged *judged)
@@ -134,7 +121,7 @@ static int judge_only(struct judged *judged, uint64_t first, uint64_t end)
     judged_free(judged);
     judged->first = first;
     judged->end = end;
-    judged->length = mean_length(judged);
+    judged->length = speed_mean_length(judged);
     return judge_peers(judged);
 }
 
@@ -248,13 +235,13 @@ static void find_slowdowns(struct judged *judged, struct slowdowns *found)
         judged->ends = judge_phase_end(judged, found);
     if (judged->ends) {
         judged->until = judged->end = judged->ends;
-        judged->length = mean_length(judged);
+        judged->length = speed_mean_length(judged);
         find_part(judged, earlier);
         judged_free(judged);
         judged->first = judged->ends;
         judged->end = end;
         judged->since = judged->begin = judged->until = judged->ends = 0;
-        judged->length = mean_length(judged);
+        judged->length = speed_mean_length(judged);
     }
     find_part(judged, found);
     add_earlier(earlier, found);
@@ -361,12 +348,13 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     struct judged judged = {.analyzer = analyzer, .speed = speed};
     struct slowdowns *found = calloc(1, sizeof *found);
     speed->judged = closed;
+    speed_forget_gaps(speed, closed);
     if (!found) {
         analyzer->failed = true;
         return;
     }
     uint64_t kept = begin_judging(&judged);
-    judged.length = mean_length(&judged);
+    judged.length = speed_mean_length(&judged);
     uint64_t iterations = judged.end - judged.first;
     const struct slowdown all = {.first = kept, .last = judged.end - 1};
     bool is_enough = judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED;

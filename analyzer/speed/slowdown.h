@@ -145,6 +145,9 @@ double speed_chance(size_t count, size_t hits, double each);
 /* Of each judged iteration its length, on the median rank; what is not known is the one before.
  * NULL when memory is short; the caller frees. */
 double *speed_median_lengths(const struct judged *judged);
+/* Of an iteration, on the median rank: what is not recorded of one may make its iterations longer.
+ */
+double speed_mean_length(const struct judged *judged);
 /* The place of each value among all: single long iterations (pauses) weigh no more than others.
  * Likewise. */
 double *speed_places(const double *value, size_t count);

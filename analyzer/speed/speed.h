@@ -199,6 +199,7 @@ struct speed {
     struct run_delays *run_delays;     /* table, by process */
     struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */
     uint32_t gap_room;
+    uint64_t gaps_since;   /* the first iteration of the part in which gaps are now: gaps.h */
     bool rounds_are_alike; /* one operation was taken for an iteration: it may be a part of one */
 };
 
