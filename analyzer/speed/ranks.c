@@ -127,6 +127,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         .number = passed->number,
         .peer = passed->peer,
         .sends = passed->api == API_ncclSend,
+        .gathers = passed->api == API_ncclAllGather,
         .goes_up = (passed->api == API_ncclSend) == (passed->peer > passed->member->rank),
         .issued_ns = passed->issued_ns,
         .started_ns = passed->started_ns,
@@ -140,8 +141,8 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
     uint64_t number = rank->counted;
     if (passed->iteration)
         number = passed->iteration - 1;
-    else if (rank->round && speed_is_counted(rank, operation))
-        number = passed->number / rank->round;
+    else if (rank->round)
+        number = speed_round_number(rank, operation);
     operation->iteration = count_iteration(rank, number);
     /* The shim records calls. Of another source that has no times of calls the two are equal. */
     uint32_t lacks = rank->key.process->info.lacks;

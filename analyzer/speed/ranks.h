@@ -21,6 +21,7 @@ struct speed_operation {
     int32_t peer;    /* of a message, else -1 */
     float bytes;
     struct issued before_it; /* struct passed's */
+    bool gathers;            /* parameters or the like: AllGather */
     bool sends, goes_up;     /* of a message: from this rank; to the larger of the two */
     bool stands_for;         /* of the members' operations the one that counts the transfer */
     bool resolved;           /* its durations on all members are known, or will never be */
@@ -47,6 +48,17 @@ static inline bool speed_rank_holds(const struct speed_rank *rank)
 }
 /* Whether the rank's rounds are counted by operations like this one. */
 bool speed_is_counted(const struct speed_rank *rank, const struct speed_operation *operation);
+/* The iteration of its next operation. */
+uint64_t speed_round_number(struct speed_rank *rank, const struct speed_operation *operation);
+/* An iteration has `round` of the operations that count. What the rank holds gets its iterations.
+ * `last`: which of its first `round` operations is the last of one, if a marker counts. */
+void speed_number_held(struct speed_rank *rank, uint64_t round, size_t last);
+/* Neither a barrier nor the mean of a few numbers, as far as sizes are known. */
+bool speed_is_work(const struct speed_operation *operation);
+/* Whether all ranks that hold operations have a communicator that marks iterations: then rounds are
+ * counted by it. */
+bool speed_choose_markers(struct speed *speed);
+void speed_forget_markers(struct speed *speed);
 /* Finds how many operations an iteration has where the program names none, if enough are known or,
  * with `is_end`, will ever be. */
 void speed_find_rounds(struct analyzer *analyzer, bool is_end);

@@ -5,7 +5,9 @@
  * has: the smallest distance at which they differ about as little as at any. The median rank's gaps
  * are compared, in which what only some ranks do does not show. Sizes have to repeat as well. Where
  * the host's noise is larger than the gaps, or their times are not exact enough, only they are
- * left. Until it is known, operations are held. */
+ * left. Where a communicator marks iterations (markers.c), rounds are counted by it, and as many
+ * other operations lie between its operations one iteration after another. Until it is known,
+ * operations are held. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,20 +23,16 @@ enum {
     HELD_MOST = 8192,    /* then what fits best is an iteration */
     ABOUT_PERCENT = 15,  /* of the way from the least difference to the mean one */
     ABOUT_LEAST_PERCENT = 10,
-    CLEARLY_PERCENT = 50, /* of the mean difference, while more may come */
-    SAME_PERCENT = 75,    /* of it at all distances: gaps do not repeat themselves */
-    SAME_LEAST = 192,     /* gaps, for that to be believed while more may come */
-    SURE_TIMES = 4,       /* its own deviation: a mean of so much is no chance */
-    SIZES_PERCENT = 2,    /* of the operations may have another size than the one before */
-    ROUND_NOT_FOUND = 2   /* operations, where nothing repeats itself */
+    CLEARLY_PERCENT = 50,    /* of the mean difference, while more may come */
+    SAME_PERCENT = 75,       /* of it at all distances: gaps do not repeat themselves */
+    SAME_LEAST = 192,        /* gaps, for that to be believed while more may come */
+    SURE_TIMES = 4,          /* its own deviation: a mean of so much is no chance */
+    REPEATS = 8,             /* so often others come as often between those of a marker */
+    OTHERS_PERCENT = 10,     /* of their mean number may differ, */
+    OWN_OTHERS_PERCENT = 20, /* on one rank */
+    SIZES_PERCENT = 2,       /* of the operations may have another size than the one before */
+    ROUND_NOT_FOUND = 2      /* operations, where nothing repeats itself */
 };
-
-bool speed_is_counted(const struct speed_rank *rank, const struct speed_operation *operation)
-{
-    return rank->member && operation->comm->comm == rank->member->comm &&
-           operation->peer == rank->round_peer && operation->number <= SPEED_NUMBER_MOST &&
-           (operation->peer < 0 || operation->sends == rank->round_sends);
-}
 
 /* How often progress words are read, and with them when operations begin and end. */
 static const double reading_s = 0.001;
@@ -79,9 +77,26 @@ static bool has_others(const struct speed *speed)
     return 2 * (all - counted) > counted;
 }
 
-/* The gaps of the median rank, and the sizes of one rank's operations. */
+/* How much else a rank does between those that count; the caller frees. NULL: memory is short. */
+static double *others_of(struct speed_rank *rank)
+{
+    double *others = calloc(rank->operations + 2, sizeof *others);
+    size_t count = 0;
+    for (uint64_t i = 0; others && i < rank->operations; i++) {
+        const struct speed_operation *operation =
+            speed_operation_find(rank, rank->first_operation + i);
+        if (speed_is_counted(rank, operation))
+            count++;
+        else
+            others[count] += speed_is_work(operation);
+    }
+    return others;
+}
+
+/* The gaps of the median rank, how many other operations it has behind each that counts, and the
+ * sizes of one rank's operations. */
 struct gap_series {
-    double *gap[RANKS_COMPARED], *median;
+    double *gap[RANKS_COMPARED], *others[RANKS_COMPARED], *median, *median_others;
     float *bytes;
     uint32_t ranks;
     size_t count;      /* that all of them have */
@@ -90,9 +105,12 @@ struct gap_series {
 
 static void free_gaps(struct gap_series *series)
 {
-    for (uint32_t i = 0; i < series->ranks; i++)
+    for (uint32_t i = 0; i < series->ranks; i++) {
         free(series->gap[i]);
+        free(series->others[i]);
+    }
     free(series->median);
+    free(series->median_others);
     free(series->bytes);
 }
 
@@ -109,35 +127,6 @@ static float *sizes_held(struct speed_rank *rank)
     return bytes;
 }
 
-static int find_gaps(const struct speed *speed, struct gap_series *series)
-{
-    uint32_t step = (speed->count + RANKS_COMPARED - 1) / RANKS_COMPARED;
-    double value[RANKS_COMPARED];
-    series->count = SIZE_MAX;
-    for (uint32_t r = 0; r < speed->count; r += step) {
-        size_t count;
-        if (!speed_rank_holds(speed->rank[r]))
-            continue;
-        if (!(series->gap[series->ranks++] = gaps_of(speed->rank[r], &count)) ||
-            (!series->bytes && !(series->bytes = sizes_held(speed->rank[r]))))
-            return -1;
-        series->count = count < series->count ? count : series->count;
-        const struct process *process = speed->rank[r]->key.process;
-        if (process_is_recorded(process) && !exact_is_complete(process))
-            series->resolution = reading_s;
-    }
-    if (!series->ranks)
-        series->count = 0;
-    if (!(series->median = malloc((series->count + 1) * sizeof *series->median)))
-        return -1;
-    for (size_t i = 0; i < series->count; i++) {
-        for (uint32_t r = 0; r < series->ranks; r++)
-            value[r] = series->gap[r][i];
-        series->median[i] = speed_median(value, series->ranks);
-    }
-    return 0;
-}
-
 /* What comes in each iteration comes as often as there are iterations: longer gaps are rare. */
 static int cut_rare(double *value, size_t count)
 {
@@ -151,6 +140,45 @@ static int cut_rare(double *value, size_t count)
         value[i] = fmin(value[i], sorted[count - ITERATIONS_NEEDED]);
     free(sorted);
     return 0;
+}
+
+static double *median_of(double *const *value, uint32_t ranks, size_t count)
+{
+    double at[RANKS_COMPARED], *median = malloc((count + 1) * sizeof *median);
+    for (size_t i = 0; median && i < count; i++) {
+        for (uint32_t r = 0; r < ranks; r++)
+            at[r] = value[r][i];
+        median[i] = speed_median(at, ranks);
+    }
+    return median;
+}
+
+static int find_gaps(const struct speed *speed, struct gap_series *series)
+{
+    uint32_t step = (speed->count + RANKS_COMPARED - 1) / RANKS_COMPARED;
+    *series = (struct gap_series){.count = SIZE_MAX};
+    for (uint32_t r = 0; r < speed->count; r += step) {
+        size_t count;
+        uint32_t at = series->ranks;
+        if (!speed_rank_holds(speed->rank[r]))
+            continue;
+        series->ranks++;
+        if (!(series->gap[at] = gaps_of(speed->rank[r], &count)) ||
+            !(series->others[at] = others_of(speed->rank[r])) ||
+            (!series->bytes && !(series->bytes = sizes_held(speed->rank[r]))))
+            return -1;
+        series->count = count < series->count ? count : series->count;
+        const struct process *process = speed->rank[r]->key.process;
+        if (process_is_recorded(process) && !exact_is_complete(process))
+            series->resolution = reading_s;
+    }
+    if (!series->ranks)
+        series->count = 0;
+    series->median = median_of(series->gap, series->ranks, series->count);
+    series->median_others = median_of(series->others, series->ranks, series->count);
+    if (!series->median || !series->median_others)
+        return -1;
+    return series->count > ITERATIONS_NEEDED ? cut_rare(series->median, series->count) : 0;
 }
 
 /* How much gaps differ from those so many further on, on average. */
@@ -243,40 +271,71 @@ static uint64_t find_distance(const struct gap_series *series, bool is_last)
     return first_distance(is_possible, difference, most, about);
 }
 
-/* What was held gets its iterations. */
-static void number_held(struct speed_rank *rank, uint64_t round)
+/* After how many operations of a marker the same number of others lies between; 0: not clear. */
+static uint64_t find_repeating(const struct gap_series *series)
 {
-    uint64_t number = 0, first = rank->first_operation;
-    bool has_first = false;
-    rank->round = round;
-    for (uint64_t i = 0; i < rank->operations; i++) {
-        struct speed_operation *operation = speed_operation_find(rank, first + i);
-        if (speed_is_counted(rank, operation) && operation->number / round >= number) {
-            number = operation->number / round;
-            for (uint64_t before = 0; !has_first && before < i; before++)
-                speed_operation_find(rank, first + before)->iteration = number;
-            rank->begun = rank->closed = has_first ? rank->begun : number;
-            has_first = true;
-        }
-        operation->iteration = number;
-    }
-    rank->newest = rank->counted = number;
-    for (uint32_t i = 0; i < rank->spans; i++) {
-        const struct speed_operation *next = speed_operation_find(rank, rank->span[i].iteration);
-        rank->span[i].iteration = next ? next->iteration : number;
-    }
+    if (series->count < 1)
+        return 0;
+    bool is_possible[ROUND_MAX + 1];
+    const double *others = series->median_others + 1; /* before the first they may be cut */
+    double difference[ROUND_MAX + 1], sum = 0;
+    size_t count = series->count - 1; /* that of the last is not complete */
+    size_t most = count / REPEATS < ROUND_MAX ? count / REPEATS : ROUND_MAX;
+    mark_possible(series, most, is_possible);
+    for (size_t i = 0; i < count; i++)
+        sum += others[i];
+    for (size_t distance = 1; distance <= most; distance++)
+        difference[distance] = difference_at(others, count, distance);
+    return sum > 0 ? first_distance(is_possible, difference, most,
+                                    sum / (double)count * OTHERS_PERCENT / 100)
+                   : 0;
 }
 
-/* Communicators of other sizes may have more operations in an iteration, or fewer. */
+/* Which of a marker's operations is an iteration's last: most others lie behind it. */
+static size_t last_of_round(const struct gap_series *series, uint64_t round)
+{
+    double most = -1;
+    size_t last = 0;
+    for (size_t first = 0; first < round; first++) {
+        double others = 0;
+        for (size_t i = first; i + 1 < series->count; i += round)
+            others += series->median_others[i + 1];
+        if (others <= most)
+            continue;
+        most = others;
+        last = first;
+    }
+    return last;
+}
+
+/* Whether what lies between the rank's own operations repeats itself so. */
+static bool repeats_at(struct speed_rank *rank, uint64_t round)
+{
+    size_t held = held_of(rank);
+    double sum = 0, *others = held > round + 1 ? others_of(rank) : NULL;
+    for (size_t i = 1; others && i < held; i++)
+        sum += others[i];
+    bool repeats = others &&
+                   100 * difference_at(others + 1, held - 1, round) * (double)(held - 1) <=
+                       OWN_OTHERS_PERCENT * sum;
+    free(others);
+    return repeats;
+}
+
+/* Communicators of other sizes may have more operations in an iteration, or fewer. How many a rank
+ * holds shows that only as far as no rank is ahead. */
 static void number_all(struct speed *speed, const struct gap_series *series, uint64_t round)
 {
     double iterations = fmax((double)series->count / (double)round, 1);
+    size_t last = last_of_round(series, round);
     for (uint32_t r = 0; r < speed->count; r++) {
         struct speed_rank *rank = speed->rank[r];
         if (!speed_rank_holds(rank) || !rank->operations)
             continue;
         double here = (double)held_of(rank) / iterations;
-        number_held(rank, here > 1.5 ? (uint64_t)(here + 0.5) : 1);
+        if (rank->marker && repeats_at(rank, round))
+            here = (double)round;
+        speed_number_held(rank, here > 1.5 ? (uint64_t)(here + 0.5) : 1, last);
     }
 }
 
@@ -294,23 +353,35 @@ static bool is_enough(const struct speed *speed, bool *is_last)
     return holds;
 }
 
+/* 0 also where memory is short, which is noted. */
+static uint64_t find_round(struct analyzer *analyzer, bool by_marker, bool is_end,
+                           struct gap_series *series)
+{
+    uint64_t round = 0;
+    if (find_gaps(analyzer->speed, series))
+        analyzer->failed = true;
+    else if (!by_marker || !(round = find_repeating(series)))
+        round = find_distance(series, is_end);
+    return round;
+}
+
 void speed_find_rounds(struct analyzer *analyzer, bool is_end)
 {
     struct speed *speed = analyzer->speed;
-    struct gap_series series = {0};
+    struct gap_series series;
     if (!speed->held)
         speed->held = HELD_LEAST;
     if (!is_enough(speed, &is_end))
         return;
-    if (find_gaps(speed, &series) ||
-        (series.count > ITERATIONS_NEEDED && cut_rare(series.median, series.count))) {
-        analyzer->failed = true;
+    bool by_marker = speed_choose_markers(speed);
+    uint64_t round = find_round(analyzer, by_marker, is_end, &series);
+    if (by_marker && !round && is_end) {
         free_gaps(&series);
-        return;
+        speed_forget_markers(speed);
+        round = find_round(analyzer, false, true, &series);
     }
-    uint64_t round = find_distance(&series, is_end);
     speed->rounds_are_alike = round == 1 && !has_others(speed);
-    if (round || is_end)
+    if ((round || is_end) && !analyzer->failed)
         number_all(speed, &series, round ? round : ROUND_NOT_FOUND);
     speed->held *= 2;
     free_gaps(&series);

@@ -12,6 +12,8 @@
  *     closing.c    a rank's iterations, each closed when all its operations are known
  *     followed.c   who waits for an operation, where no kernels are recorded
  *     rounds.c     which operations are an iteration where the program names none
+ *     markers.c    the communicator that marks iterations there
+ *     numbering.c  the iteration of each operation, then
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
  *     costs.c      what a slow rank of a pipeline costs
@@ -102,6 +104,9 @@ struct speed_rank {
     uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
     int32_t round_peer; /* where it has no collectives: those messages, by peer and direction */
     bool round_sends;
+    const struct comm *marker; /* by whose operations rounds are counted instead: markers.c */
+    uint64_t shift;            /* of their numbers, so that one begins with a multiple of `round` */
+    uint64_t following;        /* the iteration of operations that do not count */
     bool
         knows_issue; /* the source says when calls are made: an operation was seen to begin later */
     struct speed_kernel *kernels;

@@ -1,0 +1,119 @@
+/* markers.c: by which communicator iterations are counted, if one marks them.
+ *
+ * Where a model is split, its layers' operations and messages are many and alike, and the gradients
+ * are reduced once an iteration, or in a few pieces. Such an operation comes behind about as many
+ * others each time: a rank's rarest communicator that is used all the time. Barriers do not count,
+ * nor means of a few numbers, which may come every so many iterations. Gathered parameters come
+ * with each layer. Such a communicator is used only if all ranks have one, those of about the same
+ * number of operations on each. */
+#include "analyzer/speed/ranks.h"
+
+enum {
+    USES_MOST = 16, /* communicators of a rank; others are no markers */
+    USED_LEAST = 4, /* operations */
+    OTHERS_TIMES = 3,
+    PART_MOST = 3,         /* at least one of so many operations is in each half of those held */
+    GRADIENTS_LEAST = 1024 /* bytes */
+};
+
+struct use {
+    const struct comm *comm;
+    uint64_t count, late, gathers; /* late: in the second half */
+};
+
+struct uses {
+    struct use use[USES_MOST];
+    uint32_t count;
+    uint64_t operations;
+};
+
+bool speed_is_work(const struct speed_operation *operation)
+{
+    return operation->peer >= 0 || operation->bytes <= 0 || operation->bytes >= GRADIENTS_LEAST;
+}
+
+static struct use *use_of(struct uses *uses, const struct comm *comm)
+{
+    uint32_t i = 0;
+    while (i < uses->count && uses->use[i].comm != comm)
+        i++;
+    if (i == USES_MOST)
+        return NULL;
+    if (i == uses->count)
+        uses->use[uses->count++] = (struct use){.comm = comm};
+    return &uses->use[i];
+}
+
+static void gather_uses(struct speed_rank *rank, struct uses *uses)
+{
+    *uses = (struct uses){0};
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        const struct speed_operation *operation =
+            speed_operation_find(rank, rank->first_operation + i);
+        uses->operations += speed_is_work(operation);
+        struct use *use = operation->peer < 0 && speed_is_work(operation)
+                              ? use_of(uses, operation->comm->comm)
+                              : NULL;
+        if (!use)
+            continue;
+        use->count++;
+        use->late += 2 * i >= rank->operations;
+        use->gathers += operation->gathers;
+    }
+}
+
+static bool is_marker(const struct uses *uses, const struct use *use)
+{
+    return use->comm->nranks > 1 && use->count >= USED_LEAST &&
+           PART_MOST * use->late >= use->count &&
+           PART_MOST * (use->count - use->late) >= use->count && 2 * use->gathers <= use->count &&
+           uses->operations - use->count >= OTHERS_TIMES * use->count;
+}
+
+/* The rank's marker with about so many operations; one without a communicator, if it has none. */
+static struct use find_marker(struct speed_rank *rank, uint64_t count)
+{
+    struct uses uses;
+    struct use nearest = {0};
+    uint64_t least = UINT64_MAX;
+    gather_uses(rank, &uses);
+    for (uint32_t i = 0; i < uses.count; i++) {
+        const struct use *use = &uses.use[i];
+        uint64_t distance = use->count > count ? use->count - count : count - use->count;
+        if (!is_marker(&uses, use) || distance >= least)
+            continue;
+        least = distance;
+        nearest = *use;
+    }
+    return nearest;
+}
+
+static bool is_concerned(const struct speed_rank *rank)
+{
+    return speed_rank_holds(rank) && rank->operations;
+}
+
+void speed_forget_markers(struct speed *speed)
+{
+    for (uint32_t r = 0; r < speed->count; r++)
+        if (speed_rank_holds(speed->rank[r]))
+            speed->rank[r]->marker = NULL;
+}
+
+bool speed_choose_markers(struct speed *speed)
+{
+    uint64_t count = 0;
+    speed_forget_markers(speed);
+    for (uint32_t r = 0; r < speed->count; r++) {
+        if (!is_concerned(speed->rank[r]))
+            continue;
+        struct use rarest = find_marker(speed->rank[r], 0);
+        if (!rarest.comm)
+            return false;
+        count = rarest.count > count ? rarest.count : count;
+    }
+    for (uint32_t r = 0; r < speed->count; r++)
+        if (is_concerned(speed->rank[r]))
+            speed->rank[r]->marker = find_marker(speed->rank[r], count).comm;
+    return count > 0;
+}
