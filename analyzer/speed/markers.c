@@ -16,13 +16,13 @@ enum {
     GRADIENTS_LEAST = 1024 /* bytes */
 };
 
-struct use {
+struct comm_use {
     const struct comm *comm;
     uint64_t count, late, gathers; /* late: in the second half */
 };
 
-struct uses {
-    struct use use[USES_MOST];
+struct comm_uses {
+    struct comm_use use[USES_MOST];
     uint32_t count;
     uint64_t operations;
 };
@@ -32,7 +32,7 @@ bool speed_is_work(const struct speed_operation *operation)
     return operation->peer >= 0 || operation->bytes <= 0 || operation->bytes >= GRADIENTS_LEAST;
 }
 
-static struct use *use_of(struct uses *uses, const struct comm *comm)
+static struct comm_use *use_of(struct comm_uses *uses, const struct comm *comm)
 {
     uint32_t i = 0;
     while (i < uses->count && uses->use[i].comm != comm)
@@ -40,20 +40,20 @@ static struct use *use_of(struct uses *uses, const struct comm *comm)
     if (i == USES_MOST)
         return NULL;
     if (i == uses->count)
-        uses->use[uses->count++] = (struct use){.comm = comm};
+        uses->use[uses->count++] = (struct comm_use){.comm = comm};
     return &uses->use[i];
 }
 
-static void gather_uses(struct speed_rank *rank, struct uses *uses)
+static void gather_uses(struct speed_rank *rank, struct comm_uses *uses)
 {
-    *uses = (struct uses){0};
+    *uses = (struct comm_uses){0};
     for (uint64_t i = 0; i < rank->operations; i++) {
         const struct speed_operation *operation =
             speed_operation_find(rank, rank->first_operation + i);
         uses->operations += speed_is_work(operation);
-        struct use *use = operation->peer < 0 && speed_is_work(operation)
-                              ? use_of(uses, operation->comm->comm)
-                              : NULL;
+        struct comm_use *use = operation->peer < 0 && speed_is_work(operation)
+                                   ? use_of(uses, operation->comm->comm)
+                                   : NULL;
         if (!use)
             continue;
         use->count++;
@@ -62,7 +62,7 @@ static void gather_uses(struct speed_rank *rank, struct uses *uses)
     }
 }
 
-static bool is_marker(const struct uses *uses, const struct use *use)
+static bool is_marker(const struct comm_uses *uses, const struct comm_use *use)
 {
     return use->comm->nranks > 1 && use->count >= USED_LEAST &&
            PART_MOST * use->late >= use->count &&
@@ -71,14 +71,14 @@ static bool is_marker(const struct uses *uses, const struct use *use)
 }
 
 /* The rank's marker with about so many operations; one without a communicator, if it has none. */
-static struct use find_marker(struct speed_rank *rank, uint64_t count)
+static struct comm_use find_marker(struct speed_rank *rank, uint64_t count)
 {
-    struct uses uses;
-    struct use nearest = {0};
+    struct comm_uses uses;
+    struct comm_use nearest = {0};
     uint64_t least = UINT64_MAX;
     gather_uses(rank, &uses);
     for (uint32_t i = 0; i < uses.count; i++) {
-        const struct use *use = &uses.use[i];
+        const struct comm_use *use = &uses.use[i];
         uint64_t distance = use->count > count ? use->count - count : count - use->count;
         if (!is_marker(&uses, use) || distance >= least)
             continue;
@@ -107,7 +107,7 @@ bool speed_choose_markers(struct speed *speed)
     for (uint32_t r = 0; r < speed->count; r++) {
         if (!is_concerned(speed->rank[r]))
             continue;
-        struct use rarest = find_marker(speed->rank[r], 0);
+        struct comm_use rarest = find_marker(speed->rank[r], 0);
         if (!rarest.comm)
             return false;
         count = rarest.count > count ? rarest.count : count;
