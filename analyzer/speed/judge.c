@@ -44,6 +44,7 @@ static uint64_t begin_judging(struct judged *judged)
         has_others |= speed->rank[i]->has_others;
         show_kernels &= speed->rank[i]->shows_kernels;
         judged->named &= speed->rank[i]->named;
+        judged->placed |= speed_is_placed(speed->rank[i]);
         const struct process *process = speed->rank[i]->key.process;
         judged->recorded |= process_is_recorded(process);
         judged->coarse |= process_is_recorded(process) && !exact_is_complete(process);
@@ -211,7 +212,7 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         drop_explained_by_links(judged, found);
         add_earlier(earlier, found);
     }
-    if (!found->failed && !judged->coarse) {
+    if (!found->failed && !judged->coarse && !judged->placed) {
         bool is_open = has_step && !step_is_explained(found, &step) &&
                        !judge_own_steps(judged, &step, found);
         bool may_be_work = can_step && (found->count || judged->shows_kernels);
@@ -349,7 +350,8 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     struct slowdowns *found = calloc(1, sizeof *found);
     speed->judged = closed;
     speed_forget_gaps(speed, closed);
-    if (!found) {
+    if (!found || speed_level(speed, closed)) {
+        free(found);
         analyzer->failed = true;
         return;
     }

@@ -222,7 +222,8 @@ static void add_pauses_of_length(struct judged *judged, const struct pause_list 
 }
 
 /* Waiting for a rank that pauses may be hidden in others' own time, so what is beyond their peers'
- * counts first. Where all peers pause that shows little or nothing. Returns how many ranks have
+ * counts first. Where all peers pause that shows little or nothing, and where operations are placed
+ * by their hosts nothing else does. Returns how many ranks have
  * long iterations that are no pauses. */
 static uint32_t judge_rank_pauses(struct judged *judged, struct slowdowns *found)
 {
@@ -234,7 +235,7 @@ static uint32_t judge_rank_pauses(struct judged *judged, struct slowdowns *found
         found->failed = true;
     else if (100 * pauses[0].extra >= SAME_PAUSE_PERCENT * pauses[1].extra && pauses[0].extra > 0)
         add_pauses_with_others(judged, &pauses[0], beyond, found);
-    else if (pauses[1].extra > 0)
+    else if (pauses[1].extra > 0 && !judged->placed)
         add_rank_pauses(judged, &pauses[1], own, found);
     free(pauses);
     free(beyond);
@@ -251,7 +252,8 @@ void judge_pauses(struct judged *judged, struct slowdowns *found)
     uint32_t irregular = judge_rank_pauses(judged, found);
     if (!pauses || !length) {
         found->failed = true;
-    } else if (found->count == before && find_pauses(judged, length, pauses) == PAUSES_REGULAR &&
+    } else if (!judged->placed && found->count == before &&
+               find_pauses(judged, length, pauses) == PAUSES_REGULAR &&
                is_clear(pauses, irregular)) {
         add_pauses_of_length(judged, pauses, found);
     }

@@ -80,6 +80,10 @@ struct speed_kernel_sum speed_kernel_between(const struct speed_rank *rank,
                                              const struct speed_kernel *kernel, uint64_t first,
                                              uint64_t end);
 void speed_kernels_free(struct speed_rank *rank);
+/* Whether its operations are placed where they were issued: when they began is not known. */
+bool speed_is_placed(const struct speed_rank *rank);
+/* Such ranks' iterations below `closed` become as long as the median one's. 0, or -1 (ENOMEM). */
+int speed_level(struct speed *speed, uint64_t closed);
 void speed_rank_free(struct speed_rank *rank);
 
 #endif

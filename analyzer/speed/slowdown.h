@@ -101,6 +101,7 @@ struct judged {
     bool recorded;  /* on a host that may be busy */
     bool shows_kernels; /* of all ranks */
     bool exposes;       /* it is known which transfers are exposed, or peers expose the same ones */
+    bool placed;        /* of ranks only durations are known: level.c */
     bool coarse;        /* times come from progress words, read every millisecond on a busy host */
     double length;      /* of an iteration, on average */
     double *excess;     /* by rank and iteration: own time beyond its peers' (peers.c), seconds */

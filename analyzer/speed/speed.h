@@ -14,6 +14,7 @@
  *     rounds.c     which operations are an iteration where the program names none
  *     markers.c    the communicator that marks iterations there
  *     numbering.c  the iteration of each operation, then
+ *     level.c      how long iterations are where only durations are known
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
  *     costs.c      what a slow rank of a pipeline costs
@@ -198,6 +199,7 @@ struct speed {
     struct speed_comm *comms;
     uint64_t held;                     /* operations of each rank with which rounds.c tries again */
     uint64_t judged;                   /* speed_closed() when last judged */
+    uint64_t levelled;                 /* likewise, by level.c */
     uint32_t advanced;                 /* ranks that began an iteration since some were closed */
     struct slowdowns *found;           /* then; slowdown.h */
     struct speed_standings *standings; /* likewise; standings.h */

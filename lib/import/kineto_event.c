@@ -233,12 +233,14 @@ static bool has_arguments(const char *category, const char *name)
     return !*name || (kind != KINETO_OTHER && kind != KINETO_WORK);
 }
 
-/* "void softmax<float>(float*, int)" becomes "softmax<float>". */
+/* "void softmax<float>(float*, int)" becomes "softmax<float>". Of a name that was cut the last ')'
+ * need not be the parameters'. */
 static void shorten_kernel_name(char *name)
 {
-    char *last = strrchr(name, ')');
+    size_t length = strlen(name);
+    bool has_parameters = length && length < KINETO_NAME_MAX - 1 && name[length - 1] == ')';
     int depth = 0;
-    for (char *at = last; at && at > name; at--) {
+    for (char *at = has_parameters ? name + length - 1 : name; at > name; at--) {
         depth += (*at == ')') - (*at == '(');
         if (depth == 0) {
             *at = '\0';
@@ -277,7 +279,7 @@ int kineto_event_read(struct json_stream *json, struct kineto_event *event)
     if (token == TOKEN_ERROR)
         return -1;
     event->kind = find_event_kind(category, name);
-    if (event->kind == KINETO_WORK)
+    if (event->kind == KINETO_WORK && !strcmp(category, "kernel")) /* "Memset (Device)" is whole */
         shorten_kernel_name(name);
     set_collective(event);
     return 0;

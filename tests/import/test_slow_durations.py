@@ -3,6 +3,7 @@ slow rank is named, and that it may be the host or the GPU; without durations no
 
 import json
 import pathlib
+import types
 
 import flight_dump
 from importer import Importer, main
@@ -36,11 +37,12 @@ class SlowDurations(Importer):
 
     def inspector(self, timeline, took=1e6):
         for rank, rows in operations(timeline).items():
+            rows.sort(key=lambda row: row["start"] + row["duration"])
             lines = [json.dumps({
                 "header": {"id": "0x7f8c496ae9f661", "rank": rank, "n_ranks": 4, "nnodes": 1},
                 "metadata": {"inspector_output_format_version": "v4.0", "hostname": "n0", "pid": 100 + rank,
                              "dump_timestamp_us": int(1790000000e6 + 1e6 * (row["start"] + row["duration"]))},
-                "coll_perf": {"coll": "AllReduce", "coll_sn": i, "coll_msg_size_bytes": 1 << 20,
+                "coll_perf": {"coll": row.get("operation", "AllReduce"), "coll_sn": row.get("number", i), "coll_msg_size_bytes": 1 << 20,
                               "coll_exec_time_us": int(took * row["duration"])}}) for i, row in enumerate(rows)]
             self.write("inspected/n0-pid%d.log" % (100 + rank), lines)
         return self.importing(str(pathlib.Path(self.folder) / "inspected"))
@@ -76,6 +78,46 @@ class SlowDurations(Importer):
     def test_nothing(self):
         for source in (self.flight, self.inspector):
             self.expect(source(Timeline(iterations=600)), {})
+
+    def test_hosts_that_are_less_ahead_now_and_then(self):
+        """Hosts issue long before their GPUs begin; all GPUs take 20 ms, and nobody waits."""
+        tenth = lambda rank, i: 0.050 if i % 10 == 9 else 0  # noqa: E731
+        falls = lambda rank, i: 0.001 * i if rank == 2 else 0  # noqa: E731
+        fills = lambda rank, i: -0.015 * min(i, 60)  # noqa: E731
+        for later in (PAUSES, tenth, falls, fills):
+            rows = [{"group": "0-3", "rank": rank, "issued": 2 + 0.020 * i + later(rank, i), "duration": 0.002}
+                    for rank in range(4) for i in range(150)]
+            self.expect(self.flight(types.SimpleNamespace(rows=rows)), {})
+        for row in rows:
+            row["duration"] += 0.004 if row["rank"] != 2 else 0
+        self.expect(self.flight(types.SimpleNamespace(rows=rows)), {"DC601": ["2"]})
+
+    def test_operations_beside_each_other(self):
+        """Lines are in the order in which operations end: that of the second may come first."""
+        rows = [{"group": "0-3", "rank": rank, "operation": operation, "number": i, "start": 0.02 * i + start, "duration": lasts}
+                for rank in range(4) for i in range(60)
+                for operation, start, lasts in (("AllGather", 0, 0.010), ("ReduceScatter", 0.005, 0.0049 if rank == 1 else 0.0051))]
+        database = self.inspector(types.SimpleNamespace(rows=rows)).database
+        table = self.ddpcheck("report", "--speed", database).stdout
+        self.assertRegex(table, r"AllGather .* 10\.000 ")
+        self.assertRegex(table, r"ReduceScatter .* 4\.900 ")
+
+    def test_copies_and_long_names(self):
+        group = Group("0", range(2))
+        names = {"Memcpy HtoD (Pinned -> Device)": "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)": "gpu_memcpy",
+                 "Memset (Device)": "gpu_memset", "void softmax<float>(float*, int)": "kernel",
+                 "void f<(g(int)), %s>(int, int)" % ("float, " * 60): "kernel"}
+        for rank in range(2):
+            trace = Trace(rank, 2, [group], seq=True)
+            for i in range(30):
+                trace.call("allreduce", group, 1 << 20, 1e4 * i)
+                for at, (name, category) in enumerate(names.items()):
+                    trace.event(name, category, 1e4 * i + 1e3 * (at + 1), 500, {"device": rank}, tid=7)
+            self.write("traces/rank%d.json" % rank, trace.text())
+        database = self.importing(str(pathlib.Path(self.folder) / "traces")).database
+        found = self.ddpcheck("report", "--speed", database).stdout
+        for name in (*list(names)[:3], "softmax<float>\n", "... float, float, float, float, fl\n"):
+            self.assertIn("  " + name, found)
 
     def test_kernels_of_a_profile(self):
         self.expect(self.kineto(Timeline()), {})

@@ -47,7 +47,7 @@ const struct check check_slower_since = {
     .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
-    .needs = LACKS_STATE | LACKS_DURATIONS,
+    .needs = LACKS_STATE | LACKS_DURATIONS | LACKS_STARTS,
     .title = "iterations became slower",
     .text =
         "From some iteration on, iterations take longer. The change is placed where later and "
