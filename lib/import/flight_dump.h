@@ -41,6 +41,7 @@ struct flight_dump {
     uint32_t groups, group_capacity;
     uint64_t last_ns;
     bool has_coalesced;
+    bool has_durations; /* some entries say how long they took */
     bool said_unlike;   /* that a call's input and output do not fit each other */
     bool counts_calls;  /* the collectives of a group are numbered as they come */
     bool is_torchcomms; /* collective_seq_id counts the calls of all groups, messages included */

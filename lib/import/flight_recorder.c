@@ -209,13 +209,12 @@ static int say_unlike_sides(struct flight_dump *dump, const struct flight_group 
                        entry->created_ns);
 }
 
-/* With TORCH_NCCL_ENABLE_TIMING=1 an entry says how long the operation took. */
+/* With TORCH_NCCL_ENABLE_TIMING=1 an entry says how long the operation took, if it was retired. */
 static int report_call(struct flight_dump *dump, const struct flight_entry *entry,
                        const struct import_call *call)
 {
-    if (call->state == IMPORT_DONE && entry->duration_ns && entry->created_ns)
-        return import_lasting_call(dump->import, call, entry->duration_ns);
-    return import_call(dump->import, call);
+    return dump->has_durations ? import_lasting_call(dump->import, call, entry->duration_ns)
+                               : import_call(dump->import, call);
 }
 
 static int add_call(struct flight_dump *dump, struct flight_group *group,
@@ -309,8 +308,9 @@ static int read_entries(struct flight_dump *dump)
         first.record > 0)
         import_process_lacks(dump->import, dump->process,
                              LACKS_START | LACKS_P2P); /* messages have no number of their own */
+    dump->has_durations = has_durations(entries->list);
     import_process_lacks(dump->import, dump->process,
-                         has_durations(entries->list) ? LACKS_STARTS : LACKS_DURATIONS);
+                         dump->has_durations ? LACKS_STARTS : LACKS_DURATIONS);
     for (uint32_t i = 0; i < entries->list->count; i++)
         if (add_entry(dump, &entries->list->item[i], &fate[i], i))
             return -1;

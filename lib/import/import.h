@@ -166,8 +166,10 @@ struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
 int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
                         uint64_t time_ns);
-/* A call whose operation is done. It took so long, and began with the call, or when the operation
- * before it in the member's sequence ended. */
+/* A call of a source that says how long operations took, not when they began: with the call, or
+ * when the operation before it in the member's sequence ended. Of one that is done it is known that
+ * it took so long; 0: this one's is not known. Where that is so of more than some, the process
+ * lacks DURATIONS. */
 int import_lasting_call(struct import *import, const struct import_call *call,
                         uint64_t duration_ns);
 /* Iteration `number` of the process's training loop begins; the one before ends. 0 or -1. */

@@ -13,15 +13,29 @@
 
 #include "lib/import/import.h"
 #include "lib/import/ras_status.h"
+#include "lib/import/time_heap.h"
 #include "lib/trace/kinds.h"
 
-enum { RECORD_MAX_BYTES = 1 << 20 };
+enum {
+    RECORD_MAX_BYTES = 1 << 20,
+    CALLS_KEPT = 4096 /* more than are at once on a GPU, or finished in between two writes */
+};
 
 static const uint64_t microsecond_ns = 1000;
+
+/* Lines come as operations end; they are imported as these begin. */
+struct inspected_call {
+    struct timed begun;
+    int process, rank, nranks;
+    uint64_t comm, number, took_ns;
+    uint16_t api;
+};
 
 struct inspector_reader {
     struct import *import;
     struct import_input *input;
+    struct error *err;
+    struct time_heap calls;
     uint64_t line; /* where the record in hand begins */
     uint64_t lines, damaged,
         unknown; /* unknown: kinds of operations that NCCL did not have when this was written */
@@ -54,34 +68,53 @@ static int get_inspected_process(struct inspector_reader *reader, const json_t *
     return import_process(reader->import, &process);
 }
 
+static int import_inspected_call(struct import *import, const struct inspected_call *inspected)
+{
+    struct import_member member = import_member_new();
+    member.rank = inspected->rank;
+    member.nranks = inspected->nranks;
+    member.comm_id = inspected->comm ^ inspected->api;
+    member.time_ns = inspected->begun.time_ns;
+    int index = import_member(import, inspected->process, &member);
+    if (index < 0)
+        return -1;
+    struct import_call call = import_call_new(index, inspected->api);
+    call.number = inspected->number;
+    call.state = IMPORT_DONE;
+    call.time_ns = inspected->begun.time_ns;
+    return import_lasting_call(import, &call, inspected->took_ns);
+}
+
+/* Imports the calls that began first, until so many are left. */
+static int import_earliest(struct inspector_reader *reader, size_t left)
+{
+    int result = 0;
+    while (!result && reader->calls.count > left) {
+        struct inspected_call inspected;
+        time_heap_take(&reader->calls, &inspected);
+        result = import_inspected_call(reader->import, &inspected);
+    }
+    return result;
+}
+
 /* A collective that finished at the time at which the line was written, or a little before. */
-static int import_inspected_call(struct inspector_reader *reader, int process, uint64_t comm,
-                                 const struct import_member *header, const json_t *perf,
-                                 uint64_t written_ns)
+static int keep_inspected(struct inspector_reader *reader, struct inspected_call *inspected,
+                          const json_t *perf, uint64_t written_ns)
 {
     int64_t number, took_us = 0;
-    uint16_t api = find_collective_api(json_string_value(json_object_get(perf, "coll")));
-    if (!api || !get_integer(perf, "coll_sn", &number) || number < 0) {
+    inspected->api = find_collective_api(json_string_value(json_object_get(perf, "coll")));
+    if (!inspected->api || !get_integer(perf, "coll_sn", &number) || number < 0) {
         reader->unknown++;
         return 0;
     }
-    struct import_member member = *header;
     get_integer(perf, "coll_exec_time_us", &took_us);
-    uint64_t took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0;
-    uint64_t begun_ns = written_ns > took_ns ? written_ns - took_ns : written_ns;
-    member.comm_id = comm ^ api;
-    member.time_ns = begun_ns;
-    int index = import_member(reader->import, process, &member);
-    if (index < 0)
-        return -1;
-    struct import_call call = import_call_new(index, api);
-    call.number = (uint64_t)number;
-    call.state = IMPORT_DONE;
-    call.time_ns = begun_ns;
-    if (took_ns && begun_ns)
-        return import_lasting_call(reader->import, &call, took_ns);
-    import_process_lacks(reader->import, process, LACKS_DURATIONS);
-    return import_call(reader->import, &call);
+    inspected->number = (uint64_t)number;
+    inspected->took_ns = took_us > 0 ? (uint64_t)took_us * microsecond_ns : 0;
+    inspected->begun.time_ns = written_ns > inspected->took_ns ? written_ns - inspected->took_ns
+                                                               : written_ns;
+    if (time_heap_put(&reader->calls, inspected))
+        return error_set(reader->err, "memory is short");
+    return import_earliest(reader, CALLS_KEPT);
 }
 
 static int import_inspected(struct inspector_reader *reader, const json_t *line)
@@ -94,18 +127,17 @@ static int import_inspected(struct inspector_reader *reader, const json_t *line)
         return 1;
     if (!perf) /* p2p_perf: it names the peer, not which of the messages to it; dump_stats */
         return 0;
-    struct import_member member = import_member_new();
-    member.rank = (int)rank;
+    struct inspected_call inspected = {
+        .rank = (int)rank, .nranks = -1, .comm = strtoull(id, NULL, 16)};
     if (get_integer(header, "n_ranks", &nranks) && nranks > rank && nranks <= INT32_MAX)
-        member.nranks = (int)nranks;
+        inspected.nranks = (int)nranks;
     get_integer(json_object_get(line, "metadata"), "dump_timestamp_us", &written_us);
     uint64_t written_ns = written_us > 0 ? (uint64_t)written_us * microsecond_ns : 0;
-    int process = get_inspected_process(reader, line, rank);
-    if (process < 0)
+    inspected.process = get_inspected_process(reader, line, rank);
+    if (inspected.process < 0)
         return -1;
-    import_process_rank_of(reader->import, process, (int)rank, member.nranks);
-    return import_inspected_call(reader, process, strtoull(id, NULL, 16), &member, perf,
-                                 written_ns);
+    import_process_rank_of(reader->import, inspected.process, (int)rank, inspected.nranks);
+    return keep_inspected(reader, &inspected, perf, written_ns);
 }
 
 static int parse_inspected_line(struct inspector_reader *reader, const char *text, size_t bytes)
@@ -206,7 +238,10 @@ static int take_inspector_line(struct inspector_reader *reader, struct inspector
 
 static int read_inspector(struct import *import, struct import_input *input, struct error *err)
 {
-    struct inspector_reader reader = {.import = import, .input = input};
+    struct inspector_reader reader = {.import = import,
+                                      .input = input,
+                                      .err = err,
+                                      .calls.item_bytes = sizeof(struct inspected_call)};
     struct inspector_record record = {0};
     size_t bytes;
     int result = 0;
@@ -214,6 +249,9 @@ static int read_inspector(struct import *import, struct import_input *input, str
         result = take_inspector_line(&reader, &record, text, bytes);
     if (!result && record.bytes)
         result = parse_inspected_line(&reader, record.text, record.bytes);
+    if (!result)
+        result = import_earliest(&reader, 0);
+    time_heap_free(&reader.calls);
     free(record.text);
     if (reader.damaged)
         import_refuse(import, "%s: %llu lines could not be read, the first: %s", input_path(input),

@@ -6,6 +6,7 @@
 
 #include "lib/import/import.h"
 #include "lib/import/sorter.h"
+#include "lib/import/time_heap.h"
 #include "lib/trace/ring.h"
 
 enum {
@@ -14,18 +15,6 @@ enum {
 #include "lib/import/sources.def"
 #undef SOURCE
         0
-};
-
-/* An operation will be that far. */
-struct sink_change {
-    uint64_t time_ns;
-    struct import_launch launch;
-    enum import_state state;
-};
-struct sink_changes {
-    struct sink_change *change; /* [first, end), by time */
-    uint32_t first, end, capacity;
-    bool are_reported; /* at this moment */
 };
 
 struct sink_process {
@@ -45,7 +34,9 @@ struct sink_process {
     uint64_t group_serial;
     uint32_t group_thread;
     bool in_iteration;
-    struct sink_changes to_come;
+    struct time_heap to_come;     /* how far operations will be: sink_lasting.c */
+    bool reports_changes;         /* at this moment */
+    uint64_t lasting, unmeasured; /* operations that are done: it is known for how long, or not */
     UT_hash_handle hh;
 };
 
@@ -133,6 +124,8 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
                 struct record *record, uint32_t part);
 /* How far operations are until then (sink_lasting.c). */
 int sink_report_changes(struct import *import, struct sink_process *process, uint64_t until_ns);
+/* LACKS_DURATIONS where too many operations do not say how long they took, else 0. */
+uint32_t sink_lacks_durations(const struct sink_process *process);
 /* What is only known at the end of all files: open groups, progress that was not reported yet,
  * until when all is known. */
 int sink_finish(struct import *import);

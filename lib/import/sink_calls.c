@@ -158,6 +158,9 @@ int import_call(struct import *import, const struct import_call *call)
     struct sink_member *member = import->member[call->member];
     struct sink_process *process = import->process[member->process];
     bool is_p2p = api_class_of(call->api) == CLASS_P2P, failed = false;
+    /* Before the call has its serial number and its place in the lane. */
+    if (call->time_ns && sink_report_changes(import, process, call->time_ns))
+        return -1;
     struct record record = {
         .api = (uint16_t)call->api,
         .phase = RECORD_ENTER,
@@ -360,6 +363,7 @@ int sink_finish(struct import *import)
     int result = 0;
     for (int i = 0; i < import->processes && !result; i++) {
         result = sink_report_changes(import, import->process[i], UINT64_MAX);
+        import->process[i]->info.lacks |= sink_lacks_durations(import->process[i]);
         if (import->process[i]->group && !result)
             result = end_group(import, import->process[i]);
     }

@@ -192,7 +192,7 @@ void sink_free(struct import *import)
     HASH_CLEAR(hh, import->process_table);
     for (int i = 0; i < import->processes; i++) {
         free(import->process[i]->file);
-        free(import->process[i]->to_come.change);
+        time_heap_free(&import->process[i]->to_come);
         free(import->process[i]);
     }
     free(import->member);
