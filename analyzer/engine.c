@@ -168,8 +168,10 @@ static void feed(struct analyzer *analyzer, struct process *process, const struc
     bool is_active = record_shows_activity(record);
     if (record->serial && is_active && process->last_ns < record_realtime(process, record))
         process->last_ns = record_realtime(process, record);
-    if (process->now < record->serial)
+    if (process->now < record->serial) {
+        process->jumps += process->now && record->serial > process->now + 1;
         process->now = record->serial;
+    }
     process->now_ns = record_realtime(process, record);
     if (class == CLASS_NOTICE) {
         notices_feed(analyzer, process, record);

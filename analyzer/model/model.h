@@ -303,6 +303,7 @@ struct process {
     struct issued *issued;     /* by device: issued.h */
     uint32_t issued_devices;
     uint64_t lost_control, lost_bulk;
+    uint64_t jumps;                        /* records whose serials do not follow those before */
     uint64_t lost_since_ns, lost_until_ns; /* when the first loss was seen, and the last; 0 none */
     /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */
     uint64_t dropped_bulk, dropped_control;

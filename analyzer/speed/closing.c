@@ -47,7 +47,8 @@ struct iteration_edges {
     uint64_t end_ns, begin_ns, first_issued_ns, first_started_ns;
     bool ends_receiving;  /* so far */
     uint64_t behind_ns;   /* from such an end to the next, which was in the queue, at most */
-    struct issued issued; /* before the last of them */
+    uint64_t jumps;       /* up to the last of them */
+    struct issued issued; /* before that */
     struct speed_iteration *to;
     const struct speed_comm *over; /* the rank has only its operations left */
     bool failed;
@@ -172,6 +173,8 @@ static void gather_operation(struct speed_rank *rank, uint64_t serial,
     gather_end(gathering, operation->started_ns, operation->done_ns);
     if (operation->before_it.kernels > gathering->issued.kernels)
         gathering->issued = operation->before_it;
+    if (gathering->jumps < operation->jumps)
+        gathering->jumps = operation->jumps;
     gathering->to->operations++;
     gathering->to->bytes += operation->bytes;
 }
@@ -224,11 +227,20 @@ static float idle_after(const struct iteration_edges *gathering, uint64_t begin_
     return (float)((double)(is_longer ? most_ns : first_ns - begin_ns) / 1e9);
 }
 
+/* Where records were lost it may be the rest of one, or several. The first has no beginning. */
+static bool does_count(const struct speed_rank *rank, const struct iteration_edges *gathering)
+{
+    const struct process *process = rank->key.process;
+    bool is_lossy = process->lost_control || process->lost_bulk;
+    return rank->end_ns && !(is_lossy && gathering->jumps > rank->jumps);
+}
+
 static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
 {
     size_t room = STRETCH_EDGES * (STRETCHES_MOST * rank->operations + rank->spans);
     struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
                                         .room = room,
+                                        .jumps = rank->jumps,
                                         .issued = rank->issued,
                                         .to = iteration_slot(rank, number),
                                         .begin_ns = UINT64_MAX,
@@ -247,7 +259,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     rank->issued = gathering.issued;
     uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
     if (gathering.end_ns > begin_ns) {
-        gathering.to->number = rank->end_ns ? number + 1 : 0; /* the first has no beginning */
+        gathering.to->number = does_count(rank, &gathering) ? number + 1 : 0;
         gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
         speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns, gathering.to);
         if (gathering.to->operations && gathering.first_started_ns > begin_ns)
@@ -256,6 +268,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
             gathering.to->after = idle_after(&gathering, begin_ns);
         rank->end_ns = gathering.to->end_ns = gathering.end_ns;
         rank->ends_receiving = gathering.ends_receiving;
+        rank->jumps = gathering.jumps;
     }
     analyzer->failed |= gathering.failed;
     free(gathering.edge);

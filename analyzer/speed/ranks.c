@@ -125,6 +125,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
     struct speed_operation *operation = &rank->operation[serial & (rank->operation_capacity - 1)];
     *operation = (struct speed_operation){
         .number = passed->number,
+        .jumps = rank->key.process->jumps,
         .peer = passed->peer,
         .sends = passed->api == API_ncclSend,
         .gathers = passed->api == API_ncclAllGather,

@@ -18,6 +18,7 @@ struct speed_operation {
     uint64_t last_serial;
     struct speed_comm *comm;
     uint64_t number; /* of its communicator, or of messages between the two */
+    uint64_t jumps;  /* its process's, when it was passed */
     int32_t peer;    /* of a message, else -1 */
     float bytes;
     struct issued before_it; /* struct passed's */

@@ -99,6 +99,7 @@ struct speed_rank {
     uint32_t spans, span_capacity;
     uint64_t end_ns;      /* when the last closed iteration ended; 0 none */
     bool ends_receiving;  /* with a message to it */
+    uint64_t jumps;       /* of the process's serials, up to there */
     struct issued issued; /* up to the last operation of that iteration */
     bool has_begun, can_close;
     bool named;         /* the program names its iterations */

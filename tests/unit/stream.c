@@ -26,7 +26,7 @@ struct counter {
 
 struct rank_state {
     uint32_t thread;
-    uint64_t serial, group, last_enter;
+    uint64_t serial, lost, group, last_enter;
     uint16_t last_api;
     uint32_t slots;
     struct counter counter[COUNTERS];
@@ -153,6 +153,15 @@ uint64_t job_record(struct job *job, int rank, struct record record)
         state->last_api = record.api;
     }
     return record.serial;
+}
+
+void job_lose(struct job *job, int rank, uint64_t records)
+{
+    struct rank_state *state = &job->rank[rank];
+    state->serial += records;
+    state->lost += records;
+    job_record(job, rank,
+               (struct record){.api = API_notice_lost, .lost = {.control = state->lost}});
 }
 
 void job_thread(struct job *job, int rank, uint32_t thread)

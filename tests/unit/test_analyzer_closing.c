@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
 
 enum { OPERATIONS = 32 };
@@ -18,11 +19,13 @@ static const uint64_t queued_ns = 1000000, busy_ns = 2000000, wait_ns = 3000000,
 static void operations_divide_into_four(void **state)
 {
     (void)state;
+    static const struct process process;
     struct comm comm = {.id = 1};
     struct speed_comm speed_comm = {.comm = &comm};
     struct speed_operation operation[OPERATIONS];
     struct analyzer analyzer = {0};
-    struct speed_rank rank = {.operation = operation,
+    struct speed_rank rank = {.key = {.process = &process, .device = -1},
+                              .operation = operation,
                               .operation_capacity = OPERATIONS,
                               .first_operation = 1,
                               .operations = OPERATIONS,

@@ -162,6 +162,40 @@ static void a_gpu_has_more_work(void **state)
     expect_notes((struct machine){.launched = 2 * LAUNCHED, .threads = THREADS}, "");
 }
 
+/* Each FIVEth iteration takes longer; or records were lost there, and with them some iterations. */
+static void expect_pauses(bool is_lost, const char *expected)
+{
+    struct verdict verdict;
+    struct job *job = job_new(RANKS);
+    job_init(job, WORLD, 0, RANKS - 1);
+    for (int number = 0; number < ITERATIONS; number++) {
+        char name[32];
+        bool is_long = number % FIVE == 0;
+        job_sleep_ms(job, is_long ? 2 * WORK_MS : 0);
+        for (int rank = 0; rank < RANKS && is_lost && is_long; rank++)
+            job_lose(job, rank, 1000);
+        snprintf(name, sizeof name, "iteration %d", number);
+        for (int rank = 0; rank < RANKS; rank++)
+            range_push(job, rank, name);
+        iteration(job, &(struct machine){0}, number);
+        for (int rank = 0; rank < RANKS; rank++)
+            range_pop(job, rank);
+    }
+    for (int rank = 0; rank < RANKS; rank++)
+        end(job, rank, END_EXIT, 0, false);
+    job_analyze(job, 0, &verdict);
+    assert_string_equal(verdict.notes, expected);
+    assert_int_equal(verdict.count, is_lost); /* DC901 */
+    job_free(job);
+}
+
+static void lost_records_are_no_pauses(void **state)
+{
+    (void)state;
+    expect_pauses(false, "DC608:0-1 ");
+    expect_pauses(true, "");
+}
+
 /* Operations that follow each other, of which those from one on take longer. */
 static void become_slow(struct job *job, int since, uint64_t us)
 {
@@ -257,9 +291,13 @@ static void a_rank_has_more_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_is_slow),         cmocka_unit_test(a_gpu_becomes_slow),
-        cmocka_unit_test(a_gpu_was_slow),        cmocka_unit_test(a_gpu_has_more_work),
-        cmocka_unit_test(transfers_become_slow), cmocka_unit_test(a_rank_has_more_work),
+        cmocka_unit_test(a_gpu_is_slow),
+        cmocka_unit_test(a_gpu_becomes_slow),
+        cmocka_unit_test(a_gpu_was_slow),
+        cmocka_unit_test(a_gpu_has_more_work),
+        cmocka_unit_test(lost_records_are_no_pauses),
+        cmocka_unit_test(transfers_become_slow),
+        cmocka_unit_test(a_rank_has_more_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
