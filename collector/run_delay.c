@@ -65,13 +65,11 @@ static int by_number(const void *one, const void *other)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-/* cpu.stat of v1 has "throttled_time" in ns, that of v2 "throttled_usec". */
 static void read_throttled(pid_t pid, struct run_delay *into)
 {
     static const struct cgroup_file cpu_stat = {"cpu", "cpu.stat", "cpu.stat"};
     cgroup_find(pid, &cpu_stat, into->cpu_stat, sizeof into->cpu_stat);
-    int64_t us = cgroup_read(into->cpu_stat, "throttled_usec");
-    into->throttled_ns = us >= 0 ? 1000 * us : cgroup_read(into->cpu_stat, "throttled_time");
+    into->throttled_ns = cgroup_throttled_ns(into->cpu_stat);
 }
 
 /* Threads that were not read before count from now on: what they waited may be long ago. */

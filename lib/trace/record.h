@@ -325,7 +325,7 @@ struct record {
             uint64_t interval_ns;
             uint64_t longest_ns;   /* how long the thread that did most waited for a processor */
             uint64_t all_ns;       /* all threads together */
-            uint64_t throttled_ns; /* the CPU limit of the process's cgroup held processors back */
+            uint64_t throttled_ns; /* CPU limits of the process's cgroups held processors back */
             uint32_t thread;       /* kernel thread id of the one that waited most */
             uint32_t threads;      /* how many were read */
         } run_delay;
