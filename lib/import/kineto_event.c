@@ -177,13 +177,36 @@ static int read_arguments(struct json_stream *json, struct kineto_event *event)
     return token == TOKEN_ERROR ? -1 : 0;
 }
 
+/* Kernels that exchange data by themselves and spin until their peers have come: the longest are
+ * those of the fastest ranks. Parts of names. */
+static const char *const waiting_kernels[] = {
+    "multimem_all_reduce",
+    "multimem_one_shot",
+    "multimem_all_gather",
+    "one_shot_all_reduce",
+    "two_shot_all_reduce",
+    "cross_device_reduce",
+    "nvshmem",
+    "deep_ep::",
+};
+
+static enum kineto_kind find_kernel_kind(const char *name)
+{
+    if (!strncmp(name, "nccl", 4))
+        return KINETO_KERNEL;
+    for (size_t i = 0; i < COUNT(waiting_kernels); i++)
+        if (strstr(name, waiting_kernels[i]))
+            return KINETO_OTHER;
+    return KINETO_WORK;
+}
+
 static enum kineto_kind find_event_kind(const char *category, const char *name)
 {
     bool annotation = !strcmp(category, "user_annotation");
     if (!strcmp(name, "record_param_comms"))
         return KINETO_CALL;
     if (!strcmp(category, "kernel"))
-        return strncmp(name, "nccl", 4) ? KINETO_WORK : KINETO_KERNEL;
+        return find_kernel_kind(name);
     if (!strcmp(category, "gpu_memcpy") || !strcmp(category, "gpu_memset"))
         return KINETO_WORK;
     if ((!strcmp(category, "cuda_runtime") || !strcmp(category, "cuda_driver")) &&

@@ -106,7 +106,7 @@ class SlowDurations(Importer):
         group = Group("0", range(2))
         names = {"Memcpy HtoD (Pinned -> Device)": "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)": "gpu_memcpy",
                  "Memset (Device)": "gpu_memset", "void softmax<float>(float*, int)": "kernel",
-                 "void f<(g(int)), %s>(int, int)" % ("float, " * 60): "kernel"}
+                 "void f<(g(int)), %s>(int, int)" % ("float, " * 60): "kernel", "void vllm::cross_device_reduce_1stage<half, 8>(int)": "kernel"}
         for rank in range(2):
             trace = Trace(rank, 2, [group], seq=True)
             for i in range(30):
@@ -118,6 +118,7 @@ class SlowDurations(Importer):
         found = self.ddpcheck("report", "--speed", database).stdout
         for name in (*list(names)[:3], "softmax<float>\n", "... float, float, float, float, fl\n"):
             self.assertIn("  " + name, found)
+        self.assertNotIn("cross_device", found)      # it waits for its peers
 
     def test_kernels_of_a_profile(self):
         self.expect(self.kineto(Timeline()), {})
