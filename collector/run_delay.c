@@ -29,7 +29,7 @@ static size_t read_small(int directory, const char *name, char *text, size_t byt
     return length > 0 ? (size_t)length : 0;
 }
 
-static void read_threads(pid_t pid, struct run_delay *into)
+static void read_threads(pid_t pid, bool is_child, struct run_delay *into)
 {
     char path[64], text[96];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -40,7 +40,8 @@ static void read_threads(pid_t pid, struct run_delay *into)
         snprintf(path, sizeof path, "%.20s/schedstat", entry->d_name);
         if (entry->d_name[0] != '.' && read_small(dirfd(directory), path, text, sizeof text) > 0 &&
             sscanf(text, "%llu %llu", &ran_ns, &waited_ns) == 2)
-            into->thread[into->threads++] = (struct thread_delay){atoi(entry->d_name), waited_ns};
+            into->thread[into->threads++] =
+                (struct thread_delay){atoi(entry->d_name), is_child, waited_ns};
     }
     if (directory)
         closedir(directory);
@@ -56,7 +57,7 @@ static void read_children(pid_t pid, bool (*is_recorded)(void *context, pid_t pi
     char *at = text, *end;
     for (long child; (child = strtol(at, &end, 10)) > 0 && *end; at = end)
         if (!is_recorded(context, (pid_t)child))
-            read_threads((pid_t)child, into);
+            read_threads((pid_t)child, true, into);
 }
 
 static int by_number(const void *one, const void *other)
@@ -87,7 +88,9 @@ static void compare_readings(const struct run_delay *before, const struct run_de
         if (waited_ns > interval)
             waited_ns = interval;
         record->run_delay.all_ns += waited_ns;
-        if (waited_ns <= record->run_delay.longest_ns)
+        if (thread->is_child && waited_ns > record->run_delay.children_ns)
+            record->run_delay.children_ns = waited_ns;
+        if (thread->is_child || waited_ns <= record->run_delay.longest_ns)
             continue;
         record->run_delay.longest_ns = waited_ns;
         record->run_delay.thread = (uint32_t)thread->thread;
@@ -103,7 +106,7 @@ bool run_delay_read(struct run_delay *delay, pid_t pid,
                             .thread = malloc(RUN_DELAY_THREADS * sizeof *now.thread)};
     if (!now.thread)
         return false;
-    read_threads(pid, &now);
+    read_threads(pid, false, &now);
     read_children(pid, is_recorded, context, &now);
     qsort(now.thread, now.threads, sizeof *now.thread, by_number);
     read_throttled(pid, &now);
@@ -117,7 +120,9 @@ bool run_delay_read(struct run_delay *delay, pid_t pid,
     bool is_first = !delay->read_ns;
     run_delay_free(delay);
     *delay = now;
-    return !is_first && WORTH_SHARE * record->run_delay.longest_ns >= record->run_delay.interval_ns;
+    uint64_t longest_ns = record->run_delay.longest_ns, children_ns = record->run_delay.children_ns;
+    return !is_first && WORTH_SHARE * (longest_ns > children_ns ? longest_ns : children_ns) >=
+                            record->run_delay.interval_ns;
 }
 
 void run_delay_free(struct run_delay *delay)

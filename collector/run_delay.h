@@ -18,6 +18,7 @@ enum { RUN_DELAY_THREADS = 256 }; /* of a process and its children; more are not
 
 struct thread_delay {
     pid_t thread;
+    bool is_child;
     uint64_t waited_ns; /* since it began */
 };
 

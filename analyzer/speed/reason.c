@@ -214,6 +214,7 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     double due = weigh_launches(&own, slowdown);
     bool more = exceeds_peers(slowdown), is_timed = own.kernels > 0;
     enum slowdown_kind kind = kind_by_times(judged, rank, &own, &peers, slowdown);
+    slowdown->is_timed = is_timed && !judged->coarse;
     slowdown->kind_is_guess = !is_timed && !rank->knows_issue && !more;
     slowdown->is_as_much = launches_as_much(&own, &peers);
     bool is_open = kind == SLOW_HOST || kind == SLOW_KINDS;

@@ -84,10 +84,20 @@ void speed_run_delay(struct analyzer *analyzer, const struct process *process,
         return; /* noise */
     if (!last || last->until_ns < begin_ns)
         analyzer->failed |= add_reading(delays, begin_ns, sum) != 0;
-    sum.waited += (double)record->run_delay.longest_ns / 1e9;
+    uint64_t own_ns = record->run_delay.longest_ns, children_ns = record->run_delay.children_ns;
+    sum.waited += (double)own_ns / 1e9;
+    sum.with_child += (double)(own_ns > children_ns ? own_ns : children_ns) / 1e9;
     sum.throttled += (double)record->run_delay.throttled_ns / 1e9;
     analyzer->failed |= add_reading(delays, end_ns, sum) != 0;
     delays->last_interval_ns = record->run_delay.interval_ns;
+}
+
+static struct run_delay_sum add_times(struct run_delay_sum sum, double times,
+                                      struct run_delay_sum more)
+{
+    return (struct run_delay_sum){sum.waited + times * more.waited,
+                                  sum.with_child + times * more.with_child,
+                                  sum.throttled + times * more.throttled};
 }
 
 /* Behind the last reading it goes on as it was until the next is due. */
@@ -108,9 +118,7 @@ static struct run_delay_sum sum_until(const struct run_delays *delays, uint64_t 
     if (is_behind && (next < 2 || time_ns > to->until_ns + 2 * delays->last_interval_ns))
         return to->sum;
     double share = (double)(time_ns - from->until_ns) / (double)(to->until_ns - from->until_ns);
-    return (struct run_delay_sum){from->sum.waited + share * (to->sum.waited - from->sum.waited),
-                                  from->sum.throttled +
-                                      share * (to->sum.throttled - from->sum.throttled)};
+    return add_times(from->sum, share, add_times(to->sum, -1, from->sum));
 }
 
 struct run_delay_sum speed_run_delays(const struct speed *speed, const struct process *process,
@@ -120,7 +128,7 @@ struct run_delay_sum speed_run_delays(const struct speed *speed, const struct pr
     if (!delays || begin_ns >= end_ns)
         return (struct run_delay_sum){0};
     struct run_delay_sum begin = sum_until(delays, begin_ns), end = sum_until(delays, end_ns);
-    return (struct run_delay_sum){end.waited - begin.waited, end.throttled - begin.throttled};
+    return add_times(end, -1, begin);
 }
 
 void speed_run_delays_free(struct speed *speed)

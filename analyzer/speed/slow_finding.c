@@ -50,6 +50,15 @@ void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
         text_add(text, ", all of it in %.0f%% of the iterations", 100 * slowdown->often);
 }
 
+void slowdown_add_starved(struct text *text, const struct slowdown *slowdown)
+{
+    text_add(text, "threads there waited for a processor, ");
+    slowdown_add_time(text, slowdown->starved);
+    text_add(text, " of each iteration longer than on the peers");
+    if (slowdown->is_throttled)
+        text_add(text, "; the CPU limit of their cgroup was used up");
+}
+
 static const char *common_host(const struct slowdown *slowdown)
 {
     const char *host = slowdown->rank[0]->key.process->info.host;
@@ -155,6 +164,8 @@ static void note_seen(const struct analyzer *analyzer, struct slow_reported *rep
     reported->is[place].judged = analyzer->speed->judged;
     reported->is[place].first = slowdown->first;
     reported->is[place].last = slowdown->last;
+    reported->is[place].since = slowdown->since > slowdown->first ? slowdown->since
+                                                                  : slowdown->first;
 }
 
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
@@ -191,6 +202,37 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     note_seen(analyzer, reported, reported->count++, slowdown);
 }
 
+/* Why a rank is slow. */
+static const struct check *const of_ranks[] = {&check_slow_host, &check_slow_device,
+                                               &check_more_work};
+enum { OF_RANKS = sizeof of_ranks / sizeof *of_ranks };
+
+/* Whether another check says now why the same rank is slow in most of these iterations. */
+static bool is_explained_by(struct analyzer *analyzer, const struct check *check,
+                            const struct slow_reported *reported, uint32_t place)
+{
+    uint64_t middle = (reported->is[place].first + reported->is[place].last) / 2;
+    const struct slow_reported *other = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
+    for (uint32_t i = 0; other && i < other->count; i++)
+        if (other->is[i].comm == reported->is[place].comm &&
+            other->is[i].rank == reported->is[place].rank &&
+            other->is[i].judged == analyzer->speed->judged && other->is[i].since <= middle)
+            return true;
+    return false;
+}
+
+static bool has_another_reason(struct analyzer *analyzer, const struct check *check,
+                               const struct slow_reported *reported, uint32_t place)
+{
+    bool is_of_rank = false, is_explained = false;
+    for (int i = 0; i < OF_RANKS; i++) {
+        is_of_rank |= of_ranks[i] == check;
+        is_explained |= of_ranks[i] != check &&
+                        is_explained_by(analyzer, of_ranks[i], reported, place);
+    }
+    return is_of_rank && is_explained;
+}
+
 void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
                        const struct slowdown *judged)
 {
@@ -199,11 +241,15 @@ void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
     for (uint32_t i = 0; reported && i < reported->count; i++) {
         uint64_t evidence = reported->is[i].last + 1 - reported->is[i].first;
         bool is_seen = reported->is[i].judged == analyzer->speed->judged;
-        if (is_seen || evidence >= EVIDENCE_ENOUGH || reported->is[i].first < judged->first) {
+        bool other = !is_seen && has_another_reason(analyzer, check, reported, i);
+        if (!other &&
+            (is_seen || evidence >= EVIDENCE_ENOUGH || reported->is[i].first < judged->first)) {
             reported->is[kept++] = reported->is[i];
             continue;
         }
-        findings_resolve(analyzer, reported->is[i].finding, "more iterations do not show it");
+        findings_resolve(analyzer, reported->is[i].finding,
+                         other ? "more iterations show another reason"
+                               : "more iterations do not show it");
     }
     if (reported)
         reported->count = kept;

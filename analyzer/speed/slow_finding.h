@@ -14,6 +14,7 @@ struct slow_reported {
         uint32_t rank, finding;
         uint64_t judged;      /* when it was seen last, as speed->judged */
         uint64_t first, last; /* iterations that it was seen in then */
+        uint64_t since;       /* from which on; it may be later than the first */
     } is[SLOW_REPORTED_MAX];
     uint32_t count;
 };
@@ -31,12 +32,15 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
                           const struct slowdown *slowdown);
 /* "between cudaLaunchKernel() and cudaMemcpyAsync()": slowdown->gap. */
 void slowdown_add_gap(struct text *text, const struct slowdown *slowdown);
+/* That threads there waited for a processor. */
+void slowdown_add_starved(struct text *text, const struct slowdown *slowdown);
 /* Reports it, or brings what was reported of the same ranks up to date; as a note if it rests on
  * coarse times. Takes the text. */
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
                      const struct slowdown *slowdown, enum did did, struct text *what,
                      const char *todo);
-/* Withdraws what was reported after few iterations, where more of them do not show it. */
+/* Withdraws what was reported after few iterations, where more of them do not show it, or what
+ * another check says of the same ranks and most of the same iterations now. */
 void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
                        const struct slowdown *judged);
 

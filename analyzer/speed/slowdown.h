@@ -51,6 +51,8 @@ struct slowdown {
     double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
     const struct host_gap *gap; /* HOST, PAUSE: where most of the time passes; NULL not known */
     double gap_each;            /* seconds */
+    bool is_timed; /* DEVICE, WORK: by exact times of kernels, which nothing else makes longer */
+    bool is_idle;  /* HOST: what is lost is idle time */
     /* What of `lost` processes waited for a processor, beyond their peers: at least half of it? And
      * so long and by so much more that it is not just a busy host? Was that a CPU limit? */
     double starved;

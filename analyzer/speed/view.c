@@ -17,6 +17,18 @@ static int compare_shown(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
+/* It may be slow, or just its host be busy: starved.c. */
+static bool is_hidden(const struct speed *speed, const struct speed_rank *rank)
+{
+    for (uint32_t i = 0; speed->found && i < speed->found->count; i++) {
+        const struct slowdown *slowdown = &speed->found->slowdown[i];
+        for (uint32_t k = 0; k < slowdown->ranks && slowdown->is_starved; k++)
+            if (slowdown->rank[k] == rank && !slowdown->is_reported)
+                return true;
+    }
+    return false;
+}
+
 static void view_rank(const struct speed *speed, const struct speed_rank *rank, double *length,
                       struct speed_view *view)
 {
@@ -45,6 +57,7 @@ static void view_rank(const struct speed *speed, const struct speed_rank *rank, 
         return;
     view->delay_s = speed_run_delays(speed, rank->key.process, begin_ns, end_ns).waited /
                     (double)count;
+    view->is_hidden = is_hidden(speed, rank);
     view->compute_s /= (double)count;
     view->wait_s /= (double)count;
     view->transfer_s /= (double)count;

@@ -296,6 +296,7 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     const struct speed_rank *rank = judged->speed->rank[r];
     struct slowdown slowdown = slowdown_of_rank(judged, r, &rank, losses->lost[r]);
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
+    slowdown.is_idle = slowdown.kind == SLOW_HOST && !slowdown.kind_is_guess;
     slowdown.is_apart = slowdown.kind_is_guess && !is_most_of_host_behind(judged, r, losses);
     slowdown.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
     if (slowdown.is_together)

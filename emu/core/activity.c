@@ -34,12 +34,18 @@ uint64_t emu_activity_begin(void)
     return atomic_load(&activity_listener) ? activity_clock_ns() : 0;
 }
 
-void emu_activity_end(struct emu_activity *activity, uint64_t begin_ns)
+void emu_activity_lasted(struct emu_activity *activity, uint64_t begin_ns, uint64_t lasted_ns)
 {
     const struct emu_activity_listener *listener = atomic_load(&activity_listener);
     if (!listener || !begin_ns)
         return;
     activity->begin_ns = begin_ns;
-    activity->end_ns = activity_clock_ns();
+    activity->end_ns = begin_ns + lasted_ns;
     listener->ran(activity);
+}
+
+void emu_activity_end(struct emu_activity *activity, uint64_t begin_ns)
+{
+    if (begin_ns)
+        emu_activity_lasted(activity, begin_ns, activity_clock_ns() - begin_ns);
 }

@@ -155,7 +155,7 @@ static void wait_as_modelled(const struct copy_work *work, uint64_t began_ns)
         emu_model_wait(link_ns - spent_ns, NULL, NULL);
 }
 
-static void record_copy(const struct copy_work *work, uint64_t begin_ns)
+static void record_copy(const struct copy_work *work, uint64_t begin_ns, uint64_t lasted_ns)
 {
     const struct emu_copy *copy = &work->copy;
     struct emu_activity activity = {.kind = EMU_ACTIVITY_COPY,
@@ -165,7 +165,7 @@ static void record_copy(const struct copy_work *work, uint64_t begin_ns)
                                     .copy_kind = copy->kind,
                                     .bytes = copy->width * copy->height * copy->depth};
 
-    emu_activity_end(&activity, begin_ns);
+    emu_activity_lasted(&activity, begin_ns, lasted_ns);
 }
 
 static int run_copy(void *arg)
@@ -177,15 +177,17 @@ static int run_copy(void *arg)
     size_t from_bytes =
         extent(copy->width, copy->height, copy->depth, copy->from_pitch, copy->from_slice);
     struct emu_range *to = NULL, *from = NULL;
-    uint64_t began_ns = emu_model_now(), activity_ns = emu_activity_begin();
+    uint64_t began_ns = emu_model_now(), activity_ns = emu_activity_begin(),
+             processor_ns = emu_model_processor_ns();
     int error = emu_memory_hold(work->device, copy->to, to_bytes, true, &to);
 
     if (!error && !work->staged)
         error = emu_memory_hold(work->device, copy->from, from_bytes, true, &from);
     if (!error) {
         copy_rows(copy);
+        uint64_t ran_ns = emu_model_processor_ns() - processor_ns, copied_ns = emu_model_now();
         wait_as_modelled(work, began_ns);
-        record_copy(work, activity_ns);
+        record_copy(work, activity_ns, ran_ns + emu_model_now() - copied_ns);
     }
     emu_memory_release(to);
     emu_memory_release(from);
@@ -306,7 +308,7 @@ static int run_fill(void *arg)
                                     .stream = work->activity.stream,
                                     .correlation = work->activity.correlation,
                                     .bytes = fill->width * fill->height};
-    uint64_t activity_ns = emu_activity_begin();
+    uint64_t activity_ns = emu_activity_begin(), processor_ns = emu_model_processor_ns();
     struct emu_range *range;
     int error = emu_memory_hold(work->device, fill->to,
                                 extent(fill->width, fill->height, 1, fill->pitch, 0), false,
@@ -316,7 +318,7 @@ static int run_fill(void *arg)
         fill_row((char *)fill->to + row * fill->pitch, fill);
     emu_memory_release(range);
     if (!error)
-        emu_activity_end(&activity, activity_ns);
+        emu_activity_lasted(&activity, activity_ns, emu_model_processor_ns() - processor_ns);
     return error;
 }
 

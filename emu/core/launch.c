@@ -44,7 +44,8 @@ static void *pointer_of(const struct kernel_launch *launch, unsigned i)
     return pointer;
 }
 
-static void record_launch(const struct launch_activity *launch, uint64_t begin_ns)
+static void record_launch(const struct launch_activity *launch, uint64_t begin_ns,
+                          uint64_t lasted_ns)
 {
     struct emu_activity activity = {.kind = EMU_ACTIVITY_KERNEL,
                                     .name = launch->name,
@@ -54,7 +55,7 @@ static void record_launch(const struct launch_activity *launch, uint64_t begin_n
 
     memcpy(activity.grid, launch->grid.grid, sizeof(activity.grid));
     memcpy(activity.block, launch->grid.block, sizeof(activity.block));
-    emu_activity_end(&activity, begin_ns);
+    emu_activity_lasted(&activity, begin_ns, lasted_ns);
 }
 
 /* Every pointer must be memory that the device may touch; NULL is an argument left out. The memory
@@ -64,7 +65,8 @@ static int run_launch(void *arg)
     struct kernel_launch *launch = arg;
     const struct emu_device *device = emu_device_get(launch->device);
     struct emu_range *held[EMU_MAX_PARAMETERS];
-    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin();
+    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin(),
+             processor_ns = emu_model_processor_ns();
     unsigned i;
     int error = 0;
 
@@ -75,8 +77,9 @@ static int run_launch(void *arg)
     }
     if (!error) {
         emu_twin_run(launch->twin, &launch->grid, launch->args);
-        emu_model_kernel_ends(device, began_ns, launch->activity.launched_ns);
-        record_launch(&launch->activity, activity_ns);
+        record_launch(
+            &launch->activity, activity_ns,
+            emu_model_kernel_ends(device, began_ns, processor_ns, launch->activity.launched_ns));
     }
     while (i-- > 0)
         emu_memory_release(held[i]);
@@ -87,10 +90,11 @@ static int run_no_kernel(void *arg)
 {
     const struct launch_activity *launch = arg;
     const struct emu_device *device = emu_device_get(launch->device);
-    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin();
+    uint64_t began_ns = emu_model_kernel_begins(device), activity_ns = emu_activity_begin(),
+             processor_ns = emu_model_processor_ns();
 
-    emu_model_kernel_ends(device, began_ns, launch->launched_ns);
-    record_launch(launch, activity_ns);
+    record_launch(launch, activity_ns,
+                  emu_model_kernel_ends(device, began_ns, processor_ns, launch->launched_ns));
     return 0;
 }
 

@@ -44,6 +44,13 @@ static uint64_t model_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+uint64_t emu_model_processor_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void start_model(void)
 {
     model_rules_read(&model.speed, "DDPCHECK_EMU_DEVICE_SPEED", MODEL_FACTOR);
@@ -98,14 +105,20 @@ static double speed_of(const struct emu_device *device, uint64_t now_ns)
     return rule ? rule->value : 1;
 }
 
-/* What took `spent_ns` of this machine's time takes at least `least_ns` at full speed. Returns how
- * long it has to wait for that. */
+/* Of what took `spent_ns` of this machine's time, and takes at least `least_ns` at full speed. */
+static uint64_t modelled_ns_of(const struct emu_device *device, uint64_t begin_ns,
+                               uint64_t spent_ns, uint64_t least_ns)
+{
+    return (uint64_t)((double)(spent_ns > least_ns ? spent_ns : least_ns) /
+                      speed_of(device, begin_ns));
+}
+
+/* Returns how long it has to wait for that. */
 static uint64_t modelled_wait_ns(const struct emu_device *device, uint64_t begin_ns,
                                  uint64_t least_ns)
 {
-    uint64_t spent_ns = model_clock_ns() - begin_ns;
-    double speed = speed_of(device, begin_ns);
-    uint64_t modelled_ns = (uint64_t)((double)(spent_ns > least_ns ? spent_ns : least_ns) / speed);
+    uint64_t spent_ns = model_clock_ns() - begin_ns,
+             modelled_ns = modelled_ns_of(device, begin_ns, spent_ns, least_ns);
     if (modelled_ns <= spent_ns)
         return 0; /* nothing can be faster than this machine */
     atomic_fetch_add(&model.slowed_ns, modelled_ns - spent_ns);
@@ -176,15 +189,22 @@ void emu_model_operation_begins(const struct emu_device *device)
         pause_if_due(&model.device_pause, device);
 }
 
-void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns, uint64_t launched_ns)
+/* Without the time for which other programs kept the thread from running. */
+uint64_t emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,
+                               uint64_t processor_ns, uint64_t launched_ns)
 {
+    uint64_t ran_ns = emu_model_processor_ns() - processor_ns;
     if (!begin_ns)
-        return;
+        return ran_ns;
     const struct model_rule *rule =
         model_rules_of_device(&model.kernel, device->physical, model_time(begin_ns));
     atomic_fetch_add(&model.kernels, 1);
     uint64_t least_ns = rule ? (uint64_t)(rule->value * 1e9) : 0;
+    uint64_t kept_ns = modelled_ns_of(device, begin_ns, model_clock_ns() - begin_ns, least_ns) -
+                       modelled_ns_of(device, begin_ns, ran_ns, least_ns);
     wait_for_kernel(device, launched_ns, modelled_wait_ns(device, begin_ns, least_ns));
+    uint64_t passed_ns = model_clock_ns() - begin_ns;
+    return passed_ns > ran_ns + kept_ns ? passed_ns - kept_ns : ran_ns;
 }
 
 void emu_model_host_call(const struct emu_device *device)

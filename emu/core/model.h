@@ -20,14 +20,19 @@ uint64_t emu_model_now(void);
 /* A wait of at most `ns` on the calling thread, which ends early when `stopped` (may be NULL). */
 void emu_model_wait(uint64_t ns, bool (*stopped)(const void *context), const void *context);
 
+/* Of the calling thread. A GPU runs a kernel to its end, but other programs keep a stream's thread
+ * from running: in recorded times only this counts. */
+uint64_t emu_model_processor_ns(void);
+
 /* What a device did alone since `begin_ns` (of emu_model_now), as one piece of work: waits until it
  * would have done it with its modelled speed. */
 void emu_model_work(const struct emu_device *device, uint64_t begin_ns);
 /* The same for a kernel, which has a least time and before which the device may pause. Launched at
- * (emu_model_now; 0: not known), it makes up for what the one before it lasted too long. */
+ * (emu_model_now; 0: not known), it makes up for what the one before it lasted too long. Returns
+ * how long it lasted since `processor_ns`, as a GPU would. */
 uint64_t emu_model_kernel_begins(const struct emu_device *device);
-void emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,
-                           uint64_t launched_ns);
+uint64_t emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,
+                               uint64_t processor_ns, uint64_t launched_ns);
 
 /* Operations of NCCL that are launched together: the device may pause before them. */
 void emu_model_operation_begins(const struct emu_device *device);

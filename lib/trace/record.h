@@ -323,11 +323,13 @@ struct record {
         struct { /* notice_run_delay: of threads of the process and of its children
                     (docs/speed-rules.md), in the interval that ends at time_ns */
             uint64_t interval_ns;
-            uint64_t longest_ns;   /* how long the thread that did most waited for a processor */
+            uint64_t longest_ns;   /* how long the process's own thread that did most waited for a
+                                      processor */
             uint64_t all_ns;       /* all threads together */
             uint64_t throttled_ns; /* CPU limits of the process's cgroups held processors back */
             uint32_t thread;       /* kernel thread id of the one that waited most */
             uint32_t threads;      /* how many were read */
+            uint64_t children_ns;  /* as longest_ns, of the children's threads */
         } run_delay;
         struct { /* notice_lost: totals of this process so far */
             uint64_t control, bulk, hashes;

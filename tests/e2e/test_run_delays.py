@@ -8,7 +8,7 @@ from line import Line
 
 ITERATIONS = 1000000      # the job ends when there is enough
 READINGS = 3              # of each rank
-ROWS = ("SELECT process, w0, w1, w2, w4 >> 32 FROM event WHERE api = "
+ROWS = ("SELECT process, w0, w1, w2, w5, w4 >> 32 FROM event WHERE api = "
         "(SELECT number FROM api WHERE name = 'notice_run_delay')")
 
 
@@ -28,8 +28,8 @@ def main():
         rows = line.query(ROWS)
         print(rows)
         assert {row[0] for row in rows} == {0, 1} and has_enough(line), rows
-        for _, interval, longest, together, threads in rows:
-            assert interval / 100 <= longest <= min(interval, together), (interval, longest, together)
+        for _, interval, longest, together, children, threads in rows:
+            assert interval / 100 <= max(longest, children) <= min(interval, together), (interval, longest, children, together)
             assert together <= threads * interval, (together, threads, interval)
 
 

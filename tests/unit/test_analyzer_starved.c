@@ -15,27 +15,40 @@
 
 #define MS UINT64_C(1000000)
 
-enum { RANKS = 4, SLOW = 1, GRADIENTS = 0x10, ITERATIONS = 120, WORK_MS = 50, TRANSFER_MS = 1 };
+enum {
+    RANKS = 4,
+    SLOW = 1,
+    GRADIENTS = 0x10,
+    ITERATIONS = 120,
+    JUDGED = 100,
+    WORK_MS = 50,
+    TRANSFER_MS = 1
+};
 
-/* Rank 1 takes so much longer: its host issues later, or its GPU is slower. Or the operations of
- * all do, from iteration `since` on. Of each second a thread of it waits so long for a processor,
- * also from then on, and one of each of the others. */
+/* Rank 1 takes so much longer: its host issues later, or its GPU is slower; in each iteration, or
+ * in each so many. Or the operations of all do, from iteration `since` on. Of each second a thread
+ * of it waits so long for a processor, also from then on, and one of each of the others; and one of
+ * a child of it, such as its loader. */
 struct machine {
-    int slower_ms, transfer_ms, since;
-    bool is_late;
-    int waits_ms, others_wait_ms, throttled_ms;
+    int slower_ms, transfer_ms, since, period;
+    bool is_late, is_timed;
+    int waits_ms, others_wait_ms, throttled_ms, loader_waits_ms;
     int iterations; /* 0: ITERATIONS */
 };
 
 static void read_delays(struct job *job, const struct machine *machine, bool is_since)
 {
     for (int rank = 0; rank < RANKS; rank++) {
-        int waited_ms = rank == SLOW && is_since ? machine->waits_ms : machine->others_wait_ms;
+        int waited_ms = rank == SLOW ? machine->waits_ms : machine->others_wait_ms;
+        if (machine->since && !is_since)
+            waited_ms = 0;
         struct record record = {.api = API_notice_run_delay};
         record.run_delay.interval_ns = 1000 * MS;
         record.run_delay.longest_ns = record.run_delay.all_ns = MS * (uint64_t)waited_ms;
         record.run_delay.throttled_ns = rank == SLOW ? MS * (uint64_t)machine->throttled_ms : 0;
-        if (waited_ms)
+        record.run_delay.children_ns =
+            rank == SLOW && is_since ? MS * (uint64_t)machine->loader_waits_ms : 0;
+        if (waited_ms || record.run_delay.children_ns)
             job_record(job, rank, record);
     }
 }
@@ -46,7 +59,37 @@ static void issue_one(struct job *job, int rank)
     wait_enter(job, rank, API_cudaStreamSynchronize, GRADIENTS);
 }
 
-static void iteration(struct job *job, const struct machine *machine, bool is_since)
+/* An operation behind a kernel that takes so long. */
+static void timed_work(struct job *job, int rank, uint64_t busy_ns, uint64_t end_ns)
+{
+    uint64_t begin_ns = job_now(job), name = intern(job, rank, "gemm");
+    ALL_REDUCE(job, rank, WORLD, 1000, .stream = GRADIENTS);
+    job_record(job, rank,
+               (struct record){.api = API_notice_activity,
+                               .activity = {.name = name,
+                                            .begin_ns = begin_ns,
+                                            .kind = ACTIVITY_COMPUTE,
+                                            .count = 1,
+                                            .end_ns = begin_ns + busy_ns}});
+    job_record(job, rank,
+               (struct record){
+                   .api = API_notice_kernels,
+                   .kernels = {.name = name, .count = 1, .total_ns = busy_ns, .amount = 1024}});
+    gpu_timed(job, rank, WORLD, GRADIENTS, begin_ns + busy_ns, end_ns);
+}
+
+static void timed_iteration(struct job *job, const struct machine *machine)
+{
+    uint64_t slower_ns = MS * (uint64_t)machine->slower_ms,
+             end_ns = job_now(job) + WORK_MS * MS + slower_ns + TRANSFER_MS * MS;
+    for (int rank = 0; rank < RANKS; rank++)
+        timed_work(job, rank, WORK_MS * MS + (rank == SLOW ? slower_ns : 0), end_ns);
+    job_sleep_ms(job, (uint64_t)(WORK_MS + machine->slower_ms + TRANSFER_MS + 1));
+    for (int rank = 0; rank < RANKS; rank++)
+        gpu_done(job, rank, WORLD, GRADIENTS);
+}
+
+static void iteration(struct job *job, const struct machine *machine, bool is_since, bool is_slow)
 {
     for (int rank = 0; rank < RANKS; rank++)
         if (rank != SLOW || !machine->is_late)
@@ -55,7 +98,7 @@ static void iteration(struct job *job, const struct machine *machine, bool is_si
     for (int rank = 0; rank < RANKS; rank++)
         if (rank != SLOW)
             gpu_started(job, rank, WORLD, GRADIENTS);
-    job_sleep_ms(job, (uint64_t)machine->slower_ms);
+    job_sleep_ms(job, is_slow ? (uint64_t)machine->slower_ms : 0);
     if (machine->is_late)
         issue_one(job, SLOW);
     gpu_started(job, SLOW, WORLD, GRADIENTS);
@@ -67,7 +110,8 @@ static void iteration(struct job *job, const struct machine *machine, bool is_si
         call_leave(job, rank);
 }
 
-/* Returns the last note's sentence. */
+/* The warning, or else the notes, and no finding that was withdrawn. Returns the last note's
+ * sentence. */
 static const char *expect_notes(struct machine machine, const char *expected)
 {
     static struct verdict verdict;
@@ -76,15 +120,22 @@ static const char *expect_notes(struct machine machine, const char *expected)
     uint64_t read_ns = job_now(job);
     int iterations = machine.iterations ? machine.iterations : ITERATIONS;
     for (int number = 0; number < iterations; number++) {
-        iteration(job, &machine, number >= machine.since);
+        bool is_since = number >= machine.since;
+        if (machine.is_timed)
+            timed_iteration(job, &machine);
+        else
+            iteration(job, &machine, is_since, !machine.period || number % machine.period == 0);
         for (; job_now(job) - read_ns >= 1000 * MS; read_ns += 1000 * MS)
-            read_delays(job, &machine, number >= machine.since);
+            read_delays(job, &machine, is_since);
+        if ((number + 1) % JUDGED == 0)
+            ticks(job, 250); /* the findings come while it runs */
     }
     for (int rank = 0; rank < RANKS; rank++)
         end(job, rank, END_EXIT, 0, false);
     job_analyze(job, 0, &verdict);
-    assert_int_equal(verdict.count, 0);
-    assert_string_equal(verdict.notes, expected);
+    assert_int_equal(verdict.count, machine.is_timed);
+    assert_string_equal(machine.is_timed ? verdict.found[0].code : verdict.notes, expected);
+    assert_string_equal(verdict.resolved, "");
     job_free(job);
     return verdict.last_note.what;
 }
@@ -100,12 +151,58 @@ static void a_rank_has_too_few_processors(void **state)
     throttled.throttled_ms = 400;
     throttled.others_wait_ms = 200;
     throttled.iterations = ITERATIONS;
-    const char *what = expect_notes(limited, "DC601:1 ");
-    assert_has(what, "rank 1 (host node1) makes the others wait 60 ms of each iteration of 111 ms "
-                     "(54%): its host is late, because threads there waited for a processor, ");
+    const char *what = expect_notes(late, "DC601:1 ");
+    assert_has(what, "rank 1 (host node1) makes the others wait ");
+    assert_has(what, ": its host is late, because threads there waited for a processor, ");
     assert_null(strstr(what, "CPU limit"));
-    assert_has(expect_notes(late, "DC601:1 "), "threads there waited for a processor, ");
+    assert_has(expect_notes(limited, "DC604:1 "), "; threads there waited for a processor, ");
+    assert_has(expect_notes(throttled, "DC604:1 "), "; the CPU limit of their cgroup was used up");
+    throttled.is_late = true;
     assert_has(expect_notes(throttled, "DC601:1 "), "; the CPU limit of their cgroup was used up");
+}
+
+/* It waits for its loader, whose workers have none. */
+static void a_loader_has_too_few_processors(void **state)
+{
+    (void)state;
+    const struct machine late = {.slower_ms = 60,
+                                 .is_late = true,
+                                 .loader_waits_ms = 500,
+                                 .others_wait_ms = 50,
+                                 .iterations = 2 * ITERATIONS};
+    assert_has(expect_notes(late, "DC601:1 "), "threads there waited for a processor, ");
+}
+
+/* A loader that works ahead holds nothing up; neither does a thread in kernels that are timed. */
+static void what_waits_hides_no_slow_gpu(void **state)
+{
+    (void)state;
+    const struct machine slow = {.slower_ms = 60, .loader_waits_ms = 700};
+    struct machine begins_late = slow, timed = slow;
+    begins_late.iterations = 3 * ITERATIONS;
+    begins_late.since = 200;
+    timed.is_timed = true;
+    timed.waits_ms = 700;
+    timed.others_wait_ms = 200;
+    assert_null(strstr(expect_notes(slow, "DC604:1 "), "waited for a processor"));
+    expect_notes(begins_late, "DC604:1 ");
+    expect_notes(timed, "DC604");
+}
+
+static void what_waits_hides_no_pause_or_link(void **state)
+{
+    (void)state;
+    const struct machine pause = {.slower_ms = 200,
+                                  .period = 20,
+                                  .is_late = true,
+                                  .waits_ms = 500,
+                                  .iterations = 3 * ITERATIONS},
+                         link = {.transfer_ms = 80,
+                                 .since = ITERATIONS,
+                                 .waits_ms = 500,
+                                 .iterations = 2 * ITERATIONS};
+    expect_notes(pause, "DC608:1 ");
+    expect_notes(link, "DC606:0-3 ");
 }
 
 /* Others wait as well, or it was for a moment. */
@@ -115,10 +212,12 @@ static void a_busy_host_is_no_finding(void **state)
     expect_notes((struct machine){.slower_ms = 60, .waits_ms = 500, .others_wait_ms = 150}, "");
     expect_notes((struct machine){.slower_ms = 60, .waits_ms = 500}, "");
     expect_notes((struct machine){.slower_ms = 60, .waits_ms = 500, .iterations = 40}, "");
-    expect_notes(
-        (struct machine){
-            .transfer_ms = 80, .since = ITERATIONS, .waits_ms = 500, .iterations = 2 * ITERATIONS},
-        "");
+    expect_notes((struct machine){.transfer_ms = 80,
+                                  .since = ITERATIONS,
+                                  .waits_ms = 500,
+                                  .others_wait_ms = 500,
+                                  .iterations = 2 * ITERATIONS},
+                 "");
 }
 
 /* It waits too little for what it loses, or no more than the others. */
@@ -143,8 +242,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_has_too_few_processors),
+        cmocka_unit_test(a_loader_has_too_few_processors),
         cmocka_unit_test(a_busy_host_is_no_finding),
         cmocka_unit_test(waiting_is_not_the_reason),
+        cmocka_unit_test(what_waits_hides_no_slow_gpu),
+        cmocka_unit_test(what_waits_hides_no_pause_or_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,12 +91,16 @@ static void programs_share_a_processor(void **state)
     assert_int_equal(record.run_delay.thread, program[0]);
     assert_true(record.run_delay.longest_ns <= record.run_delay.interval_ns);
     assert_true(record.run_delay.longest_ns <= record.run_delay.all_ns);
+    assert_int_equal(record.run_delay.children_ns, 0);
 
     /* It started them. */
-    uint32_t with_children = read_waiting(&parent, getpid()).run_delay.threads;
+    record = read_waiting(&parent, getpid());
+    uint32_t with_children = record.run_delay.threads;
+    assert_true(record.run_delay.children_ns > 0);
     int asked = 0;
     run_delay_read(&parent, getpid(), all, &asked, monotonic_now_ns(), &record);
     assert_int_equal(record.run_delay.threads + PROGRAMS, with_children);
+    assert_int_equal(record.run_delay.children_ns, 0);
     assert_int_equal(asked, PROGRAMS);
 
     /* What they waited before they were read does not count. */

@@ -15,6 +15,10 @@ static void add_cause(struct text *what, const struct slowdown *slowdown)
     text_add(what, slowdown->is_as_much
                        ? ": as many kernels with as many threads take its GPU longer"
                        : ": its GPU works longer, being slow or having more to do");
+    if (slowdown->is_starved) {
+        text_add(what, "; ");
+        slowdown_add_starved(what, slowdown);
+    }
     if (is_recorded)
         text_add(what, "; ddpcheck run --timing shows which kernels do");
 }

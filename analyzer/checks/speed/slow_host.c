@@ -16,11 +16,8 @@ static const char starved_todo[] =
 static void say_reason(struct text *what, const struct slowdown *slowdown)
 {
     if (slowdown->is_starved) {
-        text_add(what, ": its host is late, because threads there waited for a processor, ");
-        slowdown_add_time(what, slowdown->starved);
-        text_add(what, " of each iteration longer than on the peers");
-        if (slowdown->is_throttled)
-            text_add(what, "; the CPU limit of their cgroup was used up");
+        text_add(what, ": its host is late, because ");
+        slowdown_add_starved(what, slowdown);
         return;
     }
     text_add(what, slowdown->kind_is_guess
