@@ -138,9 +138,10 @@ struct speed_view {
     uint64_t iterations;    /* the last ones, of which this is */
     double median_s, p99_s; /* length of an iteration */
     double compute_s, wait_s, transfer_s, queued_s, idle_s;
-    bool has_compute; /* kernels were recorded; else compute is in queued and idle */
-    double delay_s;   /* for which the thread that waited most for a processor did; 0 not known */
-    bool is_hidden;   /* it is slow, and because of that this is not reported */
+    bool has_compute;          /* kernels were recorded; else compute is in queued and idle */
+    double mean_s, recorded_s; /* an iteration, all of them */
+    double delay_s; /* for which the thread that waited most for a processor did; 0 not known */
+    bool is_hidden; /* it is slow, and because of that this is not reported */
 };
 /* Calls `visit` for each rank whose operations had times, by rank. Strings are valid during the
  * call. Returns 0 or -1 with errno = ENOMEM. */

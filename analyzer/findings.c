@@ -305,6 +305,9 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     }
     draft->finding.id = id;
     draft->finding.times = reported->finding.times;
+    uint64_t first_ns = reported->finding.first_ns; /* 0: not known */
+    if (first_ns && first_ns < draft->finding.first_ns)
+        draft->finding.first_ns = first_ns;
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
     take_merging(draft);

@@ -62,7 +62,8 @@ void draft_drop(struct draft *draft);
 /* Reports it, or counts it as one more of what is known, or keeps quiet. Frees the draft. *id, if
  * not NULL, is the finding that it became, 0 if it was suppressed. */
 void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *id);
-/* Puts a new version in the place of finding `id` (its times and first time stay). Likewise. */
+/* Puts a new version in the place of finding `id` (its times stay; of the two first times, the
+ * earlier). Likewise. */
 void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draft);
 /* A finding of a host, or its new state (analyzer_take_finding). Frees the draft. */
 void findings_take(struct analyzer *analyzer, struct draft *draft, uint32_t *id);

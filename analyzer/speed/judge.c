@@ -379,7 +379,6 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         if (!found->slowdown[i].is_reported)
             continue;
         found->slowdown[i].is_coarse |= may_be_others(&judged, &found->slowdown[i]);
-        found->slowdown[i].place = i;
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
         event_handle(analyzer, &event);
     }

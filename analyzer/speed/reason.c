@@ -169,6 +169,13 @@ static bool is_due_to_work(const struct judged *judged, uint32_t index,
     return is_due;
 }
 
+/* Names and times of kernels come once a second, after the first iterations that they are of. */
+static bool awaits_kernels(const struct judged *judged, enum slowdown_kind kind, bool is_timed,
+                           const struct slowdown *slowdown)
+{
+    return kind == SLOW_DEVICE && is_timed && judged->recorded && !(slowdown->ratio > 0);
+}
+
 /* By where its time goes: to a late host, to a device that works longer, or SLOW_KINDS. */
 static enum slowdown_kind kind_by_times(const struct judged *judged, const struct speed_rank *rank,
                                         const struct means *own, const struct means *peers,
@@ -226,7 +233,7 @@ enum slowdown_kind slowdown_find_reason(const struct judged *judged, uint32_t in
     if (is_open && due > 0)
         kind = SLOW_WORK;
     free(peer);
-    return kind;
+    return awaits_kernels(judged, kind, is_timed, slowdown) ? SLOW_KINDS : kind;
 }
 
 bool slowdown_computes_longer(const struct judged *judged, uint32_t index, double lost)

@@ -27,7 +27,7 @@ void slowdown_add_factor(struct text *text, double factor)
     double unit = 1;
     while (factor / unit >= 100)
         unit *= 10;
-    if (factor < 1.995)
+    if (factor < 1.495)
         text_add(text, "%.2f times", factor);
     else if (factor < 9.95)
         text_add(text, "%.1f times", factor);
@@ -106,7 +106,8 @@ void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
 
 void slowdown_add_gap(struct text *text, const struct slowdown *slowdown)
 {
-    const char *from = api_name(slowdown->gap->from.api), *to = api_name(slowdown->gap->to.api);
+    const char *from = api_shown_name(slowdown->gap->from.api),
+               *to = api_shown_name(slowdown->gap->to.api);
     if (strcmp(from, to) != 0)
         text_add(text, "between %s() and %s()", from, to);
     else
@@ -127,21 +128,20 @@ static void add_gap_sites(struct draft *draft, struct finding_side *side, const 
 {
     struct site from = site_of_call(like, &gap->from), to = site_of_call(like, &gap->to);
     char name[64];
-    snprintf(name, sizeof name, "%s()", api_name(gap->to.api));
+    snprintf(name, sizeof name, "%s()", api_shown_name(gap->to.api));
     if (gap->from.stack)
         draft_side_at(draft, side, &from);
     draft_side_now(draft, side, &(struct act){.did = DID_BUSY_BEFORE, .name = name}, &to);
 }
 
-/* Readers show the earliest first: of findings that are seen together that is what costs most. */
-static uint64_t time_by_cost(const struct analyzer *analyzer, const struct slowdown *slowdown)
+/* The end of what was judged. */
+static uint64_t judged_until(const struct speed *speed)
 {
-    const struct speed *speed = analyzer->speed;
     uint64_t latest_ns = 0;
     for (uint32_t i = 0; i < speed->count; i++)
         if (latest_ns < speed->rank[i]->end_ns)
             latest_ns = speed->rank[i]->end_ns;
-    return latest_ns + slowdown->place;
+    return latest_ns;
 }
 
 static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, enum did did)
@@ -150,7 +150,9 @@ static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, 
     if (!process)
         return;
     struct site site = slowdown->rank[0]->site;
-    site.time_ns = slowdown->rank[0]->end_ns;
+    site.time_ns = 0;                 /* when it began is not known */
+    if (slowdown->kind == SLOW_SINCE) /* no line of the program is the reason */
+        site.stack = 0;
     struct finding_side *side = draft_side(draft, &(struct act){.did = did}, &site);
     if (side && slowdown->gap)
         add_gap_sites(draft, side, &site, slowdown->gap);
@@ -180,7 +182,7 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     uint64_t comm = slowdown->comm ? slowdown->comm->id : 0;
     uint32_t rank = slowdown->ranks ? slowdown->rank[0]->index : UINT32_MAX;
     add_slow_side(&draft, slowdown, did);
-    draft.finding.first_ns = draft.finding.last_ns = time_by_cost(analyzer, slowdown);
+    draft.finding.first_ns = draft.finding.last_ns = judged_until(analyzer->speed);
     draft_say(&draft, what, todo);
     for (uint32_t i = 0; reported && i < reported->count; i++)
         if (reported->is[i].comm == comm && reported->is[i].rank == rank) {

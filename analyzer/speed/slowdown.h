@@ -26,7 +26,6 @@ struct slowdown {
     uint32_t ranks;
     bool is_all;             /* these are all ranks */
     bool is_reported;        /* it is worth a finding */
-    uint32_t place;          /* among those found together, by what they cost */
     bool is_part;            /* SINCE: only `lost` of an iteration is due to it, */
     bool is_alone;           /* and there are no other slowdowns */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */

@@ -32,7 +32,7 @@ static bool is_hidden(const struct speed *speed, const struct speed_rank *rank)
 static void view_rank(const struct speed *speed, const struct speed_rank *rank, double *length,
                       struct speed_view *view)
 {
-    uint64_t kernels = 0, begin_ns = UINT64_MAX, end_ns = 0;
+    uint64_t kernels = 0;
     size_t count = 0;
     *view = (struct speed_view){.shown_rank = member_shown_rank(rank->member),
                                 .host = rank->key.process->info.host};
@@ -48,15 +48,16 @@ static void view_rank(const struct speed *speed, const struct speed_rank *rank, 
         view->idle_s += speed_idle(iteration);
         kernels += iteration->kernels;
         uint64_t began_ns = iteration->end_ns - (uint64_t)(1e9 * iteration->length);
-        begin_ns = began_ns < begin_ns ? began_ns : begin_ns;
-        end_ns = iteration->end_ns > end_ns ? iteration->end_ns : end_ns;
+        view->delay_s +=
+            speed_run_delays(speed, rank->key.process, began_ns, iteration->end_ns).waited;
+        view->recorded_s += iteration->length;
     }
     view->iterations = count;
     view->has_compute = kernels > 0;
     if (!count)
         return;
-    view->delay_s = speed_run_delays(speed, rank->key.process, begin_ns, end_ns).waited /
-                    (double)count;
+    view->mean_s = view->recorded_s / (double)count;
+    view->delay_s /= (double)count;
     view->is_hidden = is_hidden(speed, rank);
     view->compute_s /= (double)count;
     view->wait_s /= (double)count;

@@ -15,6 +15,7 @@
 #include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
 #include "lib/import/import.h"
+#include "lib/trace/lacks.h"
 
 enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
 
@@ -311,7 +312,8 @@ static void put_caveats(const struct html *html)
 static void find_slow(void *found, const struct finding *finding)
 {
     const struct check *check = check_find(finding->code);
-    *(bool *)found |= check && check->family == FAMILY_SPEED;
+    *(bool *)found |= check && check->family == FAMILY_SPEED &&
+                      check->needs & LACKS_DURATIONS; /* on the map */
 }
 
 int export_html(const struct export *export, struct error *err)

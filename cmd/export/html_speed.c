@@ -133,8 +133,7 @@ static void put_lag_map(const struct html *html, const struct lag_rows *rows, in
 {
     int height = shown * CELL_HEIGHT;
     uint32_t width = rows->columns * rows->cell_width;
-    fprintf(html->out, "<div class=heat><svg width=%d height=%d aria-hidden=true>", LABEL_WIDTH,
-            height);
+    fprintf(html->out, "<div class=heat><svg width=%d height=%d>", LABEL_WIDTH, height);
     for (int y = 0; y < shown; y++)
         put_lag_label(html, &rows->row[y], rows->columns, y * CELL_HEIGHT + CELL_HEIGHT - 4);
     fprintf(html->out,

@@ -195,6 +195,9 @@ static const struct speed_gauge {
      "Of an iteration, on average: nothing runs and nothing is queued. Where kernels are not "
      "recorded, compute is in it.",
      offsetof(struct speed_view, idle_s), false},
+    {"ddpcheck_iteration_processor_wait_seconds",
+     "For so long of an iteration, on average, a thread was ready and had no processor.",
+     offsetof(struct speed_view, delay_s), false},
 };
 
 struct speed_gauge_writer {

@@ -11,11 +11,13 @@ enum {
     CLASSES_SHOWN = 12,
     KERNELS_SHOWN = 8,
     BYTES_TEXT = 24,
-    KERNEL_BYTES = 64,
-    KERNEL_COLUMN = 46,
+    KERNEL_BYTES = 256,
+    KERNEL_WIDE = 63, /* columns, where there are more than 80 */
+    KERNEL_COLUMN = 47,
     RANK_BYTES = 12,
     RANKS_BYTES = 128,
     DELAY_PERCENT = 10, /* of an iteration */
+    DELAY_SECONDS = 5,  /* recorded: of fewer it may be chance */
     NUMBER_BYTES = 24,
     ROW_BYTES = 160
 };
@@ -46,20 +48,26 @@ static bool are_too_few(const struct speed_rows *rows)
     return true;
 }
 
+/* What a second of it is, of all that is shown of its iterations. */
+static double percent_of_second(const struct speed_view *view)
+{
+    double length = view->compute_s + view->wait_s + view->transfer_s + view->queued_s +
+                    view->idle_s;
+    return length > 0 ? 100 / length : 0;
+}
+
 /* Least waiting first: the others wait for these. */
 static int compare_waits(const void *a, const void *b)
 {
     const struct speed_view *left = a, *right = b;
-    double l = left->wait_s / left->median_s, r = right->wait_s / right->median_s;
+    double l = left->wait_s * percent_of_second(left), r = right->wait_s * percent_of_second(right);
     return (l > r) - (l < r);
 }
 
 /* One row: of a rank, or of several on average. */
 static void print_rank_row(struct page *page, const char *rank, const struct speed_view *view)
 {
-    double length = view->compute_s + view->wait_s + view->transfer_s + view->queued_s +
-                    view->idle_s;
-    double percent = length > 0 ? 100 / length : 0;
+    double percent = percent_of_second(view);
     char compute[8] = "-", row[ROW_BYTES];
     if (view->has_compute)
         snprintf(compute, sizeof compute, "%.0f%%", view->compute_s * percent);
@@ -93,7 +101,7 @@ static void print_other_ranks(struct page *page, const struct speed_view *view, 
                 count);
 }
 
-/* On a busy host less is reported: why, is seen nowhere else. */
+/* A busy host makes ranks late as faults do. */
 static void print_delays(struct page *page, const struct speed_rows *rows)
 {
     struct rankset ranks = {0};
@@ -101,18 +109,19 @@ static void print_delays(struct page *page, const struct speed_rows *rows)
     char text[RANKS_BYTES];
     for (int i = 0; i < rows->count; i++) {
         const struct speed_view *view = &rows->view[i];
-        if (100 * view->delay_s < DELAY_PERCENT * view->median_s)
+        if (view->recorded_s < DELAY_SECONDS || 100 * view->delay_s < DELAY_PERCENT * view->mean_s)
             continue;
         rankset_add(&ranks, view->shown_rank);
         most = view->delay_s > most ? view->delay_s : most;
     }
     if (most > 0) {
+        int count = rankset_count(&ranks);
         page_line(page);
         page_format(page, STYLE_WARNING,
-                    "Threads of %s %s are ready and have no processor for up to %.3g ms of an "
-                    "iteration, on average. What may be due to that is not reported.",
-                    plural((uint64_t)rankset_count(&ranks), "rank", "ranks"),
-                    rankset_text(&ranks, text, sizeof text), 1e3 * most);
+                    "A thread of %s %s was ready and had no processor for %s%.3g ms of each "
+                    "iteration, on average: the host may be busy.",
+                    count == 1 ? "rank" : "each of ranks", rankset_text(&ranks, text, sizeof text),
+                    count == 1 ? "" : "up to ", 1e3 * most);
     }
     rankset_free(&ranks);
 }
@@ -143,6 +152,7 @@ static void print_rank_rows(struct report *report, struct page *page, bool all)
     if (shown < rows.count)
         print_other_ranks(page, rows.view + shown, rows.count - shown);
     print_delays(page, &rows);
+    page_line(page);
     if (are_too_few(&rows))
         page_format(page, STYLE_FAINT, "Fewer than %d iterations are too few to say what is slow.",
                     ANALYZER_ITERATIONS_NEEDED);
@@ -228,21 +238,20 @@ struct kernel_rows {
     int count;
 };
 
-/* The end of a long name says more than its namespaces. */
+/* The end of a long name says more than its beginning. */
 static const char *kernel_text(const struct page *page, const char *mangled,
                                char name[KERNEL_BYTES])
 {
     static const char cut[] = "...";
-    size_t room = page->width > 2 * KERNEL_COLUMN ? KERNEL_BYTES : 80 - KERNEL_COLUMN;
+    size_t room = page->width > 2 * KERNEL_COLUMN ? KERNEL_WIDE : 80 - KERNEL_COLUMN;
     if (!*mangled)
         return "not known";
-    text_kernel_name(mangled, name, KERNEL_BYTES);
-    size_t length = strlen(name);
+    char *last = text_drop_namespaces(text_kernel_name(mangled, name, KERNEL_BYTES), room);
+    size_t length = strlen(last);
     if (length <= room)
-        return name;
-    char *rest = name + length - room;
-    memcpy(rest, cut, sizeof cut - 1);
-    return rest;
+        return last;
+    memcpy(last + length - room, cut, sizeof cut - 1);
+    return last + length - room;
 }
 
 static void print_kernel_row(void *context, const struct speed_kernel_view *view)

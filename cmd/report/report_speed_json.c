@@ -15,13 +15,13 @@ static void print_speed_line(void *context, const struct speed_view *view)
     struct speed_lines *lines = context;
     json_t *compute = view->has_compute ? json_real(view->compute_s) : json_null();
     lines->failed |=
-        json_print_line(json_pack("{s:s, s:i, s:o, s:o, s:f, s:f, s:o, s:f, s:f, s:f, s:f}",
+        json_print_line(json_pack("{s:s, s:i, s:o, s:o, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:f}",
                                   "schema", "ddpcheck.speed/1", "rank", view->shown_rank, "host",
                                   json_of_text(view->host), "iterations",
                                   json_of_count(view->iterations), "median", view->median_s, "p99",
                                   view->p99_s, "compute", compute, "waiting", view->wait_s,
                                   "transfer", view->transfer_s, "queued", view->queued_s, "idle",
-                                  view->idle_s),
+                                  view->idle_s, "processor_wait", view->delay_s),
                         lines->out) != 0;
 }
 

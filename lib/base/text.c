@@ -1,10 +1,13 @@
 /* text.c: builds sentences piece by piece, hashes texts, and names communicators and kernels. */
 #include "lib/base/text.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { KERNEL_NAME_MOST = 1024 };
 
 void text_add(struct text *text, const char *format, ...)
 {
@@ -75,11 +78,38 @@ char *comm_name(uint64_t comm, char buffer[16])
     return buffer;
 }
 
-char *text_kernel_name(const char *mangled, char *name, size_t bytes)
+char *text_drop_namespaces(char *name, size_t most)
 {
-    snprintf(name, bytes, "%s", mangled);
-    if (strncmp(mangled, "_Z", 2))
-        return name;
+    for (char *next; strlen(name) > most && (next = strstr(name, "::"));)
+        name = next + 2;
+    return name;
+}
+
+/* "void at::fill<float>(int)": at::fill. */
+static void cut_demangled(char *name)
+{
+    static const char result[] = "void ", unnamed[] = "(anonymous namespace)::";
+    const char *from = name + (strncmp(name, result, sizeof result - 1) ? 0 : sizeof result - 1);
+    char *to = name, before = ' ';
+    int nested = 0;
+    for (; *from; before = *from++) {
+        bool follows = isalnum((unsigned char)before) || before == '_' || before == '>';
+        if (!strncmp(from, unnamed, sizeof unnamed - 1))
+            from += sizeof unnamed - 2;
+        else if (*from == '<' && (nested || follows))
+            nested++;
+        else if (*from == '>' && nested)
+            nested--;
+        else if (*from == '(' && follows && !nested)
+            break;
+        else if (!nested)
+            *to++ = *from;
+    }
+    *to = '\0';
+}
+
+static void cut_mangled(const char *mangled, char *name, size_t bytes)
+{
     const char *at = mangled + 2;
     size_t used = 0;
     bool is_nested = *at == 'N';
@@ -97,5 +127,16 @@ char *text_kernel_name(const char *mangled, char *name, size_t bytes)
         if (!is_nested) /* what follows is a parameter's type */
             break;
     }
+}
+
+char *text_kernel_name(const char *symbol, char *name, size_t bytes)
+{
+    char whole[KERNEL_NAME_MOST];
+    snprintf(whole, sizeof whole, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2))
+        cut_demangled(whole);
+    else
+        cut_mangled(symbol, whole, sizeof whole);
+    snprintf(name, bytes, "%s", text_drop_namespaces(whole, bytes - 1));
     return name;
 }

@@ -28,8 +28,13 @@ uint64_t hash_text(uint64_t hash, const char *string);
 /* "comm 5ae7". Returns buffer, of at least 16 bytes. */
 char *comm_name(uint64_t comm, char buffer[16]);
 
+/* The end of the name, without as many of its leading namespaces as make it longer than that. */
+char *text_drop_namespaces(char *name, size_t most);
+
 /* The identifier inside a kernel's mangled name (Itanium C++ ABI, 5.1): "ns::conv2d" of
- * "_ZN2ns6conv2dEPKf"; template arguments are left out, other names are copied. Returns name. */
-char *text_kernel_name(const char *mangled, char *name, size_t bytes);
+ * "_ZN2ns6conv2dEPKf"; likewise of "void ns::conv2d<4>(float*)". Arguments and parameters are left
+ * out, and what text_drop_namespaces() does if there is no room; other names are copied. Returns
+ * name. */
+char *text_kernel_name(const char *symbol, char *name, size_t bytes);
 
 #endif

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])
 
@@ -53,6 +54,11 @@ static const char *const phases[] = {
 const char *api_name(unsigned api)
 {
     return api < API_COUNT && apis[api].name ? apis[api].name : "unknown call";
+}
+
+const char *api_shown_name(unsigned api)
+{
+    return api_name(api) + strspn(api_name(api), "_");
 }
 
 enum api_class api_class_of(unsigned api)

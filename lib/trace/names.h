@@ -8,6 +8,8 @@
 #include "lib/trace/kinds.h"
 
 const char *api_name(unsigned api); /* "ncclAllReduce"; "unknown call" */
+/* As it is in a program: of __cudaLaunchKernel, which compilers call for it, "cudaLaunchKernel". */
+const char *api_shown_name(unsigned api);
 const char *record_call(
     const struct record *record); /* the same; of a driver call, the driver's name */
 enum api_class api_class_of(unsigned api);

@@ -21,6 +21,17 @@ static void kernel_names_lose_their_mangling(void **state)
          "at::native::vectorized_elementwise_kernel"},
         {"_ZN2at6native39_GLOBAL__N__5cd812b1_7_Loss_cu_5b0651e18nll_lossIffEEvPT_",
          "at::native::nll_loss"},
+        {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+         "std::array<char*, 1ul> >(int, at::native::FillFunctor<float>)",
+         "at::native::vectorized_elementwise_kernel"},
+        {"at::native::(anonymous namespace)::Loss<float>::forward(float*, (anonymous)*)",
+         "at::native::Loss::forward"},
+        {"void at::native::detail::of_one_long_namespace_and_of_another::elementwise_kernel<8>()",
+         "of_one_long_namespace_and_of_another::elementwise_kernel"},
+        {"_ZN2at6native6detail36of_one_long_namespace_and_of_another18elementwise_kernelEPf",
+         "of_one_long_namespace_and_of_another::elementwise_kernel"},
+        {"Memcpy HtoD (Pinned -> Device)", "Memcpy HtoD (Pinned -> Device)"},
+        {"<module>", "<module>"},
         {"plain_c_name", "plain_c_name"},
         {"_Z99short", "_Z99short"},
         {"", ""},
@@ -30,7 +41,7 @@ static void kernel_names_lose_their_mangling(void **state)
         assert_string_equal(text_kernel_name(cases[i].mangled, name, sizeof name), cases[i].name);
     }
     char small[8];
-    assert_string_equal(text_kernel_name("_Z6addonePf", small, sizeof small), "_Z6addo");
+    assert_string_equal(text_kernel_name("_Z6addonePf", small, sizeof small), "addone");
 }
 
 int main(void)

@@ -7,7 +7,7 @@
 /* Kernels that are not timed may differ. */
 static void add_cause(struct text *what, const struct slowdown *slowdown)
 {
-    bool is_recorded = process_is_recorded(slowdown->rank[0]->key.process);
+    const struct speed_rank *rank = slowdown->rank[0];
     if (slowdown->ratio > 0) {
         text_add(what, ": the same work takes the GPU longer there");
         return;
@@ -19,7 +19,7 @@ static void add_cause(struct text *what, const struct slowdown *slowdown)
         text_add(what, "; ");
         slowdown_add_starved(what, slowdown);
     }
-    if (is_recorded)
+    if (process_is_recorded(rank->key.process) && !rank->shows_kernels)
         text_add(what, "; ddpcheck run --timing shows which kernels do");
 }
 

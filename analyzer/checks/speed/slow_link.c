@@ -21,8 +21,10 @@ static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event 
                                         : " as long as those of communicators like it: ");
     }
     slowdown_add_loss(&what, slowdown);
-    text_add(&what, "; all slow transfers involve ");
-    slowdown_add_ranks(&what, slowdown);
+    if (slowdown->ranks < slowdown->comm->members) {
+        text_add(&what, "; all slow transfers involve ");
+        slowdown_add_ranks(&what, slowdown);
+    }
     slowdown_report(
         analyzer, &check_slow_link, slowdown, DID_SLOW_TRANSFER, &what,
         "Look at the links between these ranks: nvidia-smi topo -m and nvlink -s, the network "

@@ -31,7 +31,7 @@ static void slower_since_on_slowdown(struct analyzer *analyzer, const struct eve
         add_change(&what, slowdown);
     }
     slowdown_report(
-        analyzer, &check_slower_since, slowdown, DID_OTHER, &what,
+        analyzer, &check_slower_since, slowdown, DID_LONGER, &what,
         "See what changed then, on all ranks: input sizes, recompilation, logging, clocks, "
         "other jobs. Findings DC601 to DC606 say whether single ranks did.");
 }
