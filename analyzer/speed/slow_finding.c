@@ -27,7 +27,7 @@ void slowdown_add_factor(struct text *text, double factor)
     double unit = 1;
     while (factor / unit >= 100)
         unit *= 10;
-    if (factor < 1.495)
+    if (factor < 1.995)
         text_add(text, "%.2f times", factor);
     else if (factor < 9.95)
         text_add(text, "%.1f times", factor);

@@ -127,7 +127,7 @@ class SlowDurations(Importer):
         self.expect(few, {})
         self.assertIn("Fewer than 20 iterations are too few", self.ddpcheck("report", "--speed", few.database).stdout)
         slower = lambda rank, i: 1.5 if rank == 1 else 1  # noqa: E731
-        self.expect(self.kineto(Timeline(slower=slower)), {"DC604": ["1"]}, ("1.50 times as long", "attention<float> 1.50 times"))
+        self.expect(self.kineto(Timeline(slower=slower)), {"DC604": ["1"]}, ("1.50 times as long", "attention 1.50 times"))
         kernel = lambda rank, i, name: 2 if rank == 3 and name == "attention" else 1  # noqa: E731
         self.expect(self.kineto(Timeline(kernel=kernel)), {"DC605": ["3"]}, ("attention<float>",))
 

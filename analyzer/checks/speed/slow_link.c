@@ -3,6 +3,17 @@
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
 
+/* Of the communicator: then their numbers say nothing. */
+static bool are_all_members(const struct speed *speed, const struct slowdown *slowdown)
+{
+    const struct comm *comm = slowdown->comm;
+    uint32_t named = 0;
+    for (uint32_t i = 0; i < comm->members; i++)
+        for (uint32_t k = 0; k < slowdown->ranks; k++)
+            named += slowdown->rank[k] == speed_rank_of(speed, comm->member[i]);
+    return named == comm->members && named == slowdown->ranks;
+}
+
 static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
@@ -21,7 +32,7 @@ static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event 
                                         : " as long as those of communicators like it: ");
     }
     slowdown_add_loss(&what, slowdown);
-    if (slowdown->ranks < slowdown->comm->members) {
+    if (!are_all_members(analyzer->speed, slowdown)) {
         text_add(&what, "; all slow transfers involve ");
         slowdown_add_ranks(&what, slowdown);
     }
