@@ -13,8 +13,8 @@ static void add_cause(struct text *what, const struct slowdown *slowdown)
         return;
     }
     text_add(what, slowdown->is_as_much
-                       ? ": as many kernels with as many threads take its GPU longer"
-                       : ": its GPU works longer, being slow or having more to do");
+                       ? ": as many kernels with as many threads take the GPU longer there"
+                       : ": the GPU works longer there, being slow or having more to do");
     if (slowdown->is_starved) {
         text_add(what, "; ");
         slowdown_add_starved(what, slowdown);
