@@ -14,6 +14,7 @@
 #include "emu/core/model_rules.h"
 
 static const uint64_t slice_ns = 5000000; /* how soon a wait sees that it is stopped */
+static const uint64_t spin_ns = 50000;    /* for less, sleeping takes many times as long */
 
 /* When a device or its host paused last, and what it did since then. */
 struct pauses {
@@ -88,7 +89,8 @@ void emu_model_wait(uint64_t ns, bool (*stopped)(const void *context), const voi
         struct timespec rest = {.tv_nsec = (long)(left_ns < slice_ns ? left_ns : slice_ns)};
         if (stopped && stopped(context))
             return;
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
+        if (ns >= spin_ns)
+            clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, NULL);
     }
 }
 
