@@ -180,6 +180,7 @@ static int read_arguments(struct json_stream *json, struct kineto_event *event)
 /* Kernels that exchange data by themselves and spin until their peers have come: the longest are
  * those of the fastest ranks. Parts of names. */
 static const char *const waiting_kernels[] = {
+    "c10d::symmetric_memory::",
     "multimem_all_reduce",
     "multimem_one_shot",
     "multimem_all_gather",

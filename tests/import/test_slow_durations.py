@@ -132,6 +132,18 @@ class SlowDurations(Importer):
         kernel = lambda rank, i, name: 2 if rank == 3 and name == "attention" else 1  # noqa: E731
         self.expect(self.kineto(Timeline(kernel=kernel)), {"DC605": ["3"]}, ("attention",))
 
+    def test_kernels_that_wait_for_their_peers(self):
+        """Rank 2's host issues late; rank 3 waits for it in a kernel of symmetric memory, and the others in their collective."""
+        timeline = Timeline(late=LATE)
+        begins = {(row["rank"], row["iteration"]): row["start"] for row in timeline.rows if row["group"]}
+        for row in list(timeline.rows):
+            if row["rank"] != 3 or not row["group"]:
+                continue
+            skew = row["start"] - begins[2, row["iteration"]] - 1000.0       # of the clocks, less: how long rank 2 is later
+            timeline.rows.append({**row, "group": "", "operation": "c10d::symmetric_memory::barrier_kernel", "duration": -skew})
+            row["start"], row["duration"] = row["start"] - skew, row["duration"] + skew
+        self.expect(self.kineto(timeline), {"DC601": ["2"]}, ("the host issues late",))
+
     def test_without_durations(self):
         """When what is done came to be known says nothing of the GPU."""
         for result in (self.flight(Timeline(iterations=600), has_durations=False), self.inspector(Timeline(iterations=600), took=0)):
