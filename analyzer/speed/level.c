@@ -27,7 +27,9 @@ static struct speed_iteration *placed_iteration(const struct speed_rank *rank, u
 int speed_level(struct speed *speed, uint64_t closed)
 {
     double *length = malloc((speed->count + 1) * sizeof *length);
-    for (uint64_t n = speed->levelled; length && n < closed; n++) {
+    uint64_t kept = closed > ITERATIONS_KEPT ? closed - ITERATIONS_KEPT : 0;
+    uint64_t first = speed->levelled > kept ? speed->levelled : kept;
+    for (uint64_t n = first; length && n < closed; n++) {
         size_t known = 0;
         for (uint32_t r = 0; r < speed->count; r++) {
             const struct speed_iteration *iteration = placed_iteration(speed->rank[r], n);

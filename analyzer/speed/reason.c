@@ -6,12 +6,11 @@
 #include "analyzer/speed/reason.h"
 
 enum {
-    WORK_PERCENT = 2,      /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40,     /* of what is lost: nothing is queued for so long, the host is late */
-    COMPUTE_PERCENT = 80,  /* likewise: kernels take that much longer */
-    SEEN_PERCENT = 50,     /* likewise, on a host that may be busy */
-    LAUNCHED_PERCENT = 50, /* likewise: more threads explain so much of it */
-    COUNTED_PERCENT = 125  /* of its peers' threads */
+    WORK_PERCENT = 2,     /* more kernels, operations or bytes than its peers: more work */
+    IDLE_PERCENT = 40,    /* of what is lost: nothing is queued for so long, the host is late */
+    COMPUTE_PERCENT = 80, /* likewise: kernels take that much longer */
+    SEEN_PERCENT = 50,    /* likewise, on a host that may be busy */
+    LAUNCHED_PERCENT = 50 /* likewise: more threads explain so much of it */
 };
 
 /* Pauses do not move it; but what is judged may be that which is seldom. */
@@ -97,16 +96,6 @@ static int peer_means(const struct judged *judged, const struct speed_rank *cons
 bool slowdown_is_more(double value, double peers)
 {
     return value > peers * (1 + WORK_PERCENT / 100.0);
-}
-
-bool slowdown_counts_more(const struct judged *judged, uint32_t index)
-{
-    uint32_t count;
-    const struct speed_rank **peer = judged->among[index] ? peers_of(judged, index, &count) : NULL;
-    struct means own = slowdown_means_of(judged, judged->speed->rank[index]), peers = {0};
-    bool is_known = peer && !peer_means(judged, peer, count, &peers) && peers.threads > 0;
-    free(peer);
-    return is_known && 100 * own.threads >= COUNTED_PERCENT * peers.threads;
 }
 
 /* Of each of these, how many times as many as its peers the rank has, if it has more. */

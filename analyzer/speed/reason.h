@@ -12,9 +12,6 @@ struct means {
 struct means slowdown_means_of(const struct judged *judged, const struct speed_rank *rank);
 /* Enough more of it to be more work. */
 bool slowdown_is_more(double value, double peers);
-/* Whether its kernels have so many more threads than its peers' that a busy host need not be told
- * from that. */
-bool slowdown_counts_more(const struct judged *judged, uint32_t index);
 
 /* What of its own time is longer than the peers', of slowdown->lost. SLOW_KINDS: a transfer, which
  * all members of the slow communicator share, or operations were queued though no kernel ran. */

@@ -17,7 +17,8 @@ enum {
     UNSEEN_PEERS = 8,    /* are fewer than these, which show what chance does */
     SPREAD_TIMES = 4,    /* the median distance of peers from their median: chance */
     STEADY_PERCENT = 90, /* of the iterations: chance makes now one rank late, now another */
-    SPREAD_PEERS = 4     /* of which there have to be so many for it */
+    SPREAD_PEERS = 4,    /* of which there have to be so many for it */
+    COUNTED_PERCENT = 125 /* of its peers' threads in kernels */
 };
 
 static const double resolution_s = 1e-6; /* of many sources' times */
@@ -82,14 +83,48 @@ static void weigh_rank(const struct judged *judged, uint32_t rank, struct rank_l
         steady += 100 * grouped[n] > demands[1].share_percent * judged->length;
     }
     losses->often[rank] = count && 100 * often >= demand->often_percent * count;
-    losses->is_counted[rank] = judged->coarse && count && !losses->often[rank] &&
-                               100 * often >= demands[0].often_percent * count &&
-                               slowdown_counts_more(judged, rank);
+    losses->is_counted[rank] &= count && !losses->often[rank] &&
+                                100 * often >= demands[0].often_percent * count;
     losses->often[rank] |= losses->is_counted[rank];
     losses->is_steady[rank] = count && 100 * steady >= STEADY_PERCENT * count;
     losses->lost[rank] = losses->often[rank] ? speed_middle(grouped, count)
                                              : speed_median(grouped, count);
     free(grouped);
+}
+
+/* Threads of an iteration's kernels, where these are not timed. */
+static double mean_threads(const struct judged *judged, uint32_t rank)
+{
+    struct speed_iteration iteration;
+    double sum = 0;
+    for (uint64_t n = judged->first; n < judged->end; n++)
+        if (judged_iteration(judged->speed->rank[rank], n, &iteration))
+            sum += iteration.threads;
+    return sum / (double)(judged->end - judged->first);
+}
+
+/* Finds ranks whose kernels have so many more threads than those of most peers that a busy host
+ * need not be told from that. 0 or -1 (ENOMEM). */
+static int find_counted(const struct judged *judged, struct rank_losses *losses, double *value)
+{
+    double *threads = malloc((judged->speed->count + 1) * sizeof *threads), usual = 0;
+    const struct comm *last = NULL;
+    for (uint32_t r = 0; threads && r < judged->speed->count; r++)
+        threads[r] = mean_threads(judged, r);
+    for (uint32_t r = 0; threads && r < judged->speed->count; r++) {
+        const struct comm *comm = judged->among[r];
+        uint32_t count = 0;
+        for (uint32_t i = 0; comm && comm != last && i < comm->members; i++) {
+            const struct speed_rank *rank = speed_rank_of(judged->speed, comm->member[i]);
+            if (rank && count < judged->speed->count)
+                value[count++] = threads[rank->index];
+        }
+        usual = comm && comm != last ? speed_median(value, count) : usual;
+        last = comm ? comm : last;
+        losses->is_counted[r] = comm && usual > 0 && 100 * threads[r] >= COUNTED_PERCENT * usual;
+    }
+    free(threads);
+    return threads ? 0 : -1;
 }
 
 /* The distance of most members from their median, which is *usual, several times. */
@@ -169,6 +204,8 @@ static int find_losses(const struct judged *judged, struct rank_losses *losses)
                              calloc(count + 1, sizeof(bool))};
     bool has_room = value && losses->lost && losses->chance && losses->usual && losses->often &&
                     losses->is_counted && losses->is_steady && losses->is_behind;
+    if (has_room && judged->coarse)
+        has_room = !find_counted(judged, losses, value);
     for (uint32_t r = 0; has_room && r < count; r++)
         weigh_rank(judged, r, losses);
     for (uint32_t r = 0; has_room && r < count; r++) {
