@@ -24,7 +24,8 @@ struct flight_group {
     struct {                          /* the coalesced row met last, from the end of the list on */
         bool open, has_calls, is_p2p; /* is_p2p: as its calls are; not in the row */
         int64_t seq, p2p_seq;
-        uint64_t number;
+        uint64_t number, duration_ns;
+        uint32_t first; /* of its calls, so far */
         enum import_state state;
     } coalesced;
 };

@@ -19,6 +19,7 @@ enum { FILE_MAX_BYTES = 1 << 30, FILE_FIRST_BYTES = 1 << 20, FRAMES_MAX = 128, M
 struct fate {
     enum import_state state;
     uint64_t group; /* 0: not coalesced */
+    struct import_lasting lasting;
 };
 
 /* ---- the file */
@@ -75,6 +76,21 @@ static bool is_of_row(const struct flight_group *group, const struct flight_entr
     return seq >= 0 && seq == (entry->is_p2p ? group->coalesced.p2p_seq : group->coalesced.seq);
 }
 
+/* The first of a row's collectives took what the row did, together with those behind it. Messages
+ * to several peers may have taken less. */
+static void take_row(struct flight_group *group, const struct flight_entry *entry,
+                     struct fate *fate, uint32_t index)
+{
+    fate[index] = (struct fate){group->coalesced.state, group->coalesced.number, {0}};
+    if (!entry->is_p2p)
+        fate[index].lasting.duration_ns = group->coalesced.duration_ns;
+    if (!entry->is_p2p && group->coalesced.has_calls)
+        fate[group->coalesced.first].lasting = (struct import_lasting){.runs_with_last = true};
+    group->coalesced.has_calls = true;
+    group->coalesced.is_p2p = entry->is_p2p;
+    group->coalesced.first = index;
+}
+
 /* Looks from the end on, since the row that says how coalesced calls ended comes behind them. */
 static int find_fates(struct flight_dump *dump, const struct list_value *entries, struct fate *fate)
 {
@@ -93,11 +109,10 @@ static int find_fates(struct flight_dump *dump, const struct list_value *entries
             group->coalesced.seq = entry.seq;
             group->coalesced.p2p_seq = entry.p2p_seq;
             group->coalesced.state = entry.state;
+            group->coalesced.duration_ns = entry.duration_ns;
             group->coalesced.number = ++number;
         } else if (is_of_row(group, &entry)) {
-            group->coalesced.has_calls = true;
-            group->coalesced.is_p2p = entry.is_p2p;
-            fate[i] = (struct fate){group->coalesced.state, group->coalesced.number};
+            take_row(group, &entry, fate, i);
         } else {
             group->coalesced.open = false;
         }
@@ -109,7 +124,7 @@ static int find_fates(struct flight_dump *dump, const struct list_value *entries
 static int read_fates(struct flight_dump *dump, const struct list_value *entries, struct fate *fate)
 {
     for (uint32_t i = 0; i < entries->count; i++)
-        fate[i] = (struct fate){IMPORT_STATE_UNKNOWN, 0};
+        fate[i] = (struct fate){.state = IMPORT_STATE_UNKNOWN};
     return dump->has_coalesced ? find_fates(dump, entries, fate) : 0;
 }
 
@@ -211,9 +226,12 @@ static int say_unlike_sides(struct flight_dump *dump, const struct flight_group 
 
 /* With TORCH_NCCL_ENABLE_TIMING=1 an entry says how long the operation took, if it was retired. */
 static int report_call(struct flight_dump *dump, const struct flight_entry *entry,
-                       const struct import_call *call)
+                       const struct fate *fate, const struct import_call *call)
 {
-    return dump->has_durations ? import_lasting_call(dump->import, call, entry->duration_ns)
+    struct import_lasting lasting = fate->lasting;
+    if (!fate->group)
+        lasting.duration_ns = entry->duration_ns;
+    return dump->has_durations ? import_lasting_call(dump->import, call, lasting)
                                : import_call(dump->import, call);
 }
 
@@ -236,7 +254,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
         call.root = entry->api == API_ncclSend ? entry->destination : entry->source;
         return call.root < 0
                    ? refuse_entry(dump, index, entry, "it does not say between which ranks")
-                   : report_call(dump, entry, &call);
+                   : report_call(dump, entry, fate, &call);
     }
     int64_t number = flight_number_of(dump, group, entry);
     if (number < 0)
@@ -245,7 +263,7 @@ static int add_call(struct flight_dump *dump, struct flight_group *group,
     group->seq = number;
     call.number = (uint64_t)number;
     call.part = group->parts;
-    return report_call(dump, entry, &call);
+    return report_call(dump, entry, fate, &call);
 }
 
 static int add_entry(struct flight_dump *dump, const struct value *value, const struct fate *fate,

@@ -166,12 +166,16 @@ struct import_launch import_last_launch(const struct import *import);
 /* It is that far (STARTED or DONE) at `time_ns`, and so is what its stream had before it. */
 int import_launch_state(struct import *import, struct import_launch launch, enum import_state state,
                         uint64_t time_ns);
+/* How long an operation took on the GPU, if it is done. */
+struct import_lasting {
+    uint64_t duration_ns; /* 0: it is not known */
+    bool runs_with_last;  /* the member's call before it says how long both took */
+};
 /* A call of a source that says how long operations took, not when they began: with the call, or
- * when the operation before it in the member's sequence ended. Of one that is done it is known that
- * it took so long; 0: this one's is not known. Where that is so of more than some, the process
- * lacks DURATIONS. */
+ * when the operation before it in the member's sequence ended. Where it is not known of more than
+ * some how long they took, the process lacks DURATIONS. */
 int import_lasting_call(struct import *import, const struct import_call *call,
-                        uint64_t duration_ns);
+                        struct import_lasting lasting);
 /* Iteration `number` of the process's training loop begins; the one before ends. 0 or -1. */
 int import_iteration(struct import *import, int process, uint64_t number, uint64_t time_ns);
 /* Work other than a call has run from begin_ns to end_ns, since 1970. iteration: UINT64_MAX not

@@ -82,7 +82,8 @@ static int import_inspected_call(struct import *import, const struct inspected_c
     call.number = inspected->number;
     call.state = IMPORT_DONE;
     call.time_ns = inspected->begun.time_ns;
-    return import_lasting_call(import, &call, inspected->took_ns);
+    return import_lasting_call(import, &call,
+                               (struct import_lasting){.duration_ns = inspected->took_ns});
 }
 
 /* Imports the calls that began first, until so many are left. */

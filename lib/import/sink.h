@@ -65,8 +65,8 @@ struct lane {
     struct lane_key key;
     uint32_t slot;
     uint64_t launch, started, done, reported_started, reported_done;
-    uint64_t end_ns;   /* of its last operation of which it is known how long it took; 0: none */
-    struct lane *next; /* of all */
+    uint64_t begin_ns, end_ns; /* of its last operation of which it is known how long it took */
+    struct lane *next;         /* of all */
     UT_hash_handle hh;
 };
 

@@ -33,12 +33,14 @@ int sink_report_changes(struct import *import, struct sink_process *process, uin
     return result;
 }
 
-int import_lasting_call(struct import *import, const struct import_call *call, uint64_t duration_ns)
+int import_lasting_call(struct import *import, const struct import_call *call,
+                        struct import_lasting lasting)
 {
     struct sink_process *process = import->process[import->member[call->member]->process];
-    bool is_done = call->state == IMPORT_DONE, is_measured = duration_ns && call->time_ns;
-    process->lasting += is_done && is_measured;
-    process->unmeasured += is_done && !is_measured;
+    bool is_done = call->state == IMPORT_DONE, is_measured = lasting.duration_ns && call->time_ns,
+         is_counted = is_done && !lasting.runs_with_last;
+    process->lasting += is_counted && is_measured;
+    process->unmeasured += is_counted && !is_measured;
     if (!call->time_ns || call->state < IMPORT_STARTED)
         return import_call(import, call);
     struct import_call issued = *call;
@@ -47,9 +49,12 @@ int import_lasting_call(struct import *import, const struct import_call *call, u
         return -1;
     const struct import_launch launch = import_last_launch(import);
     struct lane *lane = launch.lane;
-    uint64_t begin_ns = lane->end_ns > call->time_ns ? lane->end_ns : call->time_ns;
-    lane->end_ns = begin_ns + (is_done ? duration_ns : 0);
-    bool failed = expect(process, begin_ns, IMPORT_STARTED, launch) ||
+    uint64_t free_ns = lasting.runs_with_last ? lane->begin_ns : lane->end_ns;
+    lane->begin_ns = free_ns > call->time_ns ? free_ns : call->time_ns;
+    uint64_t end_ns = lane->begin_ns + (is_done ? lasting.duration_ns : 0);
+    if (lane->end_ns < end_ns)
+        lane->end_ns = end_ns;
+    bool failed = expect(process, lane->begin_ns, IMPORT_STARTED, launch) ||
                   (is_done && expect(process, lane->end_ns, IMPORT_DONE, launch));
     return failed ? sink_no_memory(import) : 0;
 }

@@ -71,6 +71,26 @@ class SlowDurations(Importer):
         for source in (self.flight, self.inspector):
             self.expect(source(Timeline(late=LATE)), {"DC601": ["2"]}, words)
 
+    def test_coalesced(self):
+        """Only the row behind coalesced collectives says how long they took. Ranks wait for the late one there, or before."""
+        for late, codes in ((LATE, {"DC601": ["2"]}), (lambda rank, i: 0, {})):
+            for waiting in range(2):
+                dumps = {}
+                for rank, rows in operations(Timeline(late=late)).items():
+                    entries = []
+                    for i, row in enumerate(rows):
+                        created, lasts = flight_dump.EPOCH_NS + int(1e9 * row["issued"]), [1, 1]
+                        lasts[waiting] = 1e3 * row["duration"]
+                        entries.append(flight_dump.entry(5 * i, "all_reduce", seq=2 * i + 1, created=created, duration_ms=lasts[0]))
+                        entries += [flight_dump.entry(5 * i + k, "_reduce_scatter_base", seq=2 * i + 2, created=created + k * 1000,
+                                                      sizes=[[4096]], out_sizes=[[1024]]) for k in (1, 2, 3)]
+                        entries.append(flight_dump.entry(5 * i + 4, "coalesced", seq=2 * i + 2, created=created + 4000, sizes=[], types=[],
+                                                         duration_ms=lasts[1]))
+                    dumps[rank] = flight_dump.dump(entries, ranks=4)
+                folder = pathlib.Path(self.folder) / "dumps"
+                flight_dump.write(folder, dumps)
+                self.expect(self.importing(str(folder)), codes)
+
     def test_pauses(self):
         for source in (self.flight, self.inspector):
             self.expect(source(Timeline(late=PAUSES)), {"DC608": ["2"]}, ("every 10 iterations rank 2",))
