@@ -6,14 +6,18 @@
  * nor means of a few numbers, which may come every so many iterations. Gathered parameters come
  * with each layer. Such a communicator is used only if all ranks have one, those of about the same
  * number of operations on each. */
+#include <math.h>
+
 #include "analyzer/speed/ranks.h"
 
 enum {
     USES_MOST = 16, /* communicators of a rank; others are no markers */
     USED_LEAST = 4, /* operations */
     OTHERS_TIMES = 3,
-    PART_MOST = 3,         /* at least one of so many operations is in each half of those held */
-    GRADIENTS_LEAST = 1024 /* bytes */
+    PART_MOST = 3,          /* at least one of so many operations is in each half of those held */
+    GRADIENTS_LEAST = 1024, /* bytes */
+    RARE_PERCENT = 20,      /* of the pairs are not alike, where evaluations are */
+    ALIKE_PERCENT = 67      /* of the other operations are between those that are */
 };
 
 struct comm_use {
@@ -116,4 +120,25 @@ bool speed_choose_markers(struct speed *speed)
         if (is_concerned(speed->rank[r]))
             speed->rank[r]->marker = find_marker(speed->rank[r], count).comm;
     return count > 0;
+}
+
+/* An evaluation now and then has many more: most pairs are alike. Where most of an iteration lies
+ * behind one of many operations of a marker, most pairs are alike as well, but few others. */
+bool speed_others_repeat(const double *others, size_t count, size_t distance, double percent)
+{
+    double all = 0, alike = 0, difference = 0;
+    size_t pairs = 0, unlike = 0;
+    for (size_t i = 0; i + distance < count; i++) {
+        double both = others[i] + others[i + distance];
+        double less = fabs(others[i + distance] - others[i]);
+        bool is_unlike = 100 * less > percent * (both + less) / 2; /* of the larger one */
+        pairs += both > 0;
+        unlike += is_unlike;
+        all += both;
+        alike += is_unlike ? 0 : both;
+        difference += less;
+    }
+    return all > 0 &&
+           (100 * difference <= percent * all / 2 ||
+            (100 * unlike <= RARE_PERCENT * pairs && 100 * alike >= ALIKE_PERCENT * all));
 }

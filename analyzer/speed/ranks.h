@@ -60,6 +60,9 @@ bool speed_is_work(const struct speed_operation *operation);
  * counted by it. */
 bool speed_choose_markers(struct speed *speed);
 void speed_forget_markers(struct speed *speed);
+/* `others`: how many other operations are behind each of a marker's. Whether they are as many after
+ * so many of these: on average they differ by so many percent at most, or most do not. */
+bool speed_others_repeat(const double *others, size_t count, size_t distance, double percent);
 /* Finds how many operations an iteration has where the program names none, if enough are known or,
  * with `is_end`, will ever be. */
 void speed_find_rounds(struct analyzer *analyzer, bool is_end);

@@ -278,17 +278,13 @@ static uint64_t find_repeating(const struct gap_series *series)
         return 0;
     bool is_possible[ROUND_MAX + 1];
     const double *others = series->median_others + 1; /* before the first they may be cut */
-    double difference[ROUND_MAX + 1], sum = 0;
-    size_t count = series->count - 1; /* that of the last is not complete */
+    size_t count = series->count - 1;                 /* that of the last is not complete */
     size_t most = count / REPEATS < ROUND_MAX ? count / REPEATS : ROUND_MAX;
     mark_possible(series, most, is_possible);
-    for (size_t i = 0; i < count; i++)
-        sum += others[i];
     for (size_t distance = 1; distance <= most; distance++)
-        difference[distance] = difference_at(others, count, distance);
-    return sum > 0 ? first_distance(is_possible, difference, most,
-                                    sum / (double)count * OTHERS_PERCENT / 100)
-                   : 0;
+        if (is_possible[distance] && speed_others_repeat(others, count, distance, OTHERS_PERCENT))
+            return distance;
+    return 0;
 }
 
 /* Which of a marker's operations is an iteration's last: most others lie behind it. */
@@ -312,12 +308,8 @@ static size_t last_of_round(const struct gap_series *series, uint64_t round)
 static bool repeats_at(struct speed_rank *rank, uint64_t round)
 {
     size_t held = held_of(rank);
-    double sum = 0, *others = held > round + 1 ? others_of(rank) : NULL;
-    for (size_t i = 1; others && i < held; i++)
-        sum += others[i];
-    bool repeats = others &&
-                   100 * difference_at(others + 1, held - 1, round) * (double)(held - 1) <=
-                       OWN_OTHERS_PERCENT * sum;
+    double *others = held > round + 1 ? others_of(rank) : NULL;
+    bool repeats = others && speed_others_repeat(others + 1, held - 1, round, OWN_OTHERS_PERCENT);
     free(others);
     return repeats;
 }

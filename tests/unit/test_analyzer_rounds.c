@@ -105,6 +105,7 @@ static void steps_are_no_pauses(void **state)
 struct split {
     int layers, buckets;
     int barrier, evaluation; /* every so many iterations; 0 never */
+    int evaluated;           /* layers that an evaluation has */
     uint64_t late_ms;
     const char *notes, *length;
 };
@@ -131,25 +132,27 @@ static void expect_split(const struct split *split)
         if (split->barrier && number % split->barrier == 0)
             run(job, (struct operation){BARRIER, 1, 0, 0});
         if (split->evaluation && number % split->evaluation == 0)
-            run_layers(job, split->layers, 0);
+            run_layers(job, split->evaluated, 0);
     }
     expect_at_end(job, split->notes, &verdict);
     if (split->length)
         assert_has(verdict.last_note.what, split->length);
 }
 
-/* The rarest operation marks an iteration, unless that is a barrier. */
+/* The rarest operation marks an iteration, unless that is a barrier. An evaluation is a pause. */
 static void gradients_mark_iterations(void **state)
 {
     static const struct split split[] = {
-        {8, 1, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
-        {8, 2, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
-        {8, 1, 5, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
-        {4, 1, 1, 0, LATE_MS, "DC601:1 ", "of each iteration of 2"},
-        {24, 3, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 3"},
-        {8, 1, 0, 20, LATE_MS, "DC601:1 ", "of each iteration of 29"},
-        {8, 1, 5, 0, 0, "", NULL},
-        {8, 2, 0, 20, 0, "", NULL},
+        {8, 1, 0, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
+        {8, 2, 0, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
+        {8, 1, 5, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 29"},
+        {4, 1, 1, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 2"},
+        {24, 3, 0, 0, 0, LATE_MS, "DC601:1 ", "of each iteration of 3"},
+        {8, 1, 0, 20, 8, LATE_MS, "DC601:1 ", "of each iteration of 29"},
+        {8, 2, 0, 10, 16, LATE_MS, "DC601:1 DC608:0-3 ", "of each iteration of 3"},
+        {8, 1, 5, 0, 0, 0, "", NULL},
+        {8, 2, 0, 20, 8, 0, "", NULL},
+        {8, 2, 0, 10, 16, 0, "DC608:0-3 ", "every 10 iterations"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof split / sizeof *split; i++)
