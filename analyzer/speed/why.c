@@ -103,8 +103,8 @@ static double mean_threads(const struct judged *judged, uint32_t rank)
     return sum / (double)(judged->end - judged->first);
 }
 
-/* Finds ranks whose kernels have so many more threads than those of most peers that a busy host
- * need not be told from that. 0 or -1 (ENOMEM). */
+/* Finds ranks whose kernels have many more threads than those of most peers, which no busy host
+ * causes. 0 or -1 (ENOMEM). */
 static int find_counted(const struct judged *judged, struct rank_losses *losses, double *value)
 {
     double *threads = malloc((judged->speed->count + 1) * sizeof *threads), usual = 0;

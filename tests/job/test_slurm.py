@@ -65,12 +65,13 @@ class Jobs(unittest.TestCase):
         await_true("%s in the output" % pattern, lambda: re.search("^0: ddpcheck: " + pattern, read_file(self.output_path), re.M),
                    JOB_S)
 
-    def run_job(self, command, *fault, hangs=True, **env):
-        """A job that hangs is ended, on all nodes, when its first node has the finding."""
+    def run_job(self, command, *fault, hangs=True, is_recorded=lambda: True, **env):
+        """A job that hangs is ended, on all nodes, when its first node has the finding and all are recorded."""
         job = self.srun(command, *fault, **env)
         try:
             if hangs:
                 self.await_first(r"(?:.+?: )?(?:possible )?error DC\d{3}: ")
+                await_true("the hosts' databases", is_recorded, JOB_S)
                 end_runs(b"SLURM_JOB_ID=")
             self.status = job.wait(JOB_S)
         finally:
@@ -85,9 +86,10 @@ class Jobs(unittest.TestCase):
         one = OneHost(DDPCHECK, self.path("one" + self.id()), DDPTRAIN, "--iterations", "20", "--ranks", str(len(HOSTS)), *fault,
                       devices=len(HOSTS))
         self.addCleanup(one.end)
-        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault, hangs=bool(codes))
-        databases = {name for name in os.listdir(trace) if name.endswith(".db")}
-        self.assertEqual(databases, {name + ".db" for name in hosts}, self.output)
+        expected = {name + ".db" for name in hosts}
+        databases = lambda: {name for name in os.listdir(trace) if name.endswith(".db")}
+        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault, hangs=bool(codes), is_recorded=lambda: databases() >= expected)
+        self.assertEqual(databases(), expected, self.output)
         job = os.path.join(trace, "hub", "job.db")
         report = subprocess.run([DDPCHECK, "report", job], capture_output=True, text=True, timeout=JOB_S, check=False).stdout
         self.assertRegex(" ".join(report.split()), r"job\.db: \d processes on n\[0-\d\], \d+ events, complete", self.output)

@@ -68,7 +68,7 @@ class Job:
                         break
                     *lines, rest = (rest + data).split(b"\n")
                     for line in lines:
-                        if self.take(line.decode("utf-8", "replace")) and expect_finding and self.case.ends != "yes":
+                        if self.take(line.decode("utf-8", "replace")) and expect_finding and self.case.ends not in ("yes", "error"):
                             give_up = min(give_up, time.monotonic() + GRACE_S)
                 if time.monotonic() >= give_up:
                     if ending:
