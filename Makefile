@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test suite fuzz torture soak clean-runs scenarios demo bench docs check sanitize clean help
+.PHONY: all setup build test versions suite fuzz torture soak clean-runs scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -10,9 +10,10 @@ help:
 	@echo "make setup      install the Debian packages (and, without a CUDA toolkit, the pip packages) that the build needs"
 	@echo "make demo       install what the demo needs, build it, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
+	@echo "make versions   ask pip which releases of PyTorch and NCCL are newer than those that were tested"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
 	@echo "make scenarios  the trainer's 33 scenarios: the fault without ddpcheck and with it, and the correct twin"
-	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each (SEEDS=1-100)"
+	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each; hostile input (SEEDS=1-100)"
 	@echo "make torture    20 minutes of kills, limits and damaged files; writes docs/reliability.md (SECONDS=1200)"
 	@echo "make soak       an hour of a job's records, 10,000 a second, as fast as they are taken, with --keep 1G (RECORDS=36000000)"
 	@echo "make clean-runs an hour of the trainer in all modes without a fault: nothing may be reported as slow (MINUTES=60)"
@@ -37,11 +38,16 @@ build/:
 test: build
 	@tools/test $(PRESET)
 
+versions:
+	@python3 tests/versions/versions.py --new
+
 SEEDS ?= 1-100
 scenarios: build
 	@python3 tests/e2e/table.py $(BUILD)
 
 fuzz: build
+	@$(BUILD)/tests/fuzz/fuzz_readers $(SEEDS)
+	@$(BUILD)/tests/fuzz/fuzz_ring $(SEEDS)
 	@python3 tests/fuzz/fuzz.py --build $(BUILD) --seeds $(SEEDS)
 
 SECONDS ?= 1200

@@ -1,4 +1,4 @@
-/* nccl_profiler.h: NCCL's profiler plugin interface, versions 1 (NCCL 2.23) to 5 (2.28), as its
+/* nccl_profiler.h: NCCL's profiler plugin interface, versions 1 (NCCL 2.23) to 7 (2.31), as its
  * documentation and the guide to writing plugins lay it out (NVIDIA/nccl, ext-profiler/README.md).
  * CUDA's and NCCL's development packages bring no header for it: a plugin brings its own, and NCCL
  * promises that a version never changes.
@@ -32,8 +32,10 @@ enum profile {
     PROFILE_GROUP_API =
         1 << 8, /* v5: the program's ncclGroup, or the one that each call makes for itself */
     PROFILE_COLL_API = 1 << 9, /* v5: the program's call; the parent of COLL */
-    PROFILE_P2P_API = 1 << 10, /* v5: likewise of P2P */
-    PROFILE_KERNEL_LAUNCH = 1 << 11
+    PROFILE_P2P_API = 1 << 10, /* v5: the program's call; the parent of P2P */
+    PROFILE_KERNEL_LAUNCH = 1 << 11,
+    PROFILE_CE_COLL =
+        1 << 12 /* v6: in the place of a COLL that copy engines do, without a kernel */
 };
 
 /* States of recordEventState that are used here. */
@@ -179,6 +181,10 @@ struct profile_event_v4 {
     };
 };
 
+/* Versions 6 and 7 add members to the union, for types of events that are not wanted here, or whose
+ * own members are not used. */
+#define profile_event_v6 profile_event_v5
+#define profile_event_v7 profile_event_v5
 struct profile_event_v5 {
     uint64_t type;
     void *parent;
@@ -235,8 +241,12 @@ PROFILER_TABLE(2, void **context, int *mask);
 PROFILER_TABLE(3, void **context, int *mask);
 PROFILER_TABLE(4, void **context, int *mask, const char *name, uint64_t comm_hash, int nodes,
                int ranks, int rank, profile_logger *log);
-PROFILER_TABLE(5, void **context, uint64_t comm_hash, int *mask, const char *name, int nodes,
-               int ranks, int rank, profile_logger *log);
+#define PROFILER_TABLE_LATER(version)                                                        \
+    PROFILER_TABLE(version, void **context, uint64_t comm_hash, int *mask, const char *name, \
+                   int nodes, int ranks, int rank, profile_logger *log)
+PROFILER_TABLE_LATER(5);
+PROFILER_TABLE_LATER(6);
+PROFILER_TABLE_LATER(7);
 
 #define AT(version, field, offset)                                               \
     _Static_assert(offsetof(struct profile_event_v##version, field) == (offset), \

@@ -46,6 +46,10 @@ void analyzer_free(struct analyzer *analyzer);
  * call. Must come before the process's records. Returns 0, or -1 with errno = ENOMEM. */
 int analyzer_add_process(struct analyzer *analyzer, int process, const struct process_info *info);
 
+/* The clock of the process's host is off: shift_ns is added to the realtime of what comes, and to
+ * that of its beginning. */
+void analyzer_shift_process(struct analyzer *analyzer, int process, int64_t shift_ns);
+
 /* Feeds one record. Records of one process must come in the order of their serial as far as the
  * trace has it; processes may interleave in any way. Records that make no sense (damaged trace)
  * are counted and skipped. Returns 0, or -1 with errno = ENOMEM (the analyzer stays usable). */
@@ -75,11 +79,17 @@ void analyzer_visit_members(struct analyzer *analyzer,
                             void (*visit)(void *context, const struct member_state *member),
                             void *context);
 
+/* Communicators that every member destroyed so long ago that analyzer_visit_members leaves them
+ * out.
+ */
+uint64_t analyzer_forgotten_comms(const struct analyzer *analyzer);
+
 /* How far a member is, in collectives. False if it was never seen. */
 struct member_numbers {
     int nranks; /* of the communicator; -1 not known */
     uint64_t issued, started, done;
     uint64_t messages; /* sends and receives that it issued */
+    bool is_gone;      /* every member has destroyed the communicator */
 };
 bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                              struct member_numbers *numbers);
@@ -108,7 +118,7 @@ struct wait_view {
     const char *text;  /* "ranks 0-2 wait in ncclAllReduce(...) #5 of comm 5ae7", "rank 3 has not
                           called it: running" */
     int process;       /* index, of an example; -1 not known */
-    int shown_rank;    /* likewise; -1 */
+    int shown_rank;    /* of that process; -1 not known */
     bool in_cycle;     /* following the waits leads back here */
     bool stuck;        /* for certain, as far as the records show */
     bool again;        /* it was shown before; what is below it is not repeated */
@@ -135,7 +145,7 @@ enum { ANALYZER_ITERATIONS_NEEDED = 20 };
 struct speed_view {
     int shown_rank;
     const char *host;       /* "" not known */
-    uint64_t iterations;    /* the last ones, of which this is */
+    uint64_t iterations;    /* the last ones that this summarises */
     double median_s, p99_s; /* length of an iteration */
     double compute_s, wait_s, transfer_s, queued_s, idle_s;
     bool has_compute;          /* kernels were recorded; else compute is in queued and idle */

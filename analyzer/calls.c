@@ -1,7 +1,7 @@
-/* calls.c: brings the model up to date with the calls of the program, and calls the checks. */
+/* calls.c: the way of a call's record: which room takes it in, and which event the checks get. */
 #include "analyzer/feed.h"
 
-#include "analyzer/hazard/hazards.h"
+#include "analyzer/hang/ends.h"
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/dead_streams.h"
@@ -10,206 +10,228 @@
 #include "analyzer/model/operations.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/redops.h"
+#include "analyzer/speed/gaps.h"
+#include "lib/trace/names.h"
 
-static void enter_comm(struct analyzer *analyzer, struct thread *thread,
-                       const struct record *record)
+enum { CALL_CLASSES = CLASS_NOTICE }; /* the classes before it are calls' */
+
+static int enter_comm(struct event *event)
 {
-    struct member *member = NULL;
-    if (!(record->flags & RECORD_FLAG_GONE)) {
-        if (!engine_took(analyzer, comm_enter(analyzer, thread, record, &member)))
-            return;
-        engine_handle_setup(analyzer, thread->process, record, member);
-    }
-    engine_handle(analyzer, EVENT_NCCL, thread->process, thread, record);
+    if (event->record->flags & RECORD_FLAG_GONE)
+        return ENGINE_OK;
+    int result = comm_enter(event);
+    if (result == ENGINE_OK)
+        event_hand_on(event, EVENT_SETUP);
+    return result;
 }
 
-/* The model's part of a call of NCCL that puts work on streams, or groups it. */
-static int enter_operation(struct analyzer *analyzer, struct thread *thread,
-                           const struct record *record, enum api_class class)
+static int enter_redop(struct event *event)
 {
-    switch (class) {
-    case CLASS_COLLECTIVE:
-    case CLASS_P2P:
-        return operations_feed(analyzer, thread, record);
-    case CLASS_REDOP:
-        return record->flags & RECORD_FLAG_GONE ? ENGINE_OK : redops_feed(thread->process, record);
-    default:
-        return record->api == API_ncclGroupEnd ? operations_close_group(analyzer, thread)
-                                               : ENGINE_OK;
-    }
+    return event->record->flags & RECORD_FLAG_GONE ? ENGINE_OK : redops_feed(event);
 }
 
-void calls_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
+static int enter_group(struct event *event)
 {
-    if (!thread->group_depth)
-        thread->setups = 0; /* of a call before whose LEAVE was lost */
-    thread_enter(analyzer, thread, record);
-    switch (class) {
-    case CLASS_COLLECTIVE:
-    case CLASS_P2P:
-    case CLASS_GROUP:
-    case CLASS_REDOP:
-        if (engine_took(analyzer, enter_operation(analyzer, thread, record, class)))
-            engine_handle(analyzer, EVENT_NCCL, thread->process, thread, record);
-        break;
-    case CLASS_COMM:
-        enter_comm(analyzer, thread, record);
-        break;
-    case CLASS_WAIT:
-        if (engine_took(analyzer, order_wait(thread, record)))
-            engine_handle_call(analyzer, thread, record);
-        break;
-    case CLASS_MEMORY:
-        if (record->api == API_ncclMemFree)
-            engine_handle_call(analyzer, thread, record);
-        break;
-    default:
-        break;
-    }
+    return event->record->api == API_ncclGroupEnd ? operations_close_group(event->thread)
+                                                  : ENGINE_OK;
+}
+
+static int enter_memory(struct event *event)
+{
+    return event->record->api == API_ncclMemFree ? ENGINE_OK : ENGINE_NOTHING_NEW;
+}
+
+/* ENTER of a call that may block. */
+static const struct way enters[CALL_CLASSES] = {
+    [CLASS_COLLECTIVE] = {operations_feed, EVENT_NCCL},
+    [CLASS_P2P] = {operations_feed, EVENT_NCCL},
+    [CLASS_GROUP] = {enter_group, EVENT_NCCL},
+    [CLASS_REDOP] = {enter_redop, EVENT_NCCL},
+    [CLASS_COMM] = {enter_comm, EVENT_NCCL},
+    [CLASS_WAIT] = {order_wait, EVENT_CALL},
+    [CLASS_MEMORY] = {enter_memory, EVENT_CALL},
+};
+
+static bool has_succeeded(const struct event *event)
+{
+    const struct thread *thread = event->thread;
+    return thread->in_call && thread->enter.api == event->record->api && event->record->result == 0;
+}
+
+static int leave_wait(struct event *event)
+{
+    struct thread *thread = event->thread;
+    bool frees = event->record->api == API_cudaFree || event->record->api == API_cudaFreeHost;
+    if (!has_succeeded(event))
+        return ENGINE_OK;
+    int result = order_wait_returned(thread);
+    if (frees && memory_release(event->process, thread->enter.wait.dst, &thread->enter_site,
+                                thread->enter.api))
+        result = ENGINE_FAILED;
+    return result;
+}
+
+static int leave_operation(struct event *event)
+{
+    struct thread *thread = event->thread;
+    if (!thread->in_call || thread->enter.api != event->record->api)
+        return ENGINE_OK;
+    const struct member *member =
+        member_find(event->process->analyzer, thread->enter.op.comm, thread->enter.op.rank);
+    return member && issued_add(event->process, member->device, event->record) ? ENGINE_FAILED
+                                                                               : ENGINE_OK;
 }
 
 /* NCCL's calls that allocate and free memory have two records; the allocation's address is in the
  * second. */
-static void leave_memory(struct analyzer *analyzer, struct thread *thread,
-                         const struct record *record)
+static int leave_memory(struct event *event)
 {
+    struct thread *thread = event->thread;
+    if (!has_succeeded(event))
+        return ENGINE_OK;
     struct record done = thread->enter;
-    done.result = record->result;
-    done.serial = record->serial;
-    if (record->api == API_ncclMemAlloc)
-        done.memory.pointer = record->leave.handle;
+    done.result = event->record->result;
+    done.serial = event->record->serial;
+    if (done.api == API_ncclMemAlloc)
+        done.memory.pointer = event->record->leave.handle;
     thread->work = (struct work){0};
-    if (engine_took(analyzer, memory_feed(thread, &done)) && record->api == API_ncclMemAlloc)
-        engine_handle_call(analyzer, thread, &done);
+    struct event whole = *event;
+    whole.record = &done;
+    whole.site = thread->enter_site;
+    int result = memory_feed(&whole);
+    if (result == ENGINE_OK && done.api == API_ncclMemAlloc)
+        event_hand_on(&whole, EVENT_CALL);
+    return result;
 }
 
-static void leave_operation(struct analyzer *analyzer, const struct thread *thread,
-                            const struct record *record)
+static int leave_group(struct event *event)
 {
-    const struct member *member =
-        member_find(analyzer, thread->enter.op.comm, thread->enter.op.rank);
-    if (member && issued_add(thread->process, member->device, record))
-        analyzer->failed = true;
+    event->thread->group_depth = 0;
+    return ENGINE_OK;
 }
 
-void calls_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
-{
-    bool matches = thread->in_call && thread->enter.api == record->api;
-    bool succeeded = matches && record->result == 0;
-    engine_took(analyzer, redops_feed(thread->process, record));
-    engine_handle(analyzer, EVENT_LEAVE, thread->process, thread, record);
-    if (class == CLASS_WAIT && succeeded)
-        engine_took(analyzer, order_wait_returned(thread));
-    if (matches && (class == CLASS_COLLECTIVE || class == CLASS_P2P))
-        leave_operation(analyzer, thread, record);
-    if (class == CLASS_COMM)
-        engine_took(analyzer, comm_leave(analyzer, thread, record));
-    if (succeeded && (record->api == API_cudaFree || record->api == API_cudaFreeHost))
-        engine_took(analyzer, memory_release(thread, &thread->enter, thread->enter.wait.dst));
-    if (succeeded && class == CLASS_MEMORY)
-        leave_memory(analyzer, thread, record);
-    if (class == CLASS_GROUP)
-        thread->group_depth = 0;
-    if (!thread->group_depth) {
-        comm_goes_on(thread, record);
-        thread->setups = 0;
-    }
-    thread_leave(analyzer, thread);
-}
+/* LEAVE, after the checks have had EVENT_LEAVE. */
+static const struct way leaves[CALL_CLASSES] = {
+    [CLASS_COLLECTIVE] = {leave_operation},
+    [CLASS_P2P] = {leave_operation},
+    [CLASS_GROUP] = {leave_group},
+    [CLASS_REDOP] = {redops_feed},
+    [CLASS_COMM] = {comm_leave},
+    [CLASS_WAIT] = {leave_wait},
+    [CLASS_MEMORY] = {leave_memory},
+};
 
-void calls_leave_imported(struct analyzer *analyzer, struct thread *thread,
-                          const struct record *record, enum api_class class)
+static int point_stream(struct event *event)
 {
-    struct record left = {.time_ns = record->time_ns,
-                          .serial = record->serial,
-                          .api = record->api,
-                          .phase = RECORD_LEAVE};
-    left.leave.enter = record->serial;
-    if (class == CLASS_COMM)
-        engine_took(analyzer, comm_leave(analyzer, thread, &left));
-    if (class == CLASS_GROUP)
-        thread->group_depth = 0;
-    thread->setups = 0;
-    thread_leave(analyzer, thread);
-}
-
-static void feed_launch(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *record)
-{
-    if (engine_took(analyzer, order_feed(thread, record)) &&
-        engine_took(analyzer, callbacks_launched(thread, record)))
-        engine_handle(analyzer, EVENT_LAUNCH, thread->process, thread, record);
-}
-
-static void feed_range(struct analyzer *analyzer, struct thread *thread,
-                       const struct record *record)
-{
-    engine_handle(analyzer, EVENT_RANGE, thread->process, thread, record);
-    enum loop_event event = loop_feed(thread, record);
-    analyzer->failed |= event == LOOP_FAILED;
-    if (event != LOOP_ENDS)
-        return;
-    engine_handle(analyzer, EVENT_ITERATION, thread->process, thread, record);
-    loop_end(thread);
+    int result = order_feed(event);
+    return result == ENGINE_OK && dead_streams_feed(event) ? ENGINE_FAILED : result;
 }
 
 /* Allocations and frees on streams are work there. */
-static int feed_memory(struct thread *thread, const struct record *record)
+static int point_memory(struct event *event)
 {
-    bool is_on_stream = record->api == API_cudaMallocAsync ||
-                        record->api == API_cudaMallocFromPoolAsync ||
-                        record->api == API_cudaFreeAsync;
-    thread->work = (struct work){0};
-    int result = is_on_stream ? order_feed(thread, record) : ENGINE_OK;
-    return result == ENGINE_OK ? memory_feed(thread, record) : result;
+    uint16_t api = event->record->api;
+    bool is_on_stream = api == API_cudaMallocAsync || api == API_cudaMallocFromPoolAsync ||
+                        api == API_cudaFreeAsync;
+    event->thread->work = (struct work){0};
+    int result = is_on_stream ? order_feed(event) : ENGINE_OK;
+    return result == ENGINE_OK ? memory_feed(event) : result;
 }
 
-static int feed_stream(struct thread *thread, const struct record *record)
+static int point_launch(struct event *event)
 {
-    int result = order_feed(thread, record);
-    return result == ENGINE_OK && dead_streams_feed(thread, record) ? ENGINE_FAILED : result;
+    int result = order_feed(event);
+    return result == ENGINE_OK ? callbacks_launched(event) : result;
 }
 
-void calls_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class)
+static int point_range(struct event *event)
 {
-    switch (class) {
-    case CLASS_STREAM:
-        if (engine_took(analyzer, feed_stream(thread, record)))
-            engine_handle_call(analyzer, thread, record);
-        break;
-    case CLASS_EVENT:
-    case CLASS_COPY:
-    case CLASS_GRAPH:
-        if (engine_took(analyzer, order_feed(thread, record)))
-            engine_handle_call(analyzer, thread, record);
-        break;
-    case CLASS_MEMORY:
-        if (engine_took(analyzer, feed_memory(thread, record)))
-            engine_handle_call(analyzer, thread, record);
-        break;
-    case CLASS_DEVICE:
-        engine_took(analyzer, memory_peer_access(thread->process, record));
-        break;
-    case CLASS_LAUNCH:
-        feed_launch(analyzer, thread, record);
-        break;
-    case CLASS_RANGE:
-        feed_range(analyzer, thread, record);
-        break;
-    case CLASS_QUERY:
-        comm_state(thread->process, record);
-        engine_handle(analyzer, EVENT_COMM_STATE, thread->process, thread, record);
-        break;
-    case CLASS_GROUP:
-        if (record->api == API_ncclGroupStart)
-            thread->group_depth = record->group.depth ? record->group.depth : 1;
-        if (record->api == API_ncclGroupEnd) /* an imported one */
-            engine_took(analyzer, operations_close_group(analyzer, thread));
-        break;
-    default:
-        break;
+    event_hand_on(event, EVENT_RANGE);
+    enum loop_event loop = loop_feed(event);
+    if (loop != LOOP_ENDS)
+        return loop == LOOP_FAILED ? ENGINE_FAILED : ENGINE_OK;
+    event_hand_on(event, EVENT_ITERATION);
+    loop_end(event->thread);
+    return ENGINE_OK;
+}
+
+static int point_group(struct event *event)
+{
+    const struct record *record = event->record;
+    if (record->api == API_ncclGroupStart)
+        event->thread->group_depth = record->group.depth ? record->group.depth : 1;
+    return enter_group(event); /* an imported end */
+}
+
+/* A call that can't block has one record. */
+static const struct way points[CALL_CLASSES] = {
+    [CLASS_STREAM] = {point_stream, EVENT_CALL},    [CLASS_EVENT] = {order_feed, EVENT_CALL},
+    [CLASS_COPY] = {order_feed, EVENT_CALL},        [CLASS_GRAPH] = {order_feed, EVENT_CALL},
+    [CLASS_MEMORY] = {point_memory, EVENT_CALL},    [CLASS_DEVICE] = {memory_peer_access},
+    [CLASS_LAUNCH] = {point_launch, EVENT_LAUNCH},  [CLASS_RANGE] = {point_range},
+    [CLASS_QUERY] = {comm_state, EVENT_COMM_STATE}, [CLASS_GROUP] = {point_group},
+};
+
+static void enter_call(struct event *event)
+{
+    struct thread *thread = event->thread;
+    if (!thread->group_depth)
+        thread->setups = 0; /* of a call before whose LEAVE was lost */
+    thread_enter(event);
+    event_go(event, &enters[event->class]);
+}
+
+static void leave_call(struct event *event)
+{
+    struct thread *thread = event->thread;
+    event_hand_on(event, EVENT_LEAVE);
+    event_go(event, &leaves[event->class]);
+    if (!thread->group_depth) {
+        comm_goes_on(event);
+        thread->setups = 0;
+    }
+    thread_leave(thread);
+}
+
+/* An imported call has no LEAVE of its own. */
+static void leave_imported(const struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record record = {.time_ns = event->record->time_ns,
+                                  .serial = event->record->serial,
+                                  .api = event->record->api,
+                                  .phase = RECORD_LEAVE,
+                                  .leave.enter = event->record->serial};
+    struct event left = *event;
+    left.record = &record;
+    if (event->class == CLASS_COMM || event->class == CLASS_GROUP)
+        event_go(&left, &leaves[event->class]);
+    thread->setups = 0;
+    thread_leave(thread);
+}
+
+void calls_feed(struct event *event)
+{
+    const struct record *record = event->record;
+    struct process *process = event->process;
+    if (event->class == CLASS_COLLECTIVE || event->class == CLASS_P2P)
+        process->ending.last_operation = process->now;
+    ends_call(event);
+    if (record_shows_activity(record))
+        event->thread->last_ns = event->site.time_ns;
+    event->thread->has_ended = false; /* another may get the number of one that ended */
+    /* A watchdog's loop says nothing of where the rank is. */
+    if (record_is_loop(record) && !event->thread->uses_nccl)
+        return;
+    if (!process->analyzer->options.only_job)
+        speed_host_call(event);
+    if (record->phase == RECORD_ENTER) {
+        enter_call(event);
+        if (record->flags & RECORD_FLAG_OVER)
+            leave_imported(event);
+    } else if (record->phase == RECORD_LEAVE) {
+        leave_call(event);
+    } else {
+        event_go(event, &points[event->class]);
     }
 }

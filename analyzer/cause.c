@@ -41,7 +41,8 @@ static bool was_killed_by(const struct finding_side *side, uint32_t signals)
 static bool side_has_failed(const struct finding_side *side)
 {
     const struct act *act = &side->act;
-    bool ended = act->did == DID_EXITED || act->did == DID_ENDING || act->did == DID_ABORTED;
+    bool ended = act->did == DID_EXITED || act->did == DID_ENDING || act->did == DID_ABORTED ||
+                 act_is_exception(act);
     return ended && (act->value > 0 || (act->name && *act->name));
 }
 

@@ -7,31 +7,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyzer/code.h"
+#include "lib/finding/code.h"
 #include "lib/finding/finding.h"
-
-enum family {
-    FAMILY_MATCH,
-    FAMILY_HANG,
-    FAMILY_HAZARD,
-    FAMILY_DEVICE,
-    FAMILY_TRAINING,
-    FAMILY_SPEED,
-    FAMILY_TRACE
-};
 
 /* Whose records a check compares. */
 enum scope {
     SCOPE_PROCESS, /* those of one process, so that one host's are enough */
-    SCOPE_CALLS, /* likewise, and a hub judges those that it has as well: they explain what ranks of
-                    other hosts do */
+    SCOPE_CALLS, /* one process's records suffice; the hub runs it too, because its findings explain
+                    waits of other hosts */
     SCOPE_JOB    /* those of several ranks */
+};
+
+/* Records that a process may have lost (DC901). */
+enum loss {
+    LOSS_CALLS = 1 << 0,          /* of collectives, waits and communicators */
+    LOSS_CUDA = 1 << 1,           /* of CUDA calls */
+    LOSS_HASHES = 1 << 2,         /* of what buffers hold */
+    LOSS_CALLS_ANYWHERE = 1 << 3, /* LOSS_CALLS of any process of the job */
 };
 
 /* What happens, as the checks learn of it. The fields of struct event (engine.h) that each kind has
  * are named in brackets; process is always that of the thread or the operation. */
 enum event_kind {
+    EVENT_NONE,      /* no check wants it */
     EVENT_OPERATION, /* one was issued [operation] */
+    EVENT_REFUSED,   /* a collective that --guard refused: NCCL never got it [operation] */
     EVENT_SETUP,     /* ENTER of an init, or notice_member [process, record, member or NULL] */
     EVENT_LAUNCH,    /* [thread, record] */
     /* A copy, an allocation, a stream made or destroyed, an event, a graph; ENTER of a wait.
@@ -56,6 +56,8 @@ enum event_kind {
     EVENT_SLOWDOWN,   /* something slows the job down, or goes on to (speed.h) [slowdown] */
     EVENT_JUDGED,     /* all that slows it down has been handled so, of its iterations from
                          slowdown->first on [slowdown] */
+    EVENT_RELEASE,    /* communicators that were forgotten are about to be freed, but for those to
+                         which a check refers: it calls forgotten_hold */
     EVENT_FINISH,     /* the trace ends here */
     EVENT_KINDS
 };
@@ -70,8 +72,8 @@ enum owner { OWNER_JOB, OWNER_PROCESS, OWNER_THREAD, OWNER_COMM, OWNER_MEMBER, O
 
 enum {
     CHECK_COUNT =
-#define CHECK(number, name) 1 +
-#include "analyzer/checks.def"
+#define CHECK(number, name, family) 1 +
+#include "lib/finding/checks.def"
 #undef CHECK
         0
 };
@@ -113,7 +115,7 @@ struct sign {
     const char *absent;  /* frames of ranks that have not made the call */
     const char *waiting; /* frames of ranks that have */
     const char
-        *function; /* names of functions, one of which it called, each with a blank behind it */
+        *function; /* names of functions, each with a blank behind it: it called one of them */
     const enum did *did;             /* it did or does one of these: SIGN_DID */
     enum call_difference difference; /* this and another side */
     bool rank_0_alone;               /* in addition: the side is rank 0 and no other */
@@ -142,10 +144,12 @@ struct cause {
 struct check {
     enum code code;
     const char *name; /* "in-place-write" */
-    enum family family;
     enum severity severity;
     enum scope scope;
     uint32_t needs; /* enum lack: nothing is reported of a source that can't say one of these */
+    /* enum loss: without one of these records nothing is reported of the process; and without one
+     * of these, findings are only possible and some are missed. */
+    uint8_t off_without, weak_without;
     /* While a finding of this check is open, findings of these codes on the same communicator, or
      * that concern one of its processes, are its consequences. explains_later: only those that
      * began later: a rank that has diverged, left or failed on one communicator does the same on
@@ -166,8 +170,8 @@ struct check {
     void (*state_end[OWNERS])(void *state);
 };
 
-#define CHECK(number, name) extern const struct check check_##name;
-#include "analyzer/checks.def"
+#define CHECK(number, name, family) extern const struct check check_##name;
+#include "lib/finding/checks.def"
 #undef CHECK
 
 /* The checks in the order of checks.def. */
@@ -175,6 +179,8 @@ extern const struct check *const checks[CHECK_COUNT];
 /* All checks that this build has, in order of their codes: the first for NULL, NULL after the
  * last. */
 const struct check *check_next(const struct check *before);
+/* The check of a code; NULL for CODE_NONE. */
+const struct check *check_of(enum code code);
 /* The check whose code has this name ("DC102"), or NULL. */
 const struct check *check_find(const char *name);
 static inline bool code_list_has(const enum code *codes, enum code code)
@@ -184,14 +190,17 @@ static inline bool code_list_has(const enum code *codes, enum code code)
     return codes && *codes;
 }
 
+/* Adds the checks that `is_listed` selects by `what`, grouped by family, in the order of their
+ * codes: "mismatch (DC101 to DC107, DC109), hang (DC201, DC203)". */
+struct text;
+void check_list_add(struct text *text, bool (*is_listed)(const struct check *check, unsigned what),
+                    unsigned what);
+
 /* Whether findings of `code` are consequences of one of this check; later: they began later. */
 static inline bool check_explains(const struct check *cause, enum code code, bool later)
 {
     return code_list_has(cause->explains, code) ||
            (later && code_list_has(cause->explains_later, code));
 }
-
-/* "mismatch", "hang", ...: the families as users name them. */
-const char *family_name(enum family family);
 
 #endif

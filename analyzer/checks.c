@@ -2,10 +2,11 @@
 #include <stddef.h>
 
 #include "analyzer/check.h"
+#include "lib/base/text.h"
 
 const struct check *const checks[CHECK_COUNT] = {
-#define CHECK(number, name) &check_##name,
-#include "analyzer/checks.def"
+#define CHECK(number, name, family) &check_##name,
+#include "lib/finding/checks.def"
 #undef CHECK
 };
 
@@ -19,21 +20,49 @@ const struct check *check_next(const struct check *before)
     return next;
 }
 
-const struct check *check_find(const char *name)
+const struct check *check_of(enum code code)
 {
-    enum code code = code_find(name);
     for (int i = 0; i < CHECK_COUNT; i++)
         if (checks[i]->code == code)
             return checks[i];
     return NULL;
 }
 
-const char *family_name(enum family family)
+const struct check *check_find(const char *name)
 {
-    static const char *const names[] = {
-        [FAMILY_MATCH] = "mismatch", [FAMILY_HANG] = "hang",         [FAMILY_HAZARD] = "hazard",
-        [FAMILY_DEVICE] = "device",  [FAMILY_TRAINING] = "training", [FAMILY_SPEED] = "performance",
-        [FAMILY_TRACE] = "trace",
-    };
-    return names[family];
+    return check_of(code_find(name));
+}
+
+/* "DC101", "DC101, DC102" or "DC101 to DC103". */
+static void add_codes(struct text *text, enum code first, enum code last)
+{
+    text_add(text, "%s", code_name(first));
+    if (first < last)
+        text_add(text, "%s%s", last == first + 1 ? ", " : " to ", code_name(last));
+}
+
+void check_list_add(struct text *text, bool (*is_listed)(const struct check *check, unsigned what),
+                    unsigned what)
+{
+    enum code first = CODE_NONE, last = CODE_NONE;
+    for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
+        if (!is_listed(check, what))
+            continue;
+        bool is_same = first && code_family(check->code) == code_family(last);
+        if (is_same && check->code == last + 1) {
+            last = check->code;
+            continue;
+        }
+        if (first)
+            add_codes(text, first, last);
+        if (is_same)
+            text_add(text, ", ");
+        else
+            text_add(text, "%s%s (", first ? "), " : "", family_name(code_family(check->code)));
+        first = last = check->code;
+    }
+    if (first) {
+        add_codes(text, first, last);
+        text_add(text, ")");
+    }
 }

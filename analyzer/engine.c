@@ -6,28 +6,27 @@
 #include <string.h>
 
 #include "analyzer/hang/dormant.h"
-#include "analyzer/match/channel.h"
+#include "analyzer/hang/ends.h"
 #include "analyzer/model/exact.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/findings.h"
+#include "analyzer/forgotten.h"
 #include "analyzer/states.h"
 #include "analyzer/ticks.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/process.h"
-#include "analyzer/hazard/hazards.h"
 #include "analyzer/hang/waits.h"
-#include "analyzer/speed/gaps.h"
 #include "analyzer/speed/speed.h"
 #include "lib/trace/names.h"
 
 enum { PROCESSES_MAX = 1 << 20 };
 
-/* Whether a check can be right about processes of which there are some records only. */
+/* Whether a check can be right about processes with only a part of their records. */
 static bool judges_parts(const struct check *check)
 {
-    return check->scope != SCOPE_PROCESS && check->family != FAMILY_SPEED &&
-           check->family != FAMILY_TRAINING;
+    return check->scope != SCOPE_PROCESS && code_family(check->code) != FAMILY_SPEED &&
+           code_family(check->code) != FAMILY_TRAINING;
 }
 
 static void list_handlers(struct analyzer *analyzer)
@@ -51,7 +50,7 @@ struct analyzer *analyzer_new(const struct analyzer_options *options)
     if (!analyzer->options.hang_after_ns)
         analyzer->options.hang_after_ns = HANG_AFTER_NS;
     analyzer->wait_graph_empty = true;
-    analyzer->round = 1; /* in which no host has ticked */
+    analyzer->rounds.number = 1; /* in which no host has ticked */
     list_handlers(analyzer);
     states_plan(analyzer, checks);
     return analyzer;
@@ -64,16 +63,22 @@ static void free_process(const struct analyzer *analyzer, struct process *proces
     for (struct thread *thread = process->threads; thread; thread = thread->hh.next)
         states_free(analyzer, OWNER_THREAD, &thread->states);
     states_free(analyzer, OWNER_PROCESS, &process->states);
-    hazards_free(process->hazards);
+    process_slots_free(&process->slot);
     process_free(process);
 }
 
-static void free_member(const struct analyzer *analyzer, struct member *member)
+static void free_comms(struct analyzer *analyzer)
 {
-    clock_free(&member->before_last);
-    free(member->empties);
-    states_free(analyzer, OWNER_MEMBER, &member->states);
-    free(member);
+    for (int i = 0; i < analyzer->processes; i++)
+        if (analyzer->process[i])
+            HASH_CLEAR(hh, analyzer->process[i]->own.table);
+    HASH_CLEAR(hh, analyzer->comms);
+    for (struct comm *comm = analyzer->first_comm, *next; comm; comm = next) {
+        next = comm->next;
+        forgotten_free_comm(analyzer, comm);
+    }
+    free(analyzer->watched.comm);
+    forgotten_free(analyzer);
 }
 
 void analyzer_free(struct analyzer *analyzer)
@@ -81,16 +86,8 @@ void analyzer_free(struct analyzer *analyzer)
     if (!analyzer)
         return;
     wait_graph_forget(analyzer);
-    HASH_CLEAR(hh, analyzer->comms);
-    for (struct comm *comm = analyzer->first_comm, *next; comm; comm = next) {
-        next = comm->next;
-        for (uint32_t i = 0; i < comm->members; i++)
-            free_member(analyzer, comm->member[i]);
-        states_free(analyzer, OWNER_COMM, &comm->states);
-        comm_free(comm);
-    }
-    channels_free(analyzer);
-    speed_free(analyzer->speed);
+    free_comms(analyzer);
+    job_slots_free(&analyzer->slot);
     dormant_free(analyzer);
     states_free(analyzer, OWNER_JOB, &analyzer->states);
     findings_free(analyzer);
@@ -128,79 +125,60 @@ int analyzer_add_process(struct analyzer *analyzer, int process, const struct pr
     if (analyzer->process[process])
         return 0;
     wait_graph_forget(analyzer);
+    analyzer->lacks |= info->lacks;
     analyzer->process[process] = process_new(analyzer, process, info);
     return analyzer->process[process] ? 0 : -1;
 }
 
-void engine_handle(struct analyzer *analyzer, enum event_kind kind, struct process *process,
-                   struct thread *thread, const struct record *record)
+void analyzer_shift_process(struct analyzer *analyzer, int process, int64_t shift_ns)
 {
-    const struct event event = {
-        .kind = kind, .process = process, .thread = thread, .record = record};
-    event_handle(analyzer, &event);
+    struct process *shifted =
+        process >= 0 && process < analyzer->processes ? analyzer->process[process] : NULL;
+    if (!shifted)
+        return;
+    shifted->offset_ns += (uint64_t)shift_ns;
+    shifted->info.realtime_ns += (uint64_t)shift_ns;
 }
 
-void engine_handle_setup(struct analyzer *analyzer, struct process *process,
-                         const struct record *record, struct member *member)
+/* What is known of the process from each of its records. */
+static void note_times(struct process *process, const struct event *event)
 {
-    const struct event event = {
-        .kind = EVENT_SETUP, .process = process, .record = record, .member = member};
-    event_handle(analyzer, &event);
-}
-
-void engine_handle_call(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *record)
-{
-    engine_handle(analyzer, EVENT_CALL, thread->process, thread, record);
+    const struct record *record = event->record;
+    uint64_t time_ns = event->site.time_ns;
+    if (record->serial && record_shows_activity(record) && process->last_ns < time_ns)
+        process->last_ns = time_ns;
+    if (process->now < record->serial) {
+        process->lost.jumps += process->now && record->serial > process->now + 1;
+        process->now = record->serial;
+    }
+    process->now_ns = time_ns;
 }
 
 static void feed(struct analyzer *analyzer, struct process *process, const struct record *record)
 {
-    enum api_class class = api_class_of(record->api);
-    if (class == CLASS_NONE || record->phase > RECORD_LEAVE) {
+    struct event event = {.class = api_class_of(record->api),
+                          .process = process,
+                          .site = {.process = process,
+                                   .stack = record->stack,
+                                   .time_ns = record_realtime(process, record),
+                                   .stack_is_address = record->flags & RECORD_FLAG_ADDRESS},
+                          .record = record};
+    if (event.class == CLASS_NONE || record->phase > RECORD_LEAVE) {
         analyzer->skipped++;
         return;
     }
+    ticks_give_up(analyzer, &event);
     if (record->api != API_notice_tick) {
         analyzer->changes++;
         wait_graph_forget(analyzer);
     }
-    bool is_active = record_shows_activity(record);
-    if (record->serial && is_active && process->last_ns < record_realtime(process, record))
-        process->last_ns = record_realtime(process, record);
-    if (process->now < record->serial) {
-        process->jumps += process->now && record->serial > process->now + 1;
-        process->now = record->serial;
-    }
-    process->now_ns = record_realtime(process, record);
-    if (class == CLASS_NOTICE) {
-        notices_feed(analyzer, process, record);
-        return;
-    }
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread) {
+    note_times(process, &event);
+    if (event.class == CLASS_NOTICE)
+        notices_feed(&event);
+    else if (process_find_thread(&event))
         analyzer->failed = true;
-        return;
-    }
-    if (class == CLASS_COLLECTIVE || class == CLASS_P2P)
-        process->last_operation = process->now;
-    if (is_active)
-        thread->last_ns = record_realtime(process, record);
-    thread->has_ended = false; /* another may get the number of one that ended */
-    /* A watchdog's loop says nothing of where the rank is. */
-    if (record_is_loop(record) && !thread->uses_nccl)
-        return;
-    if (!analyzer->options.only_job)
-        speed_host_call(analyzer, thread, record);
-    if (record->phase == RECORD_ENTER) {
-        calls_enter(analyzer, thread, record, class);
-        if (record->flags & RECORD_FLAG_OVER)
-            calls_leave_imported(analyzer, thread, record, class);
-    } else if (record->phase == RECORD_LEAVE) {
-        calls_leave(analyzer, thread, record, class);
-    } else {
-        calls_point(analyzer, thread, record, class);
-    }
+    else
+        calls_feed(&event);
 }
 
 /* 0, or -1 with errno = ENOMEM if memory was short since analyzer->failed was cleared. */
@@ -215,11 +193,11 @@ static int result_of(const struct analyzer *analyzer)
 /* What the record showed to be done. Of the last calls alone no time can be judged. */
 static void hand_on_passed(struct analyzer *analyzer, struct process *process)
 {
-    for (uint32_t i = 0; i < process->passed_count && !analyzer->options.only_job; i++)
-        speed_passed(analyzer, &process->passed[i]);
-    process->passed_count = 0;
-    analyzer->failed |= process->passed_short;
-    process->passed_short = false;
+    for (uint32_t i = 0; i < process->passed.count && !analyzer->options.only_job; i++)
+        speed_passed(analyzer, &process->passed.operation[i]);
+    process->passed.count = 0;
+    analyzer->failed |= process->passed.is_short;
+    process->passed.is_short = false;
 }
 
 int analyzer_feed(struct analyzer *analyzer, int process, const struct record *record)
@@ -269,7 +247,8 @@ int analyzer_finish(struct analyzer *analyzer)
     analyzer->failed = false;
     end_exact_times(analyzer);
     ticks_judge(analyzer, MOMENT_FINAL);
-    payloads_finish(analyzer);
+    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
+        payloads_finish(analyzer, comm);
     speed_judge(analyzer, true);
     const struct event event = {.kind = EVENT_FINISH};
     event_handle(analyzer, &event);

@@ -1,45 +1,45 @@
-/* feed.h: how a record comes into the model and to the checks: engine.c takes it, calls.c has the
- * records of calls, notices.c those of what the shim and the collector found out beside them. */
+/* feed.h: the way of a record. engine.c makes an event of it; by its kind a row of a table in
+ * calls.c or notices.c says which room takes it in, and which event the checks get then. */
 #ifndef DDPCHECK_FEED_H
 #define DDPCHECK_FEED_H
 
 #include "analyzer/engine.h"
 #include "analyzer/model/process.h"
 
-/* What the model answered about a record (ENGINE_*): notes that it failed, or that the record makes
- * no sense. True if the model took it. */
-static inline bool engine_took(struct analyzer *analyzer, int result)
+/* A room takes in a record. ENGINE_*. */
+typedef int feeder(struct event *event);
+
+/* One that is all zero: nothing is done with the record. */
+struct way {
+    feeder *feed;
+    enum event_kind event; /* what the checks get once `feed` has taken it */
+};
+
+/* What a room answered about a record (ENGINE_*): notes that memory was short, or that the record
+ * makes no sense. True if the room took it and it says something new. */
+static inline bool engine_took(const struct event *event, int result)
 {
-    if (result == ENGINE_FAILED)
-        analyzer->failed = true;
-    if (result == ENGINE_SKIPPED)
-        analyzer->skipped++;
+    event->process->analyzer->failed |= result == ENGINE_FAILED;
+    event->process->analyzer->skipped += result == ENGINE_SKIPPED;
     return result == ENGINE_OK;
 }
 
-/* Calls the handlers of a kind of event with a record; thread: NULL for those of a process. */
-void engine_handle(struct analyzer *analyzer, enum event_kind kind, struct process *process,
-                   struct thread *thread, const struct record *record);
-/* EVENT_SETUP; member: NULL if it is not known. */
-void engine_handle_setup(struct analyzer *analyzer, struct process *process,
-                         const struct record *record, struct member *member);
-/* EVENT_CALL. */
-void engine_handle_call(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *record);
+/* The checks get the record as an event of this kind. */
+static inline void event_hand_on(struct event *event, enum event_kind kind)
+{
+    event->kind = kind;
+    event_handle(event->process->analyzer, event);
+}
 
-/* ENTER of a call that may block. */
-void calls_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class);
-void calls_leave(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class);
-/* An imported call has no LEAVE of its own. */
-void calls_leave_imported(struct analyzer *analyzer, struct thread *thread,
-                          const struct record *record, enum api_class class);
-/* A call that can't block has one record. */
-void calls_point(struct analyzer *analyzer, struct thread *thread, const struct record *record,
-                 enum api_class class);
+static inline void event_go(struct event *event, const struct way *way)
+{
+    if (way->feed && engine_took(event, way->feed(event)))
+        event_hand_on(event, way->event);
+}
 
+/* A record of a call; the event has its thread. */
+void calls_feed(struct event *event);
 /* A record of CLASS_NOTICE. */
-void notices_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
+void notices_feed(struct event *event);
 
 #endif

@@ -2,40 +2,18 @@
  */
 #include "analyzer/findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/array.h"
+#include "analyzer/consequence.h"
+#include "analyzer/environment/environment.h"
 #include "analyzer/model/process.h"
+#include "lib/base/invariant.h"
 
-/* What `cause` says explains a finding of this check that began then. */
-static bool explains_check(const struct reported *cause, const struct check *check,
-                           uint64_t first_ns)
+static struct symptom symptom_of(const struct reported *reported)
 {
-    return check_explains(cause->check, check->code, cause->finding.first_ns <= first_ns);
-}
-
-void draft_drop(struct draft *draft)
-{
-    finding_free(&draft->finding);
-    rankset_free(&draft->processes);
-}
-
-/* In an order that does not depend on which side came first. Where the sides of several ranks are
- * merged, the peer of a send or receive does not count: it differs between ranks that do the same.
- */
-static void add_fingerprints(struct draft *draft)
-{
-    struct finding *finding = &draft->finding;
-    uint64_t sides = 0, first_sides = 0;
-    for (int i = 0; i < finding->sides; i++) {
-        sides += act_hash(&finding->side[i].act, draft->merges_sides);
-        first_sides += act_first_hash(&finding->side[i].act, draft->merges_sides);
-    }
-    uint64_t code = hash_text(HASH_START, finding->code);
-    if (!finding->is_taken) /* it came with that of all that its host knew */
-        finding->fingerprint = hash_bytes(code, &sides, sizeof sides);
-    finding->first_fingerprint = hash_bytes(code, &first_sides, sizeof first_sides);
+    return (struct symptom){reported->check, &reported->finding, reported->held_ns};
 }
 
 static bool sets_meet(const struct rankset *a, const struct rankset *b)
@@ -59,14 +37,6 @@ static bool sets_equal(const struct rankset *a, const struct rankset *b)
     return true;
 }
 
-static bool set_add_all(struct rankset *to, const struct rankset *from)
-{
-    for (int rank = rankset_next(from, 0); rank >= 0; rank = rankset_next(from, rank + 1))
-        if (rankset_add(to, rank))
-            return false;
-    return true;
-}
-
 static bool concerns(const struct reported *reported, uint64_t comm,
                      const struct rankset *processes)
 {
@@ -83,17 +53,16 @@ static bool stands(const struct reported *reported)
     return is_open(reported) || (reported->over && !reported->suppressed);
 }
 
-/* A finding that stands explains the one in the making. */
+/* The one in the making is a consequence of a finding that stands. */
 static bool is_explained(const struct analyzer *analyzer, const struct draft *draft)
 {
-    const struct finding *finding = &draft->finding;
+    const struct symptom symptom = {draft->check, &draft->finding,
+                                    draft_held_since(analyzer, draft)};
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
-        bool weaker = reported->finding.certainty == POSSIBLE && finding->certainty == CERTAIN &&
-                      reported->check->family == FAMILY_HANG && draft->check->family == FAMILY_HANG;
-        if (stands(reported) && !weaker &&
-            explains_check(reported, draft->check, finding->first_ns) &&
-            concerns(reported, finding->comm, &draft->processes))
+        const struct symptom cause = symptom_of(reported);
+        if (stands(reported) && is_consequence(&symptom, &cause) &&
+            concerns(reported, draft->finding.comm, &draft->processes))
             return true;
     }
     return false;
@@ -111,58 +80,75 @@ uint32_t findings_find(const struct analyzer *analyzer, enum code code, uint64_t
     return 0;
 }
 
-static void notify(struct analyzer *analyzer, struct reported *reported)
+void findings_notify(struct analyzer *analyzer, struct reported *reported)
 {
+    invariant(reported->finding.id, "a finding that is passed on has an id");
     reported->notified_times = reported->finding.times;
     if (analyzer->options.on_finding)
         analyzer->options.on_finding(analyzer->options.context, &reported->finding);
 }
 
-static void resolve(struct analyzer *analyzer, struct reported *reported, const char *how)
+static void add_to_headline(struct analyzer *analyzer, struct reported *reported, const char *more)
 {
     struct text text = {0};
-    text_add(&text, "%s (%s)", reported->finding.what, how);
+    text_add(&text, "%s (%s)", reported->finding.what, more);
     char *what = text_take(&text);
-    if (what) {
-        free(reported->finding.what);
-        reported->finding.what = what;
+    if (!what) {
+        analyzer->failed = true;
+        return;
     }
+    free(reported->finding.what);
+    reported->finding.what = what;
+}
+
+static void resolve(struct analyzer *analyzer, struct reported *reported, const char *how)
+{
+    add_to_headline(analyzer, reported, how);
     reported->finding.state = FINDING_RESOLVED;
     reported->finding.severity = SEVERITY_NOTE;
-    notify(analyzer, reported);
+    findings_notify(analyzer, reported);
 }
 
 void findings_resolve(struct analyzer *analyzer, uint32_t id, const char *how)
 {
-    resolve(analyzer, &analyzer->reported[id - 1], how);
+    struct reported *reported = findings_of(analyzer, id);
+    if (reported)
+        resolve(analyzer, reported, how);
 }
 
 void findings_close(struct analyzer *analyzer, uint32_t id, const char *how)
 {
-    analyzer->reported[id - 1].over = true;
+    struct reported *reported = findings_of(analyzer, id);
+    if (reported)
+        reported->over = true;
     findings_resolve(analyzer, id, how);
+}
+
+/* It predicted what has come now, or said less. */
+static bool was_a_guess(const struct reported *reported, const struct reported *cause)
+{
+    return reported->check->code == DC204 ||
+           (reported->finding.certainty == POSSIBLE &&
+            reported->finding.severity == SEVERITY_ERROR && cause->finding.certainty == CERTAIN);
 }
 
 /* A cause that is found after its consequence (records of another rank came later) takes its place.
  */
 static void suppress_consequences(struct analyzer *analyzer, const struct reported *cause)
 {
-    bool cause_precedes = cause->check->family != FAMILY_HANG;
+    const struct symptom causing = symptom_of(cause);
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         struct reported *reported = &analyzer->reported[i];
-        bool was_a_guess =
-            reported->check->code == DC204 || /* it predicted what has come now */
-            (reported->check->family == FAMILY_HANG && reported->finding.certainty == POSSIBLE &&
-             reported->finding.severity == SEVERITY_ERROR && cause->finding.certainty == CERTAIN);
-        if (!cause_precedes && !was_a_guess)
-            continue;
-        if (reported == cause || !is_open(reported) ||
-            !explains_check(cause, reported->check, reported->finding.first_ns) ||
+        const struct symptom symptom = symptom_of(reported);
+        bool are_hangs = code_family(cause->check->code) == FAMILY_HANG &&
+                         code_family(reported->check->code) == FAMILY_HANG;
+        if (reported == cause || !is_open(reported) || !is_consequence(&symptom, &causing) ||
+            (are_hangs && !was_a_guess(reported, cause)) ||
             !concerns(reported, cause->finding.comm, &cause->processes))
             continue;
         struct text how = {0};
         reported->finding.is_consequence = true;
-        text_add(&how, "a consequence of %s", cause->finding.code);
+        text_add(&how, "a consequence of %s", code_name(cause->finding.code));
         char *text = text_take(&how);
         resolve(analyzer, reported, text ? text : "a consequence");
         reported->suppressed = true;
@@ -172,65 +158,106 @@ static void suppress_consequences(struct analyzer *analyzer, const struct report
 
 void findings_count(struct analyzer *analyzer, uint32_t id, uint64_t time_ns)
 {
-    struct reported *reported = &analyzer->reported[id - 1];
+    struct reported *reported = findings_of(analyzer, id);
+    if (!reported)
+        return;
     reported->finding.times++;
     if (reported->finding.last_ns < time_ns)
         reported->finding.last_ns = time_ns;
     /* One notice for each doubling: a fault in every iteration must not flood the store. */
     if (reported->finding.times >= 2 * reported->notified_times)
-        notify(analyzer, reported);
+        findings_notify(analyzer, reported);
 }
 
-/* The same thing, known already: the same code, communicator and calls, by the same ranks. */
+/* The same code, communicator and calls, by the same ranks. */
+static bool is_of_same(const struct reported *reported, const struct draft *draft)
+{
+    const struct finding *finding = &reported->finding;
+    if (finding->fingerprint != draft->finding.fingerprint || reported->check != draft->check ||
+        finding->comm != draft->finding.comm || finding->sides != draft->finding.sides)
+        return false;
+    bool same = true;
+    for (int k = 0; k < finding->sides && !draft->merges_ranks && !draft->merges_sides; k++)
+        same = same && sets_equal(&finding->side[k].ranks, &draft->finding.side[k].ranks);
+    return same;
+}
+
+/* What is known already. */
 static struct reported *find_same(struct analyzer *analyzer, const struct draft *draft)
 {
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        struct reported *reported = &analyzer->reported[i];
-        const struct finding *finding = &reported->finding;
-        if (!is_open(reported) || finding->fingerprint != draft->finding.fingerprint ||
-            reported->check != draft->check || finding->comm != draft->finding.comm ||
-            finding->sides != draft->finding.sides)
-            continue;
-        bool same = true;
-        for (int k = 0; k < finding->sides && !draft->merges_ranks && !draft->merges_sides; k++)
-            same = same && sets_equal(&finding->side[k].ranks, &draft->finding.side[k].ranks);
-        if (same)
-            return reported;
-    }
+    for (uint32_t i = 0; i < analyzer->reported_count; i++)
+        if (is_open(&analyzer->reported[i]) && is_of_same(&analyzer->reported[i], draft))
+            return &analyzer->reported[i];
     return NULL;
 }
 
-static void join(struct analyzer *analyzer, struct reported *reported, struct draft *draft)
+void findings_join(struct analyzer *analyzer, struct reported *reported, struct draft *draft)
 {
     int before = rankset_count(&reported->finding.side[0].ranks);
-    bool ok = set_add_all(&reported->processes, &draft->processes);
+    int failed = rankset_unite(&reported->processes, &draft->processes);
     int joined = draft->merges_sides ? draft->finding.sides
                                      : draft->merges_ranks && draft->finding.sides;
     for (int k = 0; k < joined; k++)
-        ok = ok && set_add_all(&reported->finding.side[k].ranks, &draft->finding.side[k].ranks);
+        failed |= rankset_unite(&reported->finding.side[k].ranks, &draft->finding.side[k].ranks);
     if (draft->finding.first_ns < reported->finding.first_ns)
         reported->finding.first_ns = draft->finding.first_ns;
-    if (draft->finding.sides && rankset_count(&reported->finding.side[0].ranks) != before)
+    bool is_worse = draft->finding.severity < reported->finding.severity;
+    if (is_worse)
+        reported->finding.severity = draft->finding.severity;
+    if (is_worse ||
+        (draft->finding.sides && rankset_count(&reported->finding.side[0].ranks) != before))
         reported->notified_times = 0;
     if (reported->finding.is_taken == draft->finding.is_taken)
         findings_count(analyzer, reported->finding.id, draft->finding.last_ns);
     else if (!reported->notified_times) /* host and hub have seen the same */
-        notify(analyzer, reported);
+        findings_notify(analyzer, reported);
     draft_drop(draft);
-    if (!ok)
+    if (failed)
         analyzer->failed = true;
 }
 
-enum { FINDINGS_MAX = 4096 }; /* more different ones help nobody; they are dropped */
-
-static struct reported *reported_new(struct analyzer *analyzer)
+/* There are as many of the check as are kept. The last of them says so. */
+static bool is_capped(struct analyzer *analyzer, const struct draft *draft)
 {
-    struct reported *grown = array_room(analyzer->reported, sizeof *grown, analyzer->reported_count,
-                                        &analyzer->reported_capacity, 16);
-    if (!grown)
+    struct reported *last = NULL;
+    uint32_t open = 0;
+    char more[128];
+    if (draft->finding.severity == SEVERITY_ERROR)
+        return false;
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        struct reported *reported = &analyzer->reported[i];
+        if (reported->check == draft->check && is_open(reported) &&
+            reported->finding.severity != SEVERITY_ERROR) {
+            last = reported;
+            open++;
+        }
+    }
+    if (open < FINDINGS_MAX)
+        return false;
+    invariant(draft->finding.severity != SEVERITY_ERROR, "an error is never left out");
+    if (!last->ends_list) {
+        last->ends_list = true;
+        snprintf(more, sizeof more, "this is number %d of %s; further ones are not listed",
+                 FINDINGS_MAX, code_name(draft->finding.code));
+        add_to_headline(analyzer, last, more);
+        findings_notify(analyzer, last);
+    }
+    return true;
+}
+
+/* A rank that is late at one place again and again is one finding: the round that was over, as one
+ * of the same ranks begins. NULL: there was none. */
+static struct reported *find_late_round(struct analyzer *analyzer, const struct draft *draft)
+{
+    if (!draft->is_wait || draft->finding.severity == SEVERITY_ERROR)
         return NULL;
-    analyzer->reported = grown;
-    return &analyzer->reported[analyzer->reported_count++];
+    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
+        struct reported *reported = &analyzer->reported[i];
+        if (reported->is_wait && !reported->suppressed && !reported->over &&
+            reported->finding.state == FINDING_RESOLVED && is_of_same(reported, draft))
+            return reported;
+    }
+    return NULL;
 }
 
 /* What a source can't say must not be judged of its ranks, whatever a check made of the blanks. */
@@ -261,20 +288,29 @@ void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *i
         return;
     }
     take_merging(draft);
-    add_fingerprints(draft);
+    draft_add_fingerprint(draft);
     struct reported *same = draft->failed ? NULL : find_same(analyzer, draft);
     if (same) {
         if (id)
             *id = same->finding.id;
-        join(analyzer, same, draft);
+        findings_join(analyzer, same, draft);
         return;
     }
-    if (!draft->failed &&
-        (analyzer->reported_count >= FINDINGS_MAX || is_explained(analyzer, draft))) {
+    if (!draft->failed && (is_explained(analyzer, draft) || is_capped(analyzer, draft))) {
         draft_drop(draft);
         return;
     }
-    struct reported *reported = draft->failed ? NULL : reported_new(analyzer);
+    environment_explain(analyzer, draft);
+    struct reported *round = draft->failed ? NULL : find_late_round(analyzer, draft);
+    if (round) {
+        if (id)
+            *id = round->finding.id;
+        round->finding.times++;
+        round->finding.first_ns = 0; /* of this round */
+        findings_replace(analyzer, round->finding.id, draft);
+        return;
+    }
+    struct reported *reported = draft->failed ? NULL : findings_room(analyzer);
     if (!reported) {
         analyzer->failed = true;
         draft_drop(draft);
@@ -283,11 +319,14 @@ void findings_report(struct analyzer *analyzer, struct draft *draft, uint32_t *i
     *reported = (struct reported){.check = draft->check,
                                   .finding = draft->finding,
                                   .processes = draft->processes,
+                                  .held_ns = draft_held_since(analyzer, draft),
                                   .is_wait = draft->is_wait};
-    reported->finding.id = analyzer->reported_count;
+    reported->finding.id = ++analyzer->last_finding;
+    invariant(analyzer->reported_count < 2 || reported[-1].finding.id < reported->finding.id,
+              "ids of findings rise");
     if (id)
         *id = reported->finding.id;
-    notify(analyzer, reported);
+    findings_notify(analyzer, reported);
     suppress_consequences(analyzer, reported);
 }
 
@@ -298,11 +337,12 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
         draft_drop(draft);
         return;
     }
-    struct reported *reported = &analyzer->reported[id - 1];
-    if (reported->suppressed) {
+    struct reported *reported = findings_of(analyzer, id);
+    if (!reported || reported->suppressed) {
         draft_drop(draft);
         return;
     }
+    invariant(reported->finding.id == id, "a finding that is replaced keeps its id");
     draft->finding.id = id;
     draft->finding.times = reported->finding.times;
     uint64_t first_ns = reported->finding.first_ns; /* 0: not known */
@@ -311,104 +351,13 @@ void findings_replace(struct analyzer *analyzer, uint32_t id, struct draft *draf
     if (draft->finding.last_ns < reported->finding.last_ns)
         draft->finding.last_ns = reported->finding.last_ns;
     take_merging(draft);
-    add_fingerprints(draft);
+    draft_add_fingerprint(draft);
+    reported->held_ns = draft_held_since(analyzer, draft);
     finding_free(&reported->finding);
     rankset_free(&reported->processes);
     reported->check = draft->check;
     reported->finding = draft->finding;
     reported->processes = draft->processes;
-    notify(analyzer, reported);
+    findings_notify(analyzer, reported);
     suppress_consequences(analyzer, reported);
-}
-
-/* The host takes it back. */
-static void withdraw_taken(struct analyzer *analyzer, struct reported *reported,
-                           struct draft *draft)
-{
-    if (reported->finding.state == FINDING_OPEN) {
-        free(reported->finding.what);
-        reported->finding.what = draft->finding.what;
-        draft->finding.what = NULL;
-        reported->finding.is_consequence = draft->finding.is_consequence;
-        reported->finding.state = FINDING_RESOLVED;
-        reported->finding.severity = SEVERITY_NOTE;
-        notify(analyzer, reported);
-    }
-    draft_drop(draft);
-}
-
-static void renew_taken(struct analyzer *analyzer, uint32_t id, struct draft *draft)
-{
-    struct reported *reported = &analyzer->reported[id - 1];
-    bool is_own =
-        !reported->finding.is_taken; /* found here as well, and judged here from then on */
-    if (is_own && finding_can_join(&reported->finding, &draft->finding)) {
-        join(analyzer, reported, draft);
-    } else if (is_own || draft->failed) {
-        analyzer->failed |= draft->failed;
-        draft_drop(draft);
-    } else if (draft->finding.state == FINDING_RESOLVED) {
-        withdraw_taken(analyzer, reported, draft);
-    } else {
-        reported->finding.times = draft->finding.times;
-        findings_replace(analyzer, id, draft);
-    }
-}
-
-void findings_take(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
-{
-    if (*id)
-        renew_taken(analyzer, *id, draft);
-    else if (draft->finding.state == FINDING_OPEN)
-        findings_report(analyzer, draft, id);
-    else
-        draft_drop(draft);
-}
-
-void findings_flush(struct analyzer *analyzer)
-{
-    for (uint32_t i = 0; i < analyzer->reported_count; i++)
-        if (analyzer->reported[i].notified_times != analyzer->reported[i].finding.times)
-            notify(analyzer, &analyzer->reported[i]);
-}
-
-void findings_free(struct analyzer *analyzer)
-{
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        finding_free(&analyzer->reported[i].finding);
-        rankset_free(&analyzer->reported[i].processes);
-    }
-    free(analyzer->reported);
-}
-
-static int worse_first(const void *left, const void *right)
-{
-    const struct finding *a = *(const struct finding *const *)left,
-                         *b = *(const struct finding *const *)right;
-    if (a->severity != b->severity)
-        return a->severity < b->severity ? -1 : 1;
-    if (a->certainty != b->certainty)
-        return a->certainty < b->certainty ? -1 : 1;
-    if (a->first_ns != b->first_ns)
-        return a->first_ns < b->first_ns ? -1 : 1;
-    return a->id < b->id ? -1 : 1;
-}
-
-void analyzer_visit_findings(struct analyzer *analyzer,
-                             void (*visit)(void *context, const struct finding *finding),
-                             void *context)
-{
-    const struct finding **sorted = calloc(analyzer->reported_count + 1, sizeof(*sorted));
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        if (sorted)
-            sorted[i] = &analyzer->reported[i].finding;
-        else
-            visit(context,
-                  &analyzer->reported[i].finding); /* memory is short: in order of their coming */
-    }
-    if (sorted)
-        qsort(sorted, analyzer->reported_count, sizeof(*sorted), worse_first);
-    for (uint32_t i = 0; sorted && i < analyzer->reported_count; i++)
-        visit(context, sorted[i]);
-    free(sorted);
 }

@@ -14,10 +14,16 @@ void states_plan(struct analyzer *analyzer, const struct check *const list[CHECK
  * analyzer->failed, if memory is short. */
 void *state_get(struct analyzer *analyzer, const struct check *check, enum owner owner,
                 void **block);
-/* Likewise, but NULL if there is no block yet. */
+/* The state, NULL if there is no block yet. */
 void *state_find(const struct analyzer *analyzer, const struct check *check, enum owner owner,
                  void *block);
 /* Frees the block and what the checks' state in it holds. */
 void states_free(const struct analyzer *analyzer, enum owner owner, void **block);
+
+/* Frees what the rooms keep in the slots of an owner (slots.def), and clears these. */
+void job_slots_free(struct job_slots *slot);
+void process_slots_free(struct process_slots *slot);
+void comm_slots_free(struct comm_slots *slot);
+void member_slots_free(struct member_slots *slot);
 
 #endif

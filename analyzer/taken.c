@@ -1,5 +1,6 @@
 /* taken.c: takes what hosts' own analyses have found. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
@@ -21,9 +22,53 @@ static void cover_named(const struct analyzer *analyzer, struct draft *draft)
     rankset_free(&ranks);
 }
 
+/* The host takes it back. */
+static void withdraw_taken(struct analyzer *analyzer, struct reported *reported,
+                           struct draft *draft)
+{
+    if (reported->finding.state == FINDING_OPEN) {
+        free(reported->finding.what);
+        reported->finding.what = draft->finding.what;
+        draft->finding.what = NULL;
+        reported->finding.is_consequence = draft->finding.is_consequence;
+        reported->finding.state = FINDING_RESOLVED;
+        reported->finding.severity = SEVERITY_NOTE;
+        findings_notify(analyzer, reported);
+    }
+    draft_drop(draft);
+}
+
+static void renew_taken(struct analyzer *analyzer, uint32_t id, struct draft *draft)
+{
+    struct reported *reported = findings_of(analyzer, id);
+    bool is_own =
+        !reported->finding.is_taken; /* found here as well, and judged here from then on */
+    if (is_own && finding_can_join(&reported->finding, &draft->finding)) {
+        findings_join(analyzer, reported, draft);
+    } else if (is_own || draft->failed) {
+        analyzer->failed |= draft->failed;
+        draft_drop(draft);
+    } else if (draft->finding.state == FINDING_RESOLVED) {
+        withdraw_taken(analyzer, reported, draft);
+    } else {
+        reported->finding.times = draft->finding.times;
+        findings_replace(analyzer, id, draft);
+    }
+}
+
+static void findings_take(struct analyzer *analyzer, struct draft *draft, uint32_t *id)
+{
+    if (findings_of(analyzer, *id))
+        renew_taken(analyzer, *id, draft);
+    else if (draft->finding.state == FINDING_OPEN)
+        findings_report(analyzer, draft, id);
+    else
+        draft_drop(draft);
+}
+
 int analyzer_take_finding(struct analyzer *analyzer, const struct finding *finding, uint32_t *id)
 {
-    struct draft draft = {.check = check_find(finding->code),
+    struct draft draft = {.check = check_of(finding->code),
                           .merges_ranks = finding->merges_ranks,
                           .merges_sides = finding->merges_sides};
     if (!draft.check)

@@ -11,8 +11,15 @@
 #include "analyzer/engine.h"
 #include "analyzer/hang/waits.h"
 
-/* notice_tick, notice_known or notice_ending: all that happened on the host until then is known. */
-void ticks_feed(struct analyzer *analyzer, struct host *host, enum api api, uint64_t until_ns);
+/* notice_tick, notice_known or notice_ending: all that happened on the host until then is known.
+ * ENGINE_*. */
+int ticks_feed(struct event *event);
+/* Judges the waits before a record is taken in by which its process gives up what it may wait for:
+ * it aborts a communicator, exits or aborts. A framework's time-out does that; what waited then is
+ * the hang, as far as that has been known for SETTLE_NS, and it is possible after less than
+ * hang_after (wait_ending_patience_ns). Other records, and a process that waits for nothing: no
+ * effect. */
+void ticks_give_up(struct analyzer *analyzer, const struct event *event);
 /* Builds the graph of waits and gives it to the checks, unless nothing can have changed. */
 void ticks_judge(struct analyzer *analyzer, enum moment moment);
 

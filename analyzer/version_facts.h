@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "analyzer/code.h"
+#include "lib/finding/code.h"
 
 enum library { LIBRARY_NCCL, LIBRARY_TORCH, LIBRARIES };
 enum { VERSION_RANGE_BYTES = 64 };

@@ -47,10 +47,10 @@ static void fill_rings(const char *rings)
         if (!record.serial)
             continue;
         int kind = record.api == API_cudaLaunchKernel ? RING_BULK : RING_CONTROL;
-        struct ring_segment *segment =
-            (struct ring_segment *)((char *)file[rank] + sizeof *file[rank]);
-        written += ring_append(&segment->ring[kind], ring_records(file[rank], segment, kind),
-                               CAPACITY, &record);
+        struct record *records;
+        struct ring *ring = bench_ring(file[rank], kind, &records);
+        struct ring_end end = ring_end_of(ring, records, CAPACITY);
+        written += ring_append(&end, &record);
         atomic_store(&file[rank]->serial, record.serial);
     }
     for (int rank = 0; rank < JOB_RANKS; rank++)

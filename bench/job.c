@@ -185,7 +185,7 @@ static void send_beat(struct job_play *play, int host, uint64_t now_ns)
     message_add(&play->writer, ITEM_BEAT, &beat);
 }
 
-/* Sends what is due, of so many hosts in turn. Returns when the next of these is. */
+/* Sends what is due from the next `hosts` hosts. Returns when the next of theirs is due. */
 static uint64_t send_due(struct job_play *play, int hosts)
 {
     uint64_t now_ns = monotonic_now_ns(), next_ns = UINT64_MAX;

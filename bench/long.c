@@ -170,7 +170,7 @@ static void report_unexpected(void *context, const struct finding *finding)
 {
     (void)context;
     if (!findings++)
-        fprintf(stderr, "bench_long: found in a correct job: %s: %s\n", finding->code,
+        fprintf(stderr, "bench_long: found in a correct job: %s: %s\n", code_name(finding->code),
                 finding->what);
 }
 

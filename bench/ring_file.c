@@ -42,7 +42,10 @@ struct ring_file *bench_ring_file(const char *rings, int rank, uint32_t capacity
     file->control_records = file->bulk_records = capacity;
     file->segment_bytes = segment;
     file->process = info;
-    atomic_store(&file->segments, 1);
+    const uint32_t capacities[RING_KINDS] = {capacity, capacity};
+    ring_segment_begin((struct ring_segment *)((char *)file + sizeof *file), sizeof *file,
+                       capacities, 0);
+    atomic_store(&file->first_segment, sizeof *file);
     atomic_store(&file->ready, 1);
     return file;
 }
@@ -50,6 +53,6 @@ struct ring_file *bench_ring_file(const char *rings, int rank, uint32_t capacity
 struct ring *bench_ring(struct ring_file *file, int kind, struct record **records)
 {
     struct ring_segment *segment = (struct ring_segment *)((char *)file + sizeof *file);
-    *records = ring_records(file, segment, kind);
+    *records = ring_records(segment, kind);
     return &segment->ring[kind];
 }

@@ -1,6 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
-    run.py BUILD [PART...]      parts: calls, python, store, collector, analyzer, long, training, selection, times, exact-times, hashing, tui, tui-live, kineto,
+    run.py BUILD [PART...]      parts: calls, instructions, python, store, collector, analyzer, long, training, selection, times,
+                        exact-times, hashing, tui, tui-live, kineto,
                         log, flight-recorder, ranks
                         (default: all)
 
@@ -13,6 +14,7 @@ import platform
 import pty
 import re
 import resource
+import shutil
 import signal
 import sqlite3
 import statistics
@@ -27,6 +29,7 @@ import time
 import ranks
 
 TRAINING_RUNS = 5
+INSTRUCTION_TURNS = 1024      # as many are made before, so that what a first call costs is left out
 TIMES_RUNS = 5
 TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
@@ -94,6 +97,47 @@ def calls(bench):
         alone, off, all_ = (statistics.median(turn[name] for turn in rounds[way]) for way in ways)
         bench.show("%-42s %8.1f %10.1f %10.1f" % (name, alone, off - alone, all_ - alone))
     bench.show("aim: at most 100 ns a call without stacks")
+
+
+def count_instructions(build):
+    """({name: [of one call without stacks, with them]}, None) that the shim adds, on libraries that do nothing; or (None, why not)."""
+    def path(name):
+        return os.path.join(os.path.abspath(build), name)
+
+    absent = [name for name in ("bench/bench_calls", "lib/libddpcheck.so", "bench/stub/libnccl.so.2") if not os.path.exists(path(name))]
+    if absent:
+        return None, "%s not built" % ", ".join(absent)
+    if not shutil.which("valgrind"):
+        return None, "valgrind not found; apt-get install valgrind"
+
+    def counted(**watched):
+        with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+            settings = {"LD_PRELOAD": path("lib/libddpcheck.so"), "DDPCHECK_DIR": folder, **watched} if watched else {}
+            out = os.path.join(folder, "counted")
+            done = subprocess.run(["valgrind", "--quiet", "--tool=callgrind", "--separate-threads=yes", "--dump-before=bench_mark",
+                                   "--callgrind-out-file=" + out, path("bench/bench_calls"), str(INSTRUCTION_TURNS)],
+                                  env={**os.environ, "LD_LIBRARY_PATH": path("bench/stub"), **settings}, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=600, check=True)
+            wait_collector(folder)
+            figures = {}
+            for loop, (calls, name) in enumerate(re.findall(r"^(\d+) (.+)$", done.stdout, re.M)):
+                with open("%s.%d-01" % (out, 2 * loop + 2)) as file:      # what ended at the loop's second mark, of the first thread
+                    figures[name] = int(re.search(r"^(?:summary|totals): (\d+)", file.read(), re.M).group(1)) / INSTRUCTION_TURNS / int(calls)
+            return figures
+
+    alone, bare, stacked = counted(), counted(DDPCHECK_STACKS="0"), counted(DDPCHECK_STACKS="all")
+    return {name: [round(bare[name] - alone[name]), round(stacked[name] - alone[name])] for name in alone}, None
+
+
+def instructions(bench):
+    bench.show("Instructions that the shim adds to a call, in the calling thread (callgrind; CUDA and NCCL are libraries that do nothing)")
+    counted, why = count_instructions(bench.build)
+    if why:
+        bench.show("not measured: " + why)
+        return
+    bench.show("%-50s %10s %10s" % ("", "no stacks", "stacks"))
+    for name, figures in counted.items():
+        bench.show("%-50s %10d %10d" % (name, *figures))
 
 
 def python_calls(bench):
@@ -495,7 +539,8 @@ def write_log(path, megabytes, has_calls):
 
 
 def log(bench):
-    bench.show("Importing logs of %d and %d MB: the memory does not grow as they do" % LOG_MEGABYTES)
+    bench.show("Importing logs of %d and %d MB: the memory does not grow as they do, the processor's time as they do (aim: three times that "
+               "of gzip -dc)" % LOG_MEGABYTES)
     with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
         path, database = os.path.join(folder, "job.log"), os.path.join(folder, "job.db")
         for name, has_calls in (("calls of NCCL", True), ("other words", False)):
@@ -505,7 +550,10 @@ def log(bench):
                 seconds, cpu, peak = measured([bench.tool, "import", "-q", "-o", database, path])
                 os.unlink(database)
                 peaks.append(peak)
-                bench.show("%-14s %4d MB %8.2f s, %7.2f s of processor, peak memory %8.1f MB" % (name, megabytes, seconds, cpu, peak))
+                subprocess.run(["gzip", "-f", path], check=True)
+                unpacking = measured(["gzip", "-dc", path + ".gz"])[1]
+                bench.show("%-14s %4d MB %8.2f s, %7.2f s of processor (%.1f times gzip -dc's), peak memory %8.1f MB"
+                           % (name, megabytes, seconds, cpu, cpu / unpacking, peak))
             bench.show("%-14s of %.0f times the size: %.1f times the memory" % (name, LOG_MEGABYTES[1] / LOG_MEGABYTES[0], peaks[1] / peaks[0]))
 
 
@@ -549,7 +597,7 @@ def rank_growth(bench):
         ranks.growth(bench.build, bench.show)
 
 
-PARTS = {"calls": calls, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
+PARTS = {"calls": calls, "instructions": instructions, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "times": times, "exact-times": exact_times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
          "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
 

@@ -22,7 +22,8 @@ static void put(struct ring_file *file, const struct record *record)
     struct ring *ring = bench_ring(file, kind, &records);
     while (atomic_load(&ring->head) - atomic_load(&ring->tail) >= SOAK_CAPACITY)
         nanosleep(&(struct timespec){0, nap_ns}, NULL);
-    if (!ring_append(ring, records, SOAK_CAPACITY, record))
+    struct ring_end end = ring_end_of(ring, records, SOAK_CAPACITY);
+    if (!ring_append(&end, record))
         bench_die("a record was lost although there was room");
     atomic_store(&file->serial, record->serial);
 }

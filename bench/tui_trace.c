@@ -1,5 +1,5 @@
 /* tui_trace.c: writes a trace of a job of 8 ranks that hangs at its end, because rank 5 never made
- * the last call. `bench_tui_trace DATABASE OPERATIONS` makes so many collectives; run.py's part
+ * the last call. `bench_tui_trace DATABASE OPERATIONS` has OPERATIONS collectives; run.py's part
  * "tui" opens the result with `ddpcheck tui`. */
 #include <stdio.h>
 #include <stdlib.h>

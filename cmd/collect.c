@@ -15,7 +15,7 @@
 #include "collector/collector_notify.h"
 #include "cmd/commands.h"
 #include "cmd/options/choice.h"
-#include "cmd/options/keep_option.h"
+#include "cmd/hub/job_copy.h"
 #include "cmd/options/options.h"
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
@@ -30,6 +30,7 @@ struct collect_request {
     const char *keep;
     struct keep_limits limits;
     long notify_fd;
+    double timeout;               /* of `ddpcheck run` */
     const char *hub;              /* URL of the job's hub; NULL none */
     struct choice_options choice; /* of what is reported through notify_fd */
     bool has_database;
@@ -56,12 +57,12 @@ static int go_to_background(const char *directory, struct error *err)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/collector.log", directory);
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666),
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666),
         null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (log < 0 || null < 0)
         return error_set(err, "can't open %s: %s", log < 0 ? path : "/dev/null", strerror(errno));
-    if (!directory_file_is_plain(log))
-        return error_set(err, "%s is a link, or no plain file: nothing is written into it", path);
+    if (directory_check_file(log, directory, "collector.log", err) < 0)
+        return -1;
     pid_t child = fork();
     if (child < 0)
         return error_set(err, "can't start the collector: %s", strerror(errno));
@@ -166,17 +167,21 @@ static int collect_once(const struct collect_request *request, const char *direc
     if (claimed < 0)
         return command_fail(&err);
     struct transport *transport = open_hub(request, directory);
+    const char *hub_place = request->hub ? job_copy_place(request->hub) : NULL;
     const struct collector_options options = {
         .directory = directory,
         .database = claim.database,
         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
+        .timeout_ns = (uint64_t)(request->timeout * 1e9),
         .keep = request->limits,
         .fresh = request->fresh,
         .notify_fd = (int)request->notify_fd,
         .is_shown = is_notified,
         .context = choice,
         .first_wait_s = first_wait_seconds(request),
+        .hub = transport ? hub_place : NULL,
         .transport = transport,
+        .sender = claim.sender,
     };
     int result = collector_run(&options, summary, &err);
     transport_close(transport);
@@ -188,7 +193,7 @@ static int collect_once(const struct collect_request *request, const char *direc
 }
 
 /* A process that starts recording while the collector is about to end sees the lock held and starts
- * no other: whoever left a ring file since then is taken care of by another round. What a full disk
+ * no other: another round takes care of ring files that came since then. What a full disk
  * did not take stays in the rings: a round more would find it full as well. */
 static int collect_rounds(const struct collect_request *request, const char *directory)
 {
@@ -207,7 +212,7 @@ static int collect_rounds(const struct collect_request *request, const char *dir
         return command_fail(&err);
     int status = collect_once(&next, directory, &choice, &summary);
     while (status == STATUS_CLEAN && summary.records > 0 && !summary.unstored &&
-           !collector_stopping() && collector_has_newcomers(directory)) {
+           !summary.left_early && !collector_stopping() && collector_has_newcomers(directory)) {
         next.quiet = true;
         summary.records = 0;
         status = collect_once(&next, directory, &choice, &summary);
@@ -238,6 +243,7 @@ int command_collect(int argc, char **argv)
         {"hub", 0, OPTION_TEXT, "URL",
          "the job's hub, as 'ddpcheck hub' prints it (default: $DDPCHECK_HUB)", &request.hub},
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
+        {"timeout", 0, OPTION_SECONDS, "S", NULL, &request.timeout},
     };
     const struct command_options options = {
         .command = "collect",

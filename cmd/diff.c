@@ -5,7 +5,7 @@
 
 #include "cmd/commands.h"
 #include "cmd/diff/diff_print.h"
-#include "cmd/hub/job_copies.h"
+#include "cmd/command_traces.h"
 #include "cmd/options/options.h"
 
 enum { LIMIT = 20, RANK_NONE = -1 };
@@ -57,7 +57,7 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
                      : diff_pair_traces(&pairs, side[0], side[1]);
     if (status || diff_setup(&setup, side, (int)request->rank, (int)request->with) ||
         diff_speed(&speed, &pairs, side, (int)request->rank, (int)request->with))
-        status = error_set(err, "can't compare the traces: memory is short");
+        status = error_memory(err, "can't compare the traces");
     else
         status =
             diff_cut_dropped(&gaps, &pairs, side, err) ||
@@ -87,19 +87,17 @@ static int compare_sides(struct diff_side *const side[2], const struct diff_requ
     return status;
 }
 
-static int diff_paths(char **path, int paths, const struct diff_request *request)
+static int diff_loaded(char **path, int paths, const struct diff_request *request,
+                       const struct command_traces *traces)
 {
-    struct job_copies copies;
     struct diff_side a = {0}, b = {0}, *side[2] = {&a, paths == 2 ? &b : &a};
     struct error err = {{0}};
     bool progress = isatty(STDERR_FILENO);
-    if (job_copies_open(&copies, path, paths, &err) < 0)
-        return command_fail(&err);
     int status = diff_side_load(&a, path[0], progress, &err);
     if (!status && paths == 2)
         status = diff_side_load(&b, path[1], progress, &err);
     for (int which = 0; which < paths; which++)
-        side[which]->path = job_copies_name(&copies, path[which]);
+        side[which]->path = command_traces_name(&traces[which], path[which]);
     if (!status)
         status = compare_sides(side, request, &err);
     if (status < 0)
@@ -109,7 +107,22 @@ static int diff_paths(char **path, int paths, const struct diff_request *request
             status = command_fail(&side[which]->damage);
     diff_side_free(&a);
     diff_side_free(&b);
-    job_copies_close(&copies);
+    return status;
+}
+
+static int diff_paths(char **path, int paths, const struct diff_request *request)
+{
+    struct command_traces traces[2];
+    struct error err;
+    int opened = 0, status = 0;
+    while (opened < paths && !status) {
+        int one = 1;
+        status = command_traces_open(&traces[opened], &path[opened], &one, &err);
+        opened += !status;
+    }
+    status = status ? command_fail(&err) : diff_loaded(path, paths, request, traces);
+    while (opened)
+        command_traces_close(&traces[--opened]);
     return status;
 }
 

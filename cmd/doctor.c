@@ -10,6 +10,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_values.h"
 #include "cmd/options/options.h"
+#include "lib/base/array.h"
 #include "lib/base/terminal.h"
 
 struct doctor_row {
@@ -31,17 +32,6 @@ static const struct {
              [VERDICT_WARN] = {"warn", "warn", "\033[33m"},
              [VERDICT_FAIL] = {"fail", "FAIL", "\033[31m"}};
 
-void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint,
-              const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    diagnosis->verdict = verdict;
-    vsnprintf(diagnosis->text, sizeof diagnosis->text, format, args);
-    snprintf(diagnosis->hint, sizeof diagnosis->hint, "%s", hint ? hint : "");
-    va_end(args);
-}
-
 static void print_doctor_json(json_t *object)
 {
     char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
@@ -62,17 +52,14 @@ static void print_text_row(const struct doctor_table *table, const char *name,
 }
 
 /* Shown at once if there is no memory to keep it. */
-static void keep_row(struct doctor_table *table, const char *name,
-                     const struct diagnosis *diagnosis)
+static void keep_diagnosis(struct doctor_table *table, const char *name,
+                           const struct diagnosis *diagnosis)
 {
-    struct doctor_row *more =
-        reallocarray(table->kept, (size_t)table->kept_count + 1, sizeof *more);
-    if (!more) {
+    if (!ARRAY_ADD(table->kept, table->kept_count)) {
         print_text_row(table, name, diagnosis);
         return;
     }
-    table->kept = more;
-    more[table->kept_count++] = (struct doctor_row){name, *diagnosis};
+    table->kept[table->kept_count++] = (struct doctor_row){name, *diagnosis};
 }
 
 /* What prevents it, then what may; the rest is a number. */
@@ -103,7 +90,7 @@ static void print_doctor_row(void *context, const char *name, const struct diagn
     if (table->verbose)
         print_text_row(table, name, diagnosis);
     else if (diagnosis->verdict != VERDICT_OK)
-        keep_row(table, name, diagnosis);
+        keep_diagnosis(table, name, diagnosis);
 }
 
 static void print_title(const struct doctor_table *table, const char *title)

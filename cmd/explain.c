@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/analyzer.h"
+#include "analyzer/checks/hang/hang.h"
 #include "analyzer/version_facts.h"
 #include "cmd/options/codes.h"
 #include "cmd/commands.h"
@@ -19,7 +20,7 @@ struct section {
     const char *text;
     const char *language;             /* of a listing; NULL for prose */
     const struct cause *causes;       /* instead of text: a list */
-    const struct version_fact *facts; /* likewise: the first of its code */
+    const struct version_fact *facts; /* instead of text: the first fact of its code */
 };
 
 enum { SECTIONS = 9 };
@@ -35,9 +36,9 @@ static void sections_of(const struct check *check, struct section section[SECTIO
         {.title = "Fix (C/CUDA)", .text = check->fix_c, .language = "c"},
         {.title = "Fix (PyTorch)", .text = check->fix_torch, .language = "python"},
         {.title = "Complete program", .text = program ? program->fault : NULL, .language = "c"},
-        {.title = "Complete program, correct",
-         .text = program ? program->twin : NULL,
-         .language = "c"},
+        {.title = "Fix of the complete program",
+         .text = program ? program->difference : NULL,
+         .language = "diff"},
         {.title = "Source of the rule", .text = check->source},
     };
     memcpy(section, all, sizeof all);
@@ -164,7 +165,7 @@ void explain_print_markdown(const struct check *check, FILE *out)
 static void print_list(struct page *page, const char *codes)
 {
     for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
-        if (!codes_have(codes, code_name(check->code)))
+        if (!codes_have(codes, check->code))
             continue;
         page->indent = 16;
         page_text(page, STYLE_STRONG, code_name(check->code));
@@ -173,6 +174,33 @@ static void print_list(struct page *page, const char *codes)
         page_column(page, 16);
         page_words(page, STYLE_PLAIN, check->title);
         page_line(page);
+    }
+}
+
+/* The tables of hang_rules.c. */
+static void print_hang_rules(void)
+{
+    puts("\n## How a hang is judged\n\nRanks that wait for each other are stuck together, and one "
+         "of "
+         "their waits is the root: a wait for a rank that exited, left or\nholds a group open, if "
+         "there is one. Else it is a wait that is queued behind no other, for the fewest missing "
+         "ranks, and of these\nthe one that began first. If the waits form a cycle, it is DC202 or "
+         "DC203, unless a rank left a call out. Otherwise the first row\nthat applies says which "
+         "finding the root is. A rank that is not stuck, only late, is DC210.\n\n| finding | where "
+         "|\n| --- | --- |");
+    for (uint32_t i = 0; i < hang_findings_count; i++)
+        printf("| %s | %s |\n", code_name(hang_findings[i].code), hang_findings[i].when);
+    puts("\nThe first row of the finding that applies says what to do:\n\n| finding | where | "
+         "advice |\n| --- | --- | --- |");
+    for (uint32_t i = 0; i < hang_rules_count; i++) {
+        const struct hang_rule *rule = &hang_rules[i];
+        struct finding finding = {.code = rule->code};
+        if (!rule->advice ||
+            finding_say(&finding, HEADLINE_NONE, rule->advice, &(struct values){.comm = NULL}))
+            continue;
+        printf("| %s | %s | %s |\n", rule->code ? code_name(rule->code) : "any", rule->when,
+               finding.todo);
+        finding_free(&finding);
     }
 }
 
@@ -202,6 +230,7 @@ static void print_markdown_list(void)
         printf("| [%s](%s.md) | %s | %s |\n", code_name(check->code), code_name(check->code),
                severity_name(check->severity), check->title);
     }
+    print_hang_rules();
 }
 
 /* "DC2", "DC299" and "299" belong to the family of DC201: '2'. */

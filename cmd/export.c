@@ -7,7 +7,7 @@
 #include "cmd/export/export.h"
 #include "cmd/export/output.h"
 #include "cmd/export/place.h"
-#include "cmd/hub/job_copies.h"
+#include "cmd/command_traces.h"
 #include "cmd/options/options.h"
 
 static char usual_trace[] = "ddpcheck-trace"; /* where `ddpcheck run` puts it without -o */
@@ -39,26 +39,19 @@ static int write_out(struct report *report, const char *const *paths, int count,
                      const struct export_request *request, struct error *err)
 {
     struct output output;
-    struct not_checked *not_checked = NULL;
-    int not_checked_count = not_checked_find(report->trace, &not_checked), result = -1;
-    if (not_checked_count >= 0 && report->is_by_host)
-        not_checked_count = not_checked_add_by_host(&not_checked, not_checked_count);
-    if (not_checked_count < 0)
-        return error_set(err, "can't write the export: memory is short");
-    const struct export export = {.report = report,
-                                  .paths = paths,
-                                  .path_count = count,
-                                  .not_checked = not_checked,
-                                  .not_checked_count = not_checked_count,
-                                  .src_prefix = request->src_prefix};
+    struct export export;
+    int result = -1;
+    if (export_begin(&export, report, paths, count, err) < 0)
+        return -1;
+    export.src_prefix = request->src_prefix;
     if (output_open(&output, request->path, err) == 0)
         result = write_to(&output, &export, request->format, err);
-    not_checked_free(not_checked, not_checked_count);
+    export_end(&export);
     return result;
 }
 
 static int export_copies(const char *const *paths, int count, const struct export_request *request,
-                         const struct job_copies *copies)
+                         const struct command_traces *traces)
 {
     struct report report;
     struct choice choice;
@@ -69,7 +62,8 @@ static int export_copies(const char *const *paths, int count, const struct expor
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
                                            .hosts = request->by_host ? HOSTS_APART : HOSTS_MERGED,
                                            .choice = &choice,
-                                           .copies = copies};
+                                           .is_anew = true, /* speed is not kept */
+                                           .traces = traces};
     if (report_load(&report, paths, count, &options, &err)) {
         choice_free(&choice);
         return command_fail(&err);
@@ -85,12 +79,12 @@ static int export_copies(const char *const *paths, int count, const struct expor
 
 static int export_paths(char **paths, int count, const struct export_request *request)
 {
-    struct job_copies copies;
+    struct command_traces traces;
     struct error err;
-    if (job_copies_open(&copies, paths, count, &err) < 0)
+    if (command_traces_open(&traces, paths, &count, &err) < 0)
         return command_fail(&err);
-    int status = export_copies((const char *const *)paths, count, request, &copies);
-    job_copies_close(&copies);
+    int status = export_copies((const char *const *)paths, count, request, &traces);
+    command_traces_close(&traces);
     return status;
 }
 

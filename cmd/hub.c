@@ -4,17 +4,23 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/hub/hub_lock.h"
+#include "cmd/hub/hub_directory.h"
 #include "cmd/hub/hub_server.h"
 #include "cmd/options/options.h"
+#include "cmd/run_output.h"
+#include "cmd/serve/http_access.h"
+#include "cmd/serve/serve_loop.h"
 #include "hub/hub.h"
 #include "lib/base/clock.h"
 #include "lib/base/descriptors.h"
+#include "lib/base/printable.h"
+#include "lib/base/text.h"
 #include "lib/finding/finding.h"
 #include "lib/nats/nats_client.h"
 #include "lib/nats/transport_nats.h"
@@ -28,6 +34,8 @@ static const uint64_t late_hosts_ns = 1000000000; /* so long hosts may come afte
 struct hub_request {
     struct hub_server server;
     const char *external;
+    const char *http;   /* where the page of the job is; NULL: none is wanted */
+    const char *notify; /* who hears of errors, by the page; NULL nobody */
     double hang_after;
 };
 
@@ -37,7 +45,7 @@ static const char *job_folder(const struct hub_request *request)
     return request->server.real[0] ? request->server.real : request->server.directory;
 }
 
-static bool is_stopped(void)
+static bool has_end_signal(void)
 {
     sigset_t pending;
     sigpending(&pending);
@@ -69,7 +77,6 @@ static void block_stops(void)
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGHUP);
     sigprocmask(SIG_BLOCK, &stops, NULL);
-    signal(SIGPIPE, SIG_IGN);
 }
 
 static void print_taken_port(const struct hub_server *server)
@@ -111,11 +118,18 @@ static void print_job_finding(void *context, const struct item_news *news)
     (void)context;
     const char *possible = news->certainty == POSSIBLE ? "possible " : "";
     const char *separator = news->location[0] ? ": " : "";
+    struct text line = {0};
     if (news->state != FINDING_OPEN)
-        fprintf(stderr, "ddpcheck: hub: %s is withdrawn: %s\n", news->code, news->text);
+        text_add(&line, "%s is withdrawn: %s", news->code, news->text);
     else
-        fprintf(stderr, "ddpcheck: hub: %s%s%s%s %s: %s\n", news->location, separator, possible,
-                severity_name((enum severity)news->severity), news->code, news->text);
+        text_add(&line, "%s%s%s%s %s: %s", news->location, separator, possible,
+                 severity_name((enum severity)news->severity), news->code, news->text);
+    char *said = text_take(&line);
+    if (!said)
+        return;
+    printable_clean(said); /* hosts have sent what is in it */
+    fprintf(stderr, "ddpcheck: hub: %s\n", said);
+    free(said);
 }
 
 static void print_refused(const struct hub *hub)
@@ -137,13 +151,11 @@ static int serve_job(struct hub_request *request, struct transport *transport, s
                                         .database = database,
                                         .hang_after_ns = (uint64_t)(request->hang_after * 1e9),
                                         .on_news = request->server.job ? NULL : print_job_finding};
-    if (mkdir(job_folder(request), 0700) < 0 && errno != EEXIST)
-        return error_set(err, "can't create %s: %s", job_folder(request), strerror(errno));
-    if (hub_open(&hub, &options, err) < 0)
+    if (hub_directory_make(job_folder(request), err) < 0 || hub_open(&hub, &options, err) < 0)
         return -1;
     int result = 0, lock = hub_lock(job_folder(request));
     uint64_t left_ns = 0;
-    while (result == 0 && !is_stopped() && !hub_has_no_job(hub, &left_ns)) {
+    while (result == 0 && !has_end_signal() && !hub_has_no_job(hub, &left_ns)) {
         result = watch_server(request, &watch, err);
         if (result == 0)
             result = hub_step(hub, monotonic_now_ns(), HUB_POLL_MS, err);
@@ -174,14 +186,30 @@ static int connect_hub(const struct hub_request *request, const char *url,
     return transport_nats_open(transport, &options, err);
 }
 
-static int run_hub(struct hub_request *request)
+/* The page of the job, for those who have the readers' token: in a process of its own, so that no
+ * reader delays the hub. Returns its id, 0 if none is wanted, or -1 with err. */
+static pid_t start_page(const struct hub_request *request, struct error *err)
 {
+    char database[PATH_MAX + 8], token[PATH_MAX + 16], *paths[] = {database};
+    snprintf(database, sizeof database, "%s/job.db", job_folder(request));
+    snprintf(token, sizeof token, "%s/reader-token", job_folder(request));
+    const struct serve_request page = {.listen = request->http,
+                                       .token_file = request->external ? NULL : token,
+                                       .tls_cert = request->server.tls_cert,
+                                       .tls_key = request->server.tls_key,
+                                       .notify = request->notify,
+                                       .reading = {.paths = paths, .count = 1}};
+    return request->http ? serve_start(&page, err) : 0;
+}
+
+static int serve_hub(struct hub_request *request)
+{
+    pid_t page = 0;
     struct error err;
     struct transport *transport;
     char url[HUB_URL_BYTES], local[HUB_URL_BYTES];
     if (nats_client_check(&err) < 0)
         return command_fail(&err);
-    block_stops();
     if (request->external)
         snprintf(local, sizeof local, "%s", request->external);
     else if (hub_server_start(&request->server, &err) < 0)
@@ -193,11 +221,39 @@ static int run_hub(struct hub_request *request)
         hub_server_url(&request->server, url);
         puts(request->external ? request->external : url);
         fflush(stdout);
-        result = serve_job(request, transport, &err);
+        page = start_page(request, &err);
+        result = page < 0 ? -1 : serve_job(request, transport, &err);
+        serve_stop(page);
         transport_close(transport);
     }
     hub_server_stop(&request->server);
     return result < 0 ? command_fail(&err) : STATUS_CLEAN;
+}
+
+/* What is wrong with the address of the page is said before anything starts. Returns 0, or -1 with
+ * err. */
+static int try_page(const struct hub_request *request, struct error *err)
+{
+    struct http_place place;
+    if (!request->http)
+        return 0;
+    if (http_place_open(&place, request->http, err) < 0)
+        return -1;
+    close(place.fd);
+    return 0;
+}
+
+static int run_hub(struct hub_request *request)
+{
+    struct error err;
+    if (try_page(request, &err) < 0)
+        return command_fail(&err);
+    struct run_output output = {.is_open = false};
+    block_stops(); /* the thread that prints inherits it */
+    run_output_begin(&output);
+    int status = serve_hub(request);
+    run_output_end(&output, -1);
+    return status;
 }
 
 int command_hub(int argc, char **argv)
@@ -218,6 +274,10 @@ int command_hub(int argc, char **argv)
         {"tls-key", 0, OPTION_TEXT, "FILE", "its private key", &server->tls_key},
         {"tls-ca", 0, OPTION_TEXT, "FILE",
          "accept only clients with a certificate of this authority", &server->tls_ca},
+        {"http", 0, OPTION_TEXT, "ADDRESS:PORT",
+         "also show the job as a page with metrics there, as 'ddpcheck serve' does", &request.http},
+        {"notify", 0, OPTION_TEXT, "COMMAND|URL", "with --http: as that of 'ddpcheck serve'",
+         &request.notify},
         {"external", 0, OPTION_TEXT, "URL",
          "use the NATS server at URL, which has JetStream, instead of starting one",
          &request.external},
@@ -235,7 +295,8 @@ int command_hub(int argc, char **argv)
         .details = "Prints nats://TOKEN@HOST:PORT for 'ddpcheck run --hub'. It needs nats-server "
                    "and libnats\n"
                    "(Debian: nats-server, libnats-dev). Anyone with the token can read what "
-                   "the hub knows.\n",
+                   "the hub knows.\nWith --http it prints the page's address as well, which has "
+                   "the readers' token.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };
@@ -249,6 +310,8 @@ int command_hub(int argc, char **argv)
     if (!server->tls_cert != !server->tls_key || (server->tls_ca && !server->tls_cert))
         return options_usage_error(&options, "--tls-cert and --tls-key belong together; --tls-ca "
                                              "needs both");
+    if (request.notify && !request.http)
+        return options_usage_error(&options, "--notify needs --http, whose page sees the errors");
     if (request.external && (server->listen || server->token_file))
         return options_usage_error(&options, "--external takes its address and token from URL");
     descriptors_raise();

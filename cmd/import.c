@@ -4,65 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/import_judge.h"
+#include "cmd/import_run.h"
 #include "cmd/options/options.h"
 #include "lib/import/import.h"
 
-enum { FORMATS_BYTES = 512, QUIET_S = 1 };
+enum { FORMATS_BYTES = 512 };
 
 struct import_request {
     const char *output;
     const char *format;
     bool quiet;
 };
-
-/* A line on a terminal that is drawn again and again. */
-struct import_line {
-    bool drawn;
-    time_t begin, last;
-};
-
-static void clear_progress(struct import_line *progress)
-{
-    if (progress->drawn)
-        fputs("\r\033[K", stderr);
-    progress->drawn = false;
-}
-
-static void print_message(void *context, const char *message)
-{
-    clear_progress(context);
-    fprintf(stderr, "ddpcheck: %s\n", message);
-}
-
-static int percent_of(uint64_t part, uint64_t whole)
-{
-    return part < whole ? (int)(100 * part / whole) : 100;
-}
-
-/* Once a second, from the second one on. */
-static void show_import_progress(void *context, const struct import_standing *standing)
-{
-    struct import_line *progress = context;
-    time_t now = time(NULL);
-    if (now < progress->begin + QUIET_S || now == progress->last)
-        return;
-    progress->last = now;
-    progress->drawn = true;
-    if (standing->of_records)
-        fprintf(stderr, "\rddpcheck: storing: %d %% of %" PRIu64 " records\033[K",
-                percent_of(standing->records, standing->of_records), standing->of_records);
-    else if (standing->of_bytes)
-        fprintf(stderr, "\rddpcheck: importing: %d %% of %.1f MB, %" PRIu64 " files read\033[K",
-                percent_of(standing->bytes, standing->of_bytes), (double)standing->of_bytes / 1e6,
-                standing->files);
-    else
-        fprintf(stderr, "\rddpcheck: importing: %.1f MB read\033[K", (double)standing->bytes / 1e6);
-}
 
 static void list_import_formats(char *text, size_t bytes)
 {
@@ -107,7 +62,7 @@ static void print_import_result(const struct import_result *result,
                verdict->errors == 1 ? "error" : "errors", verdict->warnings,
                verdict->warnings == 1 ? "warning" : "warnings", output);
     if (result->refused_files)
-        fprintf(stderr, "ddpcheck: of %llu of %llu %s not all could be taken\n",
+        fprintf(stderr, "ddpcheck: %llu of %llu %s could not be read, or not to the end\n",
                 (unsigned long long)result->refused_files, (unsigned long long)result->files,
                 result->files == 1 ? "file" : "files");
 }
@@ -115,48 +70,42 @@ static void print_import_result(const struct import_result *result,
 static int import(const char *const *paths, int count, const struct import_request *request,
                   const struct import_source *source)
 {
-    struct import_line progress = {.begin = time(NULL)};
-    bool is_shown = !request->quiet && isatty(STDERR_FILENO);
     struct import_verdict verdict;
-    struct error err = {{0}};
-    const struct import_judge *judge = import_judge_new(&verdict, &err);
-    const struct import_options options = {
-        .source = source,
-        .say = print_message,
-        .progress = is_shown ? show_import_progress : NULL,
-        .context = &progress,
-        .judge = judge,
-    };
     struct import_result result;
-    int failed = !judge ? -1 : import_files(paths, count, request->output, &options, &result, &err);
-    clear_progress(&progress);
-    import_judge_free(judge);
-    if (failed) {
+    struct error err = {{0}};
+    if (import_run(paths, count, request->output, source, !request->quiet, &result, &verdict, &err))
         return command_fail(&err);
-    }
     if (!request->quiet)
         print_import_result(&result, &verdict, request->output);
     return result.refused_files ? STATUS_USAGE : STATUS_CLEAN;
 }
 
+/* A pipe, or a file that the shell put there: not a terminal, nor /dev/null. */
+static bool is_stdin_given(void)
+{
+    struct stat file;
+    return fstat(STDIN_FILENO, &file) == 0 && !S_ISCHR(file.st_mode);
+}
+
 int command_import(int argc, char **argv)
 {
-    struct import_request request = {0};
+    struct import_request request = {.output = "imported.db"};
     char formats[FORMATS_BYTES];
     list_import_formats(formats, sizeof formats);
     const struct option_entry entries[] = {
-        {"output", 'o', OPTION_TEXT, "DATABASE", "the trace to create; it must not exist yet",
-         &request.output},
+        {"output", 'o', OPTION_TEXT, "DATABASE",
+         "the trace to create (default: imported.db); it must not exist yet", &request.output},
         {"format", 0, OPTION_TEXT, "FORMAT", "what the files are (default: auto)", &request.format},
         {"quiet", 'q', OPTION_FLAG, NULL, "print errors only", &request.quiet},
     };
     const struct command_options options = {
         .command = "import",
-        .arguments = "-o DATABASE FILE|DIR...",
+        .arguments = "[FILE|DIR...]",
         .summary =
             "Creates a trace from what other tools recorded, for `ddpcheck report` and `tui` "
             "(docs/import.md).\n"
-            "Directories are searched; gzip and zstd files are unpacked; - is the standard input.",
+            "Directories and archives are searched, packed files unpacked; without FILE, or for "
+            "-, the standard input is read.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details = formats,
@@ -166,17 +115,17 @@ int command_import(int argc, char **argv)
         return status;
     struct stat file;
     const struct import_source *source = NULL;
-    if (argc == 0)
+    if (argc == 0 && !is_stdin_given())
         return options_usage_error(&options, "name files or directories to import");
-    if (!request.output)
-        return options_usage_error(&options, "missing -o DATABASE, the trace to create");
     if (request.format && strcmp(request.format, "auto") &&
         !(source = import_source_find(request.format)))
         return unknown_format(&options, request.format);
     if (stat(request.output, &file) == 0) {
-        fprintf(stderr, "ddpcheck: %s is there already; name another, or remove it\n",
+        fprintf(stderr, "ddpcheck: %s is there already; name another (-o), or remove it\n",
                 request.output);
         return STATUS_USAGE;
     }
-    return import((const char *const *)argv, argc, &request, source);
+    const char *const usual[] = {"-"};
+    return argc ? import((const char *const *)argv, argc, &request, source)
+                : import(usual, 1, &request, source);
 }

@@ -23,7 +23,7 @@ struct judge {
 
 static int fail_judge_memory(struct error *err)
 {
-    return error_set(err, "can't analyse what was imported: memory is short");
+    return error_memory(err, "can't analyse what was imported");
 }
 
 static int judge_process(void *context, int process, const struct process_info *info,
@@ -92,6 +92,10 @@ static int end_judgement(void *context, struct store *store, struct error *err)
     if (!judge->failed && analyzer_visit_waits(judge->analyzer, store_judged_wait, judge))
         return fail_judge_memory(err);
     analyzer_visit_speed_standings(judge->analyzer, store_judged_speed, judge);
+    bool is_whole = !analyzer_skipped(judge->analyzer) &&
+                    !analyzer_forgotten_comms(judge->analyzer);
+    if (!judge->failed && is_whole) /* a report need not do it again */
+        judge->failed = store_meta(store, "judged", DDPCHECK_VERSION, err) < 0;
     return judge->failed ? -1 : 0;
 }
 

@@ -29,6 +29,14 @@ static void give_terminal(pid_t group)
     signal(SIGTTOU, before);
 }
 
+/* Takes the terminal back after the job. */
+static void job_release_terminal(struct run_job *job)
+{
+    if (job->has_terminal)
+        give_terminal(getpgrp());
+    job->has_terminal = false;
+}
+
 static void become_program(char *const *argv, int report, bool has_terminal)
 {
     sigset_t none;
@@ -76,13 +84,6 @@ int job_start(struct run_job *job, char *const *argv, struct error *err)
     return number == ENOENT || number == ENOTDIR ? JOB_NOT_FOUND : JOB_NOT_RUNNABLE;
 }
 
-void job_release_terminal(struct run_job *job)
-{
-    if (job->has_terminal)
-        give_terminal(getpgrp());
-    job->has_terminal = false;
-}
-
 /* Ctrl-Z: the shell must see us stopped; when it continues us, the job goes on. */
 static void stop_with_job(struct run_job *job)
 {
@@ -95,17 +96,6 @@ static void stop_with_job(struct run_job *job)
     kill(-job->pid, SIGCONT);
 }
 
-/* Field 22 of its stat, which distinguishes two processes with one number; 0: not known. */
-static uint64_t start_ticks_of(pid_t pid)
-{
-    enum { BEFORE = 20 }; /* fields from the one behind the name on */
-    char text[1024];
-    const char *at = process_stat_read(pid, text, sizeof text);
-    for (int i = 0; at && i < BEFORE; i++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
-}
-
 /* Once it is reaped nobody else can find out how a process ended, and the collector may not have
  * seen it yet. A zombie's number is nobody else's. */
 static void send_exit(int collector, const siginfo_t *info)
@@ -114,26 +104,28 @@ static void send_exit(int collector, const siginfo_t *info)
     int status = info->si_code == CLD_EXITED ? W_EXITCODE(info->si_status, 0)
                                              : W_EXITCODE(0, info->si_status);
     int bytes = snprintf(line, sizeof line, "exited %d %d %" PRIu64 "\n", (int)info->si_pid, status,
-                         start_ticks_of(info->si_pid));
+                         process_start_ticks(info->si_pid));
     if (collector >= 0)
         send(collector, line, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* The next child that has ended or stopped, reported and reaped; 0 if there is none now. */
-static pid_t reap_next(int collector, int *status)
+static pid_t reap_next(struct run_job *job, int collector, int *status)
 {
     siginfo_t info = {0};
     if (waitid(P_ALL, 0, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) < 0 || !info.si_pid)
         return 0;
     if (info.si_code != CLD_STOPPED && info.si_code != CLD_TRAPPED)
         send_exit(collector, &info);
+    if (info.si_pid == job->pid)
+        job->start_ticks = process_start_ticks(job->pid);
     return waitpid(info.si_pid, status, WNOHANG | WUNTRACED);
 }
 
 void job_reap(struct run_job *job, int collector, pid_t *other, int *other_status)
 {
     int status;
-    for (pid_t pid; (pid = reap_next(collector, &status)) > 0;) {
+    for (pid_t pid; (pid = reap_next(job, collector, &status)) > 0;) {
         if (WIFSTOPPED(status)) {
             if (pid == job->pid && job->has_terminal)
                 stop_with_job(job);

@@ -3,6 +3,7 @@
 #define DDPCHECK_JOB_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "lib/base/error.h"
@@ -11,7 +12,8 @@ struct run_job {
     pid_t pid;         /* the program; leader of a process group of its own */
     bool has_terminal; /* the group has the terminal's foreground */
     bool ended;
-    int status; /* of waitpid, once ended */
+    int status;           /* of waitpid, once ended */
+    uint64_t start_ticks; /* field 22 of its stat, once ended; 0: not known */
 };
 
 enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 2 };
@@ -44,8 +46,5 @@ bool job_is_child_of_ours(pid_t pid);
 
 /* What a shell would say: the exit status, or 128 + signal. */
 int job_exit_status(const struct run_job *job);
-
-/* Takes the terminal back after the job. */
-void job_release_terminal(struct run_job *job);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "lib/base/rankset.h"
+#include "lib/finding/act.h"
 #include "lib/trace/trace.h"
 
 /* Names and paths come from the job and need not be UTF-8, JSON must be: other bytes become '?'. */
@@ -23,5 +24,10 @@ json_t *json_of_ranks(const struct rankset *ranks);
 /* Prints one object on a line of its own, and releases it. Returns 0, or -1 if it is NULL or the
  * output failed. */
 int json_print_line(json_t *object, FILE *out);
+
+/* What the ranks of a finding did, as JSON. */
+
+/* {"did": "exited", "call": null, "status": 1, ...}; a new reference, NULL if memory is short. */
+json_t *json_of_act(const struct act *act);
 
 #endif

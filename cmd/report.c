@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "cmd/commands.h"
-#include "cmd/hub/job_copies.h"
+#include "cmd/command_traces.h"
 #include "cmd/options/options.h"
 #include "cmd/report/report_print.h"
 #include "lib/base/terminal.h"
@@ -35,17 +35,26 @@ static int print_report(struct report *report, const struct report_request *requ
         return 0;
     }
     if (request->json)
-        return report_print_json(report, request->parts.speed, stdout, err);
+        return report_print_json(report, &request->parts, stdout, err);
     struct page page;
     page_init(&page, stdout, (enum color_when)request->color);
     report_print_text(report, &page, &request->parts);
     return 0;
 }
 
+/* What the hub had reported to the hosts counts as well. */
+static int count_of_hubs(const struct report *report, enum severity severity)
+{
+    int count = 0;
+    for (int i = 0; i < report->sources; i++)
+        count += hub_part_count(&report->source[i].hub, severity);
+    return count;
+}
+
 static int exit_status(const struct report *report, const struct report_request *request)
 {
     for (int severity = SEVERITY_ERROR; severity <= request->fail_on; severity++)
-        if (report->count[severity])
+        if (report->count[severity] || count_of_hubs(report, (enum severity)severity))
             return STATUS_FINDINGS;
     return report_incomplete(report) && !request->allow_missing ? STATUS_INCOMPLETE : STATUS_CLEAN;
 }
@@ -58,7 +67,7 @@ static enum report_hosts hosts_of(const struct report_request *request)
 }
 
 static int report_copies(char **paths, int count, const struct report_request *request,
-                         const struct job_copies *copies)
+                         const struct command_traces *traces)
 {
     struct report report;
     struct choice choice;
@@ -67,8 +76,9 @@ static int report_copies(char **paths, int count, const struct report_request *r
         return command_fail(&err);
     const struct report_options options = {.hang_after_ns = (uint64_t)(request->hang_after_s * 1e9),
                                            .hosts = hosts_of(request),
+                                           .is_anew = request->reanalyse || request->parts.speed,
                                            .choice = &choice,
-                                           .copies = copies};
+                                           .traces = traces};
     if (report_load(&report, (const char *const *)paths, count, &options, &err)) {
         choice_free(&choice);
         return command_fail(&err);
@@ -84,12 +94,12 @@ static int report_copies(char **paths, int count, const struct report_request *r
 
 static int report_paths(char **paths, int count, const struct report_request *request)
 {
-    struct job_copies copies;
+    struct command_traces traces;
     struct error err;
-    if (job_copies_open(&copies, paths, count, &err) < 0)
+    if (command_traces_open(&traces, paths, &count, &err) < 0)
         return command_fail(&err);
-    int status = report_copies(paths, count, request, &copies);
-    job_copies_close(&copies);
+    int status = report_copies(paths, count, request, &traces);
+    command_traces_close(&traces);
     return status;
 }
 
@@ -107,6 +117,9 @@ int command_report(int argc, char **argv)
          &request.parts.all_ranks},
         {"speed", 0, OPTION_FLAG, NULL, "print after the findings where the iterations' time went",
          &request.parts.speed},
+        {"env", 0, OPTION_FLAG, NULL,
+         "print the variables, versions and hardware that the ranks had, and what differs",
+         &request.parts.env},
         {"verbose", 'v', OPTION_FLAG, NULL, "whole stacks, times and processes of each finding",
          &request.parts.verbose},
         {"hang-after", 0, OPTION_SECONDS, "S",
@@ -116,17 +129,20 @@ int command_report(int argc, char **argv)
          "analyse each host by itself, and ask the hosts as a hub does (docs/jobs.md)",
          &request.by_host},
         {"reanalyse", 0, OPTION_FLAG, NULL,
-         "analyse all records of all hosts together, however many there are", &request.reanalyse},
+         "analyse all records of all hosts together, however many there are, and imports again",
+         &request.reanalyse},
         {"allow-missing", 0, OPTION_FLAG, NULL, "accept a trace without its end or some ranks",
          &request.allow_missing},
         OPTION_COLOR(&request.color),
     };
     const struct command_options options = {
         .command = "report",
-        .arguments = "[DIR|DATABASE...]",
-        .summary = "Shows the findings of traces, in plain words, and the state of every rank. "
-                   "Traces of several hosts\n"
-                   "are analysed together. DIR defaults to ddpcheck-trace.",
+        .arguments = "[DIR|DATABASE|LOG...]",
+        .summary =
+            "Shows the findings of traces, in plain words, and the state of every rank. "
+            "Traces of several hosts\n"
+            "are analysed together. DIR defaults to ddpcheck-trace. LOG is a log, a dump, or "
+            "anything else that\n'ddpcheck import' reads: it is imported for this report.",
         .entries = entries,
         .count = OPTION_COUNT(entries),
         .details =

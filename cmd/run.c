@@ -22,14 +22,17 @@
 #include "cmd/run.h"
 #include "cmd/run_collector.h"
 #include "cmd/run_environment.h"
+#include "cmd/run_failed.h"
 #include "cmd/run_hub.h"
+#include "cmd/run_output.h"
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
 
 static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
+static const double killed_within_s = 1;       /* for the kernel to end what was killed */
 static const double judge_patience_s = 3;      /* for the collector, before the job is ended */
-enum { RUN_DESCRIPTORS = 4 };                  /* the socket, signals, the job's start */
+enum { RUN_DESCRIPTORS = 6 };                  /* socket, signals, output, the job's start */
 static const double collector_patience_s = 30; /* for the collector, after the job */
 static const double left_said_s = 2;           /* after that it is said what the job has left */
 enum { LEFT_BYTES = 160 };
@@ -87,24 +90,41 @@ static void end_judged(struct watched_run *run)
         end_job(run, "");
 }
 
+/* Since the job was asked to end. */
+static double ending_seconds(const struct watched_run *run)
+{
+    return (double)(monotonic_now_ns() - run->ending_since_ns) / 1e9;
+}
+
+/* What does not listen: programs that handle SIGTERM go on, and a handler in Python never runs
+ * while the rank is in a call of NCCL. Forked meanwhile, it is killed again. */
+static void kill_job(struct watched_run *run)
+{
+    int count = signal_job(run, SIGKILL);
+    if (!run->killed && count > 0)
+        fprintf(stderr,
+                "ddpcheck: %d %s not exited %g s after SIGTERM: killed by ddpcheck (SIGKILL)\n",
+                count, count == 1 ? "process has" : "processes have", kill_after_s);
+    run->killed = true;
+}
+
 static void check_time(struct watched_run *run)
 {
     uint64_t now_ns = monotonic_now_ns();
     if (run->ends_for_finding)
         end_job(run, "--on-finding abort");
-    if (run->timeout > 0 && (double)(now_ns - run->last_activity_ns) / 1e9 > run->timeout) {
+    if (run->options.timeout > 0 &&
+        (double)(now_ns - run->last_activity_ns) / 1e9 > run->options.timeout) {
         if (!run->timed_out)
-            fprintf(stderr, "ddpcheck: no progress for %g s: ending the job\n", run->timeout);
+            fprintf(stderr, "ddpcheck: no progress for %g s: ending the job\n",
+                    run->options.timeout);
         if (!run->timed_out && !run->judging_since_ns)
             judge_first(run, 0, now_ns - run->last_activity_ns);
         run->timed_out = true;
     }
     end_judged(run);
-    if (run->ending_since_ns && !run->killed &&
-        (double)(now_ns - run->ending_since_ns) / 1e9 > kill_after_s) {
-        signal_job(run, SIGKILL);
-        run->killed = true;
-    }
+    if (run->ending_since_ns && ending_seconds(run) > kill_after_s)
+        kill_job(run);
 }
 
 static bool ends_jobs(int signal_number)
@@ -113,7 +133,7 @@ static bool ends_jobs(int signal_number)
            signal_number == SIGQUIT;
 }
 
-/* Whoever sends it twice does not want to wait. */
+/* A user who sends it twice does not want to wait. */
 static void pass_signal(struct watched_run *run, int signal_number)
 {
     if (run->job.ended && ends_jobs(signal_number))
@@ -133,27 +153,31 @@ static void take_signals(struct watched_run *run, int signals)
     job_reap(&run->job, run->socket, &run->collector, &run->collector_status);
 }
 
+/* The job is being ended, and what the program started still runs: it has as long as the program
+ * itself, since it may save its state. */
+static bool is_left_ending(const struct watched_run *run)
+{
+    return run->ending_since_ns && ending_seconds(run) < kill_after_s + killed_within_s &&
+           signal_job(run, 0) > 0;
+}
+
 /* Until the program has ended. */
 static void watch_job(struct watched_run *run, int signals)
 {
     run->last_activity_ns = monotonic_now_ns();
     job_reap(&run->job, run->socket, &run->collector,
              &run->collector_status); /* who ended before `signals` */
-    while (!run->job.ended) {
+    while (!run->job.ended || is_left_ending(run)) {
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
-        poll(fds, 2, run->timeout > 0 || run->ending_since_ns || run->judging_since_ns ? 100 : -1);
+        poll(fds, 2,
+             run->options.timeout > 0 || run->ending_since_ns || run->judging_since_ns ? 100 : -1);
         if (fds[0].revents)
             take_signals(run, signals);
         if (run->socket >= 0 && fds[1].revents && !run_read_collector(run))
             run_replace_collector(run);
         check_time(run);
     }
-    if (run->ending_since_ns) /* what the program started and left behind ends with it */
-        for (int i = 0; i < 20 && signal_job(run, SIGKILL) > 0; i++) {
-            poll(NULL, 0, 50);
-            job_reap(&run->job, run->socket, &run->collector, &run->collector_status);
-        }
 }
 
 /* "28622, 28623 and 6 more": what the program started and left behind. Returns how many. */
@@ -178,9 +202,9 @@ static void say_left(struct watched_run *run)
     if (run->said_left || !left_text(run, text, sizeof text))
         return;
     run->said_left = true;
-    if (run->quiet)
+    if (run->options.quiet)
         return;
-    if (run->timeout <= 0)
+    if (run->options.timeout <= 0)
         snprintf(patience, sizeof patience, "%g s ", collector_patience_s);
     fprintf(
         stderr,
@@ -193,7 +217,7 @@ static void say_left(struct watched_run *run)
 static void leave_behind(struct watched_run *run)
 {
     char text[LEFT_BYTES];
-    if (run->quiet || !left_text(run, text, sizeof text))
+    if (run->options.quiet || !left_text(run, text, sizeof text))
         return;
     fprintf(stderr, "ddpcheck: still running, recorded in the background: %s", text);
     run_print_report(run, "; findings so far: ");
@@ -210,15 +234,27 @@ static bool hear_collector(struct watched_run *run)
     return run->socket >= 0;
 }
 
+/* No call of NCCL was recorded so far, and what the program has started still runs: it may be the
+ * job itself, which its launcher has put into the background. */
+static bool may_begin(const struct watched_run *run)
+{
+    char text[LEFT_BYTES];
+    return !run->has_recorded && left_text(run, text, sizeof text) > 0;
+}
+
 /* Lets the collector store and analyse what is left. With --timeout what the program has left
  * behind is part of the job, as long as it takes. */
 static void finish_job(struct watched_run *run, int signals)
 {
     if (run->socket < 0)
         return;
-    shutdown(run->socket, SHUT_WR);
+    bool is_over = false;
     uint64_t since_ns = monotonic_now_ns();
     for (bool is_open = true; is_open;) {
+        if (!is_over && !may_begin(run)) {
+            shutdown(run->socket, SHUT_WR);
+            is_over = true;
+        }
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
         poll(fds, 2, 500);
@@ -231,7 +267,7 @@ static void finish_job(struct watched_run *run, int signals)
         double waited_s = (double)(monotonic_now_ns() - since_ns) / 1e9;
         if (is_open && waited_s > left_said_s)
             say_left(run);
-        if (is_open && waited_s > collector_patience_s && run->timeout <= 0) {
+        if (is_open && waited_s > collector_patience_s && run->options.timeout <= 0) {
             leave_behind(run);
             return;
         }
@@ -265,7 +301,7 @@ static int open_signals(struct error *err)
 static int check_choice(const struct watched_run *run, struct error *err)
 {
     struct choice choice;
-    if (choice_load(&choice, &run->choice, err))
+    if (choice_load(&choice, &run->options.choice, err))
         return -1;
     choice_free(&choice);
     return 0;
@@ -295,11 +331,41 @@ static const char *chosen_word(const char *const *words, int index)
 static void send_ready(const struct watched_run *run)
 {
     const char *url = run->joined && !run_hub_pid(run->joined) ? run_hub_url(run->joined) : "";
-    signal(SIGPIPE, SIG_IGN); /* the TUI may have ended: the job goes on */
     if (write(run->ready_fd, url, strlen(url)) < 0)
         fprintf(stderr, "ddpcheck: the TUI can't find the job's hub: %s\n", strerror(errno));
-    signal(SIGPIPE, SIG_DFL);
     close(run->ready_fd);
+}
+
+/* A job is worth more than its trace: it runs without a place for rings as well. Without
+ * a collector nobody knows whether it makes progress. */
+static void check_rings(struct watched_run *run)
+{
+    char rings[PATH_MAX];
+    struct error err;
+    if (directory_rings(run->directory, rings, &err) == 0)
+        return;
+    fprintf(stderr, "ddpcheck: %s; the program starts, and nothing of it is recorded%s\n", err.text,
+            run->options.timeout > 0 ? " (--timeout does nothing)" : "");
+    run->is_unrecorded = true;
+    run->options.timeout = 0;
+}
+
+/* Whether there was a finding for which --fail-on or --error-exitcode asked. */
+static bool has_failed_on(const struct watched_run *run)
+{
+    const struct run_options *options = &run->options;
+    int least = options->error_exitcode == NO_STATUS ? NO_STATUS : SEVERITY_ERROR;
+    if (options->fail_on != NO_STATUS)
+        least = options->fail_on;
+    for (int severity = SEVERITY_ERROR; severity <= least; severity++)
+        if (run->found[severity] > 0)
+            return true;
+    return false;
+}
+
+static int failure_status(const struct run_options *options)
+{
+    return options->error_exitcode == NO_STATUS ? STATUS_FINDINGS : (int)options->error_exitcode;
 }
 
 static int run_watched(struct watched_run *run, char **argv)
@@ -315,30 +381,37 @@ static int run_watched(struct watched_run *run, char **argv)
                 "its stacks are recorded by itself alone\n");
     run->began_ns = realtime_now_ns();
     if (check_choice(run, &err) < 0 || check_descriptors(&err) < 0 ||
-        directory_make(run->directory_name, run->directory, &err) < 0 ||
-        (run->hub && run_hub_open(&run->joined, run->hub, run->directory, argv, &err) < 0) ||
-        run_start_collector(run, &err) < 0)
+        directory_make(run->options.directory_name, run->directory, &err) < 0)
         return command_fail(&err);
-    int status = run_wait_collector_ready(run);
+    check_rings(run);
+    if ((run->options.hub &&
+         run_hub_open(&run->joined, run->options.hub, run->directory, argv, &err) < 0) ||
+        (!run->is_unrecorded && run_start_collector(run, &err) < 0))
+        return command_fail(&err);
+    int status = run->is_unrecorded ? 0 : run_wait_collector_ready(run);
     if (run->ready_fd >= 0)
         send_ready(run);
     int signals = status ? -1 : open_signals(&err);
     if (status)
         return status;
-    snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
+    snprintf(hang_after, sizeof hang_after, "%g", run->options.hang_after);
     const struct run_environment environment = {
         .directory = run->directory,
         .has_collector = !run->shared,
-        .emulate = run->emulate,
-        .emulate_memory = run->emulate_memory,
-        .hash = run->hash,
-        .timing = run->timing,
-        .plugin = run->plugin,
-        .stacks = chosen_word(stacks, run->stacks),
-        .cuda = chosen_word(cuda, run->cuda),
-        .hang_after = run->hang_after > 0 ? hang_after : NULL,
-        .keep = run->keep,
+        .is_unrecorded = run->is_unrecorded,
+        .emulate = run->options.emulate,
+        .emulate_memory = run->options.emulate_memory,
+        .hash = run->options.hash,
+        .timing = run->options.timing,
+        .guard = run->options.guard,
+        .plugin = run->options.plugin,
+        .stacks = chosen_word(stacks, run->options.stacks),
+        .cuda = chosen_word(cuda, run->options.cuda),
+        .hang_after = run->options.hang_after > 0 ? hang_after : NULL,
+        .keep = run->options.keep,
     };
+    struct run_output output = {.is_open = false};
+    run_output_begin(&output);
     status = signals < 0 || run_environment_set(&environment, &err) < 0
                  ? STATUS_USAGE
                  : job_start(&run->job, argv, &err);
@@ -347,15 +420,17 @@ static int run_watched(struct watched_run *run, char **argv)
         run_close_collector(run);
         if (run->collector > 0)
             waitpid(run->collector, NULL, 0);
+        run_output_end(&output, signals);
         return status;
     }
     watch_job(run, signals);
+    run_send_failure(run, argv);
     finish_job(run, signals);
     reap_children(run);
     run_print_summary(run, argv[0]);
-    return run->error_exitcode != NO_STATUS && run->found[SEVERITY_ERROR] > 0
-               ? (int)run->error_exitcode
-               : job_exit_status(&run->job);
+    rankset_free(&run->possible);
+    run_output_end(&output, signals);
+    return has_failed_on(run) ? failure_status(&run->options) : job_exit_status(&run->job);
 }
 
 int run_program(struct watched_run *run, char **argv)

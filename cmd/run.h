@@ -22,15 +22,29 @@ enum {
 
 struct run_hub;
 
-struct watched_run {
+/* What the command line says, for run_command.c. */
+struct run_options {
     long emulate, error_exitcode;
     const char *hub; /* its address, or "auto"; NULL none */
     const char *directory_name, *emulate_memory, *keep;
     double timeout, hang_after;
     int on_finding, stacks, cuda;
+    int fail_on; /* enum severity; NO_STATUS: not given */
     struct choice_options choice;
-    bool quiet, hash, timing, plugin, group;
+    bool quiet, hash, timing, plugin, group, guard;
     bool tui;
+};
+
+/* Findings of the job's hub, for run_findings.c. */
+struct job_news {
+    bool any;
+    uint64_t
+        hash[JOB_NEWS_KEPT]; /* of those that stand: a collector's successor hears them again */
+    int count;
+};
+
+struct watched_run {
+    struct run_options options;
     int ready_fd; /* closed once the collector is ready; -1 none */
     char **argv;
 
@@ -51,17 +65,17 @@ struct watched_run {
     int held_signal;           /* that the job gets then; 0: --timeout */
     bool killed;
     char details[2 * LINE_BYTES]; /* lines below the finding that the collector sends next */
+    bool has_recorded;            /* the collector has recorded a call */
     bool saw_end, said_report;
-    bool has_job_news;                /* some findings are the hub's */
-    uint64_t job_news[JOB_NEWS_KEPT]; /* hashes of these that stand: a collector's successor hears
-                                         them again */
-    int job_news_count;
+    struct job_news job_news;
+    struct rankset possible;     /* ids of findings that were printed as possible */
     int states;                  /* of members, that were said */
     bool gone;                   /* the trace was removed while the job ran */
     bool said_left, left_behind; /* of what still runs after the program */
     int ranks, communicators;
     int found[SEVERITY_NOTE + 1];     /* open findings, by severity */
     int sent;                         /* findings of this host that are printed on another */
+    bool is_unrecorded;               /* there is no place for rings: no collector, no shim */
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
 

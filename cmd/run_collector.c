@@ -29,24 +29,29 @@ enum { COLLECTOR_STARTS_MAX = 5 };
  */
 static void become_collector(const struct watched_run *run, int socket)
 {
-    char fd[16], hang_after[32];
-    const char *argv[12 + CHOICE_WORDS_MAX];
+    char fd[16], hang_after[32], timeout[32];
+    const char *argv[14 + CHOICE_WORDS_MAX];
     int count = 0;
     snprintf(fd, sizeof fd, "%d", socket);
-    snprintf(hang_after, sizeof hang_after, "%g", run->hang_after);
+    snprintf(hang_after, sizeof hang_after, "%g", run->options.hang_after);
     argv[count++] = "ddpcheck";
     argv[count++] = "collect";
     argv[count++] = "--notify-fd";
     argv[count++] = fd;
-    if (run->hang_after > 0) {
+    if (run->options.hang_after > 0) {
         argv[count++] = "--hang-after";
         argv[count++] = hang_after;
     }
+    if (run->options.timeout > 0) {
+        snprintf(timeout, sizeof timeout, "%g", run->options.timeout);
+        argv[count++] = "--timeout";
+        argv[count++] = timeout;
+    }
     argv[count++] = "--keep";
-    argv[count++] = run->keep;
-    if (!run->ready) /* else it goes on with the database of the one before */
+    argv[count++] = run->options.keep;
+    if (!run->ready) /* else it goes on with the database of the previous collector */
         argv[count++] = "--fresh";
-    count += choice_words(&run->choice, argv + count);
+    count += choice_words(&run->options.choice, argv + count);
     argv[count++] = run->directory;
     argv[count] = NULL;
     if (run->joined)
@@ -87,19 +92,19 @@ int run_start_collector(struct watched_run *run, struct error *err)
 
 /* Without a run of its own a collector serves another job: bare LD_PRELOAD, or what an earlier run
  * has left behind. */
-static void say_held(const struct watched_run *run, pid_t holder)
+static void print_held(const struct watched_run *run, pid_t holder)
 {
     fprintf(stderr,
             "ddpcheck: process %d already collects into %s; it takes this job's records and "
             "findings, too\n",
-            (int)holder, run->directory_name);
+            (int)holder, run->options.directory_name);
     if (holder > 0 && !job_is_child_of_ours(holder))
         fprintf(
             stderr,
             "ddpcheck: it does so for another job, whose processes still run: end them if they "
             "are left over ('ddpcheck report %s' shows them), or give this job another directory "
             "with -o\n",
-            run->directory_name);
+            run->options.directory_name);
 }
 
 static void read_collector_line(struct watched_run *run, const char *line)
@@ -109,7 +114,10 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->ready = true;
     else if (strcmp(line, "judged") == 0)
         run->judged = true;
-    else if (strcmp(line, "activity") == 0)
+    else if (strcmp(line, "activity") == 0) {
+        run->last_activity_ns = monotonic_now_ns();
+        run->has_recorded = true;
+    } else if (strcmp(line, "starting") == 0)
         run->last_activity_ns = monotonic_now_ns();
     else if (strncmp(line, "finding ", 8) == 0)
         run->ends_for_finding |= run_print_finding(run, line + 8);
@@ -119,8 +127,8 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run_print_withdrawn(run, line + 10);
     else if (sscanf(line, "held %d", &holder) == 1) {
         run->shared = true;
-        if (!run->quiet)
-            say_held(run, holder);
+        if (!run->options.quiet)
+            print_held(run, holder);
     } else if (strncmp(line, "full ", 5) == 0)
         run_print_full(run, line + 5);
     else if (strncmp(line, "gone ", 5) == 0)
@@ -175,7 +183,7 @@ void run_replace_collector(struct watched_run *run)
     fprintf(stderr,
             "ddpcheck: no collector: %s; afterwards, 'ddpcheck collect %s' stores what the rings "
             "still hold\n",
-            err.text, run->directory_name);
+            err.text, run->options.directory_name);
 }
 
 int run_wait_collector_ready(struct watched_run *run)

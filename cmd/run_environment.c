@@ -18,7 +18,8 @@ int tool_path(char path[PATH_MAX], struct error *err)
     return 0;
 }
 
-int tool_folder(char folder[PATH_MAX], struct error *err)
+/* The folder of the running ddpcheck. Returns 0, or -1 with err. */
+static int tool_folder(char folder[PATH_MAX], struct error *err)
 {
     if (tool_path(folder, err) < 0)
         return -1;
@@ -50,6 +51,11 @@ int shim_path(char shim[PATH_MAX], struct error *err)
     return below_lib(shim, "libddpcheck.so", err);
 }
 
+int emulated_folder(char folder[PATH_MAX], struct error *err)
+{
+    return below_lib(folder, "ddpcheck/emu", err);
+}
+
 int demo_path(char demo[PATH_MAX], struct error *err)
 {
     return below_lib(demo, "ddpcheck/ddpcheck_demo", err);
@@ -69,39 +75,45 @@ static int prepend(const char *name, const char *first, struct error *err)
         return set_variable(name, first, err);
     char *joined;
     if (asprintf(&joined, "%s:%s", first, rest) < 0)
-        return error_set(err, "can't set %s: out of memory", name);
+        return error_memory(err, "can't set %s", name);
     int result = set_variable(name, joined, err);
     free(joined);
     return result;
 }
 
+/* GCC 12's ThreadSanitizer needs 785,760 bytes, more than any other library that is known. */
+enum { STATIC_TLS_BYTES = 1 << 20 };
+static const char static_tls[] = "glibc.rtld.optional_static_tls";
+
 /* LD_AUDIT puts the emulated libraries before those that a program brings along: libraries that
  * name their own folders (PyTorch's do) find them before LD_LIBRARY_PATH. With it, ld.so lays out
  * thread-local storage before it knows a program's libraries, and has to be configured to leave
- * room for theirs: without, a program that is linked with jemalloc, say, does not start.
- * LeakSanitizer does not find its way in that layout and would end a sanitized program with
- * status 1. */
-static int set_redirection(const char *redirect, struct error *err)
+ * room for theirs: without, a program that is linked with jemalloc, say, does not start. A library
+ * beside the others gives each thread that much more stack (emu/loader/threads.c). LeakSanitizer
+ * does not find its way in that layout and would end a sanitized program with status 1. */
+static int set_redirection(const char *redirect, const char *threads, struct error *err)
 {
+    char tunable[64];
     const char *tunables = getenv("GLIBC_TUNABLES");
-    if (prepend("LD_AUDIT", redirect, err) < 0 ||
+    snprintf(tunable, sizeof tunable, "%s=%d", static_tls, STATIC_TLS_BYTES);
+    if (prepend("LD_AUDIT", redirect, err) < 0 || prepend("LD_PRELOAD", threads, err) < 0 ||
         prepend("LSAN_OPTIONS", "detect_leaks=0", err) < 0)
         return -1;
-    return tunables && tunables[0]
-               ? 0
-               : set_variable("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=16384", err);
+    return tunables && strstr(tunables, static_tls) ? 0 : prepend("GLIBC_TUNABLES", tunable, err);
 }
 
 static int set_emulation(const struct run_environment *environment, struct error *err)
 {
-    char folder[PATH_MAX], redirect[PATH_MAX], number[24], names[PATH_MAX + 32];
-    if (below_lib(folder, "ddpcheck/emu", err) < 0 ||
-        below_lib(redirect, "ddpcheck/emu/libddpcheck_emu_redirect.so", err) < 0)
+    char folder[PATH_MAX], redirect[PATH_MAX], threads[PATH_MAX], number[24], names[PATH_MAX + 32];
+    if (emulated_folder(folder, err) < 0 ||
+        below_lib(redirect, "ddpcheck/emu/libddpcheck_emu_redirect.so", err) < 0 ||
+        below_lib(threads, "ddpcheck/emu/libddpcheck_emu_threads.so", err) < 0)
         return error_prefix(err, "--emulate needs the emulated CUDA libraries");
     snprintf(number, sizeof number, "%ld", environment->emulate);
     snprintf(names, sizeof names, "%s/not_computed.txt", environment->directory);
     unlink(names); /* of the run before */
-    return prepend("LD_LIBRARY_PATH", folder, err) < 0 || set_redirection(redirect, err) < 0 ||
+    return prepend("LD_LIBRARY_PATH", folder, err) < 0 ||
+                   set_redirection(redirect, threads, err) < 0 ||
                    set_variable("DDPCHECK_EMU_NOT_COMPUTED", names, err) < 0 ||
                    (environment->emulate_memory &&
                     set_variable("DDPCHECK_EMU_MEMORY", environment->emulate_memory, err) < 0) ||
@@ -125,18 +137,31 @@ int run_environment_set(const struct run_environment *environment, struct error 
                          "install ddpcheck elsewhere",
                          shim);
     const char *injection = getenv("NVTX_INJECTION64_PATH");
-    if (prepend("LD_PRELOAD", shim, err) < 0 ||
-        set_variable("DDPCHECK_DIR", environment->directory, err) < 0 ||
-        (environment->has_collector && set_variable("DDPCHECK_COLLECT", "run", err) < 0) ||
-        (!(injection && injection[0]) && set_variable("NVTX_INJECTION64_PATH", shim, err) < 0) ||
-        (environment->plugin && set_variable("NCCL_PROFILER_PLUGIN", plugin_name, err) < 0) ||
-        (environment->hash && set_variable("DDPCHECK_HASH", "1", err) < 0) ||
-        (environment->timing && set_variable("DDPCHECK_TIMING", "1", err) < 0) ||
-        (environment->stacks && set_variable("DDPCHECK_STACKS", environment->stacks, err) < 0) ||
-        (environment->cuda && set_variable("DDPCHECK_CUDA", environment->cuda, err) < 0) ||
-        (environment->keep && set_variable("DDPCHECK_KEEP", environment->keep, err) < 0) ||
-        (environment->hang_after &&
-         set_variable("DDPCHECK_HANG_AFTER", environment->hang_after, err) < 0))
+    if (environment->emulate && set_emulation(environment, err) < 0)
         return -1;
-    return environment->emulate ? set_emulation(environment, err) : 0;
+    const struct {
+        const char *name, *value; /* NULL: it stays as it is */
+    } variables[] = {
+        {"DDPCHECK_DIR", environment->directory},
+        {"DDPCHECK_DISABLE", environment->is_unrecorded ? "1" : NULL},
+        {"DDPCHECK_COLLECT", environment->has_collector ? "run" : NULL},
+        {"NVTX_INJECTION64_PATH", injection && injection[0] ? NULL : shim},
+        {"NCCL_PROFILER_PLUGIN", environment->plugin ? plugin_name : NULL},
+        {"DDPCHECK_HASH", environment->hash ? "1" : NULL},
+        {"DDPCHECK_GUARD", environment->guard ? "1" : NULL},
+        {"DDPCHECK_TIMING", environment->timing ? "1" : NULL},
+        {"DDPCHECK_STACKS", environment->stacks},
+        {"DDPCHECK_CUDA", environment->cuda},
+        {"DDPCHECK_KEEP", environment->keep},
+        {"DDPCHECK_HANG_AFTER", environment->hang_after},
+    };
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (variables[i].value && set_variable(variables[i].name, variables[i].value, err) < 0)
+            return -1;
+    /* AddressSanitizer's shared runtime ends a program that has another library before it. The shim
+     * replaces none of its functions but dlsym's and exit's, which it calls. */
+    return prepend("ASAN_OPTIONS", "verify_asan_link_order=0", err) < 0 ||
+                   prepend("LD_PRELOAD", shim, err) < 0
+               ? -1
+               : 0;
 }

@@ -39,8 +39,8 @@ static uint64_t hash_news(const struct news *news)
 
 static int find_job_news(const struct watched_run *run, const struct news *news)
 {
-    for (int i = 0; i < run->job_news_count; i++)
-        if (run->job_news[i] == hash_news(news))
+    for (int i = 0; i < run->job_news.count; i++)
+        if (run->job_news.hash[i] == hash_news(news))
             return i;
     return -1;
 }
@@ -50,11 +50,11 @@ static bool is_printed_news(struct watched_run *run, const struct news *news)
 {
     if (news->id < JOB_NEWS_FIRST)
         return false;
-    run->has_job_news = true;
+    run->job_news.any = true;
     if (find_job_news(run, news) >= 0)
         return true;
-    if (run->job_news_count < JOB_NEWS_KEPT)
-        run->job_news[run->job_news_count++] = hash_news(news);
+    if (run->job_news.count < JOB_NEWS_KEPT)
+        run->job_news.hash[run->job_news.count++] = hash_news(news);
     return false;
 }
 
@@ -66,17 +66,22 @@ bool run_print_finding(struct watched_run *run, const char *line)
         return false;
     }
     bool is_error = strcmp(news.severity, "error") == 0;
-    bool is_possible = strcmp(news.certainty, "possible") == 0;
-    if (!run->quiet)
+    bool is_possible = certainty_of_name(news.certainty) == POSSIBLE;
+    bool was_possible = rankset_has(&run->possible, news.id);
+    if (is_possible)
+        rankset_add(&run->possible, news.id); /* without memory it is printed twice */
+    if (was_possible && !is_possible && !run->options.quiet)
+        fprintf(stderr, "ddpcheck: %s is certain now: %s\n", news.code, news.what);
+    else if (!run->options.quiet)
         fprintf(stderr, "ddpcheck: %.*s%s%s%s %s: %s\n%s", news.location_bytes, news.location,
                 news.location_bytes ? ": " : "", is_possible ? "possible " : "", news.severity,
                 news.code, news.what, run->details);
     run->details[0] = '\0';
-    if (!run->quiet && !run->said_report)
+    if (!run->options.quiet && !run->said_report)
         run_print_report(run, "          see: ");
     run->said_report = true;
-    run->found[SEVERITY_ERROR] += is_error;
-    return is_error && !is_possible && run->on_finding == ON_FINDING_ABORT;
+    run->found[SEVERITY_ERROR] += is_error && !was_possible;
+    return is_error && !is_possible && run->options.on_finding == ON_FINDING_ABORT;
 }
 
 void run_keep_detail(struct watched_run *run, const char *text)
@@ -87,7 +92,7 @@ void run_keep_detail(struct watched_run *run, const char *text)
 
 void run_print_state(struct watched_run *run, const char *text)
 {
-    if (!run->quiet && run->states++ < STATES_SHOWN)
+    if (!run->options.quiet && run->states++ < STATES_SHOWN)
         fprintf(stderr, "ddpcheck: %s\n", text);
 }
 
@@ -98,7 +103,7 @@ void run_print_withdrawn(struct watched_run *run, const char *line)
         return;
     int place = news.id >= JOB_NEWS_FIRST ? find_job_news(run, &news) : -1;
     if (place >= 0)
-        run->job_news[place] = run->job_news[--run->job_news_count];
-    if (!run->quiet)
+        run->job_news.hash[place] = run->job_news.hash[--run->job_news.count];
+    if (!run->options.quiet)
         fprintf(stderr, "ddpcheck: %s is withdrawn: %s\n", news.code, news.what);
 }

@@ -22,6 +22,7 @@
 #include "cmd/hub/job_copy.h"
 #include "cmd/hub/job_folder.h"
 #include "lib/base/clock.h"
+#include "lib/base/own_path.h"
 
 static const double hub_start_s = 30, hub_file_s = 60, hub_over_s = 10;
 
@@ -54,6 +55,19 @@ static const char *hub_port(void)
     return port && *port ? port : HUB_PORT_WORD;
 }
 
+/* What encrypts the connections of this host encrypts those of a hub that it starts. */
+static const struct {
+    const char *variable, *option;
+} tls_options[] = {{"DDPCHECK_HUB_CERT", "--tls-cert"},
+                   {"DDPCHECK_HUB_KEY", "--tls-key"},
+                   {"DDPCHECK_HUB_CA", "--tls-ca"}};
+
+static bool has_certificate(void)
+{
+    const char *certificate = getenv("DDPCHECK_HUB_CERT");
+    return certificate && *certificate;
+}
+
 /* The hub is this program again; it outlives Ctrl-C, and ends with us. */
 static void become_hub(const char *directory, const char *job, int output, pid_t parent)
 {
@@ -67,8 +81,19 @@ static void become_hub(const char *directory, const char *job, int output, pid_t
         _exit(0);
     snprintf(folder, sizeof folder, "%s/" JOB_FOLDER, directory);
     dup2(output, STDOUT_FILENO);
-    execl("/proc/self/exe", "ddpcheck", "hub", "--one-job", job, "--dir", folder, "--port",
-          hub_port(), given_token() ? NULL : "--any-port", (char *)NULL);
+    const char *argv[16] = {"ddpcheck", "hub",  "--one-job", job,
+                            "--dir",    folder, "--port",    hub_port()};
+    int argc = 8;
+    if (!given_token())
+        argv[argc++] = "--any-port";
+    for (size_t i = 0; has_certificate() && i < sizeof tls_options / sizeof *tls_options; i++) {
+        const char *file = getenv(tls_options[i].variable);
+        if (file && *file) {
+            argv[argc++] = tls_options[i].option;
+            argv[argc++] = file;
+        }
+    }
+    execv("/proc/self/exe", (char **)argv);
     _exit(127);
 }
 
@@ -128,13 +153,14 @@ static int start_hub(struct run_hub *hub, const struct hub_place *place, const c
 }
 
 /* Written whole by the first process. A file of another user, or open to one, is no address. */
-static bool read_address(const char *path, char url[HUB_URL_BYTES])
+static bool read_hub_address(const char *path, const char *directory, char url[HUB_URL_BYTES])
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    struct own_path own;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return false;
-    bool is_private = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+    bool is_private = own_file(fd, directory, &own) && fstat(fd, &status) == 0 &&
                       (status.st_mode & 077) == 0;
     ssize_t bytes = is_private ? read(fd, url, HUB_URL_BYTES - 1) : -1;
     close(fd);
@@ -152,12 +178,12 @@ static int find_hub(struct run_hub *hub, const struct hub_place *place, const ch
     const char *token = given_token();
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(hub_file_s * 1e9);
     if (token && place->host[0]) {
-        snprintf(hub->url, sizeof hub->url, "nats://%s@%s:%s/%s", token, place->host, hub_port(),
-                 place->job);
+        snprintf(hub->url, sizeof hub->url, "%s://%s@%s:%s/%s", has_certificate() ? "tls" : "nats",
+                 token, place->host, hub_port(), place->job);
         return 0;
     }
     snprintf(path, sizeof path, "%s/hub-%s.url", directory, place->job);
-    while (!read_address(path, hub->url) || hub_address_is_stale(hub->url)) {
+    while (!read_hub_address(path, directory, hub->url) || hub_address_is_stale(hub->url)) {
         if (monotonic_now_ns() > until_ns)
             return error_set(err,
                              "the job's first process has not started a hub and written its "
@@ -182,7 +208,7 @@ int run_hub_open(struct run_hub **to, const char *address, const char *directory
     struct hub_place place;
     struct run_hub *hub = calloc(1, sizeof *hub);
     if (!hub)
-        return error_set(err, "can't join a hub: out of memory");
+        return error_memory(err, "can't join a hub");
     hub_place_find(&place, argv);
     int result = 0;
     if (!is_auto)

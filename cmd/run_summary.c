@@ -38,7 +38,7 @@ void run_print_gone(struct watched_run *run, const char *text)
         stderr,
         "ddpcheck: the trace in %s was deleted while the job ran: its %s records are lost; what "
         "is printed here is all that is known\n",
-        run->directory_name, text);
+        run->options.directory_name, text);
 }
 
 void run_print_full(const struct watched_run *run, const char *text)
@@ -51,15 +51,17 @@ void run_print_full(const struct watched_run *run, const char *text)
             "ddpcheck: the disk of %s was full: %" PRIu64 " records are stored, %" PRIu64
             " are not; they stay in %s.\n          With room on the disk, 'ddpcheck collect %s' "
             "stores them.\n",
-            run->directory_name, stored, unstored, text + rings, run->directory_name);
+            run->options.directory_name, stored, unstored, text + rings,
+            run->options.directory_name);
 }
 
 void run_print_report(const struct watched_run *run, const char *before)
 {
-    if (!run->has_job_news)
-        fprintf(stderr, "%sddpcheck report %s\n", before, run->directory_name);
+    if (!run->job_news.any)
+        fprintf(stderr, "%sddpcheck report %s\n", before, run->options.directory_name);
     else if (run_hub_pid(run->joined))
-        fprintf(stderr, "%sddpcheck report %s/" JOB_DATABASE "\n", before, run->directory_name);
+        fprintf(stderr, "%sddpcheck report %s/" JOB_DATABASE "\n", before,
+                run->options.directory_name);
     else
         fprintf(stderr, "%sddpcheck report nats://..., the address of the hub\n", before);
 }
@@ -103,12 +105,13 @@ static void print_nothing_recorded(const struct watched_run *run, const char *pr
                 "ddpcheck: the job's processes can't share memory with this one: collectors of "
                 "their own record them in %s, and may not be done yet; report: ddpcheck report "
                 "%s\n",
-                run->directory_name, run->directory_name);
+                run->options.directory_name, run->options.directory_name);
     else
         fprintf(stderr,
                 "ddpcheck: the program " TRACE_NO_NCCL_CALL "%s; to find out why: ddpcheck doctor "
                 "-- %s\n",
-                run->plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)" : "",
+                run->options.plugin ? ", and NCCL loaded no profiler plugin (NCCL_PROFILER_PLUGIN)"
+                                    : "",
                 program);
 }
 
@@ -138,20 +141,20 @@ static void print_found(const struct watched_run *run)
 
 void run_print_summary(const struct watched_run *run, const char *program)
 {
-    if (run->quiet || run->shared || run->left_behind)
+    if (run->options.quiet || run->shared || run->left_behind || run->is_unrecorded)
         return;
     if (!run->saw_end) {
         fprintf(
             stderr,
             "ddpcheck: the collector did not come to its end; 'ddpcheck collect %s' stores what "
             "it left\n",
-            run->directory_name);
+            run->options.directory_name);
         return;
     }
     print_unrecorded(run);
     if (run->ranks == 0 && run->unrecorded)
         return;
-    if (run->ranks == 0 && !run->found[SEVERITY_ERROR]) {
+    if (run->ranks == 0 && !run->found[SEVERITY_ERROR] && !run->found[SEVERITY_WARNING]) {
         print_nothing_recorded(run, program);
         return;
     }

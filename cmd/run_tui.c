@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "cmd/hub/hub_server.h"
-#include "cmd/hub/job_choice.h"
+#include "cmd/hub/job_folder.h"
 #include "cmd/hub/job_copy.h"
 #include "collector/trace_directory.h"
 #include "lib/base/terminal.h"
@@ -68,19 +68,28 @@ static void become_job(int (*job)(void *context, int ready), void *context, int 
     _exit(status);
 }
 
+static int open_output_log(const char *path, const char *directory, struct error *err)
+{
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (log < 0)
+        return error_set(err, "can't write the job's output to %s: %s", path, strerror(errno));
+    if (directory_check_file(log, directory, "output.log", err) == 0) {
+        if (ftruncate(log, 0) == 0)
+            return log;
+        error_set(err, "can't empty %s: %s", path, strerror(errno));
+    }
+    close(log);
+    return -1;
+}
+
 static int start_job(int (*job)(void *context, int ready), void *context, const char *path,
-                     int *ready, struct error *err)
+                     const char *directory, int *ready, struct error *err)
 {
     const struct sigaction reap = {.sa_handler = reap_job, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
     int ends[2];
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int log = open_output_log(path, directory, err);
     if (log < 0)
-        return error_set(err, "can't write the job's output to %s: %s", path, strerror(errno));
-    if (!directory_file_is_plain(log) || ftruncate(log, 0) < 0) {
-        close(log);
-        return error_set(err, "can't write the job's output to %s: it is a link, or no plain file",
-                         path);
-    }
+        return -1;
     if (pipe2(ends, O_CLOEXEC) < 0) {
         close(log);
         return error_set(err, "can't start the job: %s", strerror(errno));
@@ -146,7 +155,7 @@ int run_under_tui(int (*job)(void *context, int ready), void *context, const cha
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return error_set(err, "--tui needs a terminal");
     snprintf(log, sizeof log, "%s/output.log", directory);
-    if (start_job(job, context, log, &ready, err) < 0)
+    if (start_job(job, context, log, directory, &ready, err) < 0)
         return -1;
     forward_signals();
     read_ready(ready, url);

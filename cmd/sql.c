@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 #include "cmd/commands.h"
-#include "cmd/hub/job_copies.h"
+#include "cmd/command_traces.h"
 #include "cmd/options/options.h"
 #include "cmd/sql/sql_rows.h"
 #include "cmd/sql/sql_run.h"
 #include "cmd/sql/sql_views.h"
+#include "lib/base/array.h"
 #include "lib/trace/trace.h"
 
 enum {
@@ -64,16 +65,14 @@ static bool wait_for_line(const sigset_t *open)
 /* What is typed until it is a statement. */
 struct typed {
     char *text;
-    size_t length;
+    size_t length, capacity;
 };
 
 static bool append_typed(struct typed *typed, const char *line, size_t length)
 {
-    char *longer = realloc(typed->text, typed->length + length + 1);
-    if (!longer)
+    if (!ARRAY_RESERVE(typed->text, typed->capacity, typed->length + length + 1))
         return false;
-    memcpy(longer + typed->length, line, length + 1);
-    typed->text = longer;
+    memcpy(typed->text + typed->length, line, length + 1);
     typed->length += length;
     return true;
 }
@@ -97,12 +96,12 @@ static int print_schema(sqlite3 *database, const char *name, struct error *err)
                                   "ORDER BY type, name",
                                   name, name, name);
     int result = query ? sql_run(database, query, SQL_ROWS_CSV, stdout, err)
-                       : error_set(err, "out of memory");
+                       : error_set(err, OUT_OF_MEMORY);
     sqlite3_free(query);
     return result;
 }
 
-static bool is_leaving(const char *line)
+static bool is_reader_gone(const char *line)
 {
     return strcmp(line, ".quit") == 0 || strcmp(line, ".exit") == 0;
 }
@@ -140,7 +139,7 @@ static void run_typed(sqlite3 *database, struct typed *typed, enum sql_rows_form
 
 static int prompt(sqlite3 *database, enum sql_rows_format format)
 {
-    struct typed typed = {NULL, 0};
+    struct typed typed = {0};
     char *line = NULL;
     size_t bytes = 0;
     bool going = true;
@@ -161,7 +160,7 @@ static int prompt(sqlite3 *database, enum sql_rows_format format)
             break;
         if (!typed.length && line[0] == '.') {
             line[strcspn(line, "\r\n")] = 0;
-            going = !is_leaving(line);
+            going = !is_reader_gone(line);
             if (going && obey(database, line, &err) < 0)
                 fprintf(stderr, "%s\n", err.text);
         } else if (typed.length || line[strspn(line, " \t\r\n")]) {
@@ -185,7 +184,7 @@ static int run_text(sqlite3 *database, const char *text, enum sql_rows_format fo
     if (*text != '.')
         return sql_run(database, text, format, stdout, err);
     char *line = strdup(text);
-    int result = line ? obey(database, line, err) : error_set(err, "out of memory");
+    int result = line ? obey(database, line, err) : error_set(err, OUT_OF_MEMORY);
     free(line);
     return result;
 }
@@ -193,14 +192,14 @@ static int run_text(sqlite3 *database, const char *text, enum sql_rows_format fo
 /* All of stdin is the query. */
 static int run_input(sqlite3 *database, enum sql_rows_format format, struct error *err)
 {
-    struct typed typed = {NULL, 0};
+    struct typed typed = {0};
     char part[65536];
     size_t got;
     while ((got = fread(part, 1, sizeof part - 1, stdin)) > 0) {
         part[got] = 0;
         if (!append_typed(&typed, part, got)) {
             free(typed.text);
-            return error_set(err, "out of memory");
+            return error_set(err, OUT_OF_MEMORY);
         }
     }
     int result = ferror(stdin) ? error_set(err, "can't read the query from standard input: %s",
@@ -265,11 +264,11 @@ int command_sql(int argc, char **argv)
     setlocale(LC_CTYPE, ""); /* how wide characters are */
     struct error err = {{0}};
     struct trace *trace;
-    struct job_copies copies;
-    if (job_copies_open(&copies, argv, 1, &err) < 0)
+    struct command_traces traces;
+    if (command_traces_open(&traces, argv, &(int){1}, &err) < 0)
         return command_fail(&err);
     if (trace_open(&trace, (const char *const *)argv, 1, &err) < 0) {
-        job_copies_close(&copies);
+        command_traces_close(&traces);
         return command_fail(&err);
     }
     enum sql_rows_format format = SQL_ROWS_TEXT;
@@ -279,6 +278,6 @@ int command_sql(int argc, char **argv)
         format = SQL_ROWS_CSV;
     status = run_query(trace, views, argv[1], format, &err) < 0 ? command_fail(&err) : STATUS_CLEAN;
     trace_close(trace);
-    job_copies_close(&copies);
+    command_traces_close(&traces);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "cmd/commands.h"
 #include "cmd/json_values.h"
 #include "lib/live/live_groups.h"
+#include "lib/trace/symbols.h"
 #include "cmd/options/options.h"
 #include "cmd/report/report_print.h"
 
@@ -112,7 +113,7 @@ static void print_live_process(const struct live_process *process, struct page *
     page_line(page);
 }
 
-/* A line for each process, unless there are so many that nobody would read them. */
+/* A line for each process, unless they are too many to read. */
 static void print_processes(const struct live_process *process, int count, struct page *page)
 {
     enum { PROCESSES_SHOWN = 8 };
@@ -147,7 +148,7 @@ static int print_live(const struct live_process *process, int processes,
     struct page page;
     int count = live_groups(process, processes, request->all, &groups);
     if (count < 0) {
-        fprintf(stderr, "ddpcheck: memory is short\n");
+        fprintf(stderr, "ddpcheck: " OUT_OF_MEMORY "\n");
         return STATUS_USAGE;
     }
     page_init(&page, stdout, (enum color_when)request->color);
@@ -183,10 +184,11 @@ static int parse_pids(const char *text, int *pids)
 static int show_live(const int *pids, int count, const struct stacks_request *request)
 {
     struct live_process *process = calloc((size_t)count, sizeof *process);
+    struct symbols *symbols = request->python_only ? NULL : symbols_new();
     int read = 0, status = STATUS_CLEAN;
     for (int i = 0; i < count && process; i++) {
         struct error err;
-        if (!live_read(&process[read], pids[i], !request->python_only, &err)) {
+        if (!live_read(&process[read], pids[i], symbols, &err)) {
             read++;
             continue;
         }
@@ -196,6 +198,7 @@ static int show_live(const int *pids, int count, const struct stacks_request *re
         status = STATUS_USAGE;
     for (int i = 0; i < read; i++)
         live_free(&process[i]);
+    symbols_free(symbols);
     free(process);
     return status;
 }

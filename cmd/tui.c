@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/command_traces.h"
 #include "cmd/commands.h"
-#include "cmd/hub/job_choice.h"
 #include "cmd/hub/job_copy.h"
 #include "cmd/hub/job_folder.h"
 #include "cmd/options/options.h"
@@ -15,6 +15,7 @@
 #include "lib/base/terminal.h"
 #include "lib/import/ras_client.h"
 #include "tui/tui.h"
+#include "tui/view.h"
 
 enum { WIDTH_USUAL = 100, WIDTH_LEAST = 40 };
 
@@ -93,6 +94,22 @@ static int show_traces(struct tui_options *tui, bool once, struct error *err)
     return show_tui(tui, once, err);
 }
 
+/* Logs and dumps are imported; but what is waited for will be a trace. */
+static int show_named(struct tui_options *tui, char **argv, int argc, bool once, struct error *err)
+{
+    struct command_traces traces;
+    if (!argc || tui->wait_s > 0)
+        return show_traces(tui, once, err);
+    if (command_traces_open(&traces, argv, &argc, err) < 0)
+        return -1;
+    tui->count = argc;
+    if (traces.imported[0])
+        tui->title = traces.imported_name;
+    int result = show_traces(tui, once, err);
+    command_traces_close(&traces);
+    return result;
+}
+
 static bool has_address(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)
@@ -105,14 +122,18 @@ int command_tui(int argc, char **argv)
 {
     bool once = false, ascii = false, by_host = false;
     int color = COLOR_AUTO;
-    const char *view = NULL;
+    int view = 0;
+    char keys[160];
+    snprintf(keys, sizeof keys,
+             "Keys: 1-%d views, arrows or hjkl move, Enter open, Esc back, / search, f filter,\n"
+             "s sort, e explain, y write the view to a file, ? help, q quit.\n",
+             VIEWS_NUMBERED);
     double wait_s = 0;
     int ended_by = 0;
     const char *ras = NULL;
     const struct option_entry entries[] = {
         {"once", 0, OPTION_FLAG, NULL, "print the first view as text, for scripts and logs", &once},
-        {"view", 0, OPTION_TEXT, "NAME",
-         "begin with now, findings, sequence, ranks, waits, timeline, memory or speed", &view},
+        {"view", 0, OPTION_CHOICE, view_choices, "the first view (default: now)", &view},
         {"ascii", 0, OPTION_FLAG, NULL,
          "no characters beyond ASCII (also where the locale or TERM=linux has none)", &ascii},
         {"wait", 0, OPTION_SECONDS, "S", "wait so long for a trace to appear", &wait_s},
@@ -123,14 +144,12 @@ int command_tui(int argc, char **argv)
     };
     const struct command_options options = {
         .command = "tui",
-        .arguments = "[DIR|DATABASE...|nats://TOKEN@HOST:PORT]",
+        .arguments = "[DIR|DATABASE|LOG...|nats://TOKEN@HOST:PORT]",
         .summary = "Shows why a job hangs, while it hangs; or a finished trace. Reads only: "
                    "leaving it never touches the job.\n"
                    "DIR defaults to ddpcheck-trace. An address of a hub shows its job on many "
                    "hosts.",
-        .details =
-            "Keys: 1-8 views, arrows or hjkl move, Enter open, Esc back, / search, f filter,\n"
-            "s sort, e explain, y write the view to a file, ? help, q quit.\n",
+        .details = keys,
         .entries = entries,
         .count = OPTION_COUNT(entries),
     };
@@ -162,7 +181,8 @@ int command_tui(int argc, char **argv)
     if (ras)
         result = show_ras(&tui, ras, once, &err);
     else
-        result = is_hub ? show_hub(&tui, argv[0], once, &err) : show_traces(&tui, once, &err);
+        result = is_hub ? show_hub(&tui, argv[0], once, &err)
+                        : show_named(&tui, argv, argc, once, &err);
     if (result == 0)
         return ended_by ? 128 + ended_by : STATUS_CLEAN;
     return command_fail(&err);

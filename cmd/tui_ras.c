@@ -39,6 +39,7 @@ struct tui_ras {
     char address[256], folder[PATH_BYTES], database[PATH_BYTES + 16];
     struct snapshot snapshot[SNAPSHOTS_MAX];
     int snapshots;
+    char *diagnostics; /* of NCCL's own, once; NULL: it has none */
     pthread_t thread;
     atomic_bool stopping;
     pthread_mutex_t lock;
@@ -116,6 +117,15 @@ static int write_snapshots(const struct tui_ras *ras, const char *path, struct e
     return good ? 0 : error_set(err, "can't write %s: %m", path);
 }
 
+static int write_diagnostics(const struct tui_ras *ras, const char *path, struct error *err)
+{
+    FILE *file = fopen(path, "we");
+    bool good = file && fputs(ras->diagnostics, file) != EOF;
+    if (file && fclose(file))
+        good = false;
+    return good ? 0 : error_set(err, "can't write %s: %m", path);
+}
+
 /* --- the database --- */
 
 static void hush(void *context, const char *message)
@@ -124,8 +134,7 @@ static void hush(void *context, const char *message)
     (void)message;
 }
 
-/* Whoever reads the database must not find it gone, or he starts anew: its rows are replaced, in
- * one step. */
+/* Replaces the rows in one transaction: readers keep the file open. */
 static int replace_rows(const char *database, const char *with, struct error *err)
 {
     static const char *const tables[] = {
@@ -182,17 +191,19 @@ static void remove_database(const char *path)
 
 static int make_database(struct tui_ras *ras, struct error *err)
 {
-    char text[PATH_BYTES + 16], fresh[PATH_BYTES + 16];
-    const char *paths[] = {text};
+    char text[PATH_BYTES + 16], said[PATH_BYTES + 16], fresh[PATH_BYTES + 16];
+    const char *paths[] = {text, said};
+    int count = ras->diagnostics ? 2 : 1;
     struct import_verdict verdict;
     struct import_result result;
     const struct import_judge *judge = import_judge_new(&verdict, err);
-    const struct import_options options = {
-        .source = import_source_find("ras"), .say = hush, .judge = judge};
+    const struct import_options options = {.say = hush, .judge = judge};
+    snprintf(said, sizeof said, "%s/diagnostics.txt", ras->folder);
     snprintf(text, sizeof text, "%s/snapshots.json", ras->folder);
     snprintf(fresh, sizeof fresh, "%s/fresh.db", ras->folder);
     int failed = !judge || write_snapshots(ras, text, err) ||
-                 import_files(paths, 1, fresh, &options, &result, err);
+                 (ras->diagnostics && write_diagnostics(ras, said, err)) ||
+                 import_files(paths, count, fresh, &options, &result, err);
     import_judge_free(judge);
     if (!failed && access(ras->database, F_OK) != 0)
         failed = go_on(fresh, err) || (rename(fresh, ras->database)
@@ -202,6 +213,7 @@ static int make_database(struct tui_ras *ras, struct error *err)
         failed = replace_rows(ras->database, fresh, err);
     remove_database(fresh);
     unlink(text);
+    unlink(said);
     return failed;
 }
 
@@ -210,7 +222,7 @@ static int make_database(struct tui_ras *ras, struct error *err)
 static int ask_once(struct tui_ras *ras, struct error *err)
 {
     struct snapshot taken = {0};
-    taken.text = ras_fetch(ras->address, &ras->stopping, &taken.bytes, err);
+    taken.text = ras_fetch(ras->address, &ras->stopping, NULL, &taken.bytes, err);
     if (!taken.text)
         return -1;
     taken.time_ns = realtime_now_ns();
@@ -231,6 +243,9 @@ static void pause_until(const struct tui_ras *ras, uint64_t until_ns)
 static void *ask_on(void *argument)
 {
     struct tui_ras *ras = argument;
+    struct error unknown = {{0}};
+    size_t bytes;
+    ras->diagnostics = ras_fetch_diagnostics(ras->address, &ras->stopping, &bytes, &unknown);
     while (!atomic_load(&ras->stopping)) {
         uint64_t begin_ns = monotonic_now_ns();
         struct error err = {""};
@@ -277,6 +292,7 @@ static void free_all(struct tui_ras *ras)
 {
     while (ras->snapshots)
         drop_oldest(ras);
+    free(ras->diagnostics);
     if (*ras->database) {
         remove_database(ras->database);
         rmdir(ras->folder);
@@ -290,7 +306,7 @@ struct tui_ras *tui_ras_start(const char *address, double wait_s, struct error *
     struct tui_ras *ras = calloc(1, sizeof *ras);
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(wait_s * 1e9);
     if (!ras) {
-        error_set(err, "can't start: memory is short");
+        error_memory(err, "can't start");
         return NULL;
     }
     pthread_mutex_init(&ras->lock, NULL);

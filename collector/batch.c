@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/invariant.h"
 #include "lib/finding/finding_store.h"
 
 struct record_batch *batch_new(void)
@@ -64,6 +65,8 @@ int batch_add_finding(struct record_batch *batch, const struct finding *finding)
         drop_finding(*at);
     }
     *at = added;
+    invariant(!added->next || added->finding.id < added->next->finding.id,
+              "findings of a batch are in the order of their ids");
     return 0;
 }
 

@@ -29,7 +29,7 @@ static const char *variable_of(const char *environment, size_t bytes, const char
     return NULL;
 }
 
-static int number_of(const char *environment, size_t bytes, const char *name)
+static int variable_in(const char *environment, size_t bytes, const char *name)
 {
     const char *value = variable_of(environment, bytes, name);
     return value ? atoi(value) : -1;
@@ -80,8 +80,8 @@ static void add_candidate(struct candidates *candidates, int pid, const char *di
     if (!trace || strcmp(trace, directory) || candidates->count == CANDIDATES_MAX)
         return;
     for (size_t i = 0; i < sizeof variables / sizeof *variables && candidate.rank < 0; i++) {
-        candidate.rank = number_of(environment, bytes, variables[i].rank);
-        candidate.world_size = number_of(environment, bytes, variables[i].world_size);
+        candidate.rank = variable_in(environment, bytes, variables[i].rank);
+        candidate.world_size = variable_in(environment, bytes, variables[i].world_size);
         candidate.variable = (int)i;
     }
     const char *end = process_stat_read(pid, stat, sizeof stat);
@@ -117,6 +117,20 @@ void candidates_find(struct candidates *candidates, const char *directory)
     if (processes)
         closedir(processes);
     unmark_launchers(candidates);
+}
+
+void candidates_mark_launchers(struct candidates *candidates)
+{
+    for (int i = 0; i < candidates->count; i++) {
+        struct candidate *above = &candidates->item[i];
+        if (!above->is_recorded)
+            continue;
+        for (int depth = 0; above && depth < CANDIDATES_MAX; depth++) {
+            above = candidate_with(candidates, above->parent);
+            if (above)
+                above->is_launcher = !above->is_recorded;
+        }
+    }
 }
 
 struct candidate *candidate_with(struct candidates *candidates, int pid)
@@ -189,7 +203,7 @@ const char *candidate_place(int pid, char *place)
     struct live_process process;
     struct error err;
     snprintf(place, CANDIDATE_PLACE_BYTES, "a place that can't be read");
-    if (live_read(&process, pid, false, &err) < 0)
+    if (live_read(&process, pid, NULL, &err) < 0)
         return place;
     const struct live_thread *thread = process.thread;
     if (process.threads && thread->state == 'T')

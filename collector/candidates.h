@@ -32,6 +32,8 @@ struct candidates {
  * be read is left out. A launcher that another one started, as torchrun under srun, has a number of
  * its own, which is no rank's. */
 void candidates_find(struct candidates *candidates, const char *directory);
+/* Marks as launchers those above a process that is recorded: they started it. */
+void candidates_mark_launchers(struct candidates *candidates);
 /* NULL: it is none. */
 struct candidate *candidate_with(struct candidates *candidates, int pid);
 /* Of a rank's processes the one with the best sign, of these the outermost: the others are its

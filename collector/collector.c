@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "collector/collector_notify.h"
 #include "collector/collector_state.h"
 #include "collector/dormant.h"
-#include "collector/run_delay.h"
-#include "collector/stopped.h"
+#include "collector/failed_program.h"
+#include "collector/starting.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
 #include "collector/uncalled.h"
-#include "collector/unrecorded.h"
 
 static const uint64_t second_ns = 1000000000;
 static const uint64_t tick_idle_ns = 1000000000, tick_waiting_ns = 250000000;
@@ -27,7 +27,15 @@ static const uint64_t grace_ns = 2000000000,
                       grace_over_ns =
                           200000000; /* for newcomers; when the job is known to be over */
 static const uint64_t symbol_budget_ns = 5000000;
-enum { SLEEP_MIN_MS = 10, SLEEP_MAX_MS = 50, QUOTA_MIN = 256 };
+/* Half of the 10 s that 'docker stop' waits until it kills, the shortest time of usual ones. */
+static const uint64_t stop_within_ns = 5000000000;
+enum {
+    UNREADY_MS = 1,
+    SLEEP_MIN_MS = 10,
+    SLEEP_MAX_MS = 50,
+    QUOTA_MIN = 256,
+    LOOKS_EVERY = 64 /* records */
+};
 
 bool collector_stopping(void)
 {
@@ -48,7 +56,7 @@ static int write_once(struct collector *collector, struct error *err)
     /* Readers that see a finding see where the ranks are then, not half a second before. */
     if (collector->batch->findings && collector_write_state(collector, err) < 0)
         return -1;
-    return store_commit(collector->store, err);
+    return collector_job_store(collector, err) < 0 ? -1 : store_commit(collector->store, err);
 }
 
 static bool record_uncalled(struct collector *collector)
@@ -60,18 +68,33 @@ static bool record_uncalled(struct collector *collector)
     return recorded > 0;
 }
 
+/* Until `ddpcheck run` says something or a process begins: how one ended that lived for
+ * milliseconds is known only to who watched it. */
+static void wait_for_news(struct collector *collector, int sleep_ms)
+{
+    char events[4096];
+    int notify_fd = collector->job_over ? -1 : collector->options.notify_fd;
+    struct pollfd fds[] = {{.fd = notify_fd, .events = POLLIN},
+                           {.fd = collector->ring_search.events, .events = POLLIN}};
+    bool is_soon = collector->ring_search.unready && sleep_ms > UNREADY_MS;
+    poll(fds, 2, is_soon ? UNREADY_MS : sleep_ms);
+    while (fds[1].revents && read(collector->ring_search.events, events, sizeof events) > 0) {}
+}
+
 /* Waits. Returns whether the job is known to be over. */
-static bool hear(struct collector *collector, int sleep_ms)
+static bool hear_run(struct collector *collector, int sleep_ms)
 {
     struct job_end *end = &collector->job_end;
     struct run_message message = {.ending = end->ending};
     enum heard heard = HEARD_NOTHING;
-    if (collector->job_over)
-        poll(NULL, 0, sleep_ms);
-    else
-        heard = notify_hear(collector->options.notify_fd, sleep_ms, &message);
-    while (heard == HEARD_EXITED) {
-        collector_take_exit(collector, &message.exit);
+    wait_for_news(collector, sleep_ms);
+    if (!collector->job_over)
+        heard = notify_hear(collector->options.notify_fd, 0, &message);
+    while (heard == HEARD_EXITED || heard == HEARD_PROGRAM) {
+        if (heard == HEARD_PROGRAM)
+            collector->ends.program = message.program;
+        else
+            collector_take_exit(collector, &message.exit);
         heard = notify_hear(collector->options.notify_fd, 0, &message);
     }
     end->ending = message.ending;
@@ -102,7 +125,7 @@ static int wait_for_space(struct collector *collector, const struct error *err)
     if (steps != collector->steps)
         notify(collector->options.notify_fd, "activity");
     collector->steps = steps;
-    return collector_stopping() || hear(collector, 1000) ? -1 : 0;
+    return collector_stopping() || hear_run(collector, 1000) ? -1 : 0;
 }
 
 /* What can't be stored any more is analysed all the same, and stays in the rings. */
@@ -118,7 +141,7 @@ int collector_write_batch(struct collector *collector, struct error *err)
 {
     struct error why;
     if (collector->memory_short)
-        return error_set(err, "can't go on with %s: out of memory", collector->database);
+        return error_memory(err, "can't go on with %s", collector->database);
     if (collector->batch->count == 0 && !collector->batch->findings)
         return 0;
     if (collector->in_memory) {
@@ -128,6 +151,11 @@ int collector_write_batch(struct collector *collector, struct error *err)
     while (write_once(collector, &why) < 0) {
         store_rollback(collector->store);
         collector_state_forget(collector->state);
+        if (store_is_damaged(collector->store)) {
+            if (collector_replace_database(collector, &why, err) < 0)
+                return -1;
+            continue;
+        }
         if (wait_for_space(collector, &why) == 0)
             continue;
         if (collector->job_over && store_may_retry(collector->store)) {
@@ -138,12 +166,12 @@ int collector_write_batch(struct collector *collector, struct error *err)
     }
     if (collector->no_space_reported)
         fprintf(stderr, "ddpcheck: %s takes records again\n", collector->database);
-    collector->no_space_reported = false;
+    collector->no_space_reported = collector->is_replaced = false;
     for (int i = 0; i < collector->producer_count; i++)
         if (producer_stored(collector->producers[i], &why) < 0)
             collector_set_aside(collector->producers[i]->path, &why);
     collector_notify_findings(collector);
-    collector_notify_standing(collector);
+    collector_notify_standing(collector, monotonic_now_ns());
     collector->summary->records += (uint64_t)collector->batch->count;
     collector->keeping.stored += (uint64_t)collector->batch->count;
     batch_clear(collector->batch);
@@ -168,7 +196,7 @@ static bool drain_producers(struct collector *collector, uint64_t now_ns)
         if (taken < 0)
             collector_set_aside(collector->producers[i]->path, &why);
         all = all && taken < quota;
-        collector->saw_living |= !collector->producers[i]->liveness.ended;
+        collector->ring_search.saw_living |= !collector->producers[i]->liveness.ended;
     }
     return all && batch_room(collector->batch) > 0;
 }
@@ -197,7 +225,7 @@ static void add_tick(struct collector *collector, uint64_t now_ns)
 }
 
 /* `ddpcheck run` is about to end the job, and waits until what the ranks did is known. */
-static void add_ending(struct collector *collector, uint64_t now_ns)
+static void add_ending_notice(struct collector *collector, uint64_t now_ns)
 {
     struct record record = {
         .time_ns = now_ns, .api = API_notice_ending, .device = RECORD_NO_DEVICE};
@@ -210,17 +238,34 @@ static void add_ending(struct collector *collector, uint64_t now_ns)
         end->heard_ns = 0;
 }
 
+/* A signal asked to end a while ago. What is still in the rings stays there for the next collector.
+ */
+static bool has_stopped(struct collector *collector)
+{
+    if (!collector_stopping())
+        return false;
+    uint64_t now_ns = monotonic_now_ns();
+    if (!collector->stop_ns)
+        collector->stop_ns = now_ns + stop_within_ns;
+    return now_ns >= collector->stop_ns;
+}
+
 static int feed_batch(struct collector *collector, uint64_t now_ns, struct error *err)
 {
     for (int i = 0; i < collector->batch->count; i++) {
+        if (i % LOOKS_EVERY == 0)
+            collector_job_beat(collector);
+        if (i % LOOKS_EVERY == 0 && has_stopped(collector))
+            return 0; /* they are stored all the same, and analysed by their reader */
         symbolizer_note(collector->symbolizer, collector->batch->process[i],
                         &collector->batch->record[i]);
         collector_note_record(collector, &collector->batch->record[i], now_ns);
+        collector_count_failures(collector, &collector->batch->record[i]);
         if (analyzer_feed(collector->analyzer, collector->batch->process[i],
                           &collector->batch->record[i]) < 0 ||
             collector_job_feed(collector, collector->batch->process[i],
                                &collector->batch->record[i]) < 0)
-            return error_set(err, "can't analyse %s: out of memory", collector->database);
+            return error_memory(err, "can't analyse %s", collector->database);
     }
     return 0;
 }
@@ -251,7 +296,7 @@ static int run_pass(struct collector *collector, struct error *err)
             collector_read_run_delays(collector, now_ns);
         }
         add_tick(collector, now_ns);
-        add_ending(collector, now_ns);
+        add_ending_notice(collector, now_ns);
     }
     if (feed_batch(collector, now_ns, err) < 0)
         return -1;
@@ -280,7 +325,8 @@ static bool is_session_over(struct collector *collector)
         return false;
     if (collector->recovering || collector_stopping())
         return true;
-    bool only_left_overs = !collector->saw_living && collector->options.first_wait_s == 0;
+    bool only_left_overs = !collector->ring_search.saw_living &&
+                           collector->options.first_wait_s == 0;
     /* Between two restart attempts of a launcher there may be minutes; `ddpcheck run` says
      * when the job is over. */
     bool may_come = collector->options.notify_fd >= 0 && !job_over;
@@ -305,25 +351,35 @@ static int collect_passes(struct collector *collector, struct error *err)
             notify(collector->options.notify_fd, "activity");
             reported_ns = monotonic_now_ns();
         }
+        collector_notify_starting(collector, monotonic_now_ns());
+        if (last && has_stopped(collector))
+            return 0;
         if (result < 2 && (last || is_session_over(collector)))
+            return 0;
+        collector->summary->left_early |= result == 0 && collector_is_awaited(collector);
+        if (collector->summary->left_early)
             return 0;
         if (result)
             sleep_ms = SLEEP_MIN_MS;
         else
             sleep_ms = sleep_ms + 5 < SLEEP_MAX_MS ? sleep_ms + 5 : SLEEP_MAX_MS;
-        hear(collector, result == 2 ? 0 : sleep_ms);
+        hear_run(collector, result == 2 ? 0 : sleep_ms);
     }
 }
 
 /* The job is over, or a signal asks to stop. */
 static int end_session(struct collector *collector, struct error *err)
 {
+    for (int i = 0; i < collector->producer_count && collector->summary->left_early; i++)
+        ring_reader_leave(collector->producers[i]->reader, true);
     if (collector->producer_count > 0)
         return collector_close(collector, err);
     if (collector_count_unrecorded(collector) && !collector->store &&
         collector_open(collector, NULL, err) < 0)
         return -1;
-    if (collector->store && collector_finish(collector, err) < 0)
+    int added = collector->recovering ? 0 : collector_add_failed_program(collector, err);
+    if (added < 0 || (added && feed_batch(collector, monotonic_now_ns(), err) < 0) ||
+        (collector->store && collector_finish(collector, err) < 0))
         return -1;
     const struct collector_summary *summary = collector->summary;
     if (collector->database_gone)
@@ -349,7 +405,10 @@ static int recover_session(struct collector *collector, struct error *err)
         return 0;
     struct store *store;
     char ended[32];
-    if (store_open(&store, collector->database, err) < 0)
+    int opened = store_open(&store, collector->database, err);
+    if (opened == STORE_DAMAGED)
+        return collector_set_database_aside(collector, err, (char[PATH_MAX]){0}, err);
+    if (opened < 0)
         return -1;
     int result = store_meta_get(store, "ended", ended, sizeof ended, err);
     if (store_close(store, err) < 0 || result < 0)
@@ -373,8 +432,10 @@ static int recover_session(struct collector *collector, struct error *err)
 
 static int run_session(struct collector *collector, struct error *err)
 {
-    if (directory_rings(collector->options.directory, collector->rings, err) < 0 ||
-        recover_session(collector, err) < 0)
+    if (directory_rings(collector->options.directory, collector->rings, err) < 0)
+        return -1;
+    inotify_add_watch(collector->ring_search.events, collector->rings, IN_CREATE | IN_MOVED_TO);
+    if (recover_session(collector, err) < 0)
         return -1;
     if (collector->options.fresh && !collector->store && collector_move_old(collector, err) < 0)
         return -1;
@@ -385,14 +446,6 @@ static int run_session(struct collector *collector, struct error *err)
     return collect_passes(collector, err) < 0 || end_session(collector, err) < 0 ? -1 : 0;
 }
 
-/* An empty directory holds nothing of anybody; the next process makes it again. */
-static void remove_rings(const struct collector *collector)
-{
-    if (collector->rings[0] && rmdir(collector->rings) < 0 && errno != ENOTEMPTY &&
-        errno != EEXIST && errno != ENOENT)
-        fprintf(stderr, "ddpcheck: can't remove %s: %s\n", collector->rings, strerror(errno));
-}
-
 static void free_collector(struct collector *collector)
 {
     if (!collector)
@@ -401,8 +454,11 @@ static void free_collector(struct collector *collector)
         producer_free(collector->producers[i]);
     free(collector->producers);
     dormant_search_free(collector->dormant);
+    starting_watch_free(collector->hang.starting);
     progress_watch_free(collector->progress);
     batch_free(collector->batch);
+    if (collector->ring_search.events >= 0)
+        close(collector->ring_search.events);
     collector_forget_notified(collector);
     collector_job_forget(collector);
     free(collector);
@@ -414,20 +470,23 @@ int collector_run(const struct collector_options *options, struct collector_summ
     *summary = (struct collector_summary){0};
     struct collector *collector = calloc(1, sizeof *collector);
     if (collector) {
+        collector->ring_search.events = -1;
         collector->batch = batch_new();
         collector->progress = progress_watch_new();
     }
     if (!collector || !collector->batch || !collector->progress) {
         free_collector(collector);
-        return error_set(err, "can't collect into %s: out of memory", options->directory);
+        return error_memory(err, "can't collect into %s", options->directory);
     }
     collector->options = *options;
+    collector->ring_search.events =
+        inotify_init1(IN_CLOEXEC | IN_NONBLOCK); /* -1: it looks at times */
     snprintf(collector->database, sizeof collector->database, "%s", options->database);
     collector->summary = summary;
     collector->began_ns = collector->last_tick_ns = monotonic_now_ns();
     int result = run_session(collector, err);
     collector_close(collector, NULL);
-    remove_rings(collector);
+    directory_remove_rings(collector->rings);
     free_collector(collector);
     return result;
 }

@@ -12,7 +12,8 @@
 #include "collector/collector_state.h"
 #include "collector/symbolizer.h"
 #include "collector/trace_directory.h"
-#include "collector/unrecorded.h"
+#include "collector/failed_program.h"
+#include "lib/base/array.h"
 #include "lib/finding/fault.h"
 #include "lib/trace/trace.h"
 
@@ -33,13 +34,14 @@ static void on_finding(void *context, const struct finding *finding)
 static int add_to_analyzer(struct collector *collector, int process,
                            const struct process_info *info, struct error *err)
 {
-    bool *more = realloc(collector->process_ended, (size_t)process + 1);
-    if (!more || analyzer_add_process(collector->analyzer, process, info) < 0 ||
+    if (!ARRAY_ADD(collector->processes.ended, process) ||
+        !ARRAY_ADD(collector->processes.info, process) ||
+        analyzer_add_process(collector->analyzer, process, info) < 0 ||
         collector_job_add_process(collector, process, info) < 0)
-        return error_set(err, "can't go on with %s: out of memory", collector->database);
-    collector->process_ended = more;
-    collector->process_ended[process] = false;
-    collector->process_count = process + 1;
+        return error_memory(err, "can't go on with %s", collector->database);
+    collector->processes.ended[process] = false;
+    collector->processes.info[process] = *info;
+    collector->processes.count = process + 1;
     return 0;
 }
 
@@ -51,7 +53,7 @@ int collector_add_process(struct collector *collector, const struct process_info
                                         info->lacks};
     if (process >= 0 && info->lacks && store_imported(collector->store, process, &plugin, err) < 0)
         return -1;
-    if (process >= collector->process_count && add_to_analyzer(collector, process, info, err) < 0)
+    if (process >= collector->processes.count && add_to_analyzer(collector, process, info, err) < 0)
         return -1;
     return process;
 }
@@ -71,10 +73,11 @@ static int replay_database(struct collector *collector, struct error *err)
     while (result == 0 && (result = trace_next(trace, &process, &record, err)) == 1) {
         symbolizer_note(collector->symbolizer, process, &record);
         if (record.api == API_notice_end)
-            collector->process_ended[process] = true;
+            collector->processes.ended[process] = true;
+        collector_count_failures(collector, &record);
         result = analyzer_feed(collector->analyzer, process, &record) < 0 ||
                          collector_job_feed(collector, process, &record) < 0
-                     ? error_set(err, "can't replay %s: out of memory", path)
+                     ? error_memory(err, "can't replay %s", path)
                      : 0;
     }
     collector->replaying = false;
@@ -118,12 +121,8 @@ static bool is_new_fault(struct fault_counting *counting, const struct finding *
     for (int i = 0; i < counting->faults; i++)
         if (fault_is_same(&counting->fault[i], &key))
             return false;
-    struct fault_key *more =
-        reallocarray(counting->fault, (size_t)counting->faults + 1, sizeof *more);
-    if (more) {
-        counting->fault = more;
+    if (ARRAY_ADD(counting->fault, counting->faults))
         counting->fault[counting->faults++] = key;
-    }
     return true;
 }
 
@@ -145,18 +144,15 @@ static void count_shown_finding(void *context, const struct finding *finding)
 static void count_old_finding(void *context, const struct store_old_finding *old)
 {
     const struct check *check = check_find(old->code);
-    if (!check || check->family == FAMILY_TRACE)
+    if (!check || code_family(check->code) == FAMILY_TRACE)
         return;
-    struct finding finding = {
-        .code = code_name(check->code),
+    const struct finding finding = {
+        .code = check->code,
         .severity = severity_of_name(old->severity),
-        .certainty = POSSIBLE,
+        .certainty = certainty_of_name(old->certainty),
         .comm = old->comm,
         .fingerprint = old->fingerprint,
-        .first_fingerprint = old->fingerprint,
     };
-    if (strcmp(old->certainty, certainty_name(CERTAIN)) == 0)
-        finding.certainty = CERTAIN;
     count_shown_finding(context, &finding);
 }
 
@@ -167,9 +163,10 @@ static void summarise(struct collector *collector)
     summary->ranks = summary->communicators = 0;
     memset(summary->found, 0, sizeof summary->found);
     summary->sent = 0;
-    summary->processes = collector->process_count;
+    summary->processes = collector->processes.count;
     counting.ranks = calloc((size_t)summary->processes + 1, sizeof *counting.ranks);
     analyzer_visit_members(collector->analyzer, count_member, &counting);
+    summary->communicators += (int)analyzer_forgotten_comms(collector->analyzer);
     for (int i = 0; counting.ranks && i < summary->processes; i++)
         rankset_free(&counting.ranks[i]);
     /* One that calls only ncclGetUniqueId is no rank, unless there is nobody else. Without a
@@ -187,8 +184,9 @@ static void summarise(struct collector *collector)
 int collector_count_unrecorded(struct collector *collector)
 {
     collector->unrecorded_error = EMFILE;
-    collector->unrecorded = collector->postponed + unrecorded_take(collector->options.directory,
-                                                                   &collector->unrecorded_error);
+    collector->unrecorded =
+        collector->ring_search.postponed +
+        unrecorded_take(collector->options.directory, &collector->unrecorded_error);
     return collector->unrecorded;
 }
 
@@ -209,7 +207,10 @@ static int settle_old_database(struct collector *collector, const struct process
     if (access(collector->database, F_OK) < 0)
         return 0;
     struct store *store;
-    if (store_open(&store, collector->database, err) < 0)
+    int opened = store_open(&store, collector->database, err);
+    if (opened == STORE_DAMAGED)
+        return collector_set_database_aside(collector, err, (char[PATH_MAX]){0}, err);
+    if (opened < 0)
         return -1;
     int known = info ? store_process_find(store, info, err) : -1;
     int result = known == -2 || store_meta_get(store, "ended", ended, sizeof ended, err) < 0 ||
@@ -234,7 +235,7 @@ int collector_move_old(struct collector *collector, struct error *err)
     return settle_old_database(collector, NULL, err) < 0 ? -1 : 0;
 }
 
-static int begin_session(struct collector *collector, struct error *err)
+int collector_begin_session(struct collector *collector, struct error *err)
 {
     char now[32], started[32], hang_after[32];
     write_moment(now);
@@ -245,6 +246,7 @@ static int begin_session(struct collector *collector, struct error *err)
         (!started[0] && store_meta(collector->store, "started", now, err) < 0) ||
         store_meta(collector->store, "hang_after_ns",
                    collector->options.hang_after_ns ? hang_after : NULL, err) < 0 ||
+        store_meta(collector->store, "hub", collector->options.hub, err) < 0 ||
         store_meta(collector->store, "ended", NULL, err) < 0 ||
         store_commit(collector->store, err) < 0) {
         store_rollback(collector->store);
@@ -271,10 +273,10 @@ int collector_open(struct collector *collector, const struct process_info *info,
     collector->state = collector_state_new();
     if (!collector->analyzer || !collector->symbolizer || !collector->state ||
         collector_job_open(collector) < 0)
-        return error_set(err, "can't collect into %s: out of memory", collector->options.directory);
+        return error_memory(err, "can't collect into %s", collector->options.directory);
     if (store_open(&collector->store, collector->database, err) < 0)
         return -1;
-    if (begin_session(collector, err) < 0)
+    if (collector_begin_session(collector, err) < 0)
         return -1;
     return go_on ? replay_database(collector, err) : 0;
 }
@@ -286,9 +288,9 @@ static void end_lost_processes(struct collector *collector)
     struct record record = {
         .time_ns = monotonic_now_ns(), .api = API_notice_end, .device = RECORD_NO_DEVICE};
     record.end.how = END_UNKNOWN;
-    for (int i = 0; i < collector->process_count; i++)
-        if (!collector->process_ended[i] && batch_add(collector->batch, i, &record))
-            collector->process_ended[i] = true;
+    for (int i = 0; i < collector->processes.count; i++)
+        if (!collector->processes.ended[i] && batch_add(collector->batch, i, &record))
+            collector->processes.ended[i] = true;
 }
 
 /* Where the last state can't be stored it is said. */
@@ -328,8 +330,7 @@ int collector_finish(struct collector *collector, struct error *err)
     if (collector_write_batch(collector, err) < 0)
         return -1;
     if (analyzer_finish(collector->analyzer) < 0)
-        return error_set(err, "can't finish the analysis of %s: out of memory",
-                         collector->database);
+        return error_memory(err, "can't finish the analysis of %s", collector->database);
     if (collector_write_batch(collector, err) < 0)
         return -1;
     collector_job_finish(collector);
@@ -347,7 +348,8 @@ int collector_finish(struct collector *collector, struct error *err)
     write_moment(now);
     char unrecorded[16];
     snprintf(unrecorded, sizeof unrecorded, "%d", collector->unrecorded);
-    if (store_meta(collector->store, "unrecorded", collector->unrecorded ? unrecorded : NULL, err) <
+    if (collector_job_store(collector, err) < 0 ||
+        store_meta(collector->store, "unrecorded", collector->unrecorded ? unrecorded : NULL, err) <
             0 ||
         store_meta(collector->store, "ended", now, err) < 0)
         return -1;
@@ -361,12 +363,14 @@ int collector_close(struct collector *collector, struct error *err)
     collector_job_close(collector);
     symbolizer_free(collector->symbolizer);
     analyzer_free(collector->analyzer);
-    free(collector->process_ended);
+    free(collector->processes.ended);
+    free(collector->processes.info);
     collector->state = NULL;
     collector->symbolizer = NULL;
     collector->analyzer = NULL;
-    collector->process_ended = NULL;
-    collector->process_count = 0;
+    collector->processes.ended = NULL;
+    collector->processes.info = NULL;
+    collector->processes.count = 0;
     batch_clear(collector->batch);
     struct store *store = collector->store;
     collector->store = NULL;

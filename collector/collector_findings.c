@@ -10,7 +10,7 @@
 #include "lib/finding/fault.h"
 #include "lib/finding/finding_details.h"
 #include "lib/finding/finding_site.h"
-#include "lib/finding/finding_said.h"
+#include "lib/finding/finding_origin.h"
 
 enum { LOCATION_WIDTH = FINDING_LOCATION_WIDTH, LOCATION_BYTES = 256 };
 
@@ -25,16 +25,16 @@ void collector_mark_notified(struct collector *collector, const struct finding *
 {
     int id = (int)finding->id;
     bool is_open = finding->state == FINDING_OPEN;
-    if (rankset_add(is_open ? &collector->notified : &collector->withdrawn, id) ||
-        (is_open && finding->certainty == CERTAIN && rankset_add(&collector->notified_certain, id)))
+    if (rankset_add(is_open ? &collector->notified.all : &collector->notified.withdrawn, id) ||
+        (is_open && finding->certainty == CERTAIN && rankset_add(&collector->notified.certain, id)))
         collector->memory_short = true;
 }
 
 void collector_forget_notified(struct collector *collector)
 {
-    rankset_free(&collector->notified);
-    rankset_free(&collector->notified_certain);
-    rankset_free(&collector->withdrawn);
+    rankset_free(&collector->notified.all);
+    rankset_free(&collector->notified.certain);
+    rankset_free(&collector->notified.withdrawn);
 }
 
 struct same_fault {
@@ -50,10 +50,10 @@ static void find_same_fault(void *context, const struct finding *other)
     const struct collector *collector = same->collector;
     int id = (int)other->id;
     bool same_certainty = same->finding->certainty == POSSIBLE ||
-                          rankset_has(&collector->notified_certain, id);
+                          rankset_has(&collector->notified.certain, id);
     if (same->is_known || other->id == same->finding->id || !same_certainty ||
-        strcmp(other->code, same->finding->code) != 0 || !rankset_has(&collector->notified, id) ||
-        rankset_has(&collector->withdrawn, id))
+        other->code != same->finding->code || !rankset_has(&collector->notified.all, id) ||
+        rankset_has(&collector->notified.withdrawn, id))
         return;
     struct fault_key fault = fault_of(symbolizer_trace(collector->symbolizer), other);
     fault.certainty = same->fault.certainty; /* compared above */
@@ -85,10 +85,10 @@ static void notify_finding(struct collector *collector, const struct finding *fi
     char location[LOCATION_BYTES] = "";
     int id = (int)finding->id;
     bool is_open = finding->state == FINDING_OPEN;
-    struct rankset *done = is_open ? &collector->notified : &collector->withdrawn;
+    struct rankset *done = is_open ? &collector->notified.all : &collector->notified.withdrawn;
     if (is_open && finding->certainty == CERTAIN)
-        done = &collector->notified_certain;
-    bool was_open = rankset_has(&collector->notified, id);
+        done = &collector->notified.certain;
+    bool was_open = rankset_has(&collector->notified.all, id);
     if (rankset_has(done, id) || (!is_open && !was_open) || !collector_shows(collector, finding))
         return;
     if (is_known_fault(collector, finding)) {
@@ -99,12 +99,12 @@ static void notify_finding(struct collector *collector, const struct finding *fi
         finding_location(trace, finding, LOCATION_WIDTH, location, sizeof location);
     if (is_open && finding->severity == SEVERITY_ERROR)
         finding_details(trace, finding, notify_detail, collector);
-    char *said = finding_said(trace, finding);
+    char *sentence = finding_sentence(trace, finding);
     notify(collector->options.notify_fd, "%s %d %s %s %s %s | %s",
            is_open ? "finding" : "withdrawn", id, severity_name(finding->severity),
-           certainty_name(finding->certainty), finding->code, location,
-           said ? said : finding->what);
-    free(said);
+           certainty_name(finding->certainty), code_name(finding->code), location,
+           sentence ? sentence : finding->what);
+    free(sentence);
     collector_mark_notified(collector, finding);
 }
 

@@ -9,7 +9,9 @@
 #include "collector/collector_notify.h"
 #include "collector/join.h"
 #include "collector/symbolizer.h"
+#include "lib/base/array.h"
 #include "lib/finding/finding_said.h"
+#include "lib/base/text.h"
 #include "lib/finding/finding_store.h"
 
 static const uint64_t finish_patience_ns = REPORTER_LISTENS_NS; /* the hub may be gone */
@@ -31,14 +33,16 @@ struct collector_news {
     struct heard_news *heard;
     int count;
     struct item_reporter reporter; /* the last; zeroed: none has come */
-    struct item_full full;         /* likewise */
+    struct item_full full;         /* the last; zeroed: none has come */
+    bool is_unstored;              /* the database does not have it as it is */
+    int64_t clock_ns;              /* the hub's clock less that of this host */
 };
 
 struct collector_job {
     struct join *join;
     uint64_t
         since_ns; /* when its first process here began; what was found before is another job's */
-    bool is_failure_reported, is_refusal_reported;
+    bool is_failure_reported, is_refusal_reported, is_unkept_reported;
     bool is_alone; /* no hub judges the job, or not all of it */
 };
 
@@ -61,19 +65,21 @@ static struct heard_news *find_news(struct collector *collector, uint32_t id)
             return &news->heard[i];
     if (news->count == NEWS_MAX)
         return NULL;
-    struct heard_news *grown = realloc(news->heard, ((size_t)news->count + 1) * sizeof *grown);
-    if (!grown)
+    if (!ARRAY_ADD(news->heard, news->count))
         return NULL;
-    news->heard = grown;
-    grown[news->count] = (struct heard_news){.now = {.id = id, .state = FINDING_RESOLVED}};
-    grown[news->count].reported = grown[news->count].now;
-    return &grown[news->count++];
+    struct heard_news *heard = &news->heard[news->count++];
+    *heard = (struct heard_news){.now = {.id = id, .state = FINDING_RESOLVED}};
+    heard->reported = heard->now;
+    return heard;
 }
 
 /* Before the first process began nothing is. */
 static bool is_since_begin(const struct collector *collector, uint64_t realtime_ns)
 {
-    return collector->job->since_ns && realtime_ns + news_skew_ns >= collector->job->since_ns;
+    uint64_t since_ns = collector->job->since_ns;
+    if (collector->news)
+        since_ns += (uint64_t)collector->news->clock_ns;
+    return collector->job->since_ns && realtime_ns + news_skew_ns >= since_ns;
 }
 
 /* It is of this job, not of an earlier one on the same server. */
@@ -87,7 +93,7 @@ static bool is_open_news(const struct collector *collector, const struct item_ne
     return news->state == FINDING_OPEN && is_of_job(collector, news);
 }
 
-/* An error of ranks that are here, of which the hub wants to know where they stand. */
+/* An error about ranks of this host; the hub asks where they are. */
 static bool asks_here(const struct collector *collector, const struct item_news *news)
 {
     const char *ranks = news->asked;
@@ -116,8 +122,8 @@ static int count_news(const struct collector *collector)
 /* The host and the hub mean the same. */
 static bool is_news_of(const struct item_news *news, const struct finding *finding)
 {
-    return strcmp(finding->code, news->code) == 0 && finding->fingerprint == news->fingerprint &&
-           finding->comm == news->comm;
+    return strcmp(code_name(finding->code), news->code) == 0 &&
+           finding->fingerprint == news->fingerprint && finding->comm == news->comm;
 }
 
 static bool names_rank_of(const struct item_news *news, const struct finding *finding)
@@ -138,7 +144,7 @@ static bool is_reported_by_hub(const struct collector *collector, const struct f
     bool is_of_many = finding->merges_ranks || finding->merges_sides;
     for (int i = 0; i < count_news(collector); i++) {
         const struct item_news *news = &collector->news->heard[i].now;
-        const struct check *check = check_find(news->code), *own = check_find(finding->code);
+        const struct check *check = check_find(news->code), *own = check_of(finding->code);
         if (!is_open_news(collector, news) || !check || !own)
             continue;
         bool explains = news->severity == SEVERITY_ERROR && finding->comm &&
@@ -162,15 +168,22 @@ struct same_news {
     bool found;
 };
 
+/* The hub and the host may know different origins, which come first (finding_sentence). */
+static bool news_ends_with(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
 static void compare_news(void *context, const struct finding *finding)
 {
     struct same_news *same = context;
-    if (!rankset_has(&same->collector->notified, (int)finding->id) ||
+    if (!rankset_has(&same->collector->notified.all, (int)finding->id) ||
         !is_news_of(same->news, finding))
         return;
     char *said = finding_said(symbolizer_trace(same->collector->symbolizer), finding);
-    same->found |= strcmp(finding->what, same->news->text) == 0 ||
-                   (said && strcmp(said, same->news->text) == 0);
+    same->found |= news_ends_with(same->news->text, finding->what) ||
+                   (said && news_ends_with(same->news->text, said));
     free(said);
 }
 
@@ -211,12 +224,11 @@ static bool is_shown_own(void *context, const struct finding *finding)
 static bool is_shown_news(const struct collector *collector, const struct item_news *news)
 {
     const struct check *check = check_find(news->code);
-    const struct finding finding = {.code = check ? code_name(check->code) : news->code,
+    const struct finding finding = {.code = check ? check->code : CODE_NONE,
                                     .severity = (enum severity)news->severity,
                                     .certainty = (enum certainty)news->certainty,
                                     .comm = news->comm,
                                     .fingerprint = news->fingerprint,
-                                    .first_fingerprint = news->fingerprint,
                                     .what = (char *)news->text,
                                     .todo = (char *)""};
     return is_shown_own((void *)collector, &finding);
@@ -255,6 +267,7 @@ static void hear_news(void *context, const struct item_news *news)
     if (!heard)
         return;
     heard->now = *news;
+    collector->news->is_unstored = true;
     report_news(collector, heard);
     if (asks_here(collector, news))
         collector_note_job_error(collector);
@@ -277,6 +290,27 @@ static void hear_full(void *context, const struct item_full *full)
         news->full = *full;
 }
 
+static bool has_job_error(const struct collector *collector)
+{
+    for (int i = 0; i < count_news(collector); i++)
+        if (asks_here(collector, &collector->news->heard[i].now))
+            return true;
+    return false;
+}
+
+/* What seemed to be an earlier job's may be of this one. */
+static void hear_clock(void *context, int64_t offset_ns)
+{
+    struct collector *collector = context;
+    struct collector_news *news = keep_news(collector);
+    if (!news || news->clock_ns == offset_ns)
+        return;
+    news->clock_ns = offset_ns;
+    report_all_news(collector);
+    if (has_job_error(collector))
+        collector_note_job_error(collector);
+}
+
 static struct trace *open_names(void *context)
 {
     const struct collector *collector = context;
@@ -286,9 +320,11 @@ static struct trace *open_names(void *context)
 int collector_job_open(struct collector *collector)
 {
     const struct join_options options = {.transport = collector->options.transport,
+                                         .sender = collector->options.sender,
                                          .on_news = hear_news,
                                          .on_reporter = hear_reporter,
                                          .on_full = hear_full,
+                                         .on_clock = hear_clock,
                                          .names = open_names,
                                          .is_shown = is_shown_own,
                                          .context = collector};
@@ -317,14 +353,6 @@ void collector_job_forget(struct collector *collector)
     collector->news = NULL;
 }
 
-static bool has_job_error(const struct collector *collector)
-{
-    for (int i = 0; i < count_news(collector); i++)
-        if (asks_here(collector, &collector->news->heard[i].now))
-            return true;
-    return false;
-}
-
 int collector_job_add_process(struct collector *collector, int process,
                               const struct process_info *info)
 {
@@ -338,6 +366,12 @@ int collector_job_add_process(struct collector *collector, int process,
     if (has_job_error(collector))
         collector_note_job_error(collector);
     return result;
+}
+
+void collector_job_beat(struct collector *collector)
+{
+    if (collector->job)
+        join_beat(collector->job->join, monotonic_now_ns());
 }
 
 int collector_job_feed(struct collector *collector, int process, const struct record *record)
@@ -375,7 +409,38 @@ void collector_job_pass(struct collector *collector, uint64_t now_ns, bool known
     if (*refusal && !job->is_refusal_reported)
         fprintf(stderr, "ddpcheck: a message of the job's hub is refused: %s\n", refusal);
     job->is_refusal_reported |= *refusal != 0;
+    if (join_is_unkept(job->join) && !job->is_unkept_reported)
+        fprintf(stderr, "ddpcheck: the hub's server has kept nothing of what this host sent for 10 "
+                        "s (is its disk full?); until it does, this host reports what it sees "
+                        "itself\n");
+    job->is_unkept_reported |= join_is_unkept(job->join);
     look_for_hub(collector);
+}
+
+/* As collector_notify.h has it, without the number. */
+static void write_open_news(struct text *text, const struct item_news *news)
+{
+    text_add(text, "%s %s %s %s | %s\n", severity_name((enum severity)news->severity),
+             certainty_name((enum certainty)news->certainty), news->code, news->location,
+             news->text);
+}
+
+int collector_job_store(struct collector *collector, struct error *err)
+{
+    struct text text = {0};
+    if (!collector->job || !collector->news || !collector->news->is_unstored)
+        return 0;
+    for (int severity = SEVERITY_ERROR; severity <= SEVERITY_WARNING; severity++)
+        for (int i = 0; i < count_news(collector); i++) {
+            const struct item_news *news = &collector->news->heard[i].now;
+            if (news->severity == severity && is_open_news(collector, news))
+                write_open_news(&text, news);
+        }
+    char *lines = text_take(&text);
+    int result = store_meta(collector->store, "hub_news", lines, err);
+    free(lines);
+    collector->news->is_unstored = result < 0;
+    return result;
 }
 
 void collector_job_count(struct collector *collector)
@@ -412,7 +477,7 @@ bool collector_job_sends(const struct collector *collector, const struct finding
 
 bool collector_job_leaves(const struct collector *collector, const struct finding *finding)
 {
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     const struct join *join = collector->job ? collector->job->join : NULL;
     if (!join || !check)
         return false;

@@ -35,12 +35,24 @@ void notify(int fd, const char *format, ...)
     }
 }
 
+static bool read_program(const char *line, struct known_program *program)
+{
+    *program = (struct known_program){0};
+    if (sscanf(line, "program %d %d %" SCNu64 " %127s %255[^\n]", &program->exit.pid,
+               &program->exit.status, &program->exit.start_ticks, program->function,
+               program->name) != 5)
+        return false;
+    if (strcmp(program->function, "-") == 0)
+        program->function[0] = 0;
+    return true;
+}
+
 enum heard notify_hear(int fd, int timeout_ms, struct run_message *message)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     if (poll(&poll_fd, 1, timeout_ms) <= 0 || fd < 0)
         return HEARD_NOTHING;
-    char line[128]; /* each is sent at once, and shorter; what follows it stays */
+    char line[512]; /* each is sent at once, and shorter; what follows it stays */
     ssize_t got = recv(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_PEEK);
     if (got <= 0)
         return HEARD_OVER;
@@ -52,6 +64,8 @@ enum heard notify_hear(int fd, int timeout_ms, struct run_message *message)
     if (sscanf(line, "ending %" SCNu32 " %" SCNu64, &message->ending.signal,
                &message->ending.silence_ns) == 2)
         return HEARD_ENDING;
+    if (read_program(line, &message->program))
+        return HEARD_PROGRAM;
     return sscanf(line, "exited %d %d %" SCNu64, &message->exit.pid, &message->exit.status,
                   &message->exit.start_ticks) == 3
                ? HEARD_EXITED

@@ -1,4 +1,5 @@
-/* Ring files come, are found damaged, and go. */
+/* collector_producers.c: ring files come, are found damaged, and go; how long the threads of their
+ * processes wait for a processor. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +12,16 @@
 #include <unistd.h>
 
 #include "collector/collector.h"
+#include "collector/host_facts.h"
+#include "collector/run_delay.h"
 #include "collector/trace_directory.h"
+#include "lib/base/array.h"
 
-enum { UNREADY_SECONDS = 1 }; /* a producer that is just beginning has the file open */
+enum {
+    UNREADY_SECONDS = 1,    /* a producer that is just beginning has the file open */
+    DELAYS_COST_SHARE = 200 /* of a processor: readings of run delays that cost more become rarer */
+};
+static const uint64_t delays_interval_ns = 500000000;
 
 void collector_set_aside(const char *path, const struct error *why)
 {
@@ -25,7 +33,7 @@ void collector_set_aside(const char *path, const struct error *why)
         fprintf(stderr, "ddpcheck: %s; the other processes go on\n", why->text);
 }
 
-static bool is_ring_file(const char *name)
+static bool has_ring_suffix(const char *name)
 {
     size_t length = strlen(name), suffix = strlen(RING_SUFFIX);
     return length > suffix && strcmp(name + length - suffix, RING_SUFFIX) == 0;
@@ -40,7 +48,7 @@ bool collector_has_newcomers(const char *trace_directory)
     if (!directory)
         return false;
     for (struct dirent *entry; !found && (entry = readdir(directory));)
-        found = is_ring_file(entry->d_name) &&
+        found = has_ring_suffix(entry->d_name) &&
                 fstatat(dirfd(directory), entry->d_name, &status, 0) == 0 &&
                 status.st_size >= (off_t)sizeof(struct ring_file);
     closedir(directory);
@@ -78,22 +86,19 @@ static bool must_wait(struct collector *collector, const struct process_info *in
 
 static int append_producer(struct collector *collector, struct producer *producer)
 {
-    struct producer **more =
-        realloc(collector->producers, ((size_t)collector->producer_count + 1) * sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(collector->producers, collector->producer_count))
         return -1;
-    collector->producers = more;
-    more[collector->producer_count++] = producer;
+    collector->producers[collector->producer_count++] = producer;
     return 0;
 }
 
 /* It is tried again at each pass. */
 static void postpone(struct collector *collector, const struct error *why)
 {
-    collector->postponed++;
-    if (!collector->postponed_reported)
+    collector->ring_search.postponed++;
+    if (!collector->ring_search.postponed_reported)
         fprintf(stderr, "ddpcheck: %s; it is tried again until it can be read\n", why->text);
-    collector->postponed_reported = true;
+    collector->ring_search.postponed_reported = true;
 }
 
 /* Returns 1 if the process was admitted, 0 if not (yet), or -1 with err. */
@@ -102,6 +107,7 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     struct error why;
     struct ring_reader *reader;
     int opened = ring_reader_open(&reader, path, &why);
+    collector->ring_search.unready |= opened == RING_READER_NOT_READY;
     if (opened == RING_READER_NOT_READY)
         remove_unready(path);
     else if (opened < 0 && access(path, F_OK) == 0)
@@ -114,7 +120,7 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     if (!producer || !(producer->path = strdup(path))) {
         ring_reader_close(reader);
         free(producer);
-        return error_set(err, "can't watch %s: out of memory", path);
+        return error_memory(err, "can't watch %s", path);
     }
     if (ring_reader_words_missing(reader))
         fprintf(stderr,
@@ -126,9 +132,10 @@ static int admit_file(struct collector *collector, const char *path, struct erro
     producer->progress = progress_watch_add(collector->progress, reader);
     if (!producer->progress) {
         producer_free(producer);
-        return error_set(err, "can't watch %s: out of memory", path);
+        return error_memory(err, "can't watch %s", path);
     }
     const struct process_info *info = ring_reader_process(reader);
+    ring_reader_leave(reader, false);
     liveness_watch(&producer->liveness, reader);
     int result = 0;
     if (!must_wait(collector, info, &producer->liveness)) {
@@ -138,11 +145,13 @@ static int admit_file(struct collector *collector, const char *path, struct erro
             result = producer->process = collector_add_process(collector, info, err);
         if (result >= 0)
             result = append_producer(collector, producer) < 0
-                         ? error_set(err, "can't watch %s: out of memory", path)
+                         ? error_memory(err, "can't watch %s", path)
                          : 1;
+        if (result == 1) /* its end is watched by now */
+            host_facts_add(collector, producer->process, info);
     }
     if (result == 1)
-        producer->end_reported = collector->process_ended[producer->process];
+        producer->end_reported = collector->processes.ended[producer->process];
     else
         producer_free(producer);
     return result;
@@ -163,13 +172,14 @@ static int no_rings(struct collector *collector, struct error *err)
 int collector_admit(struct collector *collector, struct error *err)
 {
     DIR *directory = opendir(collector->rings);
-    collector->postponed = 0;
+    collector->ring_search.postponed = 0;
+    collector->ring_search.unready = false;
     if (!directory)
         return no_rings(collector, err);
     int admitted = 0;
     for (struct dirent *entry; admitted >= 0 && (entry = readdir(directory));) {
         char path[PATH_MAX];
-        if (!is_ring_file(entry->d_name) ||
+        if (!has_ring_suffix(entry->d_name) ||
             snprintf(path, sizeof path, "%s/%s", collector->rings, entry->d_name) >=
                 (int)sizeof path ||
             is_admitted(collector, path))
@@ -191,7 +201,7 @@ void collector_dismiss(struct collector *collector)
             collector->producers[kept++] = producer;
             continue;
         }
-        collector->process_ended[producer->process] = true;
+        collector->processes.ended[producer->process] = true;
         if (producer->reader && !collector->in_memory)
             ring_reader_remove(producer->reader); /* a damaged one was renamed and stays */
         producer_free(producer);
@@ -201,18 +211,58 @@ void collector_dismiss(struct collector *collector)
 
 void collector_take_exit(struct collector *collector, const struct known_exit *exit)
 {
-    collector->exits[collector->exits_heard++ % EXITS_KEPT] = *exit;
+    collector->ends.exit[collector->ends.exits++ % EXITS_KEPT] = *exit;
+}
+
+void collector_count_failures(struct collector *collector, const struct record *record)
+{
+    collector->ends.failures += record->api == API_notice_end &&
+                                (record->end.how != END_EXIT || record->end.value != 0);
 }
 
 void collector_give_exits(struct collector *collector)
 {
-    unsigned kept = collector->exits_heard < EXITS_KEPT ? collector->exits_heard : EXITS_KEPT;
+    unsigned kept = collector->ends.exits < EXITS_KEPT ? collector->ends.exits : EXITS_KEPT;
     for (int i = 0; i < collector->producer_count; i++) {
         struct liveness *liveness = &collector->producers[i]->liveness;
         for (unsigned k = 0; k < kept && liveness->ended && liveness->how == END_UNKNOWN; k++) {
-            const struct known_exit *exit = &collector->exits[k];
+            const struct known_exit *exit = &collector->ends.exit[k];
             if (liveness->pid == exit->pid && liveness->start_ticks == exit->start_ticks)
                 liveness_set_end(liveness, exit->status);
         }
     }
+}
+
+static bool is_recorded_here(void *context, pid_t pid)
+{
+    const struct collector *collector = context;
+    for (int i = 0; i < collector->producer_count; i++)
+        if (collector->producers[i]->liveness.pid == pid)
+            return true;
+    return false;
+}
+
+static uint64_t own_processor_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+void collector_read_run_delays(struct collector *collector, uint64_t now_ns)
+{
+    if (now_ns < collector->run_delays_due_ns)
+        return;
+    uint64_t begin_ns = own_processor_ns();
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct producer *producer = collector->producers[i];
+        struct record record;
+        if (producer->reader && producer->liveness.pid && !producer->liveness.ended &&
+            run_delay_read(&producer->run_delay, producer->liveness.pid, is_recorded_here,
+                           collector, monotonic_now_ns(), &record))
+            batch_add(collector->batch, producer->process, &record);
+    }
+    uint64_t cost_ns = DELAYS_COST_SHARE * (own_processor_ns() - begin_ns);
+    collector->run_delays_due_ns = now_ns +
+                                   (cost_ns > delays_interval_ns ? cost_ns : delays_interval_ns);
 }

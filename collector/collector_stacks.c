@@ -5,6 +5,8 @@
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "collector/symbolizer.h"
+#include "lib/finding/finding_culprit.h"
+#include "lib/finding/finding_site.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
@@ -30,7 +32,7 @@ void collector_note_finding(struct collector *collector, const struct finding *f
     if (finding->state != FINDING_OPEN)
         return;
     collector->hang.troubled |= finding->severity == SEVERITY_ERROR;
-    if (!strncmp(finding->code, "DC2", 3) && finding->severity != SEVERITY_NOTE &&
+    if (code_family(finding->code) == FAMILY_HANG && finding->severity != SEVERITY_NOTE &&
         !collector->hang.found_ns)
         collector->hang.found_ns = monotonic_now_ns();
 }
@@ -94,6 +96,7 @@ void collector_ask_last_stacks(struct collector *collector, uint64_t now_ns)
     if (hang->asked && hang->asked_ns > hang->last_call_ns)
         return; /* they stand where they stood then */
     hang->asked_ns = now_ns;
+    hang->answers_awaited = true;
     ask_all(collector);
 }
 
@@ -110,11 +113,6 @@ bool collector_has_stacks(const struct collector *collector, uint64_t now_ns)
     return now_ns - collector->hang.asked_ns > answer_patience_ns || have_all_answered(collector);
 }
 
-static bool is_in_no_call(const struct finding_side *side)
-{
-    return !side->where_stack && (side->now.did == DID_RUNNING || side->now.did == DID_NOT_IN_CALL);
-}
-
 static const struct producer *find_producer(const struct collector *collector, int process)
 {
     for (int i = 0; i < collector->producer_count; i++)
@@ -123,38 +121,73 @@ static const struct producer *find_producer(const struct collector *collector, i
     return NULL;
 }
 
-static void notify_side_standing(const struct collector *collector, const struct finding_side *side)
+/* Who the others wait for is placed; of another rank it is said where it is. `is_due` false: only
+ * whether that is known. */
+static bool notify_side_standing(const struct collector *collector, const struct finding *finding,
+                                 int index, bool is_due)
 {
+    const struct finding_side *side = &finding->side[index];
     const struct producer *producer = find_producer(collector, side->process);
     struct trace *trace = symbolizer_trace(collector->symbolizer);
-    char place[STANDING_BYTES], rank[RANK_BYTES];
-    if (!trace || !producer || !producer->main_stack ||
-        !analyzer_is_one_rank(collector->analyzer, side->process))
-        return;
-    site_user_line(trace, side->process, producer->main_stack, producer->main_stack_is_address,
-                   STANDING_WIDTH, place, sizeof place);
-    if (*place)
-        notify(collector->options.notify_fd, "state rank %s is at %s",
-               rankset_text(&side->ranks, rank, sizeof rank), place);
+    char place[STANDING_BYTES], rank[RANK_BYTES], words[CULPRIT_BYTES];
+    struct shown_frames where;
+    if (!trace || !producer || !analyzer_is_one_rank(collector->analyzer, side->process))
+        return true; /* it will not be known */
+    site_shown_frames(trace, side->process, producer->main_stack, producer->main_stack_is_address,
+                      &where);
+    if (index == finding_culprit(finding))
+        finding_culprit_last_line(trace, finding, &where);
+    if (where.shown < 0 || !is_due)
+        return where.shown >= 0;
+    if (index == finding_culprit(finding))
+        notify(collector->options.notify_fd, "state %s",
+               finding_culprit_words(trace, finding, &where,
+                                     finding_wait_ns(finding, realtime_now_ns()), words));
+    else
+        notify(collector->options.notify_fd, "state %s is at %s",
+               rankset_words(&side->ranks, rank, sizeof rank),
+               site_user_line(trace, side->process, producer->main_stack,
+                              producer->main_stack_is_address, STANDING_WIDTH, place,
+                              sizeof place));
+    return true;
 }
+
+struct standing_news {
+    const struct collector *collector;
+    bool is_due, is_known, is_found; /* is_found: there is such a finding */
+};
 
 static void notify_finding_standing(void *context, const struct finding *finding)
 {
-    const struct collector *collector = context;
+    struct standing_news *news = context;
+    const struct collector *collector = news->collector;
     int id = (int)finding->id;
     if (finding->state != FINDING_OPEN || finding->severity != SEVERITY_ERROR ||
-        !rankset_has(&collector->notified, id) || rankset_has(&collector->withdrawn, id))
+        !rankset_has(&collector->notified.all, id) ||
+        rankset_has(&collector->notified.withdrawn, id))
         return;
-    for (int i = 0; i < finding->sides; i++)
-        if (is_in_no_call(&finding->side[i]) && rankset_count(&finding->side[i].ranks) == 1)
-            notify_side_standing(collector, &finding->side[i]);
+    news->is_found = true;
+    for (int i = 0; i < finding->sides; i++) {
+        const struct finding_side *side = &finding->side[i];
+        if (did_not_call(side->now.did) && !side->where_stack && rankset_count(&side->ranks) == 1)
+            news->is_known &= notify_side_standing(collector, finding, i, news->is_due);
+    }
 }
 
-void collector_notify_standing(struct collector *collector)
+/* The finding may come after the stacks, and the functions of a stack that has just come may not be
+ * known yet. */
+void collector_notify_standing(struct collector *collector, uint64_t now_ns)
 {
     struct hang *hang = &collector->hang;
-    if (!hang->answers_awaited || collector->options.notify_fd < 0 || !have_all_answered(collector))
+    struct standing_news news = {.collector = collector, .is_known = true};
+    bool is_late = now_ns > hang->asked_ns + answer_patience_ns;
+    if (!hang->answers_awaited || collector->options.notify_fd < 0 ||
+        (!have_all_answered(collector) && !is_late))
+        return;
+    analyzer_visit_findings(collector->analyzer, notify_finding_standing, &news);
+    if (!news.is_found || (!news.is_known && !is_late))
         return;
     hang->answers_awaited = false;
-    analyzer_visit_findings(collector->analyzer, notify_finding_standing, collector);
+    news.is_due = true;
+    analyzer_visit_findings(collector->analyzer, notify_finding_standing, &news);
 }

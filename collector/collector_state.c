@@ -2,9 +2,9 @@
  * sees the job, for readers that can't replay. */
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "analyzer/analyzer.h"
+#include "analyzer/model/table.h"
 #include "collector/collector_state.h"
 #include "collector/state_rows.h"
 #include "lib/base/clock.h"
@@ -20,12 +20,13 @@ struct stored_member_key {
 /* What was stored of a member last. */
 struct stored_member {
     struct stored_member_key key;
-    uint64_t hash;
+    uint64_t hash, pass; /* pass: in which it was visited last */
     UT_hash_handle hh;
 };
 
 struct collector_state {
     struct stored_member *members;
+    uint64_t pass, visited;   /* visits of all members; members in this one */
     uint64_t last_ns, events; /* when it was looked at last, and at how many records */
     struct store *store;      /* while members are visited */
     uint64_t now_ns;
@@ -89,11 +90,19 @@ static bool is_stored(struct collector_state *state, const struct member_state *
     struct stored_member *member;
     uint64_t hash = hash_member_view(view);
     HASH_FIND(hh, state->members, &key, sizeof key, member);
+    state->visited++;
+    if (member)
+        member->pass = state->pass;
     if (member && member->hash == hash)
         return true;
     if (!member && (member = calloc(1, sizeof *member))) {
+        member->pass = state->pass;
         member->key = key;
-        HASH_ADD(hh, state->members, key, sizeof key, member);
+        TABLE_ADD(state->members, key, member);
+        if (!TABLE_ADDED(member)) { /* it is stored again next time */
+            free(member);
+            return false;
+        }
     }
     if (member)
         member->hash = hash;
@@ -106,6 +115,20 @@ static void store_one(void *context, const struct member_state *view)
     if (state->failed || is_stored(state, view))
         return;
     state->failed = store_member(state->store, view, state->now_ns, state->err) < 0;
+}
+
+/* Those that the analyzer has forgotten, once they are most. */
+static void forget_unvisited(struct collector_state *state)
+{
+    struct stored_member *member, *next;
+    if (HASH_COUNT(state->members) <= 2 * state->visited)
+        return;
+    HASH_ITER(hh, state->members, member, next) {
+        if (member->pass == state->pass)
+            continue;
+        HASH_DEL(state->members, member);
+        free(member);
+    }
 }
 
 static void hash_wait(void *context, const struct wait_view *wait)
@@ -126,8 +149,8 @@ static void store_one_wait(void *context, const struct wait_view *view)
         state->failed = store_wait(state->store, &wait, state->err) < 0;
 }
 
-/* The tree of waits, if it is another one. What the end of the job leaves nothing of stays as it
- * was: that is what whoever opens the trace wants to see. */
+/* The tree of waits, if it changed. Keeps the last tree of a job that ended: readers of the trace
+ * want to see it. */
 static void store_waits(struct collector_state *state, struct analyzer *analyzer, bool end)
 {
     state->waits_hash = 14695981039346656037u;
@@ -168,7 +191,10 @@ int collector_state_write(struct collector_state *state, const struct state_sour
     state->now_ns = realtime_now_ns();
     state->failed = false;
     state->err = err;
+    state->pass++;
+    state->visited = 0;
     analyzer_visit_members(source->analyzer, store_one, state);
+    forget_unvisited(state);
     if (!state->failed)
         store_waits(state, source->analyzer, end);
     if (!state->failed)

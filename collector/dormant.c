@@ -1,4 +1,5 @@
-/* dormant.c: finds processes of the job in /proc whose shim is dormant, and where they stand. */
+/* dormant.c: finds processes of the job in /proc whose shim is dormant, and where they stand,
+ * and processes that were stopped. */
 #include "collector/dormant.h"
 
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include "collector/candidates.h"
 #include "collector/collector.h"
+#include "collector/producer.h"
 #include "lib/base/rankset.h"
 
 static const uint64_t quiet_ns = 500000000, search_again_ns = 1000000000,
@@ -24,35 +26,20 @@ struct dormant_search {
     int reports;
 };
 
-/* False: which of them are recorded can't be seen from here. */
-static bool mark_recorded(struct collector *collector)
+bool dormant_mark_recorded(const struct collector *collector, struct candidates *candidates)
 {
     for (int i = 0; i < collector->producer_count; i++) {
         const struct liveness *liveness = &collector->producers[i]->liveness;
         if (!collector->producers[i]->reader || liveness->ended)
             continue;
-        struct candidate *of = candidate_with(&collector->dormant->candidates, liveness->pid);
+        struct candidate *of = candidate_with(candidates, liveness->pid);
         if (!liveness->pid)
             return false;
         if (of)
             of->is_recorded = true;
     }
+    candidates_mark_launchers(candidates);
     return true;
-}
-
-/* Those above a process started it. */
-static void mark_launchers(struct dormant_search *search)
-{
-    for (int i = 0; i < search->candidates.count; i++) {
-        struct candidate *above = &search->candidates.item[i];
-        if (!above->is_recorded)
-            continue;
-        for (int depth = 0; above && depth < CANDIDATES_MAX; depth++) {
-            above = candidate_with(&search->candidates, above->parent);
-            if (above)
-                above->is_launcher = !above->is_recorded;
-        }
-    }
 }
 
 static void mark_possible_ranks(struct dormant_search *search)
@@ -67,8 +54,8 @@ static void mark_possible_ranks(struct dormant_search *search)
     }
 }
 
-static bool add_text(struct collector *collector, int process, const char *text, uint64_t id,
-                     uint64_t now_ns)
+bool dormant_add_text(struct collector *collector, int process, const char *text, uint64_t id,
+                      uint64_t now_ns)
 {
     struct record record = {
         .time_ns = now_ns, .api = API_notice_string, .device = RECORD_NO_DEVICE};
@@ -97,7 +84,7 @@ bool dormant_add(struct collector *collector, int process, const struct dormant_
     record.range.text = id;
     record.range.domain = (uint64_t)notice->pid;
     record.range.id = (uint64_t)(int64_t)notice->rank;
-    return add_text(collector, process, notice->place, id, now_ns) &&
+    return dormant_add_text(collector, process, notice->place, id, now_ns) &&
            batch_add(collector->batch, process, &record);
 }
 
@@ -141,15 +128,13 @@ static int find_reporter(struct collector *collector, int *ranks)
     return reporter;
 }
 
-/* Processes of which no variable says which rank they are; the analyzer counts them. */
+/* Processes whose rank no variable says; the analyzer counts them. */
 static void report_unranked(struct collector *collector, int reporter, uint64_t now_ns)
 {
     char place[CANDIDATE_PLACE_BYTES];
     struct dormant_search *search = collector->dormant;
-    if (mark_recorded(collector)) {
-        mark_launchers(search);
+    if (dormant_mark_recorded(collector, &search->candidates))
         mark_possible_ranks(search);
-    }
     for (int i = 0; i < search->candidates.count && batch_room(collector->batch) > 0; i++) {
         const struct candidate *candidate = &search->candidates.item[i];
         if (!candidate->may_be_rank)
@@ -182,7 +167,7 @@ static bool is_search_due(struct collector *collector, bool is_counted, uint64_t
     return true;
 }
 
-void collector_find_dormant(struct collector *collector, uint64_t now_ns)
+static void find_dormant(struct collector *collector, uint64_t now_ns)
 {
     char place[CANDIDATE_PLACE_BYTES];
     int ranks;
@@ -213,4 +198,37 @@ void dormant_search_free(struct dormant_search *search)
     if (search)
         rankset_free(&search->recorded);
     free(search);
+}
+
+static const uint64_t stopped_again_ns = 500000000;
+
+static void report_change(struct collector *collector, struct producer *producer, bool is_stopped,
+                          uint64_t now_ns)
+{
+    struct record record = {
+        .time_ns = now_ns, .api = API_notice_stopped, .device = RECORD_NO_DEVICE};
+    record.range.id = is_stopped;
+    if (batch_add(collector->batch, producer->process, &record))
+        producer->stopped = is_stopped;
+}
+
+static void find_stopped(struct collector *collector, uint64_t now_ns)
+{
+    uint64_t last_ns = collector->hang.last_call_ns;
+    if (!last_ns || now_ns - last_ns < quiet_ns ||
+        now_ns - collector->stopped_searched_ns < stopped_again_ns)
+        return;
+    collector->stopped_searched_ns = now_ns;
+    for (int i = 0; i < collector->producer_count; i++) {
+        struct producer *producer = collector->producers[i];
+        bool is_stopped = liveness_is_stopped(&producer->liveness);
+        if (producer->reader && is_stopped != producer->stopped)
+            report_change(collector, producer, is_stopped, now_ns);
+    }
+}
+
+void collector_find_idle(struct collector *collector, uint64_t now_ns)
+{
+    find_dormant(collector, now_ns);
+    find_stopped(collector, now_ns);
 }

@@ -53,13 +53,13 @@ int finding_items_cut(struct finding *finding)
     return failed;
 }
 
-static void put_text(char *to, size_t bytes, const char *from)
+static void put_item_text(char *to, size_t bytes, const char *from)
 {
     snprintf(to, bytes, "%s", from ? from : "");
 }
-#define PUT_TEXT(to, from) put_text(to, sizeof(to), from)
+#define PUT_TEXT(to, from) put_item_text(to, sizeof(to), from)
 
-static uint32_t flag_of(bool is_set, uint32_t flag)
+static uint32_t item_flag(bool is_set, uint32_t flag)
 {
     return is_set ? flag : 0;
 }
@@ -96,8 +96,8 @@ static struct item_side side_item(const struct finding_side *side)
 {
     struct item_side item = {
         .process = side->process,
-        .flags = flag_of(side->stack_is_address, ITEM_SIDE_ADDRESS) |
-                 flag_of(side->where_stack_is_address, ITEM_SIDE_WHERE_ADDRESS),
+        .flags = item_flag(side->stack_is_address, ITEM_SIDE_ADDRESS) |
+                 item_flag(side->where_stack_is_address, ITEM_SIDE_WHERE_ADDRESS),
         .stack = side->stack,
         .where_stack = side->where_stack,
         .since_ns = side->since_ns,
@@ -122,12 +122,12 @@ void finding_items_add(struct message_writer *writer, const struct finding *find
         .severity = (uint8_t)finding->severity,
         .certainty = (uint8_t)finding->certainty,
         .state = (uint8_t)finding->state,
-        .flags = (uint8_t)(flag_of(finding->has_number, ITEM_FINDING_NUMBER) |
-                           flag_of(finding->is_consequence, ITEM_FINDING_CONSEQUENCE) |
-                           flag_of(finding->merges_ranks, ITEM_FINDING_RANKS) |
-                           flag_of(finding->merges_sides, ITEM_FINDING_SIDES)),
+        .flags = (uint8_t)(item_flag(finding->has_number, ITEM_FINDING_NUMBER) |
+                           item_flag(finding->is_consequence, ITEM_FINDING_CONSEQUENCE) |
+                           item_flag(finding->merges_ranks, ITEM_FINDING_RANKS) |
+                           item_flag(finding->merges_sides, ITEM_FINDING_SIDES)),
     };
-    PUT_TEXT(item.code, finding->code);
+    PUT_TEXT(item.code, code_name(finding->code));
     PUT_TEXT(item.what, finding->what);
     PUT_TEXT(item.todo, finding->todo);
     for (int i = 0; i < finding->sides; i++) {
@@ -197,7 +197,7 @@ int finding_items_take(struct finding *finding, const struct item_finding *item,
         return 0;
     *finding = (struct finding){
         .id = item->id,
-        .code = code_name(check->code),
+        .code = check->code,
         .severity = (enum severity)item->severity,
         .certainty = (enum certainty)item->certainty,
         .state = (enum finding_state)item->state,

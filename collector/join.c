@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/model/signature.h"
+#include "lib/trace/signature.h"
 #include "collector/join_internal.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/trace/names.h"
@@ -24,6 +25,7 @@ struct join *join_new(const struct join_options *options)
     join->options = *options;
     if (!join->options.tail_records)
         join->options.tail_records = TAIL_RECORDS;
+    join->writer.sender = join->facts.sender = options->sender;
     return join;
 }
 
@@ -31,11 +33,7 @@ void join_free(struct join *join)
 {
     if (!join)
         return;
-    struct join_member *member, *next_member;
-    HASH_ITER(hh, join->members, member, next_member) {
-        HASH_DEL(join->members, member);
-        free(member);
-    }
+    join_members_free(join);
     struct join_symbol *symbol, *next_symbol;
     HASH_ITER(hh, join->symbols, symbol, next_symbol) {
         HASH_DEL(join->symbols, symbol);
@@ -83,16 +81,10 @@ int join_add_process(struct join *join, int process, const struct process_info *
 {
     if (process < 0 || process >= ITEM_PROCESSES_MAX)
         return 0; /* the hub would refuse it */
-    if (process >= join->processes) {
-        struct join_process **grown =
-            realloc(join->process, ((size_t)process + 1) * sizeof(*grown));
-        if (!grown)
-            return -1;
-        for (int i = join->processes; i <= process; i++)
-            grown[i] = NULL;
-        join->process = grown;
+    if (!ARRAY_RESERVE(join->process, join->process_room, process + 1))
+        return -1;
+    if (process >= join->processes)
         join->processes = process + 1;
-    }
     if (join->process[process])
         return 0;
     if (!(join->process[process] = calloc(1, sizeof **join->process)))
@@ -101,25 +93,6 @@ int join_add_process(struct join *join, int process, const struct process_info *
     join->process[process]->most = join->options.tail_records;
     join->process[process]->keeps_ticks = join->options.keeps_ticks;
     return 0;
-}
-
-static struct join_member *find_joined(struct join *join, int process, uint64_t comm, int rank)
-{
-    struct join_member key = {.key = {comm, rank}}, *member;
-    TABLE_FIND(join->members, &key.key, member);
-    if (member || !(member = calloc(1, sizeof *member)))
-        return member;
-    member->key = key.key;
-    member->process = process;
-    member->numbers.nranks = -1; /* not known before the next digest */
-    TABLE_ADD(join->members, key, member);
-    if (!TABLE_ADDED(member)) {
-        free(member);
-        return NULL;
-    }
-    member->process_next = join->process[process]->members;
-    join->process[process]->members = member;
-    return member;
 }
 
 /* The hash of all operations so far, and of those below the last multiples. One that is missing
@@ -142,16 +115,17 @@ static int feed_members(struct join *join, int process, const struct record *rec
     struct join_member *member;
     bool is_enter = record->phase == RECORD_ENTER;
     if (record->api == API_notice_member && record->comm.comm && record->comm.rank >= 0) {
-        if (!(member = find_joined(join, process, record->comm.comm, record->comm.rank)))
+        if (!(member = join_member_get(join, process, record->comm.comm, record->comm.rank)))
             return -1;
         member->made = *record;
         if (member->numbers.nranks < 0)
-            member->numbers.nranks = record->comm.nranks;
+            member->numbers.nranks = member->comm->nranks = record->comm.nranks;
     }
     if (is_enter && api_class_of(record->api) == CLASS_COLLECTIVE && record->op.comm &&
         record->op.rank >= 0 && !(record->flags & (RECORD_FLAG_CAPTURE | RECORD_FLAG_GONE))) {
-        if (!(member = find_joined(join, process, record->op.comm, record->op.rank)))
+        if (!(member = join_member_get(join, process, record->op.comm, record->op.rank)))
             return -1;
+        member->position = join->process[process]->end + 1;
         hash_operation(member, record);
     }
     return 0;
@@ -258,17 +232,6 @@ static void add_state(struct join *join, int number, uint64_t now_ns)
     add_item(join, &join->writer, CHANNEL_DIGESTS, ITEM_STATE, &state);
 }
 
-bool join_spans_hosts(const struct join *join, uint64_t comm)
-{
-    int local = 0, nranks = -1;
-    for (const struct join_member *member = join->members; member; member = member->hh.next)
-        if (member->key.comm == comm) {
-            local++;
-            nranks = member->numbers.nranks;
-        }
-    return nranks < 0 || local < nranks;
-}
-
 bool join_has_rank(const struct join *join, int rank)
 {
     for (int i = 0; i < join->processes; i++)
@@ -291,7 +254,13 @@ bool join_has_rank_of(const struct join *join, int first, int last)
 bool join_has_hub(const struct join *join)
 {
     bool may_return = !join->is_last && join->now_ns - join->lost_ns < alone_after_ns;
-    return !*join->failure.text && (!join->lost_ns || may_return);
+    return !*join->failure.text && (!join->lost_ns || may_return) && !join_is_unkept(join);
+}
+
+bool join_is_unkept(const struct join *join)
+{
+    uint64_t since_ns = join->options.transport->unkept_ns;
+    return since_ns && join->now_ns > since_ns && join->now_ns - since_ns >= alone_after_ns;
 }
 
 static void add_digest(struct join *join, struct join_member *member)
@@ -300,6 +269,7 @@ static void add_digest(struct join *join, struct join_member *member)
                                  .rank = (int32_t)member->key.rank,
                                  .nranks = member->numbers.nranks,
                                  .process = (uint32_t)member->process,
+                                 .flags = member->numbers.is_gone ? DIGEST_GONE : 0,
                                  .issued = member->numbers.issued,
                                  .started = member->numbers.started,
                                  .done = member->numbers.done};
@@ -320,11 +290,24 @@ static void add_digest(struct join *join, struct join_member *member)
 static void update_member(struct join *join, struct analyzer *analyzer, struct join_member *member,
                           uint64_t now_ns)
 {
-    struct member_numbers numbers = {.nranks = -1};
-    analyzer_member_numbers(analyzer, member->key.comm, (int)member->key.rank, &numbers);
+    struct member_numbers numbers = member->numbers;
+    /* The analyzer was fed what made the member: one that it does not have is forgotten. */
+    if (!analyzer_member_numbers(analyzer, member->key.comm, (int)member->key.rank, &numbers)) {
+        numbers.is_gone = true;
+        if (numbers.issued < member->hashed)
+            numbers.issued = member->hashed;
+        numbers.started = numbers.done = numbers.issued;
+    }
     if (memcmp(&numbers, &member->numbers, sizeof numbers) != 0)
         join->process[member->process]->moved_ns = now_ns;
     member->numbers = numbers;
+    member->comm->nranks = numbers.nranks;
+}
+
+static bool is_hubs(const struct join *join, const struct join_member *member)
+{
+    member->comm->is_sent_all |= join_spans_hosts(join, member->key.comm);
+    return member->comm->is_sent_all;
 }
 
 static uint32_t count_living(const struct join *join)
@@ -349,13 +332,18 @@ static void add_digests(struct join *join, struct analyzer *analyzer, uint64_t n
 {
     join->digest_ns = now_ns;
     for (struct join_member *member = join->members; member; member = member->hh.next)
-        update_member(join, analyzer, member, now_ns);
+        if (!member->is_over)
+            update_member(join, analyzer, member, now_ns);
     for (int i = 0; i < join->processes; i++)
         if (join->process[i])
             analyzer_background_waits(analyzer, i, &join->process[i]->background);
     for (struct join_member *member = join->members; member; member = member->hh.next)
-        if (join_spans_hosts(join, member->key.comm))
+        if (is_hubs(join, member))
             add_digest(join, member);
+    struct join_member *member, *next;
+    HASH_ITER(hh, join->members, member, next)
+        if (join_member_is_settled(join, member))
+            join_member_free(join, member);
     for (int i = 0; i < join->processes; i++)
         if (join->process[i])
             add_state(join, i, now_ns);
@@ -372,6 +360,14 @@ static void send_digests(struct join *join, struct analyzer *analyzer, uint64_t 
     join_flush(join, &join->writer, CHANNEL_DIGESTS);
 }
 
+void join_beat(struct join *join, uint64_t now_ns)
+{
+    if (now_ns - join->beat_ns < beat_every_ns)
+        return;
+    add_beat(join, now_ns);
+    join_flush(join, &join->writer, CHANNEL_DIGESTS);
+}
+
 static void answer_request(struct join *join, const struct transport_message *message)
 {
     struct message_reader reader;
@@ -379,10 +375,13 @@ static void answer_request(struct join *join, const struct transport_message *me
     struct error err;
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     message_clear(&join->writer);
-    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
+    while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
         if (item.kind == ITEM_WANT && (int)item.want.process < join->processes &&
             join->process[item.want.process])
             join_answer_write(join, &item.want);
+        if (item.kind == ITEM_CLOCK && join->options.on_clock)
+            join->options.on_clock(join->options.context, item.clock.offset_ns);
+    }
     if (result < 0)
         join->refusal = err;
     if (!message_is_empty(&join->writer))
@@ -479,7 +478,7 @@ void join_report_all(struct join *join, struct analyzer *analyzer, uint64_t know
     join->is_last = true;
     join->known_ns = known_ns;
     announce_processes(join);
-    /* Whoever waits at the end has waited since it began, as far as the hub is concerned. */
+    /* For the hub, a rank that waits at the end has waited since the end began. */
     for (struct join_member *member = join->members; member; member = member->hh.next)
         update_member(join, analyzer, member, 0);
     add_digests(join, analyzer, known_ns);

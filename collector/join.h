@@ -20,13 +20,16 @@ struct trace;
 
 struct join_options {
     struct transport *transport; /* borrowed; the caller closes it after join_free */
+    uint64_t sender; /* in all messages: the hub takes no other's in this host's name. 0: any */
     /* A finding of the job or of an earlier one on the same server, or its new state; NULL: not
      * wanted. */
     void (*on_news)(void *context, const struct item_news *news);
-    /* Which host reports them from now on; NULL likewise. */
+    /* Which host reports them from now on; NULL: not wanted. */
     void (*on_reporter)(void *context, const struct item_reporter *reporter);
-    /* The hub has dropped a finding of a host; NULL likewise. */
+    /* The hub has dropped a finding of a host; NULL: not wanted. */
     void (*on_full)(void *context, const struct item_full *full);
+    /* What to add to this host's CLOCK_REALTIME to have the hub's; NULL: not wanted. */
+    void (*on_clock)(void *context, int64_t offset_ns);
     /* Where names of addresses are looked up now; it may give NULL. NULL: none are sent. */
     struct trace *(*names)(void *context);
     /* Whether a finding of the host is wanted, once its records are stored; NULL: all are. */
@@ -50,12 +53,14 @@ int join_feed(struct join *join, const struct analyzer *analyzer, int process,
 /* A finding of the host's analysis, or its new state. Sent is what is the host's own. 0, or -1 when
  * memory is short. */
 int join_add_finding(struct join *join, const struct finding *finding);
-/* The host's own: no rank of another host takes part. Whoever hangs may wait for another host in
- * the end: the hub asks about all who wait. */
+/* The host's own: no rank of another host takes part. A rank that hangs may wait for another host
+ * in the end: the hub asks about all ranks that wait. */
 bool join_owns_finding(const struct join *join, const struct finding *finding);
 /* Whether the hub gets this one. */
 bool join_sends_finding(const struct join *join, const struct finding *finding);
 
+/* A sign of life, if one is due: a long analysis is no silence. */
+void join_beat(struct join *join, uint64_t now_ns);
 /* Sends what is due at now_ns (CLOCK_MONOTONIC), and answers requests. known_ns: all that happened
  * on the host until then was fed; 0: not known this time. */
 void join_pass(struct join *join, struct analyzer *analyzer, uint64_t now_ns, uint64_t known_ns);
@@ -73,8 +78,11 @@ void join_answer(struct join *join);
 
 /* Whether ranks of other hosts are members of a communicator, as far as is known. */
 bool join_spans_hosts(const struct join *join, uint64_t comm);
-/* Whether the job has a hub to judge it: one is connected, or was 10 seconds ago. */
+/* Whether the job has a hub to judge it: one is connected, or was 10 seconds ago, and gets what the
+ * host sends. */
 bool join_has_hub(const struct join *join);
+/* Whether what the host sent waits to be kept, and for 10 seconds nothing of it was. */
+bool join_is_unkept(const struct join *join);
 /* Whether a process of the host is this rank of the job. */
 bool join_has_rank(const struct join *join, int rank);
 /* Whether one is, from first to last, or may be since nothing says which rank it is. */

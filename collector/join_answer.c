@@ -202,6 +202,7 @@ void join_answer_write(struct join *join, const struct item_want *want)
     uint64_t from = again ? 0 : want->from, at = from;
     if (join->writer.bytes + ANSWER_ROOM > TRANSPORT_BYTES_MAX)
         return;
+    process->had = from;
     if (again || from < process->answered)
         forget_sent(process);
     uint64_t most = want->flags & WANT_FEW ? TAIL_FEW : TAIL_NEAR;
@@ -217,6 +218,8 @@ void join_answer_write(struct join *join, const struct item_want *want)
         write_progress(join, number, from);
         join_write_phases(join, number, at, UINT64_MAX);
     }
+    for (struct join_member *member = process->members; member; member = member->process_next)
+        member->is_answered = true;
     process->answered = at;
     const struct item_tail tail = {.process = want->process,
                                    .from = from,

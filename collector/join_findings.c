@@ -7,10 +7,10 @@
 
 bool join_owns_finding(const struct join *join, const struct finding *finding)
 {
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     if (!check || check->scope != SCOPE_JOB)
         return !check || check->code != DC901; /* which is one for all hosts */
-    if (check->family == FAMILY_HANG && finding->state == FINDING_OPEN)
+    if (code_family(check->code) == FAMILY_HANG && finding->state == FINDING_OPEN)
         return false;
     if (finding->comm)
         return !join_spans_hosts(join, finding->comm);

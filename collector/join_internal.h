@@ -44,6 +44,14 @@ struct join_member_key {
     int64_t rank;
 };
 
+/* A communicator of members here. */
+struct join_comm {
+    uint64_t id;
+    int members, nranks; /* nranks: -1 not known */
+    bool is_sent_all;    /* the hub has a digest of one of them, so it is sent all */
+    UT_hash_handle hh;
+};
+
 struct join_member {
     struct join_member_key key;
     int process;
@@ -51,24 +59,29 @@ struct join_member {
     struct member_numbers numbers; /* as the analyzer had them last */
     uint64_t hashed, hash, level_hash[DIGEST_LEVELS]; /* of the first `hashed` operations */
     struct item_digest sent;                          /* last */
-    struct join_member *process_next;
+    bool is_over;      /* all members were destroyed; its last digest is sent */
+    bool is_answered;  /* an answer had something of it */
+    uint64_t position; /* behind its last operation, of the process's records */
+    struct join_comm *comm;
+    struct join_member *process_next, *process_prev;
     UT_hash_handle hh;
 };
 
 struct join_process {
     struct process_info info;
     struct record *tail;     /* ring by position */
-    uint64_t *phase;         /* likewise, of each ENTER */
+    uint64_t *phase;         /* ring by position: phase of each ENTER */
     uint32_t capacity, most; /* records */
     uint64_t first, end;     /* positions that it holds: first .. end - 1 */
     uint64_t answered;       /* up to where the last answer went: its texts were sent */
+    uint64_t had;            /* up to where the hub had all when it asked last */
     struct join_text *texts;
     struct join_thread *threads;
     struct join_slot *slots;
     struct join_member *members;
     struct record lost;    /* the last notice_lost; api 0: none */
     struct record *stream; /* notices and calls that made or ended streams */
-    uint32_t streams, stream_capacity;
+    uint32_t streams;
     uint64_t moved_ns; /* when one of its members got on last */
     struct background_waits background;
     bool keeps_ticks, announced, ended, ended_sent;
@@ -100,8 +113,10 @@ struct join {
     struct error refusal; /* of the last message that made no sense */
     struct join_options options;
     struct join_process **process;
+    size_t process_room;
     int processes;
     struct join_member *members;
+    struct join_comm *comms;
     struct join_finding *findings;
     struct join_symbol *symbols; /* that stacks which were sent have */
     bool symbols_wait;           /* some are not sent */
@@ -113,6 +128,13 @@ struct join {
     bool writes_facts;                                 /* not an answer */
     bool is_last, is_over;                             /* this host's part ends; the job is over */
 };
+
+/* join_members.c: makes the member if it is not there; NULL when memory is short. */
+struct join_member *join_member_get(struct join *join, int process, uint64_t comm, int rank);
+/* After its digest was written: notes whether it is over. Returns whether it may be freed. */
+bool join_member_is_settled(const struct join *join, struct join_member *member);
+void join_member_free(struct join *join, struct join_member *member);
+void join_members_free(struct join *join);
 
 /* join_tail.c */
 int join_tail_feed(struct join_process *process, const struct record *record, uint64_t phase);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "collector/join_internal.h"
+#include "lib/base/array.h"
 #include "lib/trace/names.h"
 
 enum {
@@ -38,7 +39,8 @@ static bool matters(const struct record *record)
                record->api == API_notice_member || record->api == API_notice_comm_name ||
                record->api == API_notice_said || record->api == API_notice_ending ||
                record->api == API_notice_dormant || record->api == API_notice_stopped ||
-               record->api == API_notice_lost || record->api == API_notice_host_function ||
+               record->api == API_notice_collective_config || record->api == API_notice_lost ||
+               record->api == API_notice_host_function ||
                record->api == API_notice_host_function_end;
     case CLASS_LAUNCH: /* a host function may itself wait, and its stream waits for it */
         return record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback;
@@ -135,11 +137,9 @@ static int keep_text(struct join_process *process, uint64_t id, const struct rec
             return 0; /* the shim forgot that it had sent it */
     if (text->pieces == TEXT_PIECES_MAX)
         return 0;
-    struct record *piece = realloc(text->piece, (text->pieces + 1) * sizeof *piece);
-    if (!piece)
+    if (!ARRAY_ADD(text->piece, text->pieces))
         return -1;
-    text->piece = piece;
-    piece[text->pieces++] = *record;
+    text->piece[text->pieces++] = *record;
     return 0;
 }
 
@@ -197,14 +197,8 @@ static int note_stream(struct join_process *process, const struct record *record
     }
     if (process->streams == STREAMS_MAX)
         return 0;
-    if (process->streams == process->stream_capacity) {
-        uint32_t capacity = process->stream_capacity ? 2 * process->stream_capacity : 16;
-        struct record *grown = realloc(process->stream, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        process->stream = grown;
-        process->stream_capacity = capacity;
-    }
+    if (!ARRAY_ADD(process->stream, process->streams))
+        return -1;
     process->stream[process->streams++] = *record;
     return 0;
 }

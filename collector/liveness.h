@@ -26,9 +26,9 @@ struct liveness {
 
 /* Starts to watch the process that writes a ring file. It holds a lock on that file as long as it
  * runs; the kernel translates the holder's pid into our namespace, or says that there is a holder
- * that has none here. Where there is no lock (an older shim, or the program closed all its
- * descriptors) it is the process with that pid and start, if they are of our namespace, or else
- * whoever has the file open. */
+ * that has none here. Where there is no lock (the program closed all its descriptors) it is the
+ * process with that pid and start, if they are of our namespace, or else the process that has the
+ * file open. */
 void liveness_watch(struct liveness *liveness, struct ring_reader *reader);
 /* Whether another process has the file open or mapped. `descriptor` is the only one of ours.
  * Returns true, too, where the kernel can't answer. */

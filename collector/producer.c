@@ -5,47 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+#include "lib/trace/unseen.h"
+
 static const uint64_t how_patience_ns =
     300000000; /* how long the kernel may take to say how a process ended */
 static const uint64_t lost_interval_ns =
     100000000; /* how often a growing number of losses is reported */
 
-/* In the database the newest records of a segment have two numbers behind those of the rings: the
- * position and what was missed. */
-static unsigned newest_number(unsigned segment)
+/* The numbers in the database of what struct segment_position has: rings are counted over all
+ * segments; the newest records of a segment have two numbers, behind those of any ring. */
+enum { POSITIONS = RING_KINDS + 2, NEWEST_NUMBERS = 1 << 24 };
+
+static unsigned position_number(unsigned segment, int which)
 {
-    return RING_SEGMENTS_MAX * RING_KINDS + 2 * segment;
+    return which < RING_KINDS ? segment * RING_KINDS + (unsigned)which
+                              : NEWEST_NUMBERS + 2 * segment + (unsigned)(which - RING_KINDS);
 }
 
-static int resume_newest(struct producer *producer, unsigned segment, struct store *store,
-                         struct error *err)
+static uint64_t *position_of(struct segment_position *position, int which)
 {
-    struct newest_position *stored = &producer->stored_newest[segment];
-    unsigned number = newest_number(segment);
-    if (store_position_get(store, producer->process, number, &stored->position, err) < 0 ||
-        store_position_get(store, producer->process, number + 1, &stored->missed, err) < 0)
-        return -1;
-    ring_reader_newest_seek(producer->reader, segment, *stored);
-    return 0;
+    if (which < RING_KINDS)
+        return &position->ring[which];
+    return which == RING_KINDS ? &position->newest : &position->newest_missed;
 }
 
-/* Positions that an earlier collector stored, for rings seen for the first time. Returns 1 if there
- * were such rings, 0, or -1 with err. */
+/* Positions that an earlier collector stored, for segments seen for the first time. Returns 1 if
+ * there were such segments, 0, or -1 with err. */
 static int resume_rings(struct producer *producer, struct store *store, struct error *err)
 {
-    unsigned rings = ring_reader_rings(producer->reader);
-    if (producer->rings == rings)
+    unsigned segments = ring_reader_segments(producer->reader);
+    if (producer->segments == segments)
         return 0;
-    for (; producer->rings < rings; producer->rings++) {
-        uint64_t *position = &producer->stored[producer->rings];
-        if (store_position_get(store, producer->process, producer->rings, position, err) < 0)
-            return -1;
-        ring_reader_seek(producer->reader, producer->rings, *position);
-        unsigned segment = producer->rings / RING_KINDS;
-        if (producer->rings % RING_KINDS == 0 &&
-            segment < ring_reader_newest_segments(producer->reader) &&
-            resume_newest(producer, segment, store, err) < 0)
-            return -1;
+    if (!ARRAY_RESERVE(producer->stored, producer->stored_room, segments))
+        return error_memory(err, "can't watch %s", producer->path);
+    for (; producer->segments < segments; producer->segments++) {
+        struct segment_position *stored = &producer->stored[producer->segments];
+        for (int which = 0; which < POSITIONS; which++)
+            if (store_position_get(store, producer->process,
+                                   position_number(producer->segments, which),
+                                   position_of(stored, which), err) < 0)
+                return -1;
+        ring_reader_seek(producer->reader, producer->segments, stored);
     }
     return 1;
 }
@@ -208,6 +209,35 @@ static void feed_end(struct producer *producer, struct record_batch *batch, uint
     producer->end_reported = batch_add(batch, producer->process, &record);
 }
 
+static void note_standing(struct producer *producer, const struct record *record)
+{
+    if (record->standing.index + 1 >= record->standing.count)
+        producer->asked = false;
+    if (record->standing.flags & RECORD_THREAD_MAIN) {
+        producer->main_stack = record->stack;
+        producer->main_stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
+    }
+}
+
+/* What a record of this process says about calls in flight and the exit. */
+static void note_record(struct producer *producer, const struct record *record)
+{
+    if (producer->highest_serial < record->serial)
+        producer->highest_serial = record->serial;
+    if (record->phase == RECORD_ENTER)
+        producer->open_calls++;
+    else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)
+        producer->open_calls--;
+    if (record->api == API_notice_thread_stack)
+        note_standing(producer, record);
+    if (record->api == API_notice_exit && record->end.how == END_EXIT) {
+        producer->said_exit = true;
+        producer->exit_value = record->end.value;
+    }
+    producer->said_abort |= record->api == API_notice_exception &&
+                            record->range.id == EXCEPTION_ABORT;
+}
+
 static int drain_rings(struct producer *producer, struct store *store, struct record_batch *batch,
                        int quota, bool ended, uint64_t now_ns, struct error *err)
 {
@@ -220,9 +250,23 @@ static int drain_rings(struct producer *producer, struct store *store, struct re
         return -1;
     for (; count < taken; count++) {
         batch->process[batch->count] = producer->process;
-        producer_note(producer, &batch->record[batch->count++]);
+        note_record(producer, &batch->record[batch->count++]);
     }
     return taken;
+}
+
+/* What the file held, and what the process does afterwards, is lost: how much is not known. */
+static void feed_damaged(struct producer *producer, struct record_batch *batch, uint64_t now_ns)
+{
+    struct record blind = make_notice(API_notice_blind, now_ns);
+    struct record lost = make_notice(API_notice_lost, now_ns);
+    blind.range.id = UNSEEN_DAMAGED;
+    lost.lost.control = producer->lost[RING_CONTROL] + 1;
+    lost.lost.bulk = producer->lost[RING_BULK];
+    lost.lost.hashes = producer->hashes_lost;
+    producer->damage_reported = batch_room(batch) >= 2 &&
+                                batch_add(batch, producer->process, &blind) &&
+                                batch_add(batch, producer->process, &lost);
 }
 
 static void close_damaged(struct producer *producer)
@@ -263,69 +307,39 @@ int producer_pass(struct producer *producer, struct store *store, struct record_
         if (drained)
             feed_issued(producer, batch, now_ns);
     }
+    if (!producer->reader && !producer->damage_reported)
+        feed_damaged(producer, batch, now_ns);
     if (ended && drained && hashes_reported && !producer->samples && !producer->end_reported)
         feed_end(producer, batch, now_ns);
     return taken;
 }
 
-static void note_standing(struct producer *producer, const struct record *record)
-{
-    if (record->standing.index + 1 >= record->standing.count)
-        producer->asked = false;
-    if (record->standing.flags & RECORD_THREAD_MAIN) {
-        producer->main_stack = record->stack;
-        producer->main_stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
-    }
-}
-
-void producer_note(struct producer *producer, const struct record *record)
-{
-    if (producer->highest_serial < record->serial)
-        producer->highest_serial = record->serial;
-    if (record->phase == RECORD_ENTER)
-        producer->open_calls++;
-    else if (record->phase == RECORD_LEAVE && producer->open_calls > 0)
-        producer->open_calls--;
-    if (record->api == API_notice_thread_stack)
-        note_standing(producer, record);
-    if (record->api == API_notice_exit && record->end.how == END_EXIT) {
-        producer->said_exit = true;
-        producer->exit_value = record->end.value;
-    }
-    producer->said_abort |= record->api == API_notice_exception &&
-                            record->range.id == EXCEPTION_ABORT;
-}
-
 int producer_store_positions(struct producer *producer, struct store *store, struct error *err)
 {
-    for (unsigned ring = 0; producer->reader && ring < producer->rings; ring++) {
-        uint64_t position = ring_reader_position(producer->reader, ring);
-        if (position == producer->stored[ring])
-            continue;
-        if (store_position_set(store, producer->process, ring, position, err) < 0)
-            return -1;
-    }
-    unsigned segments = producer->reader ? ring_reader_newest_segments(producer->reader) : 0;
-    for (unsigned i = 0; i < segments && i < producer->rings / RING_KINDS; i++) {
-        struct newest_position now = ring_reader_newest_position(producer->reader, i);
-        unsigned number = newest_number(i);
-        if (now.position == producer->stored_newest[i].position)
-            continue;
-        if (store_position_set(store, producer->process, number, now.position, err) < 0 ||
-            store_position_set(store, producer->process, number + 1, now.missed, err) < 0)
-            return -1;
+    for (unsigned i = 0; producer->reader && i < producer->segments; i++) {
+        struct segment_position now = ring_reader_position(producer->reader, i);
+        for (int which = 0; which < POSITIONS; which++)
+            if (*position_of(&now, which) != *position_of(&producer->stored[i], which) &&
+                store_position_set(store, producer->process, position_number(i, which),
+                                   *position_of(&now, which), err) < 0)
+                return -1;
     }
     return 0;
+}
+
+void producer_forget_stored(struct producer *producer)
+{
+    for (unsigned i = 0; i < producer->segments; i++)
+        for (int which = 0; which < POSITIONS; which++)
+            *position_of(&producer->stored[i], which) = UINT64_MAX; /* no position is that far */
 }
 
 int producer_stored(struct producer *producer, struct error *err)
 {
     if (!producer->reader)
         return 0;
-    for (unsigned ring = 0; ring < producer->rings; ring++)
-        producer->stored[ring] = ring_reader_position(producer->reader, ring);
-    for (unsigned i = 0; i < ring_reader_newest_segments(producer->reader); i++)
-        producer->stored_newest[i] = ring_reader_newest_position(producer->reader, i);
+    for (unsigned i = 0; i < producer->segments; i++)
+        producer->stored[i] = ring_reader_position(producer->reader, i);
     if (ring_reader_publish(producer->reader, err) == 0)
         return 0;
     close_damaged(producer);
@@ -342,6 +356,14 @@ bool producer_waits(const struct producer *producer)
     return producer->open_calls > 0;
 }
 
+bool producer_polled(struct producer *producer)
+{
+    uint32_t before = producer->child_polls;
+    if (producer->reader)
+        producer->child_polls = ring_reader_child_polls(producer->reader);
+    return producer->child_polls != before;
+}
+
 void producer_free(struct producer *producer)
 {
     if (!producer)
@@ -350,6 +372,7 @@ void producer_free(struct producer *producer)
     ring_reader_close(producer->reader);
     liveness_close(&producer->liveness);
     run_delay_free(&producer->run_delay);
+    free(producer->stored);
     free(producer->path);
     free(producer);
 }

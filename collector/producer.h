@@ -13,10 +13,10 @@
 
 struct producer {
     struct ring_reader *reader; /* NULL after its file turned out damaged */
+    bool damage_reported;       /* to the analyzer */
     char *path;                 /* of the ring file */
     int process;                /* number in the database */
     struct liveness liveness;
-    unsigned rings; /* rings whose stored position is known */
     struct watched_progress *progress;
     struct progress_sample sample[PROGRESS_SAMPLES]; /* taken, and not in a batch yet */
     int samples;
@@ -24,15 +24,17 @@ struct producer {
     uint64_t lost[RING_KINDS], hashes_lost;
     uint64_t highest_serial; /* of the records taken so far */
     uint64_t lost_reported_ns, gone_ns;
-    uint64_t stored[RING_SEGMENTS_MAX * RING_KINDS]; /* positions in the database */
-    struct newest_position stored_newest[RING_SEGMENTS_MAX];
+    struct segment_position *stored; /* of each segment seen so far: what is in the database */
+    size_t stored_room;
+    unsigned segments;
     uint64_t issued_lost; /* control records lost when it was reported what members issued */
     int open_calls;       /* calls entered and not left yet */
+    uint32_t child_polls; /* as read last: ring_reader_child_polls */
     bool asked;           /* where its threads stand, and it has not answered yet */
     struct run_delay run_delay;
     uint64_t main_stack; /* where its main thread stood when it was asked last; 0 not known */
     bool main_stack_is_address;
-    bool stopped;    /* as last reported (stopped.h) */
+    bool stopped;    /* as last reported (dormant.h) */
     bool said_exit;  /* it wrote notice_exit */
     bool said_abort; /* it was about to abort() when it was seen last */
     int exit_value;
@@ -46,13 +48,12 @@ struct producer {
 int producer_pass(struct producer *producer, struct store *store, struct record_batch *batch,
                   int quota, uint64_t now_ns, struct error *err);
 
-/* Remembers what a record of this process says about calls in flight and the exit. */
-void producer_note(struct producer *producer, const struct record *record);
-
 /* Writes the positions that the batch reached into the open transaction. Returns 0, or -1 with err.
  */
 int producer_store_positions(struct producer *producer, struct store *store, struct error *err);
 
+/* The database is another: all positions are stored again. */
+void producer_forget_stored(struct producer *producer);
 /* The batch is safely stored: gives the rings' room back. Returns 0, or -1 with err: the file is
  * damaged and the reader closed. */
 int producer_stored(struct producer *producer, struct error *err);
@@ -62,6 +63,9 @@ uint64_t producer_steps(const struct producer *producer);
 
 /* True while a call or a GPU stream of the process has begun something that is not done. */
 bool producer_waits(const struct producer *producer);
+
+/* Whether the process has asked for the end of any child since the last call of this. */
+bool producer_polled(struct producer *producer);
 
 void producer_free(struct producer *producer);
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/invariant.h"
 
 static const uint64_t interval_ns = 1000000;
 enum { PAUSE_SHARE = 256, REST_MS = 50, STACK_BYTES = 256 << 10 };
@@ -179,6 +180,8 @@ int progress_watch_take(struct watched_progress *watched, bool is_last,
     if (is_due && read_slots(watched))
         note_change(watch, watched->read_ns);
     int taken = watched->count < room ? watched->count : room;
+    invariant(watched->count >= 0 && watched->count <= PROGRESS_SAMPLES,
+              "samples of a process have their room");
     memcpy(samples, watched->sample, (size_t)taken * sizeof *samples);
     watched->count -= taken;
     memmove(watched->sample, watched->sample + taken, (size_t)watched->count * sizeof *samples);

@@ -6,17 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/cgroup.h"
-#include "collector/collector.h"
+#include "lib/base/invariant.h"
 
-static const uint64_t interval_ns = 500000000;
-enum {
-    COST_SHARE = 200, /* of a processor: readings that cost more become rarer */
-    WORTH_SHARE = 100 /* of the interval: less is not recorded */
-};
+enum { WORTH_SHARE = 100 }; /* of the interval: less is not recorded */
 
 /* Reads a small file of /proc. Returns its length. */
 static size_t read_small(int directory, const char *name, char *text, size_t bytes)
@@ -82,6 +77,8 @@ static void compare_readings(const struct run_delay *before, const struct run_de
         const struct thread_delay *thread = &now->thread[i];
         while (b < before->threads && before->thread[b].thread < thread->thread)
             b++;
+        invariant(!i || now->thread[i - 1].thread <= thread->thread,
+                  "threads that are compared are sorted by their numbers");
         bool is_known = b < before->threads && before->thread[b].thread == thread->thread &&
                         before->thread[b].waited_ns <= thread->waited_ns;
         uint64_t waited_ns = is_known ? thread->waited_ns - before->thread[b].waited_ns : 0;
@@ -129,37 +126,4 @@ void run_delay_free(struct run_delay *delay)
 {
     free(delay->thread);
     delay->thread = NULL;
-}
-
-static bool is_recorded_here(void *context, pid_t pid)
-{
-    const struct collector *collector = context;
-    for (int i = 0; i < collector->producer_count; i++)
-        if (collector->producers[i]->liveness.pid == pid)
-            return true;
-    return false;
-}
-
-static uint64_t own_processor_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
-void collector_read_run_delays(struct collector *collector, uint64_t now_ns)
-{
-    if (now_ns < collector->run_delays_due_ns)
-        return;
-    uint64_t begin_ns = own_processor_ns();
-    for (int i = 0; i < collector->producer_count; i++) {
-        struct producer *producer = collector->producers[i];
-        struct record record;
-        if (producer->reader && producer->liveness.pid && !producer->liveness.ended &&
-            run_delay_read(&producer->run_delay, producer->liveness.pid, is_recorded_here,
-                           collector, monotonic_now_ns(), &record))
-            batch_add(collector->batch, producer->process, &record);
-    }
-    uint64_t cost_ns = COST_SHARE * (own_processor_ns() - begin_ns);
-    collector->run_delays_due_ns = now_ns + (cost_ns > interval_ns ? cost_ns : interval_ns);
 }

@@ -38,8 +38,4 @@ bool run_delay_read(struct run_delay *delay, pid_t pid,
                     struct record *record);
 void run_delay_free(struct run_delay *delay);
 
-struct collector;
-/* Reads all processes, if that is due, and records what is worth it. */
-void collector_read_run_delays(struct collector *collector, uint64_t now_ns);
-
 #endif

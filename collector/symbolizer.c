@@ -121,6 +121,8 @@ struct trace *symbolizer_trace(struct symbolizer *symbolizer)
     const char *path = symbolizer->path;
     bool ready = symbolizer->trace ? trace_refresh(symbolizer->trace, NULL) >= 0
                                    : trace_open(&symbolizer->trace, &path, 1, NULL) == 0;
+    if (ready)
+        trace_is_own(symbolizer->trace);
     return ready ? symbolizer->trace : NULL;
 }
 

@@ -8,12 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/own_path.h"
+#include "lib/base/plain_file.h"
 #include "lib/trace/collector_lock.h"
-#include "lib/trace/record.h"
+#include "lib/trace/ring.h"
+#include "lib/trace/rings_directory.h"
 
 /* Joins "DIR/name". Returns 0, or -1 with err. */
 static int join_path(char path[PATH_MAX], const char *directory, const char *name,
@@ -28,6 +32,18 @@ mode_t directory_mode(void)
 {
     const char *group = getenv("DDPCHECK_GROUP");
     return group && !strcmp(group, "1") ? 0750 : 0700;
+}
+
+/* Nobody else may replace what is written there. */
+static int check_own_directory(const char *path, struct error *err)
+{
+    struct own_path own;
+    char why[OWN_TEXT_BYTES];
+    if (own_directory(path, &own))
+        return 0;
+    own_explain(&own, why);
+    return error_set(err, "can't use the trace directory %s: %s; choose another with -o", path,
+                     why);
 }
 
 int directory_make(const char *path, char real[PATH_MAX], struct error *err)
@@ -50,11 +66,15 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
         if (!was)
             break;
     }
+    for (size_t end = strlen(part); end > 1 && part[end - 1] == '/';)
+        part[--end] = 0; /* behind which a link would be followed */
     struct stat status;
     if (!realpath(path, real))
         return error_set(err, "can't use the trace directory %s: %s", path, strerror(errno));
     if (stat(real, &status) == 0 && !S_ISDIR(status.st_mode))
         return error_set(err, "can't use %s as trace directory: it is a file", path);
+    if (check_own_directory(part, err) < 0)
+        return -1;
     if (access(real, W_OK | X_OK) < 0)
         return error_set(err,
                          "can't write into the trace directory %s: %s; run this as its owner, or "
@@ -63,49 +83,40 @@ int directory_make(const char *path, char real[PATH_MAX], struct error *err)
     return 0;
 }
 
-/* A directory that nobody else can have put there or write into. */
-static bool is_private_directory(const char *path)
+static int refuse_trace_file(const char *directory, const char *name, const struct own_path *own,
+                             struct error *err)
 {
-    struct stat status;
-    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-           (status.st_mode & 077) == 0;
+    char why[OWN_TEXT_BYTES];
+    own_explain(own, why);
+    return error_set(err,
+                     "nothing is written into %s/%s: %s; move it away, or give another trace "
+                     "directory",
+                     directory, name, why);
 }
 
-bool directory_file_is_plain(int fd)
+int directory_check_file(int fd, const char *directory, const char *name, struct error *err)
 {
-    struct stat status;
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink <= 1;
-}
-
-/* Nothing, or a plain file that has no other name. Its owner says nothing: a file server may
- * replace root by another user. */
-static bool is_only_here(const char *path)
-{
-    struct stat status;
-    if (lstat(path, &status) < 0)
-        return errno == ENOENT;
-    return S_ISREG(status.st_mode) && status.st_nlink <= 1;
+    struct own_path own;
+    return own_file(fd, directory, &own) ? 0 : refuse_trace_file(directory, name, &own, err);
 }
 
 /* SQLite follows links, and writes what it finds at the end of them. */
-static int check_database(const char *database, struct error *err)
+static int check_database(const char *directory, const char *database, struct error *err)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    char path[PATH_MAX + 16];
+    char name[NAME_MAX + 1];
+    struct own_path own;
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        snprintf(path, sizeof path, "%s%s", database, suffixes[i]);
-        if (!is_only_here(path))
-            return error_set(err,
-                             "%s is a link, or no plain file: nothing is written into it; move it "
-                             "away, or give another trace directory",
-                             path);
+        snprintf(name, sizeof name, "%s%s", database, suffixes[i]);
+        if (!own_file_named(directory, name, &own))
+            return refuse_trace_file(directory, name, &own, err);
     }
     return 0;
 }
 
 static bool read_line(const char *path, char *line, int bytes)
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = plain_file_text(path);
     if (!file)
         return false;
     bool read = fgets(line, bytes, file) != NULL;
@@ -115,22 +126,37 @@ static bool read_line(const char *path, char *line, int bytes)
     return read;
 }
 
-static bool make_rings_directory(const char *real, char rings[PATH_MAX])
+/* What DIR/rings names, if that was made for this trace directory. */
+static bool read_rings_name(const char *real, const char *file, char rings[PATH_MAX])
+{
+    return read_line(file, rings, PATH_MAX) && rings_name_of(rings, real);
+}
+
+static bool make_rings_directory(const char *name, char rings[PATH_MAX])
 {
     const char *const parents[] = {"/dev/shm", getenv("TMPDIR"), "/tmp"};
-    for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++) {
-        if (!parents[i] || parents[i][0] != '/')
-            continue;
-        int length = snprintf(rings, PATH_MAX, "%s/ddpcheck-%u-%016" PRIx64, parents[i],
-                              (unsigned)geteuid(), string_id(real, strlen(real)));
-        if (length < PATH_MAX && (mkdir(rings, 0700) == 0 || errno == EEXIST) &&
-            is_private_directory(rings))
+    for (size_t i = 0; i < sizeof parents / sizeof parents[0]; i++)
+        if (parents[i] && parents[i][0] == '/' &&
+            snprintf(rings, PATH_MAX, "%s/%s", parents[i], name) < PATH_MAX && rings_make(rings))
             return true;
-    }
     return false;
 }
 
-/* Readers see all of the file or none of it. The first who writes it wins, unless what it names
+/* As the shim does it (interpose/ring/directory.c). */
+static bool find_rings_directory(const char *real, const char *file, char rings[PATH_MAX])
+{
+    char name[RINGS_NAME_BYTES];
+    if (read_rings_name(real, file, rings)) {
+        if (rings_make(rings))
+            return true;
+        snprintf(name, sizeof name, "%s", rings_name_of(rings, real));
+        if (make_rings_directory(name, rings))
+            return true;
+    }
+    return rings_name_make(name, real) && make_rings_directory(name, rings);
+}
+
+/* Readers see the whole file or no file. The first writer wins, unless what it names
  * can't be used. */
 static int write_rings_file(const char *real, const char *file, char rings[PATH_MAX],
                             struct error *err)
@@ -153,10 +179,11 @@ static int write_rings_file(const char *real, const char *file, char rings[PATH_
     int failed = fprintf(to, "%s\n", rings) < 0;
     failed |= fclose(to) != 0;
     if (!failed && link(temporary, file) < 0) {
-        if (errno == EEXIST && read_line(file, others, sizeof others) &&
-            is_private_directory(others))
+        if (errno == EEXIST && read_rings_name(real, file, others) && rings_is_private(others)) {
+            if (strcmp(rings, others) != 0)
+                rmdir(rings); /* made here under another name */
             memcpy(rings, others, sizeof others);
-        else
+        } else
             failed = rename(temporary, file) != 0;
     }
     int number = errno;
@@ -167,23 +194,23 @@ static int write_rings_file(const char *real, const char *file, char rings[PATH_
 bool directory_read_rings(const char *real, char rings[PATH_MAX])
 {
     char file[PATH_MAX];
-    return join_path(file, real, "rings", NULL) == 0 && read_line(file, rings, PATH_MAX) &&
-           rings[0] == '/' && is_private_directory(rings);
+    return join_path(file, real, "rings", NULL) == 0 && read_rings_name(real, file, rings) &&
+           rings_is_private(rings);
 }
 
 int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
 {
-    char file[PATH_MAX];
+    char file[PATH_MAX], named[PATH_MAX];
     if (join_path(file, real, "rings", err) < 0)
         return -1;
-    if (read_line(file, rings, PATH_MAX) && rings[0] == '/' && is_private_directory(rings))
-        return 0;
-    if (!make_rings_directory(real, rings))
+    if (!find_rings_directory(real, file, rings))
         return error_set(err,
                          "no place for the ring files of %s: neither /dev/shm nor TMPDIR nor /tmp "
-                         "has, or lets this user make, "
-                         "a private directory ddpcheck-%u-%016" PRIx64,
-                         real, (unsigned)geteuid(), string_id(real, strlen(real)));
+                         "lets this user make a private directory; set TMPDIR to a directory of "
+                         "your own",
+                         real);
+    if (read_rings_name(real, file, named) && !strcmp(named, rings))
+        return 0;
     return write_rings_file(real, file, rings, err);
 }
 
@@ -191,31 +218,34 @@ int directory_rings(const char *real, char rings[PATH_MAX], struct error *err)
 struct lock_text {
     int pid;
     char host[HOST_NAME_MAX + 1];
+    uint64_t sender; /* of all collectors that have had the lock; 0: it has none */
 };
 
 static struct lock_text read_lock(const char *path)
 {
-    struct lock_text text = {0, ""};
-    FILE *file = fopen(path, "re");
-    if (file && fscanf(file, "%d %64s", &text.pid, text.host) < 1)
+    struct lock_text text = {0, "", 0};
+    FILE *file = plain_file_text(path);
+    if (file && fscanf(file, "%d %64s %" SCNx64, &text.pid, text.host, &text.sender) < 1)
         text.pid = 0;
     if (file)
         fclose(file);
     return text;
 }
 
-/* Returns a file descriptor; -1 with err; -2 if another process holds the lock. */
-static int take_lock(const char *path, const char *host, struct error *err)
+/* Returns a file descriptor; -1 with err; -2 if another process holds the lock. `sender`: the
+ * random number in it, which is written if there is none. */
+static int take_lock(const char *directory, const char *name, const char *host, uint64_t *sender,
+                     struct error *err)
 {
+    char path[PATH_MAX];
+    if (join_path(path, directory, name, err) < 0)
+        return -1;
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_set(err, "can't open %s: %s", path, strerror(errno));
-    if (!directory_file_is_plain(fd)) {
+    if (directory_check_file(fd, directory, name, err) < 0) {
         close(fd);
-        return error_set(err,
-                         "%s is a link, or no plain file: nothing is written into it; move it "
-                         "away, or give another trace directory",
-                         path);
+        return -1;
     }
     /* A shim that only looks whether someone holds the lock holds it for a moment itself. */
     for (int tries = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
@@ -229,8 +259,11 @@ static int take_lock(const char *path, const char *host, struct error *err)
         close(fd);
         return number == EWOULDBLOCK || number == EINTR ? -2 : -1;
     }
+    *sender = read_lock(path).sender;
+    if (!*sender && getrandom(sender, sizeof *sender, 0) < 0)
+        *sender = 0;
     if (ftruncate(fd, 0) == 0)
-        dprintf(fd, "%d\n%s\n", (int)getpid(), host); /* only a help */
+        dprintf(fd, "%d\n%s\n%016" PRIx64 "\n", (int)getpid(), host, *sender);
     return fd;
 }
 
@@ -247,6 +280,7 @@ int directory_claim(const char *real, struct directory_claim *claim, int *holder
 {
     char rings[PATH_MAX], name[HOST_NAME_MAX + 32], path[PATH_MAX], first[PATH_MAX];
     char host[HOST_NAME_MAX + 1];
+    uint64_t unused;
     *claim = (struct directory_claim){.lock = -1, .first_lock = -1};
     find_host(host);
     if (directory_rings(real, rings, err) < 0)
@@ -254,19 +288,19 @@ int directory_claim(const char *real, struct directory_claim *claim, int *holder
     collector_lock_name(name, rings);
     if (join_path(path, real, name, err) < 0 || join_path(first, real, "collector.lock", err) < 0)
         return -1;
-    claim->lock = take_lock(path, host, err);
+    claim->lock = take_lock(real, name, host, &claim->sender, err);
     if (claim->lock < 0) {
         *holder = claim->lock == -2 ? read_lock(path).pid : 0;
         return claim->lock;
     }
-    claim->first_lock = take_lock(first, host, err);
+    claim->first_lock = take_lock(real, "collector.lock", host, &unused, err);
     bool is_host_taken = claim->first_lock == -2 && !strcmp(read_lock(first).host, host);
     if (is_host_taken)
         snprintf(name, sizeof name, "%s-%08x.db", host, rings_key(rings));
     else
         snprintf(name, sizeof name, "%s.db", host);
     if (claim->first_lock != -1 && join_path(claim->database, real, name, err) == 0 &&
-        check_database(claim->database, err) == 0)
+        check_database(real, name, err) == 0)
         return 0;
     directory_release(claim);
     return -1;
@@ -320,4 +354,15 @@ int directory_move_database(const char *real, const char *database, const char *
     }
     return error_set(err, "can't move %s away: %s is full of databases of the same second",
                      database, old);
+}
+
+void directory_remove_rings(const char *rings)
+{
+    char guard[PATH_MAX + sizeof RING_GUARD];
+    if (!*rings)
+        return;
+    snprintf(guard, sizeof guard, "%s/" RING_GUARD, rings);
+    unlink(guard);
+    if (rmdir(rings) < 0 && errno != ENOTEMPTY && errno != EEXIST && errno != ENOENT)
+        fprintf(stderr, "ddpcheck: can't remove %s: %s\n", rings, strerror(errno));
 }

@@ -11,30 +11,20 @@
 #include "collector/collector.h"
 #include "collector/dormant.h"
 #include "lib/base/process_file.h"
+#include "lib/base/secrets.h"
 
-enum { FIELD_STATE = 3, FIELD_START = 22 }; /* of /proc/PID/stat, see proc_pid_stat(5) */
 enum { RECORDS_MOST = 64 }; /* of one rank, and the notice that the job is being ended */
 
-static uint64_t start_ticks(int pid)
+void uncalled_fill_host(struct process_info *info)
 {
-    char text[1024];
-    const char *field = process_stat_read(pid, text, sizeof text);
-    for (int i = FIELD_STATE - 1; field && i < FIELD_START; i++)
-        field = strchr(field + 1, ' ');
-    return field ? strtoull(field + 1, NULL, 10) : 0;
-}
-
-static void read_boot_id(char *text, size_t bytes)
-{
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (file && fgets(text, (int)bytes, file))
-        text[strcspn(text, "\n")] = 0;
-    if (file)
-        fclose(file);
+    info->uid = getuid();
+    boot_id_read(info->boot_id, sizeof info->boot_id);
+    if (gethostname(info->host, sizeof info->host - 1) < 0)
+        info->host[0] = 0;
 }
 
 /* What the shim would say of the process if it had started. */
-static struct process_info describe(const struct candidate *candidate)
+static struct process_info describe_candidate(const struct candidate *candidate)
 {
     char path[64];
     struct process_info info = {
@@ -43,28 +33,23 @@ static struct process_info describe(const struct candidate *candidate)
         .local_rank = -1,
         .world_size = candidate->world_size,
         .restart = -1,
-        .uid = getuid(),
-        .start_ticks = start_ticks(candidate->pid),
+        .start_ticks = process_start_ticks(candidate->pid),
         .realtime_ns = realtime_now_ns(),
         .monotonic_ns = monotonic_now_ns(),
     };
-    read_boot_id(info.boot_id, sizeof info.boot_id);
-    if (gethostname(info.host, sizeof info.host - 1) < 0)
-        info.host[0] = 0;
+    uncalled_fill_host(&info);
     strcpy(info.launcher, candidate->rank >= 0 ? "env" : "none");
     snprintf(path, sizeof path, "/proc/%d/exe", candidate->pid);
     if (readlink(path, info.program, sizeof info.program - 1) < 0)
         info.program[0] = 0;
     size_t bytes = process_file_read(candidate->pid, "cmdline", info.command, sizeof info.command);
-    for (size_t i = 0; i + 1 < bytes; i++)
-        if (!info.command[i])
-            info.command[i] = ' ';
+    secrets_mask_command(info.command, bytes);
     return info;
 }
 
 /* Where launchers number the ranks, each is one process. Else it can't be known which processes are
  * ranks, and all that have loaded CUDA, NCCL or PyTorch are taken. */
-static bool is_taken(struct candidates *candidates, struct candidate *candidate, bool has_ranks)
+static bool is_lost_rank(struct candidates *candidates, struct candidate *candidate, bool has_ranks)
 {
     return has_ranks
                ? candidate->rank >= 0 && candidate == candidate_of(candidates, candidate->rank)
@@ -83,7 +68,7 @@ static int record_one(struct collector *collector, const struct candidate *candi
                       struct error *err)
 {
     char place[CANDIDATE_PLACE_BYTES];
-    struct process_info info = describe(candidate);
+    struct process_info info = describe_candidate(candidate);
     int process = collector_add_process(collector, &info, err);
     if (process < 0)
         return -1;
@@ -99,7 +84,7 @@ static int record_all(struct collector *collector, struct candidates *candidates
     int recorded = 0;
     bool numbered = has_ranks(candidates);
     for (int i = 0; i < candidates->count && batch_room(collector->batch) >= RECORDS_MOST; i++) {
-        if (!is_taken(candidates, &candidates->item[i], numbered))
+        if (!is_lost_rank(candidates, &candidates->item[i], numbered))
             continue;
         if ((!collector->store && collector_open(collector, NULL, err) < 0) ||
             record_one(collector, &candidates->item[i], err) < 0)

@@ -30,7 +30,7 @@ static void on_hub_finding(void *context, const struct finding *finding)
     if (finding->is_taken)
         numbered.id += FINDING_TAKEN_FIRST;
     if (batch_add_finding(hub->batch, &numbered) < 0)
-        hub->memory_short = true;
+        hub_drop_for_memory(hub, "a finding in the database");
     hub_news_add(hub, &numbered);
 }
 
@@ -107,7 +107,7 @@ static void hub_free(struct hub *hub)
     batch_free(hub->batch);
     message_free(&hub->writer);
     free(hub->answer);
-    free(hub->round);
+    free(hub->round.record);
     free(hub->database);
     free(hub);
 }
@@ -116,7 +116,7 @@ int hub_open(struct hub **opened, const struct hub_options *options, struct erro
 {
     struct hub *hub = calloc(1, sizeof *hub);
     if (!hub)
-        return error_set(err, "can't begin %s: out of memory", options->database);
+        return error_memory(err, "can't begin %s", options->database);
     const struct analyzer_options analysis = {.hang_after_ns = options->hang_after_ns,
                                               .on_finding = on_hub_finding,
                                               .context = hub,
@@ -130,7 +130,7 @@ int hub_open(struct hub **opened, const struct hub_options *options, struct erro
     hub->batch = batch_new();
     int result = hub->database && hub->analyzer && hub->state && hub->batch
                      ? begin_database(hub, err)
-                     : error_set(err, "can't begin %s: out of memory", options->database);
+                     : error_memory(err, "can't begin %s", options->database);
     if (result == 0 && options->is_unnamed)
         result = remove_name(hub, err);
     if (result < 0) {
@@ -150,15 +150,40 @@ void hub_write_batch(struct hub *hub)
     batch_clear(hub->batch);
 }
 
+void hub_analyze(struct hub *hub, int process, const struct record *record)
+{
+    hub->counts.records++;
+    if (analyzer_feed(hub->analyzer, process, record) < 0)
+        hub_drop_for_memory(hub, "what a record shows");
+}
+
 void hub_feed(struct hub *hub, int process, const struct record *record)
 {
     if (!batch_add(hub->batch, process, record)) {
         hub_write_batch(hub);
         batch_add(hub->batch, process, record);
     }
-    hub->counts.records++;
-    if (analyzer_feed(hub->analyzer, process, record) < 0)
-        hub->memory_short = true;
+    hub_analyze(hub, process, record);
+}
+
+/* What was sent before may have been lost on the way, or where it was kept. */
+static void say_again(struct hub *hub)
+{
+    hub_news_resend(hub);
+    hub_reporter_resend(hub);
+    hub_pace_resend(hub);
+    hub->found.said_full = false;
+}
+
+/* Nobody could be heard without a connection: from now on they have time to say something. */
+static void note_connection(struct hub *hub, enum transport_event event, uint64_t now_ns)
+{
+    hub->is_lost = event == TRANSPORT_LOST;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        if (!host->silent)
+            host->heard_ns = now_ns;
+    if (event == TRANSPORT_CONNECTED)
+        say_again(hub);
 }
 
 static void take_host_message(struct hub *hub, struct hub_host *host,
@@ -168,7 +193,9 @@ static void take_host_message(struct hub *hub, struct hub_host *host,
     struct message_item item;
     struct error err;
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
-    hub->sides = 0;
+    hub->found.sides = 0;
+    if (result == 1 && !hub_is_of_host(hub, host, reader.sender))
+        return;
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1)
         hub_take_item(hub, host, &item);
     if (result < 0)
@@ -179,19 +206,10 @@ static void take_host_message(struct hub *hub, struct hub_host *host,
     host->heard_ns = now_ns;
 }
 
-/* Nobody could be heard without a connection: from now on they have time to say something. */
-static void take_connection(struct hub *hub, enum transport_event event, uint64_t now_ns)
-{
-    hub->is_lost = event == TRANSPORT_LOST;
-    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
-        if (!host->silent)
-            host->heard_ns = now_ns;
-}
-
 static void take_message(struct hub *hub, const struct transport_message *message, uint64_t now_ns)
 {
     if (message->event == TRANSPORT_LOST || message->event == TRANSPORT_CONNECTED)
-        take_connection(hub, message->event, now_ns);
+        note_connection(hub, message->event, now_ns);
     if (message->event == TRANSPORT_REQUEST)
         hub_take_view(hub, message);
     if (message->event != TRANSPORT_MESSAGE && message->event != TRANSPORT_ANSWER)
@@ -199,8 +217,8 @@ static void take_message(struct hub *hub, const struct transport_message *messag
     struct hub_host *host = hub_host_find(hub, message->host);
     hub->counts.messages++;
     hub->counts.bytes += message->bytes;
-    if (!host) {
-        hub->memory_short = true;
+    if (!host) { /* no room for another host: only its message is lost */
+        hub->counts.refused++;
         return;
     }
     if (message->event == TRANSPORT_ANSWER)
@@ -212,8 +230,6 @@ static void take_message(struct hub *hub, const struct transport_message *messag
 static int store_step(struct hub *hub, struct error *err)
 {
     hub_write_batch(hub);
-    if (hub->memory_short)
-        return error_set(err, "can't go on with %s: out of memory", hub->database);
     if (hub->failure.text[0] || store_commit(hub->store, &hub->failure) < 0) {
         store_rollback(hub->store);
         return error_set(err, "%s", hub->failure.text);
@@ -258,7 +274,7 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
         hub->over_ns = now_ns;
     all_done &= !hub_news_waits(hub);
     all_done &= !lacks_members(hub) || now_ns - hub->over_ns >= over_patience_ns;
-    uint64_t since_ns = hub->answer_ns > hub->over_ns ? hub->answer_ns : hub->over_ns;
+    uint64_t since_ns = hub->round.answer_ns > hub->over_ns ? hub->round.answer_ns : hub->over_ns;
     return all_done || now_ns - since_ns >= over_patience_ns;
 }
 
@@ -266,10 +282,7 @@ static bool is_job_over(struct hub *hub, uint64_t now_ns)
 static void send_over(struct hub *hub)
 {
     const struct item_beat beat = {.realtime_ns = realtime_now_ns(), .flags = BEAT_LAST};
-    message_clear(&hub->writer);
-    message_add(&hub->writer, ITEM_BEAT, &beat);
-    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
-                      NULL);
+    hub_publish(hub, ITEM_BEAT, &beat);
 }
 
 static int judge_ending(struct hub *hub)
@@ -297,7 +310,7 @@ static int finish_job_analysis(struct hub *hub, struct error *err)
     hub_judge_findings(hub);
     hub_feed_round(hub, UINT64_MAX);
     if (judge_ending(hub) < 0)
-        hub->memory_short = true;
+        hub_drop_for_memory(hub, "what only the end shows");
     if (store_step(hub, err) < 0)
         return -1;
     store_members(hub, true);
@@ -321,7 +334,7 @@ static int take_messages_of_step(struct hub *hub, struct transport_message *mess
             break;
         result = transport_poll(hub->options.transport, 0, message, err);
     }
-    hub->has_heard_all = message->event == TRANSPORT_NOTHING;
+    hub->silence.has_heard_all = message->event == TRANSPORT_NOTHING;
     return result;
 }
 
@@ -341,7 +354,7 @@ int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err
     int result = take_messages_of_step(hub, &message, err);
     hub_judge_due_findings(hub);
     hub_feed_round(hub, now_ns);
-    if (hub->has_heard_all)
+    if (hub->silence.has_heard_all)
         hub_judge_silence(hub, now_ns);
     hub_ask(hub, now_ns);
     hub_store_members(hub, now_ns);

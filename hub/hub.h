@@ -41,11 +41,13 @@ struct hub_options {
 /* Opens the database and begins. Returns 0, or -1 with err. */
 int hub_open(struct hub **hub, const struct hub_options *options, struct error *err);
 
-/* Takes what has come, waiting up to timeout_ms for it, judges, stores and asks. now_ns is
- * CLOCK_MONOTONIC. Returns 1 if the
- * job is over: all hosts that were there have said so, what they had was taken, and what only the
- * end shows is judged and sent (later messages are of another job: they are dropped); 0 if not, or
- * -1 with err. Call it at least every 100 ms or so. */
+/* Receives what has come, waiting up to timeout_ms for it, judges, stores and asks. now_ns is
+ * CLOCK_MONOTONIC. Call it at least every 100 ms or so. Returns
+ *
+ *    1   the job is over: all hosts that were there have said so, what they had was received, and
+ *        what only the end shows is judged and sent (later messages are of another job: dropped);
+ *    0   it is not over;
+ *   -1   with err. */
 int hub_step(struct hub *hub, uint64_t now_ns, int timeout_ms, struct error *err);
 
 /* Judges what only the end shows, if the job was not over, and closes the database. NULL is

@@ -3,11 +3,12 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 enum {
     ASKED_MOST = 256, /* hosts at a time: their answers wait in memory */
-    LOOK_PACE = 10    /* in a large job whom to ask takes one part in so many of the time */
+    LOOK_PACE = 10    /* in a large job choosing whom to ask takes 1 / LOOK_PACE of the time */
 };
 static const uint64_t stalled_ns = 500000000;   /* a wait that is worth a question */
 static const uint64_t ask_every_ns = 500000000; /* while it lasts */
@@ -38,7 +39,7 @@ static bool want_all_hosts(struct hub *hub)
     return true;
 }
 
-/* Those of whom a process that waits may be waiting. Returns whether that is all hosts. */
+/* Marks the hosts that this waiting process may depend on. True if that is every host. */
 static bool want_for_process(struct hub *hub, struct hub_host *host,
                              const struct hub_process *process)
 {
@@ -86,6 +87,8 @@ static void feed_tick(struct hub *hub, struct hub_host *host, uint64_t known_ns)
 {
     const struct record tick = {
         .time_ns = known_ns, .api = API_notice_tick, .device = RECORD_NO_DEVICE};
+    if (!hub_round_reserve(hub, 1))
+        return; /* the next one shows more */
     for (uint32_t i = 0; i < host->processes; i++)
         if (host->process[i].known) {
             hub_round_keep(hub, &host->process[i], &tick);
@@ -136,7 +139,7 @@ static int count_asked(struct hub *hub, uint64_t now_ns)
     int asked = 0;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next) {
         if (host->request && now_ns - host->asked_ns >= answer_within_ns &&
-            (!hub_is_large(hub) || now_ns - hub->answer_ns >= answer_within_ns))
+            (!hub_is_large(hub) || now_ns - hub->round.answer_ns >= answer_within_ns))
             host->request = 0;
         asked += host->request != 0;
     }
@@ -183,14 +186,8 @@ void hub_ask(struct hub *hub, uint64_t now_ns)
 
 static bool keep_answer(struct hub *hub, const struct item_record *record)
 {
-    if (hub->answers == hub->answer_capacity) {
-        uint32_t capacity = hub->answer_capacity ? 2 * hub->answer_capacity : 256;
-        struct item_record *grown = realloc(hub->answer, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        hub->answer = grown;
-        hub->answer_capacity = capacity;
-    }
+    if (!ARRAY_ADD(hub->answer, hub->answers))
+        return false;
     hub->answer[hub->answers++] = *record;
     return true;
 }
@@ -202,6 +199,11 @@ static void take_tail(struct hub *hub, struct hub_host *host, const struct item_
     uint64_t expected = process && process->has_tail ? process->position : 0;
     if (!process || process->end_fed || (tail->from != expected && tail->from != 0))
         return;
+    if (!hub_round_reserve(hub, hub->answers)) {
+        hub_refuse_for_memory(hub, host);
+        host->wants_more = true;
+        return;
+    }
     for (uint32_t i = 0; i < hub->answers; i++) {
         if (hub->answer[i].process != tail->process) {
             hub_refuse(hub, host, "it has records of a process that it was not asked for");
@@ -225,12 +227,17 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     int result = message_open(&reader, message->data, message->bytes, &err) < 0 ? -1 : 1;
     if (message->id != host->request)
         return; /* late, or nobody asked */
+    if (result == 1 && !hub_is_of_host(hub, host, reader.sender))
+        return;
     host->request = 0;
     hub->answers = 0;
     while (result == 1 && (result = message_next(&reader, &item, &err)) == 1) {
-        if (item.kind == ITEM_RECORD) {
-            hub->memory_short |= !keep_answer(hub, &item.record);
-        } else if (item.kind == ITEM_TAIL) {
+        if (item.kind == ITEM_RECORD && !keep_answer(hub, &item.record)) {
+            hub_refuse_for_memory(hub, host);
+            host->wants_more = true;
+            return;
+        }
+        if (item.kind == ITEM_TAIL) {
             take_tail(hub, host, &item.tail);
             known_ns = item.tail.known_ns;
             hub->answers = 0;
@@ -239,9 +246,9 @@ void hub_take_answer(struct hub *hub, struct hub_host *host,
     if (result < 0)
         hub_refuse(hub, host, err.text);
     if (host->wants_more)
-        hub->answer_ns = hub->now_ns;
+        hub->round.answer_ns = hub->now_ns;
     if (result == 0 && known_ns && !host->wants_more) {
-        hub->answer_ns = hub->now_ns;
+        hub->round.answer_ns = hub->now_ns;
         host->known_ns = known_ns;
         host->known_at_ns = hub->now_ns;
         feed_tick(hub, host, known_ns);

@@ -6,6 +6,7 @@
 
 #include "collector/finding_items.h"
 #include "hub/hub_internal.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/names.h"
 
 enum { FAULTS_MAX = 1024 }; /* more different ones each host reports by itself */
@@ -15,13 +16,13 @@ static const uint64_t judge_every_ns = 200000000;
 /* Makes room if no host has one of those that were any more. */
 static bool has_room(struct hub *hub)
 {
-    struct hub_fault *fault = hub->faults;
-    if (HASH_COUNT(hub->faults) < FAULTS_MAX)
+    struct hub_fault *fault = hub->found.faults;
+    if (HASH_COUNT(hub->found.faults) < FAULTS_MAX)
         return true;
     while (fault && fault->facts)
         fault = fault->hh.next;
     if (fault) {
-        HASH_DEL(hub->faults, fault);
+        HASH_DEL(hub->found.faults, fault);
         free(fault);
     }
     return fault != NULL;
@@ -36,28 +37,26 @@ static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact
                                     .sides = (uint64_t)finding->sides,
                                     .alone = merges ? NULL : fact}},
                      *fault;
-    TABLE_FIND(hub->faults, &key.key, fault);
+    TABLE_FIND(hub->found.faults, &key.key, fault);
     if (fault)
         return fault;
     if (!has_room(hub)) {
-        if (!hub->drops_faults)
+        if (!hub->found.is_full)
             fprintf(stderr,
                     "ddpcheck: hub: the hosts have more than %d different findings; "
                     "each host reports further ones itself\n",
                     FAULTS_MAX);
-        hub->drops_faults = true;
+        hub->found.is_full = true;
         return NULL;
     }
-    if (!(fault = calloc(1, sizeof *fault))) {
-        hub->memory_short = true;
-        return NULL;
+    if ((fault = calloc(1, sizeof *fault))) {
+        fault->key = key.key;
+        TABLE_ADD(hub->found.faults, key, fault);
+        if (TABLE_ADDED(fault))
+            return fault;
+        free(fault);
     }
-    fault->key = key.key;
-    TABLE_ADD(hub->faults, key, fault);
-    if (TABLE_ADDED(fault))
-        return fault;
-    free(fault);
-    hub->memory_short = true;
+    hub_drop_for_memory(hub, "a finding of a host");
     return NULL;
 }
 
@@ -65,7 +64,7 @@ static struct hub_fault *find_fault(struct hub *hub, const struct hub_fact *fact
 static struct hub_fact *find_fact(struct hub *hub, struct hub_host *host, uint32_t id)
 {
     struct hub_fact key = {.key = {.host = host, .id = id}}, *fact;
-    TABLE_FIND(hub->facts, &key.key, fact);
+    TABLE_FIND(hub->found.facts, &key.key, fact);
     if (fact)
         return fact;
     if (host->findings == HOST_FINDINGS_MAX) {
@@ -74,14 +73,14 @@ static struct hub_fact *find_fact(struct hub *hub, struct hub_host *host, uint32
     }
     if ((fact = calloc(1, sizeof *fact))) {
         fact->key = key.key;
-        TABLE_ADD(hub->facts, key, fact);
+        TABLE_ADD(hub->found.facts, key, fact);
         if (TABLE_ADDED(fact)) {
             host->findings++;
             return fact;
         }
         free(fact);
     }
-    hub->memory_short = true;
+    hub_refuse_for_memory(hub, host);
     return NULL;
 }
 
@@ -102,8 +101,9 @@ static void leave_fault(struct hub *hub, struct hub_fact *fact)
 {
     struct hub_fault *fault = fact->fault;
     struct hub_fact **link = &fault->facts;
-    while (*link != fact)
+    while (*link && *link != fact)
         link = &(*link)->fault_next;
+    invariant(*link, "a fact is in the list of its fault");
     *link = fact->fault_next;
     fact->fault = NULL;
     fault->changed = true;
@@ -111,7 +111,7 @@ static void leave_fault(struct hub *hub, struct hub_fact *fact)
         return;
     fact->finding.state = FINDING_RESOLVED;
     if (analyzer_take_finding(hub->analyzer, &fact->finding, &fault->id) < 0)
-        hub->memory_short = true;
+        hub_drop_for_memory(hub, "a withdrawn finding");
 }
 
 static void enter_fault(struct hub *hub, struct hub_fact *fact)
@@ -119,7 +119,7 @@ static void enter_fault(struct hub *hub, struct hub_fact *fact)
     struct hub_fault *fault = find_fault(hub, fact);
     if (!fault)
         return;
-    fault->changed = hub->faults_changed = true;
+    fault->changed = hub->found.changed = true;
     if (fact->fault)
         return;
     fact->fault = fault;
@@ -129,27 +129,38 @@ static void enter_fault(struct hub *hub, struct hub_fact *fact)
 
 void hub_take_side(struct hub *hub, struct hub_host *host, const struct item_side *side)
 {
-    if (hub->sides < ITEM_SIDES_MAX)
-        hub->side[hub->sides++] = *side;
+    if (hub->found.sides < ITEM_SIDES_MAX)
+        hub->found.side[hub->found.sides++] = *side;
     else
         hub_refuse(hub, host, "a finding of it has too many sides");
+}
+
+static void time_finding_by_hub(const struct hub_host *host, struct finding *finding)
+{
+    finding->first_ns = hub_time_of(host, finding->first_ns);
+    finding->last_ns = hub_time_of(host, finding->last_ns);
+    for (int i = 0; i < finding->sides; i++)
+        if (finding->side[i].since_ns)
+            finding->side[i].since_ns = hub_time_of(host, finding->side[i].since_ns);
 }
 
 void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_finding *item)
 {
     struct finding finding;
-    int taken = finding_items_take(&finding, item, hub->side, hub->sides);
-    hub->sides = 0;
+    int taken = finding_items_take(&finding, item, hub->found.side, hub->found.sides);
+    hub->found.sides = 0;
     if (taken == 0)
         hub_refuse(hub, host, "it has a finding that this version does not know");
     struct hub_fact *fact = taken > 0 ? find_fact(hub, host, item->id) : NULL;
-    hub->memory_short |= taken < 0;
+    if (taken < 0)
+        hub_refuse_for_memory(hub, host);
     if (!fact) {
         if (taken > 0)
             finding_free(&finding);
         return;
     }
     number_processes_of(host, &finding);
+    time_finding_by_hub(host, &finding);
     bool is_other = fact->fault &&
                     (fact->finding.fingerprint != finding.fingerprint ||
                      fact->finding.comm != finding.comm || fact->finding.sides != finding.sides);
@@ -172,7 +183,7 @@ void hub_take_text(struct hub *hub, struct hub_host *host, const struct item_rec
 }
 
 /* The one that a merged finding is of: the first of the certain ones; once none is open, any. */
-static bool comes_before(const struct finding *a, const struct finding *b)
+static bool fact_comes_before(const struct finding *a, const struct finding *b)
 {
     if (a->state != b->state)
         return a->state == FINDING_OPEN;
@@ -186,7 +197,7 @@ static int merge_facts(const struct hub_fault *fault, struct finding *merged)
 {
     const struct hub_fact *first = fault->facts;
     for (const struct hub_fact *fact = fault->facts; fact; fact = fact->fault_next)
-        if (comes_before(&fact->finding, &first->finding))
+        if (fact_comes_before(&fact->finding, &first->finding))
             first = fact;
     int result = finding_copy(merged, &first->finding);
     for (const struct hub_fact *fact = fault->facts; fact && result == 0; fact = fact->fault_next)
@@ -202,39 +213,41 @@ static void judge_fault(struct hub *hub, struct hub_fault *fault)
     if (!fault->facts)
         return;
     if (merge_facts(fault, &merged) < 0 ||
-        analyzer_take_finding(hub->analyzer, &merged, &fault->id) < 0)
-        hub->memory_short = true;
+        analyzer_take_finding(hub->analyzer, &merged, &fault->id) < 0) {
+        hub_drop_for_memory(hub, "a finding of hosts");
+        fault->changed = hub->found.changed = true; /* judged once more, when memory is there */
+    }
     finding_free(&merged);
 }
 
 void hub_judge_findings(struct hub *hub)
 {
-    if (!hub->faults_changed)
+    if (!hub->found.changed)
         return;
-    hub->judged_ns = hub->now_ns;
-    hub->faults_changed = false;
-    for (struct hub_fault *fault = hub->faults; fault; fault = fault->hh.next)
+    hub->found.judged_ns = hub->now_ns;
+    hub->found.changed = false;
+    for (struct hub_fault *fault = hub->found.faults; fault; fault = fault->hh.next)
         if (fault->changed)
             judge_fault(hub, fault);
 }
 
 void hub_judge_due_findings(struct hub *hub)
 {
-    if (hub->now_ns - hub->judged_ns >= judge_every_ns)
+    if (hub->now_ns - hub->found.judged_ns >= judge_every_ns)
         hub_judge_findings(hub);
 }
 
 void hub_findings_free(struct hub *hub)
 {
     struct hub_fact *fact, *next_fact;
-    HASH_ITER(hh, hub->facts, fact, next_fact) {
-        HASH_DEL(hub->facts, fact);
+    HASH_ITER(hh, hub->found.facts, fact, next_fact) {
+        HASH_DEL(hub->found.facts, fact);
         finding_free(&fact->finding);
         free(fact);
     }
     struct hub_fault *fault, *next_fault;
-    HASH_ITER(hh, hub->faults, fault, next_fault) {
-        HASH_DEL(hub->faults, fault);
+    HASH_ITER(hh, hub->found.faults, fault, next_fault) {
+        HASH_DEL(hub->found.faults, fault);
         free(fault);
     }
 }

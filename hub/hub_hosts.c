@@ -4,16 +4,23 @@
 #include <string.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/invariant.h"
 #include "lib/base/printable.h"
 #include "lib/trace/site.h"
 
 enum { REFUSED_HOSTS_SAID = 16 }; /* who has the token can make up hosts */
 
+/* No server has more connections (cmd/hub/hub_server.c); a job has no more ranks than a message can
+ * name. Beyond that messages are refused: what was made up does not end the hub. */
+enum { HOSTS_MAX = 1 << 16, SLOTS_MAX = ITEM_RANKS_MAX, MEMBERS_OF_JOB_MAX = 4 * ITEM_RANKS_MAX };
+
+static const char no_room[] = "the hub has no room for it";
+
 struct hub_host *hub_host_find(struct hub *hub, const char *key)
 {
     struct hub_host *host;
     HASH_FIND_STR(hub->hosts, key, host);
-    if (host || !(host = calloc(1, sizeof *host)))
+    if (host || hub->counts.hosts == HOSTS_MAX || !(host = calloc(1, sizeof *host)))
         return host;
     snprintf(host->key, sizeof host->key, "%s", key);
     HASH_ADD_STR(hub->hosts, key, host);
@@ -23,6 +30,18 @@ struct hub_host *hub_host_find(struct hub *hub, const char *key)
     }
     hub->counts.hosts++;
     return host;
+}
+
+bool hub_is_of_host(struct hub *hub, struct hub_host *host, uint64_t sender)
+{
+    bool is_taken = host->is_bound && host->lives && !host->is_last && !host->silent;
+    if (is_taken && sender != host->sender) {
+        hub_refuse(hub, host, "another sender has its name");
+        return false;
+    }
+    host->is_bound = true;
+    host->sender = sender;
+    return true;
 }
 
 void hub_refuse(struct hub *hub, struct hub_host *host, const char *why)
@@ -37,49 +56,69 @@ void hub_refuse(struct hub *hub, struct hub_host *host, const char *why)
     fprintf(stderr, " is refused: %s\n", why);
 }
 
+void hub_refuse_for_memory(struct hub *hub, struct hub_host *host)
+{
+    hub_refuse(hub, host, no_room);
+}
+
+void hub_drop_for_memory(struct hub *hub, const char *what)
+{
+    hub->counts.refused++;
+    if (!hub->said_memory)
+        fprintf(stderr, "ddpcheck: hub: memory is short: %s is dropped, the hub goes on\n", what);
+    hub->said_memory = true;
+}
+
 struct hub_process *hub_process_find(struct hub_host *host, uint32_t process)
 {
     return process < host->processes && host->process[process].known ? &host->process[process]
                                                                      : NULL;
 }
 
-static struct hub_process *reserve_process(struct hub_host *host, uint32_t process)
+/* NULL when memory is short, or the job has too many. */
+static struct hub_process *reserve_process(struct hub *hub, struct hub_host *host, uint32_t process)
 {
     if (process >= host->capacity) {
-        uint32_t capacity = host->capacity ? host->capacity : 8;
+        uint32_t capacity = host->capacity ? host->capacity : 1;
         while (capacity <= process)
             capacity *= 2;
+        if (hub->slots + (capacity - host->capacity) > SLOTS_MAX)
+            return NULL;
         struct hub_process *grown = realloc(host->process, capacity * sizeof *grown);
         if (!grown)
             return NULL;
         memset(grown + host->capacity, 0, (capacity - host->capacity) * sizeof *grown);
         host->process = grown;
+        hub->slots += capacity - host->capacity;
         host->capacity = capacity;
+        invariant(hub->slots <= SLOTS_MAX, "the hosts of a job have no more places than a job has");
     }
     if (process >= host->processes)
         host->processes = process + 1;
     return &host->process[process];
 }
 
-static void add_process(struct hub *hub, struct hub_host *host, const struct item_process *item)
+static void add_hub_process(struct hub *hub, struct hub_host *host, const struct item_process *item)
 {
-    struct hub_process *process = reserve_process(host, item->process);
+    struct hub_process *process = reserve_process(hub, host, item->process);
     struct process_info info = item->info;
     struct error err;
-    if (!process || process->known) {
-        hub->memory_short |= !process;
+    if (!process)
+        hub_refuse_for_memory(hub, host);
+    if (!process || process->known)
         return;
-    }
     /* Containers of one machine have its boot id, and each a collector: what one says of the time
      * until which all is known does not hold for the other. */
     snprintf(info.boot_id, sizeof info.boot_id, "%.*s", (int)sizeof info.boot_id - 1, host->key);
+    info.realtime_ns = hub_time_of(host, info.realtime_ns);
+    snprintf(host->name, sizeof host->name, "%.*s", (int)sizeof host->name - 1, info.host);
     int number = store_process(hub->store, &info, &err);
     if (number < 0) {
         hub->failure = err;
         return;
     }
     if (analyzer_add_process(hub->analyzer, number, &info) < 0) {
-        hub->memory_short = true;
+        hub_refuse_for_memory(hub, host);
         return;
     }
     process->known = true;
@@ -112,7 +151,7 @@ static struct hub_member *find_member_of_job(struct hub *hub, struct hub_host *h
     if (member)
         return member;
     struct hub_comm *comm = find_comm_of_job(hub, digest->comm);
-    if (!comm || !(member = calloc(1, sizeof *member)))
+    if (!comm || hub->counts.ranks >= MEMBERS_OF_JOB_MAX || !(member = calloc(1, sizeof *member)))
         return NULL;
     member->key = key.key;
     TABLE_ADD(hub->members, key, member);
@@ -131,16 +170,18 @@ static struct hub_member *find_member_of_job(struct hub *hub, struct hub_host *h
 
 /* The member is of this process now, which may be of another host than before. False when memory is
  * short. */
-static bool place_member(struct hub_host *host, uint32_t process, struct hub_member *member)
+static bool place_member(struct hub *hub, struct hub_host *host, uint32_t process,
+                         struct hub_member *member)
 {
-    struct hub_process *to = reserve_process(host, process), *from;
+    struct hub_process *to = reserve_process(hub, host, process), *from;
     if (!to)
         return false;
     if (member->is_placed) {
         from = &member->host->process[member->digest.process];
         struct hub_member **link = &from->members;
-        while (*link != member)
+        while (*link && *link != member)
             link = &(*link)->process_next;
+        invariant(*link, "a member that is placed is in the list of its process");
         *link = member->process_next;
     }
     member->is_placed = true;
@@ -161,11 +202,11 @@ static void compare_hash(struct hub_comm *comm, int level, uint64_t number, uint
         *mark = (struct hub_mark){number, hash};
 }
 
-static void take_digest(struct hub *hub, struct hub_host *host, const struct item_digest *digest)
+static void note_digest(struct hub *hub, struct hub_host *host, const struct item_digest *digest)
 {
     struct hub_member *member = find_member_of_job(hub, host, digest);
     if (!member) {
-        hub->memory_short = true;
+        hub_refuse_for_memory(hub, host);
         return;
     }
     if (member->host != host && !member->host->is_last && !member->host->silent) {
@@ -174,8 +215,8 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     }
     bool is_there = member->is_placed && member->host == host &&
                     member->digest.process == digest->process;
-    if (!is_there && !place_member(host, digest->process, member)) {
-        hub->memory_short = true;
+    if (!is_there && !place_member(hub, host, digest->process, member)) {
+        hub_refuse_for_memory(hub, host);
         return;
     }
     member->host = host;
@@ -190,7 +231,8 @@ static void take_digest(struct hub *hub, struct hub_host *host, const struct ite
     compare_hash(member->comm, DIGEST_LEVELS, digest->issued, digest->hash);
 }
 
-static void take_symbol(struct hub *hub, int process, const struct item_symbol *item)
+static void take_symbol(struct hub *hub, struct hub_host *host, int process,
+                        const struct item_symbol *item)
 {
     struct hub_symbol key = {.key = {item->address, process}}, *symbol;
     if (item->module[0])
@@ -206,7 +248,7 @@ static void take_symbol(struct hub *hub, int process, const struct item_symbol *
     }
     if (!symbol || !TABLE_ADDED(symbol)) {
         free(symbol);
-        hub->memory_short = true;
+        hub_refuse_for_memory(hub, host);
     }
 }
 
@@ -233,11 +275,11 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
     struct hub_process *process;
     switch (item->kind) {
     case ITEM_PROCESS:
-        add_process(hub, host, &item->process);
+        add_hub_process(hub, host, &item->process);
         break;
     case ITEM_SYMBOL:
         if ((process = hub_process_find(host, item->symbol.process)))
-            take_symbol(hub, process->number, &item->symbol);
+            take_symbol(hub, host, process->number, &item->symbol);
         break;
     case ITEM_INLINED:
         if ((process = hub_process_find(host, item->inlined.process)))
@@ -260,13 +302,17 @@ void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_
             host->last_ns = hub->now_ns;
         host->is_last = (item->beat.flags & BEAT_LAST) != 0;
         host->findings_sent = item->beat.findings;
+        hub_take_clock(hub, host, item->beat.realtime_ns);
         break;
     case ITEM_DIGEST:
-        take_digest(hub, host, &item->digest);
+        note_digest(hub, host, &item->digest);
         break;
     case ITEM_STATE:
-        if ((process = hub_process_find(host, item->state.process)))
+        /* It may come before the process is announced, and is sent once. */
+        if ((process = reserve_process(hub, host, item->state.process)))
             process->state = item->state;
+        else
+            hub_refuse_for_memory(hub, host);
         break;
     default:
         hub_refuse(hub, host, "it has what hosts don't send");

@@ -29,8 +29,18 @@ struct hub_process {
     struct hub_member *members; /* that it has */
 };
 
+/* The hub's CLOCK_REALTIME less a host's, by signs of life: the least that was seen of the time of
+ * receipt less that of sending, of the last CLOCK_BEATS to 2 * CLOCK_BEATS of them. */
+struct hub_clock {
+    int64_t least_ns, earlier_ns; /* of these beats; of the CLOCK_BEATS before */
+    uint32_t beats;               /* that have come */
+    int64_t applied_ns;           /* added to all times of the host; 0: less than a second */
+    int64_t said_ns;              /* on stderr */
+};
+
 struct hub_host {
     char key[TRANSPORT_HOST_BYTES];
+    char name[64]; /* that its processes give it; "" not known */
     struct hub_process *process;
     uint32_t processes, capacity;
     uint64_t known_ns;    /* until when all is known, by the host's CLOCK_MONOTONIC */
@@ -48,6 +58,9 @@ struct hub_host {
     bool in_line;    /* it is to be asked when others have answered */
     bool wants_all;  /* its members differ from others */
     bool is_refused; /* a message of it was, which is said once */
+    bool is_bound;   /* to `sender` */
+    uint64_t sender; /* what its messages have: only it and the hub know it */
+    struct hub_clock clock;
     uint32_t findings, findings_sent; /* that have come; that it says it has sent */
     UT_hash_handle hh;
 };
@@ -78,6 +91,7 @@ struct hub_comm {
     int32_t known, nranks; /* members; ranks, -1: no host has said how many */
     struct hub_mark mark[DIGEST_LEVELS + 1];
     bool waited_for;                /* somebody waits for a member of it */
+    bool is_over;                   /* every rank has destroyed it: it leaves (hub_members.c) */
     bool differs, difference_asked; /* two members' hashes do; their hosts were asked */
     UT_hash_handle hh;
 };
@@ -126,6 +140,7 @@ struct hub_fact {
 struct hub_news {
     struct finding finding; /* a copy */
     struct item_news sent;  /* code "": not sent yet */
+    uint64_t sent_ns;       /* CLOCK_REALTIME of it */
     uint64_t since_ns;      /* when what is not sent came */
     bool changed;           /* since it was sent, or sent without all names */
     struct hub_news *next;
@@ -135,6 +150,38 @@ struct hub_news {
 struct hub_pace {
     uint64_t every_ns;         /* what they were asked for; 0: nothing yet */
     uint64_t since_ns, cpu_ns; /* when this is measured from; this thread's processor time then */
+};
+
+/* hub_reporter.c: the host that reports the findings. */
+struct hub_reporter {
+    int rank;          /* of a process of it */
+    uint64_t since_ns; /* since when it is this one, CLOCK_REALTIME; 0: that was not sent */
+    uint64_t due_ns;   /* when to look again whether it is there */
+};
+
+/* hub_round.c: the records of the answers that are not judged yet. */
+struct hub_round {
+    struct hub_record *record;
+    size_t count, capacity;
+    uint64_t since_ns, answer_ns; /* when the first record came, and the last answer */
+};
+
+/* hub_findings.c: what the hosts found. */
+struct hub_found {
+    struct hub_fact *facts;
+    struct hub_fault *faults;
+    struct item_side side[ITEM_SIDES_MAX]; /* of the finding that comes next */
+    int sides;
+    bool changed; /* some fault did since judged_ns, when all were judged last */
+    uint64_t judged_ns;
+    bool is_full, said_full; /* a finding of a host was dropped; the hosts know that */
+};
+
+/* hub_silence.c: what came from hosts, and when. */
+struct hub_silence {
+    bool has_heard_all; /* this step has taken all that had come */
+    uint64_t heard_ns;  /* when a step did that last */
+    uint64_t looked_ns; /* when silent hosts were searched last */
 };
 
 struct hub {
@@ -148,53 +195,56 @@ struct hub {
     uint64_t image_id, image_ns; /* which it is for readers; when it was taken last */
     struct record_batch *batch;
     struct hub_host *hosts;
+    uint32_t slots; /* processes that these have room for */
     struct hub_member *members;
     struct hub_comm *comms;
     struct hub_news *news;
-    struct hub_fact *facts;
-    struct hub_fault *faults;
-    struct item_side side[ITEM_SIDES_MAX]; /* of the finding to come */
-    int sides;
-    bool faults_changed;
-    uint64_t judged_ns;           /* when those that had changed were judged last */
-    bool drops_faults, said_full; /* a finding of a host was dropped; the hosts know */
+    struct hub_found found;
     struct hub_symbol *symbols;
     struct item_record *answer; /* records of one process, until its tail is complete */
-    uint32_t answers, answer_capacity;
-    struct hub_record *round; /* records of this round's answers */
-    size_t rounds, round_capacity;
-    uint64_t round_ns, answer_ns; /* when the first of them came, and the last answer */
+    uint32_t answers;
+    struct hub_round round;
     struct message_writer writer;
     struct hub_counts counts;
-    uint64_t now_ns;          /* of this step */
-    uint64_t members_due_ns;  /* when member_state is written again */
-    uint64_t requests;        /* id of the last */
-    int refused_hosts;        /* that were said to be */
-    int reporter;             /* a rank of the host that reports */
-    uint64_t reporter_due_ns; /* when to look again whether that is there */
-    uint64_t over_ns;         /* when the last host said that it ends; 0 not yet */
-    struct error failure;     /* of the store, while a message was taken */
-    uint64_t look_due_ns;     /* when to look again whom to ask */
-    uint64_t asked_ns;        /* when some of these were asked last */
-    bool has_looked;          /* in the last step: all who are to be asked were */
+    uint64_t now_ns;         /* of this step */
+    uint64_t members_due_ns; /* when member_state is written again */
+    uint64_t requests;       /* id of the last */
+    int refused_hosts;       /* that were said to be */
+    struct hub_reporter reporter;
+    uint64_t over_ns;     /* when the last host said that it ends; 0 not yet */
+    struct error failure; /* of the store, while a message was taken */
+    uint64_t look_due_ns; /* when to look again whom to ask */
+    uint64_t asked_ns;    /* when some of these were asked last */
+    bool has_looked;      /* in the last step: all who are to be asked were */
     struct hub_pace pace;
-    uint64_t heard_all_ns; /* when all that had come was taken last */
-    uint64_t silence_ns;   /* when it was looked last who is silent */
-    bool has_heard_all;    /* so it is in this step */
-    bool memory_short, finished;
+    struct hub_silence silence;
+    bool said_memory, finished;
     bool is_lost; /* the hub's own connection: that it hears nobody says nothing of them */
 };
 
 /* hub_hosts.c: what hosts say of themselves. */
 struct hub_host *hub_host_find(struct hub *hub, const char *key);
+/* Whether a message is of the host that it names: the first one says what all have, until that host
+ * has ended or is silent. One that is not is refused. */
+bool hub_is_of_host(struct hub *hub, struct hub_host *host, uint64_t sender);
 /* Counts a message that makes no sense, and says why, once for each host. */
 void hub_refuse(struct hub *hub, struct hub_host *host, const char *why);
+/* The same of one for which memory is short: it is dropped, and the hub goes on. */
+void hub_refuse_for_memory(struct hub *hub, struct hub_host *host);
+/* Counts what was dropped because memory is short, and says it once: the hub goes on without. */
+void hub_drop_for_memory(struct hub *hub, const char *what);
 /* NULL if the host has announced no such process. */
 struct hub_process *hub_process_find(struct hub_host *host, uint32_t process);
 void hub_take_item(struct hub *hub, struct hub_host *host, const struct message_item *item);
 /* Whether the names of all addresses in a stack have come, as far as there are any. */
 bool hub_has_names(const struct hub *hub, struct trace *trace, const struct finding_side *side);
 void hub_hosts_free(struct hub *hub);
+
+/* hub_clock.c: takes the time of a host's sign of life. From then on the times of its records are
+ * by the hub's clock. */
+void hub_take_clock(struct hub *hub, struct hub_host *host, uint64_t realtime_ns);
+/* A time of the host's CLOCK_REALTIME by the hub's. */
+uint64_t hub_time_of(const struct hub_host *host, uint64_t realtime_ns);
 
 /* hub_findings.c: takes the sides of a finding of a host, and then that. */
 void hub_take_side(struct hub *hub, struct hub_host *host, const struct item_side *side);
@@ -203,7 +253,7 @@ void hub_take_finding(struct hub *hub, struct hub_host *host, const struct item_
 void hub_take_text(struct hub *hub, struct hub_host *host, const struct item_record *item);
 /* Makes those that have come the job's. */
 void hub_judge_findings(struct hub *hub);
-/* Likewise, if they were not just now: many hosts' come one after the other. */
+/* The same, at most every so often: findings of many hosts come one after the other. */
 void hub_judge_due_findings(struct hub *hub);
 void hub_findings_free(struct hub *hub);
 
@@ -217,6 +267,8 @@ bool hub_host_is_done(const struct hub_host *host);
 /* hub_round.c: keeps a record until the answers of the other hosts are there: what happened first,
  * on whatever host, is judged first, and what follows from it is seen to follow. */
 void hub_round_keep(struct hub *hub, struct hub_process *process, const struct record *record);
+/* Makes room for what hub_round_keep gets. Returns false when memory is short. */
+bool hub_round_reserve(struct hub *hub, size_t records);
 /* Judges and stores what the hosts answered, in the order of time, once all that were asked have
  * answered or the last had time enough. */
 void hub_feed_round(struct hub *hub, uint64_t now_ns);
@@ -234,6 +286,7 @@ void hub_judge_silence(struct hub *hub, uint64_t now_ns);
 
 /* hub_reporter.c: lets another host report the findings once the one that does is gone. */
 void hub_choose_reporter(struct hub *hub, uint64_t now_ns);
+void hub_reporter_resend(struct hub *hub);
 
 /* hub_view.c: answers a reader with what changed in the database. */
 void hub_take_view(struct hub *hub, const struct transport_message *message);
@@ -241,19 +294,26 @@ void hub_take_view(struct hub *hub, const struct transport_message *message);
 /* hub_pace.c: asks the hosts of a large job to send digests less often, or more often again, by
  * the part of the hub's time that they take. */
 void hub_pace_keep(struct hub *hub, uint64_t now_ns);
+void hub_pace_resend(struct hub *hub);
 
-/* hub.c: gives a record to the analyzer, and stores it with the others of this step. */
+/* hub.c: gives a record to the analyzer. What no memory is left for is dropped. */
+void hub_analyze(struct hub *hub, int process, const struct record *record);
+/* The same, and stores it with the others of this step. */
 void hub_feed(struct hub *hub, int process, const struct record *record);
-/* Stores what there is of this step. */
+/* Stores the records of this step. */
 void hub_write_batch(struct hub *hub);
 
 /* hub_news.c */
+/* Sends an item to all hosts. */
+void hub_publish(struct hub *hub, enum item_kind kind, const void *item);
 /* The database as a reader has it, up to date; NULL if it can't be read. */
 struct trace *hub_open_trace(struct hub *hub);
 void hub_news_add(struct hub *hub, const struct finding *finding);
 /* After the findings are stored. The names of their stacks' addresses are waited for a moment,
  * unless it is the last chance. */
 void hub_news_send(struct hub *hub, uint64_t now_ns, bool last);
+/* Sends what was sent, as it was: what was kept of it is lost. */
+void hub_news_resend(struct hub *hub);
 /* Whether a finding still waits for names. */
 bool hub_news_waits(const struct hub *hub);
 void hub_news_free(struct hub *hub);

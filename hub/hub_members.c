@@ -1,13 +1,15 @@
 /* hub_members.c: keeps the table member_state for members of a job that gets on. The analyzer knows
- * only those whose records were asked for; the digests say how far all are. */
+ * only those whose records were asked for; the digests say how far all are. Members that are gone
+ * leave the hub. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "hub/hub_internal.h"
 #include "lib/base/clock.h"
 
 static const uint64_t members_every_ns = 1000000000;
-enum { PACE = 20 }; /* storing takes at most one part in so many of the hub's time */
+enum { PACE = 20 }; /* storing takes at most 1 / PACE of the hub's time */
 
 /* Whether the analyzer knows no less than the digest. */
 static bool is_known_better(struct hub *hub, const struct item_digest *digest)
@@ -40,6 +42,58 @@ static void store_digest(struct hub *hub, const struct hub_member *member,
         hub->failure = err;
 }
 
+/* Every rank has destroyed it, and what its members called is asked for if it differs. */
+static bool comm_is_over(const struct hub_comm *comm)
+{
+    if (comm->known != comm->nranks || (comm->differs && !comm->difference_asked))
+        return false;
+    for (const struct hub_member *member = comm->members; member; member = member->comm_next)
+        if (!(member->digest.flags & DIGEST_GONE))
+            return false;
+    return true;
+}
+
+static void take_from_process(struct hub_process *process)
+{
+    struct hub_member **link = &process->members;
+    while (*link)
+        if ((*link)->comm->is_over)
+            *link = (*link)->process_next;
+        else
+            link = &(*link)->process_next;
+}
+
+static void free_comm(struct hub *hub, struct hub_comm *comm)
+{
+    while (comm->members) {
+        struct hub_member *member = comm->members;
+        comm->members = member->comm_next;
+        HASH_DEL(hub->members, member);
+        free(member);
+        hub->counts.ranks--;
+    }
+    HASH_DEL(hub->comms, comm);
+    free(comm);
+}
+
+/* Communicators that are over leave the hub with their members; the database keeps how far these
+ * came. */
+static void forget_finished_comms(struct hub *hub)
+{
+    struct hub_comm *comm, *next;
+    bool any = false;
+    for (comm = hub->comms; comm; comm = comm->hh.next)
+        any |= comm->is_over = comm_is_over(comm);
+    if (!any)
+        return;
+    for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
+        for (uint32_t i = 0; i < host->processes; i++)
+            take_from_process(&host->process[i]);
+    HASH_ITER(hh, hub->comms, comm, next)
+        if (comm->is_over)
+            free_comm(hub, comm);
+}
+
 void hub_store_members(struct hub *hub, uint64_t now_ns)
 {
     uint64_t began_ns = monotonic_now_ns(), realtime_ns = realtime_now_ns();
@@ -57,6 +111,7 @@ void hub_store_members(struct hub *hub, uint64_t now_ns)
         if (!is_known_better(hub, &member->digest))
             store_digest(hub, member, process, realtime_ns);
     }
+    forget_finished_comms(hub);
     uint64_t pause_ns = PACE * (monotonic_now_ns() - began_ns);
     hub->members_due_ns = now_ns + (pause_ns > members_every_ns ? pause_ns : members_every_ns);
 }

@@ -8,13 +8,21 @@
 #include "lib/base/clock.h"
 #include "lib/finding/fault.h"
 #include "lib/finding/finding_details.h"
-#include "lib/finding/finding_said.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/trace.h"
 
 enum { ASKED_OF_SIDE = 64 };
 static const uint64_t names_patience_ns = 1500000000; /* before a finding is sent without */
 static const uint64_t names_give_up_ns = 10000000000; /* and before they are no longer expected */
+
+void hub_publish(struct hub *hub, enum item_kind kind, const void *item)
+{
+    message_clear(&hub->writer);
+    message_add(&hub->writer, kind, item);
+    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
+                      NULL);
+}
 
 void hub_news_add(struct hub *hub, const struct finding *finding)
 {
@@ -25,13 +33,13 @@ void hub_news_add(struct hub *hub, const struct finding *finding)
     while (news && news->finding.id != finding->id)
         news = news->next;
     if (finding_copy(&copy, finding) < 0) {
-        hub->memory_short = true;
+        hub_drop_for_memory(hub, "a finding's line");
         return;
     }
     if (!news) {
         if (!(news = calloc(1, sizeof *news))) {
             finding_free(&copy);
-            hub->memory_short = true;
+            hub_drop_for_memory(hub, "a finding's line");
             return;
         }
         news->next = hub->news;
@@ -84,10 +92,10 @@ static struct item_news describe_news(const struct finding *finding, struct trac
                              .severity = (uint8_t)finding->severity,
                              .certainty = (uint8_t)finding->certainty,
                              .state = (uint8_t)finding->state};
-    snprintf(item.code, sizeof item.code, "%s", finding->code);
-    char *said = finding_said(trace, finding);
-    snprintf(item.text, sizeof item.text, "%s", said ? said : finding->what);
-    free(said);
+    snprintf(item.code, sizeof item.code, "%s", code_name(finding->code));
+    char *sentence = finding_sentence(trace, finding);
+    snprintf(item.text, sizeof item.text, "%s", sentence ? sentence : finding->what);
+    free(sentence);
     if (trace)
         finding_location(trace, finding, FINDING_LOCATION_WIDTH, item.location,
                          sizeof item.location);
@@ -106,7 +114,7 @@ static bool is_sent_fault(const struct hub *hub, const struct hub_news *news, st
     for (const struct hub_news *other = hub->news; other; other = other->next) {
         bool covers = other->sent.certainty == CERTAIN || news->finding.certainty == POSSIBLE;
         if (other == news || !other->sent.code[0] || other->sent.state != FINDING_OPEN || !covers ||
-            strcmp(other->finding.code, news->finding.code) != 0)
+            other->finding.code != news->finding.code)
             continue;
         struct fault_key sent = fault_of(trace, &other->finding);
         sent.certainty = fault.certainty; /* compared above */
@@ -146,23 +154,27 @@ static void send_news(struct hub *hub, struct hub_news *news, struct trace *trac
          (item.state != FINDING_OPEN || is_sent_fault(hub, news, trace))))
         return;
     news->sent = item;
-    item.realtime_ns = realtime_now_ns();
-    message_clear(&hub->writer);
-    message_add(&hub->writer, ITEM_NEWS, &item);
-    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
-                      NULL);
+    item.realtime_ns = news->sent_ns = realtime_now_ns();
+    hub_publish(hub, ITEM_NEWS, &item);
     if (hub->options.on_news)
         hub->options.on_news(hub->options.context, &item);
+}
+
+void hub_news_resend(struct hub *hub)
+{
+    for (const struct hub_news *news = hub->news; news; news = news->next) {
+        struct item_news item = news->sent;
+        item.realtime_ns = news->sent_ns;
+        if (item.code[0])
+            hub_publish(hub, ITEM_NEWS, &item);
+    }
 }
 
 static void send_full(struct hub *hub)
 {
     const struct item_full item = {.realtime_ns = realtime_now_ns()};
-    hub->said_full = true;
-    message_clear(&hub->writer);
-    message_add(&hub->writer, ITEM_FULL, &item);
-    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
-                      NULL);
+    hub->found.said_full = true;
+    hub_publish(hub, ITEM_FULL, &item);
 }
 
 void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
@@ -175,7 +187,7 @@ void hub_news_send(struct hub *hub, uint64_t now_ns, bool last)
             trace = hub_open_trace(hub);
         send_news(hub, news, trace, now_ns, last);
     }
-    if (hub->drops_faults && !hub->said_full) /* after these, which no host has to report */
+    if (hub->found.is_full && !hub->found.said_full) /* after these, which no host has to report */
         send_full(hub);
 }
 

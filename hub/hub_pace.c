@@ -27,10 +27,13 @@ static void send_pace(struct hub *hub, uint64_t every_ns)
 {
     const struct item_pace item = {.digest_every_ns = every_ns};
     hub->pace.every_ns = every_ns;
-    message_clear(&hub->writer);
-    message_add(&hub->writer, ITEM_PACE, &item);
-    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
-                      NULL);
+    hub_publish(hub, ITEM_PACE, &item);
+}
+
+void hub_pace_resend(struct hub *hub)
+{
+    if (hub->pace.every_ns)
+        send_pace(hub, hub->pace.every_ns);
 }
 
 void hub_pace_keep(struct hub *hub, uint64_t now_ns)
@@ -38,7 +41,7 @@ void hub_pace_keep(struct hub *hub, uint64_t now_ns)
     uint64_t every_ns = hub->pace.every_ns ? hub->pace.every_ns : PACE_USUAL_NS;
     uint64_t lasted_ns = now_ns - hub->pace.since_ns;
     /* What a fault costs is not the digests'. */
-    if (hub->counts.ranks < MEMBERS_LEAST || hub->rounds || !hub->pace.since_ns) {
+    if (hub->counts.ranks < MEMBERS_LEAST || hub->round.count || !hub->pace.since_ns) {
         begin_measuring(hub, now_ns);
         return;
     }

@@ -45,7 +45,7 @@ static uint64_t reporter_left_ns(const struct hub *hub, uint64_t now_ns)
     uint64_t latest_ns = 0;
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
         uint64_t host_ns = left_ns(host, now_ns);
-        if (!host_has_rank(host, hub->reporter))
+        if (!host_has_rank(host, hub->reporter.rank))
             continue;
         if (host->lives && !host_ns)
             return 0;
@@ -55,30 +55,34 @@ static uint64_t reporter_left_ns(const struct hub *hub, uint64_t now_ns)
 }
 
 /* Rank 0's terminal has all findings that it can have. */
-static void send_reporter(struct hub *hub, uint64_t since_ns)
+static void send_reporter(struct hub *hub)
 {
     const struct item_reporter item = {.realtime_ns = realtime_now_ns(),
-                                       .since_ns = hub->reporter ? since_ns : 0,
-                                       .rank = hub->reporter};
-    message_clear(&hub->writer);
-    message_add(&hub->writer, ITEM_REPORTER, &item);
-    transport_publish(hub->options.transport, CHANNEL_NEWS, hub->writer.data, hub->writer.bytes,
-                      NULL);
+                                       .since_ns = hub->reporter.rank ? hub->reporter.since_ns : 0,
+                                       .rank = hub->reporter.rank};
+    hub_publish(hub, ITEM_REPORTER, &item);
+}
+
+void hub_reporter_resend(struct hub *hub)
+{
+    if (hub->reporter.since_ns)
+        send_reporter(hub);
 }
 
 void hub_choose_reporter(struct hub *hub, uint64_t now_ns)
 {
     int lowest = INT_MAX;
-    if (now_ns < hub->reporter_due_ns)
+    if (now_ns < hub->reporter.due_ns)
         return;
-    hub->reporter_due_ns = now_ns + choose_every_ns;
+    hub->reporter.due_ns = now_ns + choose_every_ns;
     uint64_t reporter_ns = reporter_left_ns(hub, now_ns);
     for (const struct hub_host *host = hub->hosts; host; host = host->hh.next) {
         int rank = is_there(host) ? lowest_rank(host) : INT_MAX;
         lowest = rank < lowest ? rank : lowest;
     }
-    if (lowest == INT_MAX || (lowest >= hub->reporter && !reporter_ns))
+    if (lowest == INT_MAX || (lowest >= hub->reporter.rank && !reporter_ns))
         return; /* the job ends; or it is there */
-    hub->reporter = lowest;
-    send_reporter(hub, realtime_now_ns() - (now_ns - reporter_ns));
+    hub->reporter.rank = lowest;
+    hub->reporter.since_ns = realtime_now_ns() - (now_ns - reporter_ns);
+    send_reporter(hub);
 }

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 
 #include "hub/hub_internal.h"
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
 
 enum {
-    PROCESSES_MANY = 1024, /* of so many, all records of each are too much to judge in a second */
+    PROCESSES_MANY = 1024, /* all records of more processes are too much to judge in a second */
     STORED_AT_ONCE = 1024
 };
 /* How long the records of a round wait for the last answer. Within it a host whose collector was
@@ -22,26 +24,23 @@ bool hub_is_large(const struct hub *hub)
     return hub->counts.processes > PROCESSES_MANY;
 }
 
+bool hub_round_reserve(struct hub *hub, size_t records)
+{
+    return ARRAY_RESERVE(hub->round.record, hub->round.capacity, hub->round.count + records);
+}
+
 void hub_round_keep(struct hub *hub, struct hub_process *process, const struct record *record)
 {
-    if (hub->rounds == hub->round_capacity) {
-        size_t capacity = hub->round_capacity ? 2 * hub->round_capacity : 1024;
-        struct hub_record *grown = realloc(hub->round, capacity * sizeof *grown);
-        if (!grown) {
-            hub->memory_short = true;
-            return;
-        }
-        hub->round = grown;
-        hub->round_capacity = capacity;
-    }
     uint64_t time_ns = record->time_ns + process->offset_ns;
     if (time_ns > process->last_ns)
         process->last_ns = time_ns;
     if (!process->begin_ns)
         process->begin_ns = process->last_ns;
-    if (!hub->rounds)
-        hub->round_ns = hub->now_ns;
-    hub->round[hub->rounds++] = (struct hub_record){
+    invariant(hub->round.count < hub->round.capacity,
+              "a round has room for the record that is kept");
+    if (!hub->round.count)
+        hub->round.since_ns = hub->now_ns;
+    hub->round.record[hub->round.count++] = (struct hub_record){
         .process = process->number, .time_ns = process->last_ns, .record = *record};
 }
 
@@ -65,10 +64,10 @@ static bool awaits_answers(const struct hub *hub)
 
 static bool is_round_due(const struct hub *hub, uint64_t now_ns)
 {
-    uint64_t waited_ns = now_ns - hub->round_ns;
-    bool is_behind_answer = hub_is_large(hub) && hub->answer_ns > hub->round_ns;
-    uint64_t since_ns = is_behind_answer ? hub->answer_ns : hub->round_ns;
-    if (!hub->rounds || (!hub->has_looked && now_ns != UINT64_MAX))
+    uint64_t waited_ns = now_ns - hub->round.since_ns;
+    bool is_behind_answer = hub_is_large(hub) && hub->round.answer_ns > hub->round.since_ns;
+    uint64_t since_ns = is_behind_answer ? hub->round.answer_ns : hub->round.since_ns;
+    if (!hub->round.count || (!hub->has_looked && now_ns != UINT64_MAX))
         return false;
     return (waited_ns >= members_within_ns || !awaits_members(hub)) &&
            (now_ns - since_ns >= round_within_ns || !awaits_answers(hub));
@@ -96,6 +95,7 @@ struct sorted_round {
     const struct hub_record *record;
     struct round_place *place;
     size_t places;
+    bool is_unstored;     /* memory was short */
     struct error failure; /* of the store */
 };
 
@@ -111,12 +111,13 @@ static int compare_round_places(const void *a, const void *b)
 static int sort_round(const struct hub *hub, struct sorted_round *round)
 {
     uint64_t known_ns = known_since(hub);
-    *round = (struct sorted_round){.store = hub->store, .record = hub->round};
-    if (!(round->place = malloc(hub->rounds * sizeof *round->place)))
+    *round = (struct sorted_round){.store = hub->store, .record = hub->round.record};
+    if (!(round->place = malloc(hub->round.count * sizeof *round->place)))
         return -1;
-    for (size_t i = 0; i < hub->rounds; i++)
-        if (hub->round[i].record.api != API_notice_tick || hub->round[i].time_ns >= known_ns)
-            round->place[round->places++] = (struct round_place){hub->round[i].time_ns, i};
+    for (size_t i = 0; i < hub->round.count; i++)
+        if (hub->round.record[i].record.api != API_notice_tick ||
+            hub->round.record[i].time_ns >= known_ns)
+            round->place[round->places++] = (struct round_place){hub->round.record[i].time_ns, i};
     qsort(round->place, round->places, sizeof *round->place, compare_round_places);
     return 0;
 }
@@ -125,8 +126,9 @@ static void *store_round(void *context)
 {
     struct sorted_round *round = context;
     struct record_batch *batch = batch_new();
-    int result = batch ? 0 : error_set(&round->failure, "out of memory");
-    for (size_t i = 0; result == 0 && i < round->places; i++) {
+    int result = 0;
+    round->is_unstored = !batch;
+    for (size_t i = 0; batch && result == 0 && i < round->places; i++) {
         const struct hub_record *record = &round->record[round->place[i].index];
         batch_add(batch, record->process, &record->record);
         if (batch->count < STORED_AT_ONCE && i + 1 < round->places)
@@ -142,10 +144,10 @@ static void judge_round(struct hub *hub, const struct sorted_round *round)
 {
     for (size_t i = 0; i < round->places; i++) {
         const struct hub_record *record = &round->record[round->place[i].index];
-        if (analyzer_feed(hub->analyzer, record->process, &record->record) < 0)
-            hub->memory_short = true;
+        invariant(!i || round->place[i - 1].time_ns <= round->place[i].time_ns,
+                  "the records of a round are judged in the order of their times");
+        hub_analyze(hub, record->process, &record->record);
     }
-    hub->counts.records += round->places;
 }
 
 static void judge_and_store(struct hub *hub, struct sorted_round *round)
@@ -158,6 +160,8 @@ static void judge_and_store(struct hub *hub, struct sorted_round *round)
         pthread_join(thread, NULL);
     else
         store_round(round);
+    if (round->is_unstored)
+        hub_drop_for_memory(hub, "what hosts answered");
     if (round->failure.text[0] && !hub->failure.text[0])
         hub->failure = round->failure;
 }
@@ -169,11 +173,11 @@ void hub_feed_round(struct hub *hub, uint64_t now_ns)
         return;
     hub_judge_findings(hub); /* which may explain what the round shows */
     if (sort_round(hub, &round) < 0)
-        hub->memory_short = true;
+        hub_drop_for_memory(hub, "what hosts answered");
     else
         judge_and_store(hub, &round);
     free(round.place);
-    hub->rounds = 0;
+    hub->round.count = 0;
     for (struct hub_host *host = hub->hosts; host; host = host->hh.next)
         host->answered = false;
 }

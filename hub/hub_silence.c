@@ -99,18 +99,18 @@ static void judge_silence(struct hub *hub, uint64_t now_ns)
  * they sent is in the queue. */
 static void forgive_busy(struct hub *hub, uint64_t now_ns)
 {
-    uint64_t away_ns = hub->heard_all_ns ? now_ns - hub->heard_all_ns : 0;
+    uint64_t away_ns = hub->silence.heard_ns ? now_ns - hub->silence.heard_ns : 0;
     for (struct hub_host *host = hub->hosts; away_ns >= busy_ns && host; host = host->hh.next)
         if (!host->silent)
             host->heard_ns = now_ns;
-    hub->heard_all_ns = now_ns;
+    hub->silence.heard_ns = now_ns;
 }
 
 void hub_judge_silence(struct hub *hub, uint64_t now_ns)
 {
     forgive_busy(hub, now_ns);
-    if (now_ns - hub->silence_ns < judge_every_ns)
+    if (now_ns - hub->silence.looked_ns < judge_every_ns)
         return;
-    hub->silence_ns = now_ns;
+    hub->silence.looked_ns = now_ns;
     judge_silence(hub, now_ns);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
+
 enum {
     /* Kept of all processes together, 160 MB; of each no more than its collector keeps, and what
      * is asked for where there are many. */
@@ -35,7 +37,7 @@ struct stored_job {
     struct stored_host *host;
     int hosts;
     struct stored_process *process; /* by the hub's number */
-    int processes;
+    size_t processes;
     char folder[PATH_MAX], database[PATH_MAX];
 };
 
@@ -86,7 +88,7 @@ int stored_job_open(struct stored_job **opened, int hosts, int processes, struct
     }
     if (!ready) {
         stored_job_close(job);
-        return error_set(err, "can't analyse the traces: memory is short");
+        return error_memory(err, "can't analyse the traces");
     }
     *opened = job;
     return 0;
@@ -102,16 +104,11 @@ static void note_stored_process(void *context, const char *host, int process, in
     struct stored_job *job = context;
     if (number < 0)
         return;
-    if (number >= job->processes) {
-        struct stored_process *grown =
-            reallocarray(job->process, (size_t)number + 1, sizeof *grown);
-        if (!grown)
-            return; /* its stacks are not shown */
-        for (int i = job->processes; i <= number; i++)
-            grown[i].host = -1;
-        job->process = grown;
-        job->processes = number + 1;
-    }
+    size_t before = job->processes;
+    if (!ARRAY_RESERVE(job->process, job->processes, number + 1))
+        return; /* its stacks are not shown */
+    for (size_t i = before; i < job->processes; i++)
+        job->process[i].host = -1;
     job->process[number] = (struct stored_process){atoi(host), process};
 }
 
@@ -152,7 +149,7 @@ void stored_job_visit(struct stored_job *job,
 
 bool stored_job_process(const struct stored_job *job, int number, int *host, int *process)
 {
-    if (number < 0 || number >= job->processes || job->process[number].host < 0)
+    if (number < 0 || (size_t)number >= job->processes || job->process[number].host < 0)
         return false;
     *host = job->process[number].host;
     *process = job->process[number].process;

@@ -13,7 +13,7 @@
 
 struct stored_job;
 
-/* For so many databases with so many processes in all. Returns 0, or -1 with err. */
+/* For `hosts` databases with `processes` in all. Returns 0, or -1 with err. */
 int stored_job_open(struct stored_job **job, int hosts, int processes, struct error *err);
 /* Where the records of a database go. */
 struct join *stored_job_host(const struct stored_job *job, int host);

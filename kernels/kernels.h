@@ -63,9 +63,6 @@ cudaError_t kernels_conv2d_backward_data(const struct conv2d *c, const float *g_
 cudaError_t kernels_conv2d_backward_weight(const struct conv2d *c, const float *x, const float *g_y,
                                            float *g_w, float *g_bias, cudaStream_t stream);
 /* The transposed convolution that `c` (from conv2d_transposed_shape) stands for. */
-cudaError_t kernels_conv2d_transposed_forward(const struct conv2d *c, const float *x,
-                                              const float *w, const float *bias, float *y,
-                                              cudaStream_t stream);
 cudaError_t kernels_conv2d_transposed_backward_data(const struct conv2d *c, const float *g_y,
                                                     const float *w, float *g_x,
                                                     cudaStream_t stream);
@@ -73,7 +70,7 @@ cudaError_t kernels_conv2d_transposed_backward_weight(const struct conv2d *c, co
                                                       const float *g_y, float *g_w, float *g_bias,
                                                       cudaStream_t stream);
 
-/* The forward passes of both with an activation. */
+/* The forward passes with an activation. */
 cudaError_t kernels_conv2d_forward_activated(const struct conv2d *c, const float *x, const float *w,
                                              const float *bias,
                                              struct kernels_activation activation, float *y,
@@ -109,7 +106,7 @@ cudaError_t kernels_batch_norm_backward(int n, int c, int pixels, const float *x
                                         cudaStream_t stream);
 
 /* Activations. y may be x (in place). Backward of leaky ReLU takes x or y (equal sign for slope >
- * 0); tanh and sigmoid take y. g_x may be g_y. */
+ * 0); tanh takes y. g_x may be g_y. */
 cudaError_t kernels_leaky_relu_forward(size_t count, float slope, const float *x, float *y,
                                        cudaStream_t stream);
 cudaError_t kernels_leaky_relu_backward(size_t count, float slope, const float *x, const float *g_y,
@@ -117,9 +114,6 @@ cudaError_t kernels_leaky_relu_backward(size_t count, float slope, const float *
 cudaError_t kernels_tanh_forward(size_t count, const float *x, float *y, cudaStream_t stream);
 cudaError_t kernels_tanh_backward(size_t count, const float *y, const float *g_y, float *g_x,
                                   cudaStream_t stream);
-cudaError_t kernels_sigmoid_forward(size_t count, const float *x, float *y, cudaStream_t stream);
-cudaError_t kernels_sigmoid_backward(size_t count, const float *y, const float *g_y, float *g_x,
-                                     cudaStream_t stream);
 
 /* Binary cross entropy of logits with a constant target, mean over count:
  * max(x,0) - x t + log(1 + exp(-|x|)). Writes one float to loss; g_x = (sigmoid(x) - t) / count. */
@@ -148,15 +142,6 @@ cudaError_t kernels_fill(size_t count, float value, float *y, cudaStream_t strea
 cudaError_t kernels_add(size_t count, const float *x, float *y, cudaStream_t stream);
 cudaError_t kernels_scale(size_t count, float factor, float *y, cudaStream_t stream);
 cudaError_t kernels_clip(size_t count, float limit, float *y, cudaStream_t stream);
-/* Casts between fp32 and fp16/bf16 with round to nearest even (IEEE 754; bf16 as the upper half of
- * fp32). */
-cudaError_t kernels_cast_f32_to_f16(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
-cudaError_t kernels_cast_f16_to_f32(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
-cudaError_t kernels_cast_f32_to_bf16(size_t count, const float *x, uint16_t *y,
-                                     cudaStream_t stream);
-cudaError_t kernels_cast_bf16_to_f32(size_t count, const uint16_t *x, float *y,
-                                     cudaStream_t stream);
-
 /* Rounds to what the 16-bit format can hold and stays fp32; y may be x. *overflow (device memory)
  * is set to 1 if a result is infinite or NaN, else left alone. */
 cudaError_t kernels_round_to_f16(size_t count, const float *x, float *y, int32_t *overflow,

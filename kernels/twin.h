@@ -8,9 +8,12 @@
 
 #include <stddef.h>
 
+struct twin;
+
 struct twin_grid {
     unsigned grid[3], block[3];
     size_t shared_bytes;
+    const struct twin *twin; /* the one that runs, for functions that several twins share */
 };
 
 struct twin {

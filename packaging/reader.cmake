@@ -9,7 +9,8 @@ set_target_properties(ddpcheck_trace PROPERTIES OUTPUT_NAME ddpcheck-trace VERSI
 target_link_libraries(ddpcheck_trace PRIVATE ddpcheck_lib)
 # One name of each object that is wanted; what these need comes with them.
 target_link_options(ddpcheck_trace PRIVATE -Wl,-u,trace_open,-u,api_name,-u,site_frames,-u,record_text
-  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/reader.map -Wl,-z,now,-z,relro,--as-needed)
+  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/reader.map -Wl,--as-needed)
+ddpcheck_harden(ddpcheck_trace)
 
 # Installed, the headers lie side by side in include/ddpcheck: "lib/trace/ring.h" becomes "ring.h".
 set(headers ${CMAKE_CURRENT_BINARY_DIR}/include/ddpcheck)

@@ -6,7 +6,8 @@
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
-bool tensor_needs_gradient(const struct tensor *tensor)
+/* True if a gradient has to flow back to the tensor. */
+static bool tensor_needs_gradient(const struct tensor *tensor)
 {
     return tensor && (tensor->creator || tensor->requires_gradient);
 }

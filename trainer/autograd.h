@@ -74,9 +74,6 @@ struct node {
     };
 };
 
-/* True if a gradient has to flow back to the tensor. */
-bool tensor_needs_gradient(const struct tensor *tensor);
-
 /* Makes `output` the result of an operation on the inputs (NULL: no such input). Returns the node,
  * owned by the tape, for the operation to save tensors in, or NULL if no input needs a gradient. */
 struct node *node_record(const struct tensor_operation *operation, struct tensor *output,

@@ -6,6 +6,8 @@
 #ifndef DDPTRAIN_CHECK_H
 #define DDPTRAIN_CHECK_H
 
+#include <stdio.h>
+
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
@@ -28,5 +30,13 @@ void check_nccl(ncclResult_t result, const char *call, const char *file, int lin
 /* malloc, calloc and strdup that end the process when memory is short. The caller frees. */
 void *allocate(size_t count, size_t bytes);
 char *duplicate(const char *text);
+
+/* Texts of --help in lines that fit a terminal. */
+
+enum { HELP_WIDTH = 92 };
+
+/* Prints text in lines that end before column `width`. The first line begins where the cursor is,
+ * which should be column `indent`; later lines begin at column `indent`. */
+void print_wrapped(FILE *file, const char *text, int indent, int width);
 
 #endif

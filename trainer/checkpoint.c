@@ -176,7 +176,7 @@ int checkpoint_save(const char *path, const char *configuration,
 
 /* --- reading --- */
 
-/* The next `length` bytes, or NULL if there are not so many. */
+/* The next `length` bytes, or NULL if fewer are left. */
 static const unsigned char *next_bytes(struct checkpoint_image *image, size_t length)
 {
     if (length > image->length - image->position)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "interpose/ddpcheck.h"
 #include "trainer/check.h"
 #include "trainer/trace_ranges.h"
 
@@ -201,4 +202,14 @@ void distributed_shadow_backward(struct distributed *distributed)
     range_begin(distributed->module->name, "shadow backward");
     or_fatal(reducer_shadow(&distributed->reducer, &err), &err);
     range_end();
+}
+
+void replicas_announce(const struct distributed *ranks)
+{
+    const struct module *module = ranks->module;
+    for (int i = 0; i < module->parameter_count; i++) {
+        const struct tensor *w = module->parameters[i];
+        ddpcheck_hash(w->name, tensor_data(w), tensor_count(w) * sizeof(float),
+                      ranks->communicator->handle, module->device->stream);
+    }
 }

@@ -57,4 +57,10 @@ void distributed_shadow_backward(struct distributed *distributed);
 /* Overwrites all parameters and buffers with root's. */
 void distributed_take_state_of(struct distributed *distributed, int root);
 
+/* Marks for ddpcheck which buffers must be equal on all ranks (interpose/ddpcheck.h):
+ * under `ddpcheck run --hash` it compares them after each step. Costs a comparison otherwise. */
+
+/* The parameters, as the compute stream leaves them. Every rank that takes a step calls it. */
+void replicas_announce(const struct distributed *ranks);
+
 #endif

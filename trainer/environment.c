@@ -35,7 +35,7 @@ static int read_variable(const char *name, long lowest, int *number, struct erro
     return 0;
 }
 
-static const struct launcher *find_launcher(bool own_launcher)
+static const struct launcher *read_launcher(bool own_launcher)
 {
     for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++) {
         if (own_launcher && i > 0)
@@ -78,7 +78,7 @@ static int read_address(struct environment *environment, const struct launcher *
 int environment_read(struct environment *environment, bool own_launcher, struct error *err)
 {
     *environment = (struct environment){.size = 1, .store_socket = -1};
-    const struct launcher *launcher = find_launcher(own_launcher);
+    const struct launcher *launcher = read_launcher(own_launcher);
     if (!launcher)
         return 0;
     environment->launcher = launcher->name;

@@ -8,9 +8,9 @@
 #include "trainer/check.h"
 #include "trainer/data/shapes.h"
 #include "trainer/distance.h"
-#include "trainer/noise.h"
+#include "trainer/models/dcgan.h"
 #include "trainer/operations.h"
-#include "trainer/samples_png.h"
+#include "trainer/png_file.h"
 
 enum {
     TEST_IMAGES = 512,
@@ -20,34 +20,11 @@ enum {
     SAMPLE_COLUMNS = 8
 };
 
-/* What models are measured by. */
-struct reference {
-    struct dataset dataset;
-    bool held_out;
-    size_t count; /* images of it to take */
-};
-
-static void reference_open(struct reference *reference, const struct training_job *job)
+/* Images that follow the training set. */
+static void open_held_out(struct dataset *dataset, const struct training_job *job)
 {
-    const struct dataset *training = &job->dataset;
-    *reference = (struct reference){
-        .dataset = *training, .held_out = !job->options->images, .count = TEST_IMAGES};
-    if (reference->held_out)
-        shapes_open(&reference->dataset, (uint64_t)job->options->seed, training->count, TEST_IMAGES,
-                    training->image);
-    else if (training->count < TEST_IMAGES)
-        reference->count = training->count;
-}
-
-static void reference_close(struct reference *reference)
-{
-    if (reference->held_out)
-        reference->dataset.close(&reference->dataset);
-}
-
-static const char *reference_name(const struct reference *reference)
-{
-    return reference->held_out ? "held-out" : "training";
+    shapes_open(dataset, (uint64_t)job->options->seed, job->dataset.count, TEST_IMAGES,
+                job->dataset.image);
 }
 
 /* --- a classifier --- */
@@ -83,19 +60,17 @@ static int count_correct(struct training_job *job, struct cnn *cnn, const struct
 
 void evaluate_classifier(struct training_job *job, struct cnn *cnn)
 {
-    struct reference reference;
-    reference_open(&reference, job);
-    int batches = (int)(reference.count / (size_t)job->options->batch),
-        images = batches * job->options->batch;
+    struct dataset held_out;
+    open_held_out(&held_out, job);
+    int batches = TEST_IMAGES / job->options->batch, images = batches * job->options->batch;
     if (images > 0) {
         cnn->module.training = false;
-        printf("accuracy %.4f on %d %s images\n",
-               (double)count_correct(job, cnn, &reference.dataset, batches) / images, images,
-               reference_name(&reference));
+        printf("accuracy %.4f on %d held-out images\n",
+               (double)count_correct(job, cnn, &held_out, batches) / images, images);
         fflush(stdout);
         cnn->module.training = true;
     }
-    reference_close(&reference);
+    held_out.close(&held_out);
 }
 
 /* --- a generator --- */
@@ -120,29 +95,27 @@ static void draw_samples(struct training_job *job, struct dcgan_generator *gener
 
 static void print_distance(const struct training_job *job, const float *samples)
 {
-    struct reference reference;
-    reference_open(&reference, job);
-    int count = reference.count / 2 < SAMPLES ? (int)reference.count / 2 : SAMPLES,
-        pixels = job->dataset.image * job->dataset.image;
-    size_t floats = (size_t)count * (size_t)pixels;
+    struct dataset held_out;
+    open_held_out(&held_out, job);
+    int pixels = job->dataset.image * job->dataset.image;
+    size_t floats = (size_t)SAMPLES * (size_t)pixels;
     float *images = allocate(2 * floats, sizeof *images);
-    for (int i = 0; i < 2 * count; i++) {
+    for (int i = 0; i < 2 * SAMPLES; i++) {
         int32_t label;
-        reference.dataset.read(&reference.dataset, (size_t)i, images + (size_t)i * (size_t)pixels,
-                               &label);
+        held_out.read(&held_out, (size_t)i, images + (size_t)i * (size_t)pixels, &label);
     }
-    if (count > 0)
-        printf("distance %.4f of %d generated images to %s ones (of these to one another: %.4f)\n",
-               image_distance(samples, images, count, pixels), count, reference_name(&reference),
-               image_distance(images + floats, images, count, pixels));
+    printf(
+        "distance %.4f of %d generated images to held-out ones (of these to one another: %.4f)\n",
+        image_distance(samples, images, SAMPLES, pixels), SAMPLES,
+        image_distance(images + floats, images, SAMPLES, pixels));
     fflush(stdout);
     free(images);
-    reference_close(&reference);
+    held_out.close(&held_out);
 }
 
 void evaluate_generator(struct training_job *job, struct dcgan_generator *generator)
 {
-    const char *path = job->options->samples;
+    const char *path = job->options->output.samples;
     int image = job->options->image;
     float *pixels = allocate((size_t)SAMPLES * (size_t)image * (size_t)image, sizeof *pixels);
     struct error err = {0};

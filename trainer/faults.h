@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lib/base/error.h"
+
 enum fault_id {
     FAULT_NONE,
     FAULT_INPLACE_ACTIVATION,
@@ -81,5 +83,12 @@ bool fault_strikes(const struct fault *fault, enum fault_id id, int rank, int it
 void faults_print(FILE *file, bool tabs);
 /* Prints the names alone, as a paragraph for --help. */
 void faults_print_names(FILE *file);
+
+/* Faults of GPUs and links, which only emulated ones can be given. */
+
+/* Sets what the emulated GPUs read when they are used for the first time, unless the environment
+ * has it: call it before that, on all ranks. Does nothing for other faults. Fails where GPUs are
+ * real. */
+int hardware_make_faulty(const struct fault *fault, struct error *err);
 
 #endif

@@ -7,9 +7,8 @@
 
 #include "kernels/kernels.h"
 #include "trainer/check.h"
-#include "trainer/data/idx.h"
 #include "trainer/data/shapes.h"
-#include "trainer/hardware.h"
+#include "trainer/faults.h"
 #include "trainer/mistakes.h"
 #include "trainer/modes/modes.h"
 #include "trainer/store.h"
@@ -29,13 +28,8 @@ static void open_data(struct training_job *job)
 {
     const struct train_options *options = job->options;
     struct error err = {0};
-    if (options->images) {
-        if (idx_open(&job->dataset, options->images, options->labels, options->image, &err) != 0)
-            exit_usage_error(&err);
-    } else {
-        shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size,
-                    options->image);
-    }
+    shapes_open(&job->dataset, (uint64_t)options->seed, 0, (size_t)options->dataset_size,
+                options->image);
     int rank = job->environment.rank, ranks = job->environment.size;
     job->images = job->trainee->same_batch ? options->batch : job->devices * options->batch;
     int batch = job->trainee->one_process ? job->images : options->batch;
@@ -49,7 +43,7 @@ static void open_data(struct training_job *job)
         exit_usage_error(&err);
 }
 
-static int choose_device(const struct training_job *job)
+static int device_of_rank(const struct training_job *job)
 {
     int devices = 0, rank = job->environment.rank;
     CHECK_CUDA(cudaGetDeviceCount(&devices));
@@ -67,12 +61,11 @@ static ncclUniqueId exchange_id(const struct environment *environment)
 {
     ncclUniqueId id;
     struct error err = {0};
-    struct store_server *server = NULL;
     if (environment->rank == 0) {
         int port = environment->port;
         int listening = environment->store_socket >= 0 ? environment->store_socket
                                                        : store_listen(&port, &err);
-        if (listening < 0 || !(server = store_serve(listening, &err)))
+        if (listening < 0 || store_serve(listening, &err) != 0)
             fatal("%s", err.text);
     }
     int store = store_connect(environment->host, environment->port, store_patience_s, &err);
@@ -127,7 +120,7 @@ static const struct trainee *find_trainee(const struct train_options *options)
 static int count_devices(const struct training_job *job)
 {
     const struct trainee *trainee = job->trainee;
-    int wanted = job->options->ranks, ranks = job->environment.size, here = 0;
+    int wanted = job->options->launch.ranks, ranks = job->environment.size, here = 0;
     struct error err = {0};
     if (trainee->ranks && ranks != trainee->ranks)
         error_set(&err, "--mode %s takes %d ranks (--ranks), not %d", trainee->mode, trainee->ranks,
@@ -154,9 +147,9 @@ static void choose_fault(struct training_job *job)
     struct fault *fault = &job->fault;
     struct error err = {0};
     int ranks = job->devices;
-    fault->kind = fault_find(options->fault);
-    fault->rank = options->fault_rank >= 0 ? options->fault_rank : ranks - 1;
-    fault->iteration = options->fault_iteration;
+    fault->kind = fault_find(options->fault.name);
+    fault->rank = options->fault.rank >= 0 ? options->fault.rank : ranks - 1;
+    fault->iteration = options->fault.iteration;
     if (ranks < fault->kind->least_ranks)
         error_set(&err, "--fault %s needs at least %d ranks (--ranks)", fault->kind->name,
                   fault->kind->least_ranks);
@@ -172,14 +165,14 @@ static void choose_fault(struct training_job *job)
 static void open_scaler(struct training_job *job)
 {
     const struct train_options *options = job->options;
-    enum precision precision = !options->amp                       ? PRECISION_FP32
-                               : strcmp(options->amp, "fp16") == 0 ? PRECISION_FP16
-                                                                   : PRECISION_BF16;
+    enum precision precision = !options->precision.amp                       ? PRECISION_FP32
+                               : strcmp(options->precision.amp, "fp16") == 0 ? PRECISION_FP16
+                                                                             : PRECISION_BF16;
     struct scaler_settings settings = {
         .on = precision == PRECISION_FP16,
-        .first_scale = (float)options->loss_scale,
-        .growth_interval = options->scale_growth,
-        .agrees = !fault_is(&job->fault, FAULT_AMP_SKIP) || options->agree_overflow,
+        .first_scale = (float)options->precision.loss_scale,
+        .growth_interval = options->precision.scale_growth,
+        .agrees = !fault_is(&job->fault, FAULT_AMP_SKIP) || options->precision.agree_overflow,
     };
     scaler_open(&job->scaler, &job->device, &job->control, precision, &settings);
 }
@@ -197,19 +190,19 @@ void job_open(struct training_job *job, const struct train_options *options,
     *job = (struct training_job){
         .options = options, .environment = *environment, .trainee = find_trainee(options)};
     job->devices = count_devices(job);
-    kernels_set_math(math_named(options->math));
-    if (options->fault)
+    kernels_set_math(math_named(options->precision.math));
+    if (options->fault.name)
         choose_fault(job);
     range_begin("job", "construction");
-    device_open(&job->device, choose_device(job));
+    device_open(&job->device, device_of_rank(job));
     job->device.check_versions = !options->no_version_check;
     open_data(job);
-    if (options->timeout_s > 0)
-        job->watchdog = watchdog_start(job->device.index, options->timeout_s);
+    if (options->launch.timeout_s > 0)
+        job->watchdog = watchdog_start(job->device.index, options->launch.timeout_s);
     if (options->verbose)
         notice("one of %d ranks, on device %d, started by %s%s", environment->size,
                job->device.index,
-               options->ranks          ? "ddptrain"
+               options->launch.ranks   ? "ddptrain"
                : environment->launcher ? environment->launcher
                                        : "nobody",
                environment->restart ? " again" : "");
@@ -241,18 +234,19 @@ struct distributed_settings job_distributed(const struct training_job *job)
     enum { MEGABYTE = 1024 * 1024 };
     const struct train_options *options = job->options;
     return (struct distributed_settings){
-        .reducer = {.limits = {.first_bytes = (size_t)(options->first_bucket_mb * MEGABYTE),
-                               .other_bytes = (size_t)(options->bucket_mb * MEGABYTE)},
-                    .average = average_named(options->average),
-                    .find_unused = options->find_unused ||
+        .reducer = {.limits = {.first_bytes =
+                                   (size_t)(options->gradients.first_bucket_mb * MEGABYTE),
+                               .other_bytes = (size_t)(options->gradients.bucket_mb * MEGABYTE)},
+                    .average = average_named(options->gradients.average),
+                    .find_unused = options->gradients.find_unused ||
                                    fault_is(&job->fault, FAULT_FORWARD_TWICE),
-                    .static_graph = options->static_graph,
+                    .static_graph = options->gradients.static_graph,
                     .is_in_pieces = fault_is(&job->fault, FAULT_TINY_BUCKETS),
-                    .copies = options->reduce_copies ||
+                    .copies = options->gradients.reduce_copies ||
                               fault_is(&job->fault, FAULT_FREE_IN_FLIGHT)},
         .trust_parameters = fault_is(&job->fault, FAULT_MODEL_MISMATCH),
         .keep_own_buffers =
-            options->keep_own_buffers ||
+            options->gradients.keep_own_buffers ||
             fault_strikes_rank(&job->fault, FAULT_BUFFERS_MISMATCH, job->environment.rank),
     };
 }

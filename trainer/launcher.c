@@ -52,7 +52,7 @@ static void become_rank(const struct gang *gang, int rank, int store_socket, int
     export_number("MASTER_PORT", port);
     export_number("TORCHELASTIC_RESTART_COUNT", gang->restart);
     export_number("TORCHELASTIC_MAX_RESTARTS",
-                  gang->options->elastic ? gang->options->max_restarts : 0);
+                  gang->options->launch.elastic ? gang->options->launch.max_restarts : 0);
     setenv("TORCHELASTIC_RUN_ID", gang->run_id, 1);
     unsetenv("TORCHELASTIC_USE_AGENT_STORE"); /* of a torchrun around this launcher: here rank 0 has
                                                  the store */
@@ -106,7 +106,7 @@ static void start_gang(struct gang *gang)
 
 static void rank_ended(struct gang *gang, pid_t pid, int status)
 {
-    bool take_others = !gang->options->no_gang;
+    bool take_others = !gang->options->launch.no_gang;
     int rank = 0;
     while (rank < gang->size && gang->pids[rank] != pid)
         rank++;
@@ -159,17 +159,17 @@ static void watch_gang(struct gang *gang, const sigset_t *awaited)
 static bool restart_gang(struct gang *gang)
 {
     const struct train_options *options = gang->options;
-    if (!options->elastic || gang->first_failure == 0 || gang->first_failure == WRONG_INPUT ||
-        gang->asked_to_end)
+    if (!options->launch.elastic || gang->first_failure == 0 ||
+        gang->first_failure == WRONG_INPUT || gang->asked_to_end)
         return false;
-    if (gang->restart == options->max_restarts) {
+    if (gang->restart == options->launch.max_restarts) {
         notice("gave up after %d restart%s (--max-restarts)", gang->restart,
                gang->restart == 1 ? "" : "s");
         return false;
     }
     gang->restart++;
     notice("starting all %d ranks again (restart %d of at most %d)", gang->size, gang->restart,
-           options->max_restarts);
+           options->launch.max_restarts);
     return true;
 }
 
@@ -177,8 +177,8 @@ int launcher_run(const struct train_options *options, char **argv)
 {
     struct gang gang = {.options = options,
                         .argv = argv,
-                        .size = options->ranks,
-                        .pids = allocate((size_t)options->ranks, sizeof *gang.pids)};
+                        .size = options->launch.ranks,
+                        .pids = allocate((size_t)options->launch.ranks, sizeof *gang.pids)};
     snprintf(gang.run_id, sizeof gang.run_id, "ddptrain-%d", (int)getpid());
     sigset_t awaited;
     sigemptyset(&awaited);

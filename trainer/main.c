@@ -41,13 +41,14 @@ int main(int argc, char **argv)
     if (options.help || options.list_faults || options.version)
         return 0;
 
-    if (environment_read(&environment, options.ranks > 0, &err) != 0)
+    if (environment_read(&environment, options.launch.ranks > 0, &err) != 0)
         return report_usage_error(&err);
     if (mode_is_one_process(options.mode))
         return train_one_rank(&options, &environment);
-    if (options.ranks > 0 && !environment.launcher && options.ranks > 1)
+    if (options.launch.ranks > 0 && !environment.launcher && options.launch.ranks > 1)
         return launcher_run(&options, argv);
-    if (options.ranks > 0 && environment.launcher && options.ranks != environment.size)
+    if (options.launch.ranks > 0 && environment.launcher &&
+        options.launch.ranks != environment.size)
         return report_usage_error(&(struct error){
             "--ranks and WORLD_SIZE in the environment differ: leave one of them out"});
     return train_one_rank(&options, &environment);

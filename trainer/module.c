@@ -1,11 +1,11 @@
-/* module.c: creates and initializes parameters, and applies layers. */
+/* module.c: creates and initializes parameters, buffers and gradients. */
 #include "trainer/module.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/kernels.h"
 #include "trainer/check.h"
-#include "trainer/operations.h"
 #include "trainer/random.h"
 
 void module_open(struct module *module, const char *name, struct device *device, uint64_t seed)
@@ -59,8 +59,8 @@ struct tensor *module_parameter(struct module *module, const char *layer, const 
     return parameter;
 }
 
-static struct tensor *module_buffer(struct module *module, const char *layer, const char *what,
-                                    int count, float value)
+struct tensor *module_buffer(struct module *module, const char *layer, const char *what, int count,
+                             float value)
 {
     if (module->elsewhere)
         return NULL;
@@ -81,106 +81,52 @@ static struct tensor *module_buffer(struct module *module, const char *layer, co
     return buffer;
 }
 
-struct layer_conv2d layer_conv2d_new(struct module *module, const char *layer, int c_in, int c_out,
-                                     int kernel, int stride, int pad, bool bias, float deviation)
-{
-    struct layer_conv2d conv = {.stride = stride, .pad = pad};
-    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_out, c_in, kernel, kernel),
-                                   0.0f, deviation);
-    if (bias)
-        conv.bias = module_parameter(module, layer, "bias", shape_1d(c_out), 0.0f, 0.0f);
-    return conv;
-}
-
-struct layer_conv2d layer_conv2d_transposed_new(struct module *module, const char *layer, int c_in,
-                                                int c_out, int kernel, int stride, int pad,
-                                                bool bias, float deviation)
-{
-    struct layer_conv2d conv = {.stride = stride, .pad = pad};
-    conv.weight = module_parameter(module, layer, "weight", shape_4d(c_in, c_out, kernel, kernel),
-                                   0.0f, deviation);
-    if (bias)
-        conv.bias = module_parameter(module, layer, "bias", shape_1d(c_out), 0.0f, 0.0f);
-    return conv;
-}
-
-struct layer_linear layer_linear_new(struct module *module, const char *layer, int in, int out,
-                                     float deviation)
-{
-    return (struct layer_linear){
-        .weight = module_parameter(module, layer, "weight", shape_2d(out, in), 0.0f, deviation),
-        .bias = module_parameter(module, layer, "bias", shape_1d(out), 0.0f, 0.0f),
-    };
-}
-
-struct layer_batch_norm layer_batch_norm_new(struct module *module, const char *layer, int channels,
-                                             float deviation)
-{
-    return (struct layer_batch_norm){
-        .module = module,
-        .gamma = module_parameter(module, layer, "gamma", shape_1d(channels), 1.0f, deviation),
-        .beta = module_parameter(module, layer, "beta", shape_1d(channels), 0.0f, 0.0f),
-        .running_mean = module_buffer(module, layer, "running_mean", channels, 0.0f),
-        .running_var = module_buffer(module, layer, "running_var", channels, 1.0f),
-    };
-}
-
-static struct tensor *round_if_any(struct tensor *tensor)
-{
-    return tensor ? op_round(tensor) : NULL;
-}
-
-struct tensor *layer_conv2d(const struct layer_conv2d *layer, struct tensor *x)
-{
-    return op_round(op_conv2d(op_round(x), op_round(layer->weight), round_if_any(layer->bias),
-                              layer->stride, layer->pad));
-}
-
-struct tensor *layer_conv2d_transposed(const struct layer_conv2d *layer, struct tensor *x)
-{
-    return op_round(op_conv2d_transposed(op_round(x), op_round(layer->weight),
-                                         round_if_any(layer->bias), layer->stride, layer->pad));
-}
-
-struct tensor *layer_conv2d_activated(const struct layer_conv2d *layer, struct tensor *x,
-                                      struct kernels_activation activation)
-{
-    if (tensor_device(x)->precision != PRECISION_FP32)
-        return op_activate(layer_conv2d(layer, x), activation);
-    return op_conv2d_activated(x, layer->weight, layer->bias, layer->stride, layer->pad,
-                               activation);
-}
-
-struct tensor *layer_conv2d_transposed_activated(const struct layer_conv2d *layer, struct tensor *x,
-                                                 struct kernels_activation activation)
-{
-    if (tensor_device(x)->precision != PRECISION_FP32)
-        return op_activate(layer_conv2d_transposed(layer, x), activation);
-    return op_conv2d_transposed_activated(x, layer->weight, layer->bias, layer->stride, layer->pad,
-                                          activation);
-}
-
-struct tensor *layer_linear(const struct layer_linear *layer, struct tensor *x)
-{
-    return op_round(op_linear(op_round(x), op_round(layer->weight), op_round(layer->bias)));
-}
-
-struct tensor *layer_batch_norm(const struct layer_batch_norm *layer, struct tensor *x)
-{
-    return op_batch_norm(x, layer->gamma, layer->beta, layer->running_mean, layer->running_var,
-                         layer->module->training);
-}
-
 void module_require_gradients(struct module *module, bool required)
 {
     for (int i = 0; i < module->parameter_count; i++)
         module->parameters[i]->requires_gradient = required;
 }
 
-size_t module_parameter_floats(const struct module *module)
+/* --- gradients --- */
+
+static size_t parameter_floats(const struct module *module)
 {
     size_t floats = 0;
     for (int i = 0; i < module->parameter_count; i++)
         floats += tensor_count(module->parameters[i]);
     return floats;
+}
+
+void gradients_open(struct gradients *gradients, struct module *module)
+{
+    size_t offset = 0;
+    *gradients = (struct gradients){.module = module};
+    gradients->all = tensor_new(module->device, shape_1d((int)parameter_floats(module)));
+    for (int i = 0; i < module->parameter_count; i++) {
+        struct tensor *parameter = module->parameters[i];
+        parameter->gradient = tensor_view(gradients->all, offset, parameter->shape);
+        offset += tensor_count(parameter);
+    }
+    gradients_zero(gradients);
+}
+
+void gradients_close(struct gradients *gradients)
+{
+    for (int i = 0; i < gradients->module->parameter_count; i++) {
+        tensor_free(gradients->module->parameters[i]->gradient);
+        gradients->module->parameters[i]->gradient = NULL;
+    }
+    tensor_free(gradients->all);
+}
+
+void gradients_zero(struct gradients *gradients)
+{
+    tensor_fill(gradients->all, 0.0f);
+}
+
+void gradients_scale(struct gradients *gradients, float factor)
+{
+    CHECK_CUDA(kernels_scale(tensor_count(gradients->all), factor, tensor_data(gradients->all),
+                             gradients->module->device->stream));
+    tensor_wrote_in_place(gradients->all);
 }

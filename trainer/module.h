@@ -49,6 +49,10 @@ void module_close(struct module *module);
 struct tensor *module_parameter(struct module *module, const char *layer, const char *what,
                                 struct tensor_shape shape, float mean, float deviation);
 
+/* Adds a buffer with this value everywhere. The module owns the result. */
+struct tensor *module_buffer(struct module *module, const char *layer, const char *what, int count,
+                             float value);
+
 /* Layers register their parameters with the module, which owns them. `deviation` is that of the
  * initial weights. */
 struct layer_conv2d layer_conv2d_new(struct module *module, const char *layer, int c_in, int c_out,
@@ -79,7 +83,19 @@ struct tensor *layer_batch_norm(const struct layer_batch_norm *layer, struct ten
 /* Switches gradients of all parameters on or off: a frozen model passes gradients on but collects
  * none. */
 void module_require_gradients(struct module *module, bool required);
-/* Floats in all parameters. */
-size_t module_parameter_floats(const struct module *module);
+
+/* A module's gradients side by side in one tensor, for training without a reducer: one
+ * fill sets them to zero, one collective reduces them all. */
+
+struct gradients {
+    struct module *module;
+    struct tensor *all; /* the parameters' gradients are views into it */
+};
+
+/* Gives each parameter a gradient, which is zero. The module must outlive the gradients. */
+void gradients_open(struct gradients *gradients, struct module *module);
+void gradients_close(struct gradients *gradients);
+void gradients_zero(struct gradients *gradients);
+void gradients_scale(struct gradients *gradients, float factor);
 
 #endif

@@ -31,11 +31,8 @@ struct tensor *op_batch_norm(struct tensor *x, struct tensor *gamma, struct tens
                              struct tensor *running_mean, struct tensor *running_var,
                              bool training);
 
-struct tensor *op_leaky_relu(struct tensor *x, float slope);
-/* Overwrites x and returns it; x must not be a leaf that requires a gradient. */
+/* Leaky ReLU: overwrites x and returns it; x must not be a leaf that requires a gradient. */
 struct tensor *op_leaky_relu_in_place(struct tensor *x, float slope);
-struct tensor *op_tanh(struct tensor *x);
-struct tensor *op_sigmoid(struct tensor *x);
 /* Leaky ReLU, tanh, or x itself. */
 struct tensor *op_activate(struct tensor *x, struct kernels_activation activation);
 

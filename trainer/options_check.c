@@ -34,7 +34,7 @@ static bool is_about_accumulation(enum fault_id fault)
 
 void options_choose_rest(struct train_options *options)
 {
-    const struct fault_kind *kind = options->fault ? fault_find(options->fault) : NULL;
+    const struct fault_kind *kind = options->fault.name ? fault_find(options->fault.name) : NULL;
     enum fault_id fault = kind ? kind->id : FAULT_NONE;
     const char *model = model_of_fault(fault);
     if (!options->mode)
@@ -45,36 +45,37 @@ void options_choose_rest(struct train_options *options)
         options->model = strcmp(options->mode, "ddp") == 0 ? "gan" : "cnn";
     if (options->accumulate == 0)
         options->accumulate = is_about_accumulation(fault) ? 4 : 1;
-    if (!options->amp && fault == FAULT_AMP_SKIP)
-        options->amp = "fp16";
+    if (!options->precision.amp && fault == FAULT_AMP_SKIP)
+        options->precision.amp = "fp16";
     if (options->iterations == 0 && options->epochs == 0)
         options->iterations = 100;
 }
 
 static int check_fault(const struct train_options *options, struct error *err)
 {
-    if (!options->fault)
+    if (!options->fault.name)
         return 0;
-    const struct fault_kind *kind = fault_find(options->fault);
+    const struct fault_kind *kind = fault_find(options->fault.name);
     if (!kind)
-        return error_set(err, "--fault %s: no such fault (see --list-faults)", options->fault);
+        return error_set(err, "--fault %s: no such fault (see --list-faults)", options->fault.name);
     const char *model = model_of_fault(kind->id);
     if (model && strcmp(options->model, model) != 0)
-        return error_set(err, "--fault %s needs --model %s", options->fault, model);
+        return error_set(err, "--fault %s needs --model %s", options->fault.name, model);
     if (kind->id == FAULT_INPLACE_ACTIVATION && options->no_batch_norm)
-        return error_set(err, "--fault %s needs batch norm", options->fault);
-    if (kind->id == FAULT_AMP_SKIP && strcmp(options->amp, "fp16") != 0)
-        return error_set(err, "--fault %s needs --amp fp16", options->fault);
+        return error_set(err, "--fault %s needs batch norm", options->fault.name);
+    if (kind->id == FAULT_AMP_SKIP && strcmp(options->precision.amp, "fp16") != 0)
+        return error_set(err, "--fault %s needs --amp fp16", options->fault.name);
     if (is_about_accumulation(kind->id) && options->accumulate < 2)
-        return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault);
-    if (kind->id == FAULT_P2P_CYCLE && !options->exchange_every)
-        return error_set(err, "--fault %s needs --exchange-every N", options->fault);
+        return error_set(err, "--fault %s needs --accumulate of at least 2", options->fault.name);
+    if (kind->id == FAULT_P2P_CYCLE && !options->output.exchange_every)
+        return error_set(err, "--fault %s needs --exchange-every N", options->fault.name);
     if (kind->id == FAULT_MORE_WORK && options->epochs)
-        return error_set(err, "--fault %s needs --iterations instead of --epochs", options->fault);
+        return error_set(err, "--fault %s needs --iterations instead of --epochs",
+                         options->fault.name);
     if (kind->id == FAULT_COMM_ORDER && options->shared_communicator)
         return error_set(
             err, "--fault %s needs a communicator for each model: leave out --shared-communicator",
-            options->fault);
+            options->fault.name);
     return 0;
 }
 
@@ -95,10 +96,10 @@ static int check_passes(const struct train_options *options, struct error *err)
 
 static int check_precision(const struct train_options *options, struct error *err)
 {
-    if (!options->amp)
+    if (!options->precision.amp)
         return 0;
-    if (strcmp(options->amp, "fp16") != 0 && strcmp(options->amp, "bf16") != 0)
-        return error_set(err, "--amp %s: expected fp16 or bf16", options->amp);
+    if (strcmp(options->precision.amp, "fp16") != 0 && strcmp(options->precision.amp, "bf16") != 0)
+        return error_set(err, "--amp %s: expected fp16 or bf16", options->precision.amp);
     return 0;
 }
 
@@ -109,16 +110,15 @@ int options_check(const struct train_options *options, struct error *err)
         return error_set(err, "--model %s: expected gan or cnn", options->model);
     if (!dcgan_can_make(options->image))
         return error_set(err, "--image %d: expected 8, 16, 32, 64, 128 or 256", options->image);
-    if (strcmp(options->average, "avg") != 0 && strcmp(options->average, "premulsum") != 0 &&
-        strcmp(options->average, "divide") != 0)
-        return error_set(err, "--average %s: expected avg, premulsum or divide", options->average);
-    if (strcmp(options->math, "fp32") != 0 && strcmp(options->math, "tf32") != 0 &&
-        strcmp(options->math, "bf16") != 0)
-        return error_set(err, "--math %s: expected fp32, tf32 or bf16", options->math);
-    if (options->labels && !options->images)
-        return error_set(err, "--labels needs --images");
-    if (!gan && options->images && !options->labels)
-        return error_set(err, "--model cnn with --images needs --labels");
+    if (strcmp(options->gradients.average, "avg") != 0 &&
+        strcmp(options->gradients.average, "premulsum") != 0 &&
+        strcmp(options->gradients.average, "divide") != 0)
+        return error_set(err, "--average %s: expected avg, premulsum or divide",
+                         options->gradients.average);
+    if (strcmp(options->precision.math, "fp32") != 0 &&
+        strcmp(options->precision.math, "tf32") != 0 &&
+        strcmp(options->precision.math, "bf16") != 0)
+        return error_set(err, "--math %s: expected fp32, tf32 or bf16", options->precision.math);
     if (!gan && (options->simultaneous || options->shared_communicator ||
                  options->discriminator_updates > 1))
         return error_set(err, "--simultaneous, --shared-communicator and --discriminator-updates "
@@ -126,13 +126,13 @@ int options_check(const struct train_options *options, struct error *err)
     if (options->simultaneous && options->discriminator_updates > 1)
         return error_set(err,
                          "--discriminator-updates: with --simultaneous each model is updated once");
-    if (!gan && options->samples)
+    if (!gan && options->output.samples)
         return error_set(err, "--samples: only --model gan draws images");
-    if (options->checkpoint_every && !options->checkpoint)
+    if (options->output.checkpoint_every && !options->output.checkpoint)
         return error_set(err, "--checkpoint-every needs --checkpoint FILE");
     if (check_passes(options, err) != 0)
         return -1;
-    if (options->elastic && options->no_gang)
+    if (options->launch.elastic && options->launch.no_gang)
         return error_set(err,
                          "--elastic and --no-gang exclude each other: all ranks restart together");
     if (check_fault(options, err) != 0)

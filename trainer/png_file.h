@@ -1,15 +1,13 @@
-/* png_file.h: writes a PNG so that a file of that name is replaced only once the new one is
- * complete. */
+/* png_file.h: generated images as a PNG file. */
 #ifndef DDPTRAIN_PNG_FILE_H
 #define DDPTRAIN_PNG_FILE_H
 
 #include "lib/base/error.h"
 
-/* Pixels row by row, of one byte (grey) or three (RGB). */
-enum png_file_bytes { PNG_FILE_GREY = 1, PNG_FILE_RGB = 3 };
-
-/* Returns 0, or -1 with a message that names the file. */
-int png_file_write(const char *path, const unsigned char *pixels, int width, int height,
-                   enum png_file_bytes bytes, struct error *err);
+/* pixels: count grey images of image x image floats in -1..1 (others are clamped). The grid has
+ * `columns` columns and a border of 2 pixels around each image. An existing file is replaced only
+ * once the new one is complete. Returns 0, or -1 with a message. */
+int samples_png_write(const char *path, const float *pixels, int count, int columns, int image,
+                      struct error *err);
 
 #endif

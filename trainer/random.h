@@ -1,6 +1,6 @@
 /* random.h: random numbers by counter: the number at (seed, stream, index) is always the same,
- * whoever asks and in whatever order. So 1 rank and 4 ranks draw the same weights, images and
- * noise, and a resumed run has no generator state to restore. */
+ * whichever rank asks and in whatever order. So 1 rank and 4 ranks draw the same weights, images
+ * and noise, and a resumed run has no generator state to restore. */
 #ifndef DDPTRAIN_RANDOM_H
 #define DDPTRAIN_RANDOM_H
 

@@ -2,19 +2,20 @@
  *
  * It works by the rules that DistributedDataParallel documents:
  *   - parameters are dealt out to buckets (bucket.h); a gradient is a view into its bucket, so that
- * a bucket is reduced by one AllReduce in place, without copying;
+ *     a bucket is reduced by one AllReduce in place, without copying;
  *   - a hook on each parameter counts down its bucket's missing gradients; buckets start in their
- * order, each as soon as it and all before it are full: the order must be the same on all ranks;
+ *     order, each as soon as it and all before it are full: the order must be the same on all
+ *     ranks;
  *   - the AllReduce runs on the communicator's stream: it waits for the event `filled` on the
- * compute stream, and the compute stream waits for the event `reduced` before the optimizer reads
- * the gradients;
+ *     compute stream, and the compute stream waits for the event `reduced` before the optimizer
+ *     reads the gradients;
  *   - after the first reduction buckets are rebuilt once, in the order in which the gradients came
- * on rank 0;
+ *     on rank 0;
  *   - with find_unused the graph is walked back from what forward returned: parameters that it does
- * not reach are ready as soon as backward begins, and an AllReduce of marks shows which no rank has
- * used (used_map.h);
+ *     not reach are ready as soon as backward begins, and an AllReduce of marks shows which no rank
+ *     has used (used_map.h);
  *   - with static_graph the first iteration records which gradients come and how often, and reduces
- * after backward; later ones need no walk and no marks. All ranks must use the same parameters.
+ *     after backward; later ones need no walk and no marks. All ranks must use the same parameters.
  *
  *        compute  ── g7 g6 ──●filled──── g5 g4 ──●filled── ... ──┬─ step
  *        comm     ───────────└─ AllReduce 0 ─────└─ AllReduce 1 ─●reduced

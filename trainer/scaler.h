@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 #include "trainer/communicator.h"
-#include "trainer/gradients.h"
+#include "trainer/module.h"
 #include "trainer/reducer.h"
 
 enum { SCALER_MAX_DEVICES = 64 };

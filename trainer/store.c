@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -35,8 +34,7 @@ struct client {
 };
 
 struct store_server {
-    pthread_t thread;
-    int listening, stop; /* stop: an eventfd */
+    int listening;
     struct client clients[MAX_CLIENTS];
     int client_count;
     struct message entries[MAX_ENTRIES];
@@ -63,7 +61,7 @@ static void set_entry(struct store_server *server, const struct message *request
 }
 
 /* Sends the answer, which fits any socket buffer. Returns false if the client is gone. */
-static bool answer_request(struct store_server *server, struct client *client)
+static bool answer_client(struct store_server *server, struct client *client)
 {
     const struct message *entry = find_entry(server, client->request.key);
     client->waiting = entry == NULL;
@@ -79,10 +77,10 @@ static bool handle_request(struct store_server *server, struct client *client)
         set_entry(server, &client->request);
         for (int i = 0; i < server->client_count; i++)
             if (server->clients[i].waiting)
-                answer_request(server, &server->clients[i]);
-        return answer_request(server, client);
+                answer_client(server, &server->clients[i]);
+        return answer_client(server, client);
     }
-    return client->request.verb == GET && answer_request(server, client);
+    return client->request.verb == GET && answer_client(server, client);
 }
 
 static bool receive_from(struct store_server *server, struct client *client)
@@ -116,21 +114,18 @@ static void *serve(void *argument)
 {
     struct store_server *server = argument;
     for (;;) {
-        struct pollfd polled[MAX_CLIENTS + 2] = {{server->stop, POLLIN, 0},
-                                                 {server->listening, POLLIN, 0}};
+        struct pollfd polled[MAX_CLIENTS + 1] = {{server->listening, POLLIN, 0}};
         int clients = server->client_count;
         for (int i = 0; i < clients; i++)
-            polled[i + 2] = (struct pollfd){server->clients[i].socket, POLLIN, 0};
-        if (poll(polled, (nfds_t)clients + 2, -1) < 0 && errno != EINTR)
-            return NULL;
-        if (polled[0].revents)
+            polled[i + 1] = (struct pollfd){server->clients[i].socket, POLLIN, 0};
+        if (poll(polled, (nfds_t)clients + 1, -1) < 0 && errno != EINTR)
             return NULL;
         /* Backwards: dropping a client moves the last one, which was looked at before, into its
          * place. */
         for (int i = clients - 1; i >= 0; i--)
-            if (polled[i + 2].revents && !receive_from(server, &server->clients[i]))
+            if (polled[i + 1].revents && !receive_from(server, &server->clients[i]))
                 drop_client(server, i);
-        if (polled[1].revents)
+        if (polled[0].revents)
             accept_client(server);
     }
 }
@@ -156,36 +151,20 @@ int store_listen(int *port, struct error *err)
     return listening;
 }
 
-struct store_server *store_serve(int listening_socket, struct error *err)
+int store_serve(int listening_socket, struct error *err)
 {
+    pthread_t thread;
     struct store_server *server = calloc(1, sizeof *server);
-    if (!server) {
-        error_set(err, "out of memory for rank 0's store");
-        return NULL;
-    }
-    server->listening = listening_socket;
-    server->stop = eventfd(0, EFD_CLOEXEC);
-    if (server->stop < 0 || pthread_create(&server->thread, NULL, serve, server) != 0) {
-        error_set(err, "can't start the thread of rank 0's store: %s", strerror(errno));
-        if (server->stop >= 0)
-            close(server->stop);
-        free(server);
-        return NULL;
-    }
-    return server;
-}
-
-void store_stop(struct store_server *server)
-{
     if (!server)
-        return;
-    eventfd_write(server->stop, 1);
-    pthread_join(server->thread, NULL);
-    while (server->client_count > 0)
-        drop_client(server, 0);
-    close(server->listening);
-    close(server->stop);
-    free(server);
+        return error_set(err, "out of memory for rank 0's store");
+    server->listening = listening_socket;
+    int failure = pthread_create(&thread, NULL, serve, server);
+    if (failure) {
+        free(server);
+        return error_set(err, "can't start the thread of rank 0's store: %s", strerror(failure));
+    }
+    pthread_detach(thread);
+    return 0;
 }
 
 /* --- client --- */

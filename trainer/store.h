@@ -13,16 +13,12 @@
 
 enum { STORE_MAX_KEY = 64, STORE_MAX_VALUE = 256 };
 
-struct store_server;
-
 /* Opens a listening socket on all addresses; *port 0: any free one, which is stored there. Returns
  * the socket, or -1 with a message. */
 int store_listen(int *port, struct error *err);
-/* Serves on a listening socket, which it owns from then on. Returns NULL with a message if no
- * thread can be had. */
-struct store_server *store_serve(int listening_socket, struct error *err);
-/* Ends the thread and closes all connections. NULL is fine. */
-void store_stop(struct store_server *server);
+/* Serves on a listening socket until the process ends. Returns 0, or -1 with a message if no thread
+ * can be had. */
+int store_serve(int listening_socket, struct error *err);
 
 /* Connects to rank 0's store, trying again for `patience_s` seconds while nobody listens. Returns a
  * socket to close(), or -1 with a message. */

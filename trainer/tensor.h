@@ -47,7 +47,7 @@ struct tensor {
     const char *name;        /* for messages; not owned; NULL for an intermediate result */
     bool requires_gradient;  /* a leaf: computed results have a creator instead */
     struct node *creator;    /* the operation that computed it, NULL for leaves */
-    struct tensor *gradient; /* of a leaf; owned by whoever set it (reducer.h) */
+    struct tensor *gradient; /* of a leaf; owned by the code that set it (reducer.h) */
     bool no_gradient; /* no rank has used this leaf: `gradient` means nothing, optimizers leave it
                          alone */
     struct gradient_hook hook;

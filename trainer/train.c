@@ -7,7 +7,6 @@
 
 #include "trainer/check.h"
 #include "trainer/clock.h"
-#include "trainer/history.h"
 #include "trainer/job.h"
 #include "trainer/mistakes.h"
 #include "trainer/neighbours.h"
@@ -20,7 +19,6 @@ struct training_run {
     int first, limit; /* iterations first .. limit - 1 */
     float *losses;    /* pinned host memory */
     int loss_count;
-    struct history history; /* rank 0's */
     double began_s;
     bool progress; /* a line on the terminal */
 };
@@ -77,7 +75,6 @@ static void log_losses(struct training_run *run, bool has_data)
         return;
     if (run->progress)
         fputs("\r\033[K", stderr);
-    history_add(&run->history, job->iteration + 1, averages);
     printf("iteration %d:", job->iteration + 1);
     for (int i = 0; i < run->loss_count; i++)
         printf(" %s %.6f", job->trainee->losses[i], averages[i]);
@@ -85,8 +82,8 @@ static void log_losses(struct training_run *run, bool has_data)
     fflush(stdout);
 }
 
-/* Each rank hears the losses of the one before it in the ring: who diverges alone is seen at once.
- */
+/* Each rank receives the losses of its left neighbour in the ring, so that a rank that diverges
+ * alone is seen at once. */
 static void exchange_losses(struct training_run *run)
 {
     struct training_job *job = run->job;
@@ -120,10 +117,10 @@ static void describe_configuration(const struct training_job *job, char *text, s
         "data=%zu amp=%s",
         o->model, o->image, o->width, o->latent, !o->no_batch_norm,
         o->generator_shortcut || o->inplace_clone, o->seed, o->batch, job->environment.size,
-        job->dataset.count, o->amp ? o->amp : "off");
+        job->dataset.count, o->precision.amp ? o->precision.amp : "off");
 }
 
-static void save_checkpoint(struct training_run *run, int reached)
+static void save_training(struct training_run *run, int reached)
 {
     struct training_job *job = run->job;
     struct checkpoint_section sections[TRAINEE_MAX_SECTIONS];
@@ -137,7 +134,7 @@ static void save_checkpoint(struct training_run *run, int reached)
         .iteration = reached,
         .loss_scale = job->scaler.scale,
         .steps_without_overflow = job->scaler.steps_without_overflow};
-    if (checkpoint_save(job->options->checkpoint, configuration, &progress, sections, count,
+    if (checkpoint_save(job->options->output.checkpoint, configuration, &progress, sections, count,
                         &err) != 0)
         fatal("%s", err.text);
 }
@@ -148,18 +145,18 @@ static void save_checkpoint(struct training_run *run, int reached)
 static const char *file_to_resume(struct training_job *job)
 {
     const struct train_options *options = job->options;
-    if (options->elastic && options->checkpoint) {
-        int seen = access(options->checkpoint, F_OK) == 0;
+    if (options->launch.elastic && options->output.checkpoint) {
+        int seen = access(options->output.checkpoint, F_OK) == 0;
         int by_all = communicator_minimum(&job->control, seen),
             by_any = communicator_maximum(&job->control, seen);
         if (by_all != by_any)
             fatal("only some ranks see %s: --elastic needs a checkpoint on a file system that all "
                   "share",
-                  options->checkpoint);
+                  options->output.checkpoint);
         if (by_all)
-            return options->checkpoint;
+            return options->output.checkpoint;
     }
-    return options->resume;
+    return options->output.resume;
 }
 
 static void resume(struct training_run *run, const char *path)
@@ -202,13 +199,13 @@ static void save_and_meet(struct training_run *run, bool has_data)
     struct training_job *job = run->job;
     const struct train_options *options = job->options;
     int reached = job->iteration + 1;
-    bool save = options->checkpoint &&
-                (is_multiple(reached, options->checkpoint_every) || reached == run->limit);
+    bool save = options->output.checkpoint &&
+                (is_multiple(reached, options->output.checkpoint_every) || reached == run->limit);
     bool faulty = fault_is(&job->fault, FAULT_PARTIAL_BARRIER) &&
                   job->iteration == job->fault.iteration;
     if (save && has_data)
-        save_checkpoint(run, reached);
-    if (save || faulty || is_multiple(reached, options->barrier_every))
+        save_training(run, reached);
+    if (save || faulty || is_multiple(reached, options->output.barrier_every))
         meet_in_barrier(job);
 }
 
@@ -222,9 +219,9 @@ static void end_iteration(struct training_run *run, bool has_data)
     if (is_multiple(job->iteration + 1, GC_EVERY) &&
         fault_strikes_rank(&job->fault, FAULT_GC_PAUSE, job->environment.rank))
         mistake_stall(GC_PAUSE_MS);
-    if (is_multiple(job->iteration + 1, job->options->log_every))
+    if (is_multiple(job->iteration + 1, job->options->output.log_every))
         log_losses(run, has_data);
-    if (is_multiple(job->iteration + 1, job->options->exchange_every))
+    if (is_multiple(job->iteration + 1, job->options->output.exchange_every))
         exchange_losses(run);
     save_and_meet(run, has_data);
 }
@@ -322,14 +319,6 @@ static void say_how_it_went(const struct training_run *run)
     fflush(stdout);
 }
 
-static void plot_losses(const struct training_run *run)
-{
-    struct error err = {0};
-    const char *path = run->job->options->plot;
-    if (path && history_plot(&run->history, path, &err) != 0)
-        fatal("%s", err.text);
-}
-
 static int iteration_limit(const struct training_job *job)
 {
     const struct train_options *options = job->options;
@@ -344,7 +333,6 @@ int job_train(struct training_job *job)
     struct training_run run = {.job = job, .limit = iteration_limit(job)};
     while (job->trainee->losses[run.loss_count])
         run.loss_count++;
-    history_open(&run.history, job->trainee->losses);
     run.progress = is_first_rank(job) && isatty(STDERR_FILENO);
     run.trainee = job->trainee->open(job);
     CHECK_CUDA(cudaMallocHost((void **)&run.losses, sizeof(float) * TRAINEE_MAX_LOSSES));
@@ -355,13 +343,11 @@ int job_train(struct training_job *job)
     run_training_loop(&run);
     if (is_first_rank(job)) {
         say_how_it_went(&run);
-        plot_losses(&run);
         if (job->trainee->finish)
             job->trainee->finish(run.trainee, job);
     }
     device_end_batch(&job->device);
     CHECK_CUDA(cudaFreeHost(run.losses));
-    history_close(&run.history);
     job->trainee->close(run.trainee);
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "trainer/evaluate.h"
 #include "trainer/mistakes.h"
 #include "trainer/operations.h"
-#include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
 #include "trainer/train_cnn.h"
 
@@ -186,8 +185,8 @@ static void classifier_step(struct classifier *classifier, struct training_job *
         range_begin("classifier", "step");
         if (job->options->accumulate > 1)
             reducer_scale_gradients(&ranks->reducer, 1.0f / (float)job->options->accumulate);
-        if (job->options->clip > 0)
-            reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
+        if (job->options->gradients.clip > 0)
+            reducer_clip_gradients(&ranks->reducer, (float)job->options->gradients.clip);
         optimizer_step(&classifier->optimizer);
         range_end();
     }

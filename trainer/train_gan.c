@@ -12,9 +12,8 @@
 #include "trainer/check.h"
 #include "trainer/evaluate.h"
 #include "trainer/mistakes.h"
-#include "trainer/noise.h"
+#include "trainer/models/dcgan.h"
 #include "trainer/operations.h"
-#include "trainer/replicas.h"
 #include "trainer/trace_ranges.h"
 #include "trainer/train_gan.h"
 
@@ -186,8 +185,8 @@ static void gan_step(struct training_job *job, struct distributed *ranks,
 {
     if (scaler_unscale(&job->scaler, &ranks->reducer)) {
         range_begin(ranks->module->name, "step");
-        if (job->options->clip > 0)
-            reducer_clip_gradients(&ranks->reducer, (float)job->options->clip);
+        if (job->options->gradients.clip > 0)
+            reducer_clip_gradients(&ranks->reducer, (float)job->options->gradients.clip);
         optimizer_step(optimizer);
         range_end();
     }

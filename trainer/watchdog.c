@@ -64,7 +64,7 @@ static double waited_s(const struct watchdog *watchdog, double now_s)
 }
 
 /* The main thread may be blocked in CUDA, so nobody runs exit handlers: the messages are flushed
- * here. The lock is held, so that whoever the abort wakes stops in watchdog_pass(). */
+ * here. The lock is held, so that threads that the abort wakes stop in watchdog_pass(). */
 static void end_process(struct watchdog *watchdog)
 {
     notice("no collective has completed for %.1f s (--timeout); still waiting for %s; aborting",

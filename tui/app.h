@@ -8,7 +8,7 @@
 
 enum { APP_DEPTH_MAX = 8, APP_MESSAGE = 256, APP_HELD_MAX = 256 };
 
-enum app_mode { MODE_USUAL, MODE_SEARCH, MODE_FILTER, MODE_POPUP };
+enum app_mode { MODE_USUAL, MODE_SEARCH, MODE_FILTER, MODE_RANK, MODE_POPUP };
 
 /* A view as the user left it. */
 struct view_place {
@@ -18,11 +18,11 @@ struct view_place {
 
 struct app {
     struct reader *reader;
-    struct view_place place[APP_DEPTH_MAX]; /* the last is shown; Esc goes back to the one before */
+    struct view_place place[APP_DEPTH_MAX]; /* the last is shown; Esc drops it */
     int depth;
     enum app_mode mode;
     int search_from;           /* the row that was selected when the search began */
-    char typed[TABLE_TEXT];    /* in MODE_SEARCH and MODE_FILTER */
+    char typed[TABLE_TEXT];    /* in MODE_SEARCH, MODE_FILTER and MODE_RANK */
     char message[APP_MESSAGE]; /* until the next key */
     struct picture picture;
     unsigned opened;            /* the opening of the databases that ids in places are from */
@@ -50,8 +50,6 @@ void app_ask(struct app *app);
 void app_open(struct app *app, const struct query *query);
 void app_switch(struct app *app, enum view_id view);
 void app_back(struct app *app);
-/* A new picture came. */
-void app_take(struct app *app);
 
 /* keys.c: acts on a key, or holds it until the rows that it is about are there. */
 void app_key(struct app *app, int key);

@@ -9,13 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "tui/footer.h"
+#include "lib/base/clock.h"
+#include "lib/base/text.h"
+#include "tui/view.h"
 #include "tui/screen.h"
 #include "tui/width.h"
 
 enum { HELP_KEYS = 14, HELP_WIDTH = 60, HELP_MARGIN = 4 };
-enum { LINES_AROUND = 2, PAGE_OVERLAP = 1, WRITE_WIDTH_MIN = 120 };
+enum { LINES_AROUND = 2, PAGE_OVERLAP = 1, WRITE_WIDTH = 1000 /* a file has no edge */ };
 
 static const struct rows *rows_shown(const struct app *app)
 {
@@ -145,6 +148,72 @@ void app_do_explain(struct app *app, int unused)
         app_say(app, "e explains a finding: go to one first (2)");
 }
 
+void app_do_rank(struct app *app, int rank)
+{
+    app_open(app, &(struct query){.view = VIEW_RANK, .number = rank, .process = -1});
+}
+
+/* The process that the view or its selected row is about; -1 if there is none. */
+static int process_at_hand(struct app *app)
+{
+    const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
+    if (app->shown && app_place(app)->query.view == VIEW_RANK)
+        return app->picture.query.process;
+    return row ? row->target.process : -1;
+}
+
+void app_do_stacks(struct app *app, int unused)
+{
+    (void)unused;
+    struct query *query = &app_place(app)->query;
+    int process = process_at_hand(app);
+    if (query->view == VIEW_STACKS) {
+        query->begin_ns = monotonic_now_ns();
+        app_ask(app);
+    } else if (process >= 0) {
+        app_open(app, &(struct query){
+                          .view = VIEW_STACKS, .process = process, .begin_ns = monotonic_now_ns()});
+    } else {
+        app_say(app, "t reads the stacks of a rank: select one first (4)");
+    }
+}
+
+/* The source line that the selected row is about, else the text above. */
+static const char *place_at_hand(struct app *app)
+{
+    const struct row *row = app->shown ? table_selected(table_shown(app), rows_shown(app)) : NULL;
+    if (row && row->place)
+        return row->place;
+    return app->shown && rows_shown(app)->place ? rows_shown(app)->place
+                                                : app->picture.diagnosis.place;
+}
+
+void app_do_edit(struct app *app, int unused)
+{
+    (void)unused;
+    char path[PATH_MAX], script[] = "exec $3 \"+$1\" \"$2\"";
+    const char *editor = getenv("VISUAL");
+    if (!editor || !*editor)
+        editor = getenv("EDITOR") && *getenv("EDITOR") ? getenv("EDITOR") : "vi";
+    const char *place = place_at_hand(app), *colon = place ? strrchr(place, ':') : NULL;
+    if (!colon) {
+        app_say(app, "o opens a source line: no line is known here");
+        return;
+    }
+    snprintf(path, sizeof path, "%.*s", (int)(colon - place), place);
+    if (access(path, R_OK)) {
+        app_say(app, "can't read %s: %s", path, strerror(errno));
+        return;
+    }
+    char *const arguments[] = {"sh", "-c",           script, "sh", (char *)colon + 1,
+                               path, (char *)editor, NULL};
+    int status = screen_lend(arguments);
+    if (status < 0)
+        app_say(app, "can't start the editor: %s", strerror(errno));
+    else if (status)
+        app_say(app, "the editor '%s' failed (VISUAL or EDITOR says which it is)", editor);
+}
+
 void app_do_find(struct app *app, int direction)
 {
     struct table *table = table_shown(app);
@@ -254,6 +323,23 @@ void app_do_whole(struct app *app, int unused)
 
 /* --- the rest */
 
+/* What the view shows, as text, nothing of it cut. The caller's; NULL when memory is short. */
+static char *text_of_view(struct app *app, size_t *bytes)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, bytes);
+    if (!file)
+        return NULL;
+    rows_print(&app->picture.diagnosis, WRITE_WIDTH, file);
+    putc('\n', file);
+    rows_print(rows_shown(app), WRITE_WIDTH, file);
+    bool failed = ferror(file);
+    if (fclose(file) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
+
 void app_do_write(struct app *app, int unused)
 {
     (void)unused;
@@ -266,20 +352,20 @@ void app_do_write(struct app *app, int unused)
     strftime(name + used, sizeof name - used, "%H%M%S.txt", &local);
     for (char *c = name; *c; c++)
         *c = (char)tolower((unsigned char)*c);
-    FILE *file = fopen(name, "wxe");
-    if (!file) {
-        app_say(app, "can't write %s: %s", name, strerror(errno));
+    size_t bytes;
+    char *text = text_of_view(app, &bytes);
+    if (!text) {
+        app_say(app, OUT_OF_MEMORY);
         return;
     }
-    int width = screen_width();
-    rows_print(&app->picture.diagnosis, width, file);
-    putc('\n', file);
-    rows_print(rows_shown(app), width > WRITE_WIDTH_MIN ? width : WRITE_WIDTH_MIN, file);
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
+    const char *copied = screen_copy(text, bytes) ? "copied, and " : "";
+    FILE *file = fopen(name, "wxe");
+    bool failed = !file || fwrite(text, 1, bytes, file) != bytes;
+    if ((file && fclose(file)) || failed)
         app_say(app, "can't write %s: %s", name, strerror(errno));
     else
-        app_say(app, "written to %s", name);
+        app_say(app, "%swritten to %s", copied, name);
+    free(text);
 }
 
 /* Beside the keys what they do, or below them where the terminal is narrow. */
@@ -311,11 +397,15 @@ void app_do_help(struct app *app, int unused)
         {"f F4", "filter: text, rank:3 comm:5ae7 state:missing"},
         {"s F6 S", "sort by next column, clear sort"},
         {"space", "pause"},
+        {":", "go to a rank, as :613"},
         {"e", "explain the finding"},
-        {"y", "write the view to a file"},
-        {"m", "mouse on and off"},
+        {"t", "stacks of the rank as they are now"},
+        {"o", "open the source line in $EDITOR"},
+        {"y", "copy the view, and write it to a file"},
+        {"m", "mouse off and on"},
         {"? F1", "this help"},
-        {"q F10", "quit; the job goes on"},
+        {"q", "back; from a numbered view: quit"},
+        {"F10", "quit; the job goes on"},
     };
     const struct view *view = views[app_place(app)->query.view];
     struct rows lines = {0};
@@ -346,7 +436,7 @@ void app_do_mouse(struct app *app, int unused)
     (void)unused;
     app->mouse = !app->mouse;
     screen_mouse(app->mouse);
-    app_say(app, "mouse %s", app->mouse ? "on (m: off, to select text)" : "off");
+    app_say(app, "mouse %s", app->mouse ? "on" : "off: select text with it (m: on)");
 }
 
 void app_do_redraw(struct app *app, int unused)
@@ -354,6 +444,15 @@ void app_do_redraw(struct app *app, int unused)
     (void)app;
     (void)unused;
     screen_redraw();
+}
+
+void app_do_close(struct app *app, int unused)
+{
+    (void)unused;
+    if (app->depth > 1)
+        app_back(app);
+    else
+        app->leaving = true;
 }
 
 void app_do_leave(struct app *app, int unused)

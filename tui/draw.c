@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/moment.h"
 #include "tui/app.h"
-#include "tui/footer.h"
+#include "tui/view.h"
 #include "tui/screen.h"
 #include "tui/width.h"
 
@@ -83,9 +83,12 @@ static void draw_keys(const struct app *app, int line, int width)
 static bool draw_message(const struct app *app, int line, int width)
 {
     char text[APP_MESSAGE + TABLE_TEXT];
-    if (app->mode == MODE_SEARCH || app->mode == MODE_FILTER) {
-        snprintf(text, sizeof text, "%s: %s_", app->mode == MODE_SEARCH ? "search" : "filter",
-                 app->typed);
+    static const char *const prompts[] = {[MODE_SEARCH] = "search",
+                                          [MODE_FILTER] = "filter",
+                                          [MODE_RANK] = "rank",
+                                          [MODE_POPUP] = NULL};
+    if (prompts[app->mode]) {
+        snprintf(text, sizeof text, "%s: %s_", prompts[app->mode], app->typed);
         screen_text(line, 0, width, TONE_STRONG, LOOK_USUAL, text);
     } else if (*app->message) {
         screen_text(line, 0, width, TONE_NOTE, LOOK_USUAL, app->message);

@@ -70,8 +70,8 @@ static bool holds_comm(const struct rows *rows, const struct row *row, const cha
     return row_holds(rows, row, name);
 }
 
-/* A state is what the row says of itself, or what its text has. Whoever has called an operation
- * that is not done is waiting. */
+/* A state is what the row says of itself, or what its text has. A rank
+ * that has called an operation that is not done is waiting. */
 static bool holds_state(const struct rows *rows, const struct row *row, const char *value)
 {
     if (!row->state)
@@ -145,12 +145,12 @@ static bool names_no_rank(const char *word)
 void filter_explain(const char *filter, char *text, size_t bytes)
 {
     char word[WORD_BYTES];
-    snprintf(text, bytes, "No row holds the filter's text (f changes it).");
+    snprintf(text, bytes, "No match (f: change the filter, Esc in it: clear).");
     while (next_word(&filter, word)) {
         int letters = unknown_field_letters(word);
         if (letters > 0)
             snprintf(text, bytes,
-                     "No row holds '%s', and there is no field '%.*s'. Fields: rank:3, comm:5ae7, "
+                     "No match for '%s', and there is no field '%.*s'. Fields: rank:3, comm:5ae7, "
                      "state:missing (f changes the filter).",
                      word, letters, word);
         else if (names_no_rank(word))

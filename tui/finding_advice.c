@@ -7,12 +7,12 @@
 
 #include "analyzer/cause.h"
 #include "analyzer/version_facts.h"
-#include "lib/finding/finding_diverged.h"
 #include "lib/trace/site.h"
-#include "tui/findings.h"
+#include "tui/rows.h"
+#include "tui/source.h"
 
 static void advise_version(struct source *source, const struct check *check,
-                           const struct tui_finding *finding, int width, struct rows *rows)
+                           const struct finding *finding, int width, struct rows *rows)
 {
     char version[VERSION_RANGE_BYTES], text[512];
     for (int i = 0; i < finding->sides; i++) {
@@ -32,7 +32,7 @@ static void advise_version(struct source *source, const struct check *check,
 
 /* The frames of the call and of where the ranks are now, and the phase as if it were a function;
  * the caller frees it. */
-static char *advice_frames(struct source *source, const struct tui_side *side)
+static char *advice_frames(struct source *source, const struct finding_side *side)
 {
     char *text = NULL;
     size_t bytes;
@@ -49,55 +49,31 @@ static char *advice_frames(struct source *source, const struct tui_side *side)
     return text;
 }
 
-/* Where the ranks diverged, which is written to `diverged`, or a usual cause. */
-static struct cause advice_cause(struct source *source, const struct check *check,
-                                 const struct tui_finding *finding, char diverged[DIVERGED_BYTES])
+static const struct cause *advice_cause(struct source *source, const struct check *check,
+                                        const struct finding *finding)
 {
-    struct finding seen = {
-        .code = finding->code,
-        .sides = finding->sides,
-        .comm = finding->comm,
-        .has_number = finding->has_number,
-        .number = finding->number,
-    };
     char *frames[FINDING_SIDES_MAX] = {NULL};
-    struct cause cause = {0};
-    bool whole = true;
-    for (int i = 0; i < seen.sides; i++) {
-        const struct tui_side *side = &finding->side[i];
-        seen.side[i].process = side->process;
-        seen.side[i].act = side->act;
-        seen.side[i].now = side->now;
-        whole = rankset_parse(&seen.side[i].ranks, side->ranks) == 0 && whole;
-        frames[i] = advice_frames(source, side);
-    }
-    const struct cause *usual = NULL;
-    if (whole && finding_diverged(source->trace, &seen, diverged))
-        cause = (struct cause){.what = diverged, .look = finding_diverged_look};
-    else if (whole)
-        usual = cause_seen(check, &seen, (const char *const *)frames);
-    if (usual)
-        cause = *usual;
-    for (int i = 0; i < seen.sides; i++) {
-        rankset_free(&seen.side[i].ranks);
+    for (int i = 0; i < finding->sides; i++)
+        frames[i] = advice_frames(source, &finding->side[i]);
+    const struct cause *cause = cause_seen(check, finding, (const char *const *)frames);
+    for (int i = 0; i < finding->sides; i++)
         free(frames[i]);
-    }
     return cause;
 }
 
-void finding_advice(struct source *source, const struct tui_finding *finding, int width,
+void finding_advice(struct source *source, const struct finding *finding, int width,
                     struct rows *rows)
 {
-    const struct check *check = check_find(finding->code);
-    char text[1024], diverged[DIVERGED_BYTES];
+    const struct check *check = check_of(finding->code);
+    char text[1024];
     if (!check)
         return;
     advise_version(source, check, finding, width, rows);
-    const struct cause cause = advice_cause(source, check, finding, diverged);
-    if (!cause.what)
+    const struct cause *cause = advice_cause(source, check, finding);
+    if (!cause)
         return;
-    snprintf(text, sizeof text, "Likely: %s", cause.what);
+    snprintf(text, sizeof text, "Likely: %s", cause->what);
     rows_paragraph(rows, TONE_PLAIN, width, text);
-    snprintf(text, sizeof text, "Check: %s", cause.look);
+    snprintf(text, sizeof text, "Check: %s", cause->look);
     rows_paragraph(rows, TONE_FAINT, width, text);
 }

@@ -5,10 +5,10 @@
 
 struct rows;
 struct source;
-struct tui_finding;
+struct finding;
 
 /* Adds the paragraphs; none where nothing is known. */
-void finding_advice(struct source *source, const struct tui_finding *finding, int width,
+void finding_advice(struct source *source, const struct finding *finding, int width,
                     struct rows *rows);
 
 #endif

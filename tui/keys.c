@@ -3,7 +3,9 @@
  * People type faster than a model answers, and scripts do always: `2 Enter` means the first finding
  * also where the findings are not there yet. So a key is held until the model has answered the last
  * request for a view, and the keys behind it stay behind it. */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tui/commands.h"
@@ -17,7 +19,9 @@ enum {
     WHEEL_ROWS = 3,
     CONTROL_B = 2,
     CONTROL_F = 6,
-    CONTROL_L = 12
+    CONTROL_L = 12,
+    CONTROL_U = 21,
+    CONTROL_W = 23
 };
 
 enum key_flag {
@@ -32,7 +36,7 @@ enum {
     ON_TIMELINE = 1 << VIEW_TIMELINE,
 };
 
-static app_command start_search, start_filter;
+static app_command start_search, start_filter, start_rank;
 
 static const struct key_rule {
     int key;
@@ -58,7 +62,7 @@ static const struct key_rule {
 #undef INNER_VIEW
     {SCREEN_TAB, app_do_tab, 1, KEY_LEAVES, ON_ALL},
     {SCREEN_BACKTAB, app_do_tab, -1, KEY_LEAVES, ON_ALL},
-    {'q', app_do_leave, 0, KEY_LEAVES, ON_ALL},
+    {'q', app_do_close, 0, KEY_ANYTIME, ON_ALL},
     {'j', app_do_move, 1, 0, ON_ALL},
     {SCREEN_DOWN, app_do_move, 1, 0, ON_ALL},
     {'k', app_do_move, -1, 0, ON_ALL},
@@ -88,12 +92,15 @@ static const struct key_rule {
     {SCREEN_F10, app_do_leave, 0, KEY_LEAVES, ON_ALL},
     {'/', start_search, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
     {'f', start_filter, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
+    {':', start_rank, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
     {'n', app_do_find, 1, 0, ON_ALL},
     {'N', app_do_find, -1, 0, ON_ALL},
     {'s', app_do_sort, 1, 0, ON_ALL},
     {'S', app_do_sort, -1, 0, ON_ALL},
     {' ', app_do_pause, 0, KEY_ANYTIME, ON_ALL},
     {'e', app_do_explain, 0, 0, ON_ALL},
+    {'t', app_do_stacks, 0, 0, ON_ALL},
+    {'o', app_do_edit, 0, 0, ON_ALL},
     {'y', app_do_write, 0, 0, ON_ALL},
     {'m', app_do_mouse, 0, KEY_ANYTIME, ON_ALL},
     {'?', app_do_help, 0, KEY_ANYTIME | KEY_TYPES, ON_ALL},
@@ -139,6 +146,12 @@ static void start_filter(struct app *app, int unused)
     start_typing(app, MODE_FILTER, app_place(app)->table.filter);
 }
 
+static void start_rank(struct app *app, int unused)
+{
+    (void)unused;
+    start_typing(app, MODE_RANK, "");
+}
+
 /* Takes the last character away: its bytes, in UTF-8. */
 static void typed_shorten(char *typed)
 {
@@ -148,19 +161,53 @@ static void typed_shorten(char *typed)
     typed[bytes] = '\0';
 }
 
-static void type_key(struct app *app, int key)
+/* Takes the last word away, and blanks behind it. */
+static void typed_shorten_word(char *typed)
+{
+    size_t bytes = strlen(typed);
+    while (bytes > 0 && typed[bytes - 1] == ' ')
+        bytes--;
+    while (bytes > 0 && typed[bytes - 1] != ' ')
+        bytes--;
+    typed[bytes] = '\0';
+}
+
+static void change_typed(struct app *app, int key)
 {
     size_t bytes = strlen(app->typed);
-    struct table *table = &app_place(app)->table;
-    bool searches = app->mode == MODE_SEARCH, ends = key == SCREEN_ENTER || key == SCREEN_ESCAPE;
-    char *to = searches ? table->search : table->filter;
     if (key == SCREEN_BACKSPACE) {
         typed_shorten(app->typed);
+    } else if (key == CONTROL_W) {
+        typed_shorten_word(app->typed);
     } else if (key >= ' ' && key < 0x100 && key != 0x7f && bytes + 1 < sizeof app->typed) {
         app->typed[bytes] = (char)key;
         app->typed[bytes + 1] = '\0';
-    } else if (key == SCREEN_ESCAPE) {
+    } else if (key == SCREEN_ESCAPE || key == CONTROL_U) {
         app->typed[0] = '\0';
+    }
+}
+
+static void go_to_typed_rank(struct app *app)
+{
+    char *end;
+    long rank = strtol(app->typed, &end, 10);
+    if (end == app->typed || end[strspn(end, " ")] || rank < 0 || rank > INT_MAX)
+        app_say(app, ": takes a rank, as :613; not '%s'", app->typed);
+    else
+        app_do_rank(app, (int)rank);
+}
+
+static void type_key(struct app *app, int key)
+{
+    struct table *table = &app_place(app)->table;
+    bool searches = app->mode == MODE_SEARCH, ends = key == SCREEN_ENTER || key == SCREEN_ESCAPE;
+    char *to = searches ? table->search : table->filter;
+    change_typed(app, key);
+    if (app->mode == MODE_RANK) {
+        app->mode = ends ? MODE_USUAL : MODE_RANK;
+        if (key == SCREEN_ENTER && *app->typed)
+            go_to_typed_rank(app);
+        return;
     }
     snprintf(to, TABLE_TEXT, "%s", app->typed);
     if (app->shown && !searches)

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "lib/base/text.h"
+#include "lib/trace/member_load.h"
 #include "lib/trace/site.h"
+#include "tui/view.h"
 
 enum { PLACE_SHORT = 20, PLACE_LONG = 40 };
-enum { SINCE_LABELS = 6 }; /* the minor schema version that has comm_label */
-
 void members_free(struct members *members)
 {
     for (int i = 0; i < members->count; i++)
@@ -20,86 +20,7 @@ void members_free(struct members *members)
     *members = (struct members){0};
 }
 
-static int take_row(struct members *members, int *capacity, const struct cursor *row,
-                    struct error *err)
-{
-    if (members->count == *capacity) {
-        int more = *capacity ? *capacity * 2 : 64;
-        struct member_state *grown = reallocarray(members->member, (size_t)more, sizeof *grown);
-        if (!grown)
-            return error_set(err, "can't show the ranks: memory is short");
-        members->member = grown;
-        *capacity = more;
-    }
-    const struct member_state member = {
-        .comm = (uint64_t)cursor_number(row, 0),
-        .rank = (int)cursor_number(row, 1),
-        .shown_rank = (int)cursor_number(row, 2),
-        .nranks = (int)cursor_number(row, 3),
-        .process = cursor_process(row, 4),
-        .device = (int)cursor_number(row, 5),
-        .issued = (uint64_t)cursor_number(row, 6),
-        .started = (uint64_t)cursor_number(row, 7),
-        .done = (uint64_t)cursor_number(row, 8),
-        .p2p = (uint64_t)cursor_number(row, 9),
-        .destroyed = cursor_number(row, 10),
-        .ended = cursor_number(row, 11),
-        .where = cursor_text(row, 12),
-        .phase = cursor_text(row, 13),
-        .last_call = cursor_text(row, 14),
-        .stack = (uint64_t)cursor_number(row, 15),
-        .stack_is_address = cursor_number(row, 16),
-        .since_ns = (uint64_t)cursor_number(row, 17),
-        .how = (enum end_how)cursor_number(row, 18),
-        .value = (int32_t)cursor_number(row, 19),
-    };
-    if (member_state_copy(&members->member[members->count], &member) < 0)
-        return error_set(err, "can't show the ranks: memory is short");
-    comm_name(member.comm, members->member[members->count].label);
-    members->count++;
-    return 0;
-}
-
-/* The program's names in place of those by the id. */
-static int load_labels(struct members *members, struct source *source, struct error *err)
-{
-    struct cursor row = cursor_new(source->trace, "SELECT comm, label FROM comm_label", NULL, 0);
-    int result;
-    row.since_minor = SINCE_LABELS;
-    while ((result = cursor_next(&row, err)) == 1)
-        for (int i = 0; i < members->count; i++)
-            if (members->member[i].comm == (uint64_t)cursor_number(&row, 0))
-                snprintf(members->member[i].label, sizeof members->member[i].label, "%s",
-                         cursor_text(&row, 1));
-    return result;
-}
-
-/* A member that one host has seen comes before the same one that another host has not. */
-static int by_comm_and_rank(const void *left, const void *right)
-{
-    const struct member_state *a = left, *b = right;
-    if (a->comm != b->comm)
-        return a->comm < b->comm ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank - b->rank;
-    return (a->process < 0) - (b->process < 0);
-}
-
-static void drop_doubles(struct members *members)
-{
-    int kept = 0;
-    for (int i = 0; i < members->count; i++) {
-        const struct member_state *before = kept ? &members->member[kept - 1] : NULL;
-        if (before && before->comm == members->member[i].comm &&
-            before->rank == members->member[i].rank)
-            member_state_free(&members->member[i]);
-        else
-            members->member[kept++] = members->member[i];
-    }
-    members->count = kept;
-}
-
-static void judge(struct tui_comm *comm, uint64_t now_ns)
+static void judge_member(struct tui_comm *comm, uint64_t now_ns)
 {
     members_stand(comm->member, comm->members, now_ns);
     comm->worst = STANDS_OVER;
@@ -125,7 +46,7 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
 {
     members->comm = calloc((size_t)members->count + 1, sizeof *members->comm);
     if (!members->comm)
-        return error_set(err, "can't show the ranks: memory is short");
+        return error_memory(err, "can't show the ranks");
     for (int i = 0; i < members->count; i++) {
         struct member_state *member = &members->member[i];
         if (i == 0 || member->comm != member[-1].comm)
@@ -136,35 +57,15 @@ static int find_comms(struct members *members, uint64_t now_ns, struct error *er
         comm->nranks = member->nranks > comm->nranks ? member->nranks : comm->nranks;
     }
     for (int i = 0; i < members->comms; i++)
-        judge(&members->comm[i], now_ns);
+        judge_member(&members->comm[i], now_ns);
     qsort(members->comm, (size_t)members->comms, sizeof *members->comm, members_worst_first);
     return 0;
 }
 
 int members_load(struct members *members, struct source *source, struct error *err)
 {
-    static const char sql[] =
-        "SELECT m.comm, m.rank, shown_rank, nranks, m.process, device, issued, started, m.done, "
-        "p2p, "
-        "destroyed, m.ended, \"where\", phase, last_call, stack, stack_is_address, since_ns, how, "
-        "value "
-        "FROM member_state m LEFT JOIN process_state USING(process) ORDER BY comm, rank";
-    struct cursor row = cursor_new(source->trace, sql, NULL, 0);
-    int capacity = 0, result;
     *members = (struct members){0};
-    while ((result = cursor_next(&row, err)) == 1) {
-        if (take_row(members, &capacity, &row, err) == 0)
-            continue;
-        cursor_end(&row);
-        result = -1;
-        break;
-    }
-    if (result == 0)
-        result = load_labels(members, source, err);
-    if (result == 0 && trace_database_count(source->trace) > 1 && members->count) {
-        qsort(members->member, (size_t)members->count, sizeof *members->member, by_comm_and_rank);
-        drop_doubles(members);
-    }
+    int result = member_states_load(source->trace, false, &members->member, &members->count, err);
     if (result == 0)
         result = find_comms(members, source->now_ns, err);
     if (result < 0)
@@ -191,6 +92,17 @@ const struct tui_comm *members_comm(const struct members *members, uint64_t comm
         if (members->comm[i].id == comm)
             index = i;
     return &members->comm[(index + step % members->comms + members->comms) % members->comms];
+}
+
+void member_set_place(struct source *source, const struct member_state *member, struct rows *rows,
+                      struct row *row)
+{
+    struct frame frame[SITE_FRAMES_MAX];
+    int count =
+        site_frames(source->trace, member->process, member->stack, member->stack_is_address, frame);
+    int shown = site_shown_frame(frame, count);
+    if (shown >= 0)
+        rows_set_frame(rows, row, &frame[shown]);
 }
 
 char *member_site(struct source *source, const struct member_state *member, bool wide, char *text,

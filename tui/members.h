@@ -4,6 +4,7 @@
 #define DDPCHECK_TUI_MEMBERS_H
 
 #include "lib/trace/member_state.h"
+#include "tui/rows.h"
 #include "tui/source.h"
 
 /* The members of one communicator. */
@@ -36,6 +37,9 @@ const struct tui_comm *members_comm(const struct members *members, uint64_t comm
  * `wide`. "" if it is not known. Returns text. */
 char *member_site(struct source *source, const struct member_state *member, bool wide, char *text,
                   size_t bytes);
+/* The row is about the source line of the member's call. */
+void member_set_place(struct source *source, const struct member_state *member, struct rows *rows,
+                      struct row *row);
 /* The member with that rank in the communicator, or NULL. */
 const struct member_state *members_rank(const struct tui_comm *comm, int rank);
 

@@ -1,5 +1,6 @@
 /* model_diagnosis.c: what stands above every view: the worst finding in words, or how the job goes.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,54 +26,37 @@ enum {
     SIDES_SHOWN = 3
 };
 
-static int open_findings(const struct findings *findings, const char *severity)
+static int open_findings(const struct findings *findings, enum severity severity)
 {
     int count = 0;
-    for (int i = 0; i < findings->count; i++)
-        count += strcmp(findings->finding[i].state, "resolved") &&
-                 !strcmp(findings->finding[i].severity, severity);
-    return count;
-}
-
-/* What finding_site.h asks for, with the strings of `finding`. */
-static struct finding borrow_sites(const struct tui_finding *finding)
-{
-    struct finding sites = {.code = finding->code, .sides = finding->sides};
-    for (int i = 0; i < finding->sides; i++) {
-        const struct tui_side *side = &finding->side[i];
-        sites.side[i] =
-            (struct finding_side){.process = side->process,
-                                  .act = side->act,
-                                  .stack = side->stack,
-                                  .stack_is_address = side->stack_is_address,
-                                  .where_stack = side->where_stack,
-                                  .where_stack_is_address = side->where_stack_is_address,
-                                  .since_ns = side->since_ns};
+    for (int i = 0; i < findings->faults.count; i++) {
+        const struct finding *finding = findings->faults.fault[i].finding;
+        count += finding->state == FINDING_OPEN && finding->severity == severity;
     }
-    return sites;
+    return count;
 }
 
 /* "train.c:176: error DC201 and 2 more, for 12 s". */
 static void say_headline(struct source *source, const struct findings *findings, int width,
                          struct text *text)
 {
-    const struct tui_finding *worst = &findings->finding[0];
+    const struct finding *worst = findings->faults.fault[0].finding;
     static const char cut_place[] = ".../";
     char duration[64], place[256] = "";
-    const struct finding sites = borrow_sites(worst);
-    uint64_t wait_ns = finding_wait_ns(&sites, source->now_ns);
-    int others = open_findings(findings, "error") + open_findings(findings, "warning") - 1;
-    finding_location(source->trace, &sites, width / 2, place, sizeof place);
+    uint64_t wait_ns = finding_wait_ns(worst, source->now_ns);
+    int others = open_findings(findings, SEVERITY_ERROR) +
+                 open_findings(findings, SEVERITY_WARNING) - 1;
+    finding_location(source->trace, worst, width / 2, place, sizeof place);
     const char *shown = place;
     if (width < NARROW && !strncmp(place, cut_place, sizeof cut_place - 1))
         shown += sizeof cut_place - 1;
     text_add(text, "%s%s%s%s %s", shown, *place ? ": " : "",
-             !strcmp(worst->certainty, "possible") ? "possible " : "", worst->severity,
-             worst->code);
+             worst->certainty == POSSIBLE ? "possible " : "", severity_name(worst->severity),
+             code_name(worst->code));
     if (others > 0)
         text_add(text, " and %d more", others);
     if (wait_ns)
-        text_add(text, source->live ? ", for %s" : ", for %s until the end",
+        text_add(text, source->live || width < NARROW ? ", for %s" : ", for %s until the end",
                  moment_duration(wait_ns, duration, sizeof duration));
 }
 
@@ -84,7 +68,7 @@ static int say_state(struct source *source, const struct findings *findings, str
     struct members members;
     if (members_load(&members, source, err) < 0)
         return -1;
-    int behind = 0, notes = open_findings(findings, "note");
+    int behind = 0, notes = open_findings(findings, SEVERITY_NOTE);
     for (int i = 0; i < members.count; i++)
         behind += members.member[i].standing <= STANDS_BEHIND;
     int ranks = trace_process_count(source->trace);
@@ -158,7 +142,7 @@ static void add_lines(struct rows *rows, enum tone tone, const char *text, int w
 
 /* Of a rank in no call of NCCL or CUDA: where its main thread was when the hang was noticed. Of the
  * threads of a process with several ranks it is not known whose they are. */
-static void captured_where(struct source *source, struct tui_side *side)
+static void captured_where(struct source *source, struct finding_side *side)
 {
     /* The literal 251 (notice_thread_stack) lets SQLite use the index over these rows alone. */
     static const char sql[] = "SELECT process, stack, flags FROM event WHERE api = 251 AND "
@@ -174,28 +158,24 @@ static void captured_where(struct source *source, struct tui_side *side)
         }
 }
 
-static bool is_in_no_call(const struct tui_side *side)
-{
-    return side->now.did == DID_RUNNING || side->now.did == DID_NOT_IN_CALL;
-}
-
-/* "rank 3 is at train.c:42, in wait_for_losses()", for sides that are elsewhere than the headline
- * says. */
-static void add_side_lines(struct source *source, const struct tui_finding *finding, int width,
+/* "rank 3 is at train.c:42, in wait_for_losses()" or, of one that has ended, "was last at", for
+ * sides that are elsewhere than the headline says. */
+static void add_side_lines(struct source *source, const struct finding *finding, int width,
                            struct rows *rows)
 {
+    static const char *const verb[2][2] = {{"are", "is"}, {"were last", "was last"}};
     for (int i = 1; i < finding->sides && i < SIDES_SHOWN; i++) {
-        struct tui_side side = finding->side[i]; /* its texts stay the finding's */
-        char place[512], text[1024];
-        if (!side.where_stack && is_in_no_call(&side))
+        struct finding_side side = finding->side[i]; /* what it owns stays the finding's */
+        char ranks[256], place[512], text[1024];
+        if (!side.where_stack && did_not_call(side.now.did))
             captured_where(source, &side);
         site_user_line(source->trace, side.process, side.where_stack, side.where_stack_is_address,
                        width / 2, place, sizeof place);
-        bool one = !strpbrk(side.ranks, "-,");
+        bool one = rankset_count(&side.ranks) == 1;
         if (!*place || !side.where_stack)
             continue;
-        snprintf(text, sizeof text, "%s %s %s at %s", one ? "rank" : "ranks", side.ranks,
-                 one ? "is" : "are", place);
+        snprintf(text, sizeof text, "%s %s at %s", rankset_words(&side.ranks, ranks, sizeof ranks),
+                 verb[did_end(side.act.did)][one], place);
         rows_paragraph(rows, TONE_PLAIN, width, text);
     }
 }
@@ -241,8 +221,8 @@ static bool have_last_lines(const struct rows *rows, const struct rows *end)
     return equal;
 }
 
-/* Where the answers fill the screen and something of them was cut, all of it follows, for whoever
- * scrolls. */
+/* Where the answers fill the screen and some were cut, they follow in full for readers who scroll.
+ */
 static void add_rest(struct rows *rows, const struct rows *full, const struct query *query)
 {
     bool has_room = rows->lines + LINES_AROUND + LINES_TABLE <= query->height;
@@ -256,7 +236,7 @@ static void add_rest(struct rows *rows, const struct rows *full, const struct qu
 /* The four answers of the first screen: the user's line, which rank did what, where the others are,
  * and what to do. On a small screen calls are shortened, then the fix is left with its first
  * sentences, and the table has no room. */
-static void add_answers(struct source *source, const struct tui_finding *finding, const char *head,
+static void add_answers(struct source *source, const struct finding *finding, const char *head,
                         const struct query *query, struct rows *rows)
 {
     int width = query->width > AROUND ? query->width : AROUND;
@@ -299,7 +279,7 @@ static void add_answers(struct source *source, const struct tui_finding *finding
 
 /* The headline and as much of the rest as there is room for above other views; on a narrow screen
  * without the end of the headline, how long it has lasted. */
-static void add_brief(const struct tui_finding *finding, const char *head, int width, int lines,
+static void add_brief(const struct finding *finding, const char *head, int width, int lines,
                       struct rows *rows)
 {
     struct text text = {0};
@@ -314,7 +294,7 @@ static void add_brief(const struct tui_finding *finding, const char *head, int w
     free(said);
 }
 
-/* The job goes on, so its state comes first; but whoever has a slow job looks for this. */
+/* The job goes on, so its state comes first; users with a slow job look for this next. */
 static void add_note(struct source *source, const struct findings *findings, int width,
                      struct rows *rows)
 {
@@ -322,7 +302,8 @@ static void add_note(struct source *source, const struct findings *findings, int
     say_headline(source, findings, width, &text);
     char *head = text_take(&text);
     if (head)
-        add_brief(&findings->finding[0], head, width, width < NARROW ? 1 : LINES_BRIEF - 1, rows);
+        add_brief(findings->faults.fault[0].finding, head, width,
+                  width < NARROW ? 1 : LINES_BRIEF - 1, rows);
     rows->failed |= !head;
     free(head);
 }
@@ -335,11 +316,15 @@ int model_diagnosis(struct source *source, const struct query *query, struct row
     int width = query->width > AROUND ? query->width : AROUND, result = 0;
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    const struct tui_finding *worst = findings.count ? &findings.finding[0] : NULL;
-    bool is_open = worst && strcmp(worst->state, "resolved");
-    bool serious = is_open && strcmp(worst->severity, "note");
-    if (is_open)
+    const struct finding *worst = findings.faults.count ? findings.faults.fault[0].finding : NULL;
+    bool is_open = worst && worst->state == FINDING_OPEN;
+    bool serious = is_open && worst->severity != SEVERITY_NOTE;
+    if (is_open) {
+        char place[PATH_MAX];
         rows->finding = worst->id;
+        finding_location(source->trace, worst, sizeof place, place, sizeof place);
+        rows_set_place(rows, NULL, place);
+    }
     if (serious)
         say_headline(source, &findings, width, &text);
     else

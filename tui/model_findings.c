@@ -1,5 +1,6 @@
 /* model_findings.c: the list of findings; one finding with its sides beside each other; its long
  * text. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "analyzer/version_facts.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
+#include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
 #include "tui/finding_advice.h"
 #include "tui/findings.h"
@@ -26,31 +28,31 @@ enum {
     GAP = 2
 };
 
-static const char *sign_of(const struct tui_finding *finding, bool ascii)
+static const char *sign_of(const struct finding *finding, bool ascii)
 {
-    if (!strcmp(finding->state, "resolved"))
+    static const char *const signs[] = {"✗", "!", "i"}, *const ascii_signs[] = {"E", "!", "i"};
+    if (finding->state == FINDING_RESOLVED)
         return ascii ? "ok" : "✓";
-    return !strcmp(finding->severity, "error")     ? (ascii ? "E" : "✗")
-           : !strcmp(finding->severity, "warning") ? "!"
-                                                   : "i";
+    return (ascii ? ascii_signs : signs)[finding->severity];
 }
 
 /* "2 errors, 1 warning, 3 resolved" */
 static void add_counts(const struct findings *findings, struct rows *rows)
 {
-    static const char *const kinds[] = {"error", "warning", "note", "resolved"};
-    enum { KINDS = sizeof kinds / sizeof *kinds };
+    enum { RESOLVED = SEVERITY_NOTE + 1, KINDS };
     int count[KINDS] = {0};
     struct text text = {0};
-    for (int i = 0; i < findings->count; i++) {
-        bool resolved = !strcmp(findings->finding[i].state, "resolved");
-        for (int k = 0; k < KINDS; k++)
-            count[k] += !strcmp(kinds[k], resolved ? "resolved" : findings->finding[i].severity);
+    for (int i = 0; i < findings->faults.count; i++) {
+        const struct finding *finding = findings->faults.fault[i].finding;
+        count[finding->state == FINDING_RESOLVED ? RESOLVED : (int)finding->severity]++;
     }
-    for (int k = 0, said = 0; k < KINDS; k++)
+    for (int k = 0, said = 0; k < RESOLVED; k++)
         if (count[k])
-            text_add(&text, "%s%d %s%s", said++ ? ", " : "", count[k], kinds[k],
-                     count[k] > 1 && k < KINDS - 1 ? "s" : "");
+            text_add(&text, "%s%d %s%s", said++ ? ", " : "", count[k],
+                     severity_name((enum severity)k), count[k] > 1 ? "s" : "");
+    if (count[RESOLVED])
+        text_add(&text, "%s%d resolved", findings->faults.count > count[RESOLVED] ? ", " : "",
+                 count[RESOLVED]);
     char *said = text_take(&text);
     if (said && *said)
         rows_line(rows, TONE_STRONG, "%s", said);
@@ -61,7 +63,7 @@ static int model_findings(struct source *source, struct query *query, struct row
                           struct error *err)
 {
     struct findings findings;
-    char ranks[RANKS_BYTES], clock[64];
+    char ranks[RANKS_BYTES], clock[64], place[PATH_MAX];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
     rows->empty = source->live ? "No finding so far." : "No finding.";
@@ -74,21 +76,24 @@ static int model_findings(struct source *source, struct query *query, struct row
     rows_column(rows, "first", 12, false);
     rows_column_is_minor(rows);
     rows_column(rows, "what", 0, false);
-    for (int i = 0; i < findings.count; i++) {
-        const struct tui_finding *finding = &findings.finding[i];
+    for (int i = 0; i < findings.faults.count; i++) {
+        const struct fault_group *fault = &findings.faults.fault[i];
+        const struct finding *finding = fault->finding;
         enum tone tone = finding_tone(finding);
         struct row *row = rows_add(rows, finding->id, 0);
         row_set(row, CELL_SIGN, tone, "%s", sign_of(finding, query->ascii));
-        row_set(row, CELL_CODE, tone, "%s%s", finding->code,
-                !strcmp(finding->certainty, "possible") ? "?" : "");
-        row_set(row, CELL_RANKS, TONE_PLAIN, "%s", finding_ranks(finding, ranks, sizeof ranks));
-        row_set(row, CELL_TIMES, TONE_PLAIN, "%llu", (unsigned long long)finding->times);
+        row_set(row, CELL_CODE, tone, "%s%s", code_name(finding->code),
+                finding->certainty == POSSIBLE ? "?" : "");
+        row_set(row, CELL_RANKS, TONE_PLAIN, "%s", finding_ranks(fault, ranks, sizeof ranks));
+        row_set(row, CELL_TIMES, TONE_PLAIN, "%llu", (unsigned long long)fault->times);
         row_set(row, CELL_WHEN, TONE_PLAIN, "%s",
                 moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock));
         row_set(row, CELL_WHAT, TONE_PLAIN, "%s", finding->what);
-        if (row)
-            row->target =
-                (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+        if (!row)
+            continue;
+        row->target = (struct target){.view = VIEW_FINDING, .finding = finding->id, .process = -1};
+        finding_location(source->trace, finding, sizeof place, place, sizeof place);
+        rows_set_place(rows, row, place);
     }
     tui_findings_free(&findings);
     return 0;
@@ -123,17 +128,20 @@ static void side_line(struct side_text *side, enum tone tone, const char *text)
     } while (*text);
 }
 
-static void side_frames(struct source *source, struct side_text *text, int process, uint64_t stack,
-                        bool is_address)
+static void side_write_frames(struct source *source, const struct finding *finding, int side,
+                              enum side_stack which, struct side_text *text)
 {
-    struct frame frame[SITE_FRAMES_MAX];
-    char function[sizeof frame->function + 8], place[sizeof frame->file], line[LINE_BYTES];
-    int count = site_frames(source->trace, process, stack, is_address, frame);
-    int first = site_first_frame(frame, count, FRAMES_SHOWN), left_out = count - FRAMES_SHOWN;
-    for (int i = first; i < count && i < first + FRAMES_SHOWN; i++) {
-        frame_function(&frame[i], function, sizeof function);
+    struct shown_frames frames;
+    char function[sizeof frames.frame->function + 8], place[sizeof frames.frame->file];
+    char line[LINE_BYTES];
+    finding_side_frames(source->trace, finding, side, which, &frames);
+    int first = site_first_shown(frames.shown, FRAMES_SHOWN);
+    int left_out = frames.count - FRAMES_SHOWN;
+    for (int i = first; i < frames.count && i < first + FRAMES_SHOWN; i++) {
+        const struct frame *frame = &frames.frame[i];
+        frame_function(frame, function, sizeof function);
         int left = text->width - 4 - width_of(function);
-        frame_place(&frame[i], left > 12 ? left : 12, place, sizeof place);
+        frame_place(frame, left > 12 ? left : 12, place, sizeof place);
         bool fits = width_of(function) + width_of(place) + 4 <= text->width;
         snprintf(line, sizeof line, fits ? "  %s  %s" : "  %s\n    %s", function, place);
         side_line(text, i > first ? TONE_FAINT : TONE_PLAIN, line);
@@ -144,14 +152,15 @@ static void side_frames(struct source *source, struct side_text *text, int proce
     }
 }
 
-static void side_write(struct source *source, const struct tui_side *side, struct side_text *text)
+static void side_write(struct source *source, const struct finding *finding, int index,
+                       struct side_text *text)
 {
-    char line[LINE_BYTES], duration[64];
-    bool one = !strpbrk(side->ranks, "-,");
-    snprintf(line, sizeof line, "%s %s", one ? "rank" : "ranks", side->ranks);
-    side_line(text, TONE_STRONG, line);
+    const struct finding_side *side = &finding->side[index];
+    char line[LINE_BYTES], duration[64], ranks[RANKS_BYTES];
+    bool one = rankset_count(&side->ranks) == 1;
+    side_line(text, TONE_STRONG, rankset_words(&side->ranks, ranks, sizeof ranks));
     side_line(text, TONE_STRONG, side->call);
-    side_frames(source, text, side->process, side->stack, side->stack_is_address);
+    side_write_frames(source, finding, index, SIDE_STACK_ACT, text);
     if (*side->phase) {
         snprintf(line, sizeof line, "phase: %s", side->phase);
         side_line(text, TONE_PLAIN, line);
@@ -165,8 +174,7 @@ static void side_write(struct source *source, const struct tui_side *side, struc
         snprintf(line, sizeof line, "now %s", side->where);
         side_line(text, TONE_STRONG, line);
         if (side->where_stack != side->stack)
-            side_frames(source, text, side->process, side->where_stack,
-                        side->where_stack_is_address);
+            side_write_frames(source, finding, index, SIDE_STACK_NOW, text);
     }
     if (one && side->process >= 0) {
         const struct process_info *info = trace_process(source->trace, side->process);
@@ -177,8 +185,8 @@ static void side_write(struct source *source, const struct tui_side *side, struc
 }
 
 /* Two sides beside each other where the width allows it. */
-static void add_sides(struct source *source, const struct tui_finding *finding, int width,
-                      bool is_low, struct rows *rows)
+static void add_side_rows(struct source *source, const struct finding *finding, int width,
+                          bool is_low, struct rows *rows)
 {
     struct side_text *text = calloc(2, sizeof *text);
     int abreast = width >= 2 * SIDE_LEAST + GAP && !is_low ? 2 : 1;
@@ -192,7 +200,7 @@ static void add_sides(struct source *source, const struct tui_finding *finding, 
         for (int k = 0; k < abreast; k++) {
             text[k] = (struct side_text){.width = abreast == 2 ? (width - GAP) / 2 : width};
             if (i + k < finding->sides)
-                side_write(source, &finding->side[i + k], &text[k]);
+                side_write(source, finding, i + k, &text[k]);
             lines = text[k].lines > lines ? text[k].lines : lines;
         }
         for (int line = 0; line <= lines; line++) { /* one empty line below */
@@ -225,27 +233,33 @@ static int model_finding(struct source *source, struct query *query, struct rows
 {
     struct findings findings;
     char times[128] = "", clock[64], last[64], ranks[RANKS_BYTES], fix[FIX_BYTES], head[LINE_BYTES];
+    char odd[LINE_BYTES];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
+    const struct fault_group *fault = tui_findings_get(&findings, query->finding);
+    const struct finding *finding = fault ? fault->finding : NULL;
     rows->empty = "This finding is not there any more.";
     rows->text = true;
     if (finding) {
-        const struct check *check = check_find(finding->code);
+        const struct check *check = check_of(finding->code);
+        finding_location(source->trace, finding, sizeof head, head, sizeof head);
+        rows_set_place(rows, NULL, head);
         snprintf(head, sizeof head, "%s%s %s: %s",
-                 !strcmp(finding->certainty, "possible") ? "possible " : "", finding->severity,
-                 finding->code, check ? check->title : "a check of another version");
+                 finding->certainty == POSSIBLE ? "possible " : "",
+                 severity_name(finding->severity), code_name(finding->code),
+                 check ? check->title : "a check of another version");
         rows_paragraph(rows, finding_tone(finding), query->width, head);
         rows_paragraph(rows, TONE_PLAIN, query->width, finding->what);
-        if (finding->others)
-            rows_line(rows, TONE_PLAIN, "the same fault: %d more finding%s, of ranks %s",
-                      finding->others, finding->others == 1 ? "" : "s",
-                      rankset_text(&finding->more, ranks, sizeof ranks));
-        if (finding->times > 1)
+        if (fault->others)
+            rows_line(rows, TONE_PLAIN, "the same fault: %d more finding%s, of %s%s%s",
+                      fault->others, fault->others == 1 ? "" : "s",
+                      rankset_words(&fault->ranks, ranks, sizeof ranks),
+                      *fault_odd_words(fault, odd, sizeof odd) ? ": " : "", odd);
+        if (fault->times > 1)
             snprintf(times, sizeof times, "seen %llu times, from %s to %s",
-                     (unsigned long long)finding->times,
+                     (unsigned long long)fault->times,
                      moment_clock(finding->first_ns, source->now_ns, clock, sizeof clock),
-                     moment_clock(finding->last_ns, source->now_ns, last, sizeof last));
+                     moment_clock(fault->last_ns, source->now_ns, last, sizeof last));
         if (*times)
             rows_line(rows, TONE_FAINT, "%s", times);
         snprintf(fix, sizeof fix, "Fix: %s", finding->todo);
@@ -255,7 +269,7 @@ static int model_finding(struct source *source, struct query *query, struct rows
         bool is_low = query->height > 0 && rows->lines > query->height * 2 / 3;
         if (is_low)
             move_lines(rows);
-        add_sides(source, finding, query->width, is_low, rows);
+        add_side_rows(source, finding, query->width, is_low, rows);
     }
     tui_findings_free(&findings);
     return 0;
@@ -330,8 +344,8 @@ static int model_explain(struct source *source, struct query *query, struct rows
     struct findings findings;
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    const struct tui_finding *finding = tui_findings_get(&findings, query->finding);
-    const struct check *check = finding ? check_find(finding->code) : NULL;
+    const struct fault_group *fault = tui_findings_get(&findings, query->finding);
+    const struct check *check = fault ? check_of(fault->finding->code) : NULL;
     rows->empty = "No text about it in this version.";
     rows->text = true;
     if (check) {

@@ -106,7 +106,7 @@ static int in_flight_first(const void *left, const void *right)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static char *bytes_text(uint64_t bytes, char *text, size_t size)
+static char *memory_text(uint64_t bytes, char *text, size_t size)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
@@ -123,14 +123,16 @@ static int add_hazards(struct source *source, struct rows *rows, struct error *e
     char ranks[128];
     if (tui_findings_load(&findings, source, err) < 0)
         return -1;
-    for (int i = 0; i < findings.count; i++) {
-        const struct tui_finding *finding = &findings.finding[i];
-        if (strncmp(finding->code, "DC3", 3) && strncmp(finding->code, "DC40", 4))
+    for (int i = 0; i < findings.faults.count; i++) {
+        const struct fault_group *fault = &findings.faults.fault[i];
+        const struct finding *finding = fault->finding;
+        enum family family = code_family(finding->code);
+        if (family != FAMILY_HAZARD && family != FAMILY_DEVICE)
             continue;
         struct row *row = rows_add(rows, ~(uint64_t)finding->id, 0);
         row_set(row, CELL_RANK, finding_tone(finding), "%s",
-                finding_ranks(finding, ranks, sizeof ranks));
-        row_set(row, CELL_RANGE, finding_tone(finding), "%s", finding->code);
+                finding_ranks(fault, ranks, sizeof ranks));
+        row_set(row, CELL_RANGE, finding_tone(finding), "%s", code_name(finding->code));
         row_set(row, CELL_STATE, finding_tone(finding), "hazard");
         row_set(row, CELL_USE, finding_tone(finding), "%s", finding->what);
         if (row)
@@ -152,7 +154,7 @@ static void add_use(const struct buffer_use *use, bool narrow, struct rows *rows
     else
         row_set(row, CELL_RANGE, tone, "0x%llx-0x%llx", (unsigned long long)use->begin,
                 (unsigned long long)(use->begin + use->bytes));
-    row_set(row, CELL_BYTES, tone, "%s", bytes_text(use->bytes, bytes, sizeof bytes));
+    row_set(row, CELL_BYTES, tone, "%s", memory_text(use->bytes, bytes, sizeof bytes));
     row_set(row, CELL_STATE, use->in_flight ? TONE_WARNING : TONE_FAINT, "%s",
             !use->in_flight ? "done"
             : use->over     ? "never done"
@@ -174,7 +176,7 @@ static int model_memory(struct source *source, struct query *query, struct rows 
     struct buffer_use *use = calloc(USES_MAX, sizeof *use);
     int uses = 0;
     if (!use)
-        return error_set(err, "can't show the memory: memory is short");
+        return error_memory(err, "can't show the memory");
     if (members_load(&members, source, err) < 0) {
         free(use);
         return -1;

@@ -32,7 +32,7 @@ struct group {
     bool arguments_differ, waits_differ;
 };
 
-static const char *sign_of(const struct signs *signs, enum standing standing)
+static const char *standing_sign(const struct signs *signs, enum standing standing)
 {
     const char *const sign[STANDINGS] = {
         [STANDS_MISSING] = signs->missing, [STANDS_EXITED] = signs->exited,
@@ -64,7 +64,7 @@ static void strip(const struct tui_comm *comm, const struct signs *signs, int wi
         for (int k = (int)((long)i * ranks / marks); k < (int)((long)(i + 1) * ranks / marks); k++)
             if (comm->member[k].standing < worst)
                 worst = comm->member[k].standing;
-        int added = snprintf(text + used, bytes - used, "%s", sign_of(signs, worst));
+        int added = snprintf(text + used, bytes - used, "%s", standing_sign(signs, worst));
         if (added < 0 || (used += (size_t)added) >= bytes)
             return;
     }
@@ -188,16 +188,18 @@ static void add_group(struct source *source, const struct query *query, const st
     struct row *row = rows_add(rows, hash_bytes(comm->id, &member->rank, sizeof member->rank), 1);
     if (row)
         row->state = standing_name(member->standing);
-    row_set(row, CELL_WHO, tone, "%s %s", sign_of(signs, member->standing),
-            rankset_text(&group->ranks, ranks, sizeof ranks));
+    row_set(row, CELL_WHO, tone, "%s %s", standing_sign(signs, member->standing),
+            rankset_brief(&group->ranks, ranks, sizeof ranks));
     if (member->issued)
         row_set(row, CELL_NUMBER, TONE_PLAIN, "#%llu", (unsigned long long)member->issued - 1);
     if (member->behind && member->standing < STANDS_ISSUED)
         row_set(row, CELL_LAG, tone, "-%llu", (unsigned long long)member->behind);
-    if (member->process >= 0)
+    if (member->process >= 0) {
         set_where(source, query, group, row);
-    else
+        member_set_place(source, member, rows, row);
+    } else {
         row_set(row, CELL_WHERE, TONE_PLAIN, "no call recorded");
+    }
     if (row) {
         row->target =
             (struct target){.view = VIEW_RANK, .comm = comm->id, .process = member->process};
@@ -251,7 +253,10 @@ static int model_now(struct source *source, struct query *query, struct rows *ro
     if (findings_worst_comm(source, &worst, err) < 0 || members_load(&members, source, err) < 0)
         return -1;
     rows->tree = true;
-    rows->empty = "No communicator yet: nothing called NCCL so far.";
+    rows->empty = source->live ? "No communicator yet: nothing called NCCL so far."
+                               : "No communicator: nothing called NCCL.";
+    if (!source->live && source_is_imported(source))
+        rows->empty = "What was imported names no communicator: see the findings (key 2).";
     rows_column(rows, "ranks", 24, false);
     rows_column(rows, "last", 0, true);
     rows_column(rows, "lag", 0, true);

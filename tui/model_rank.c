@@ -1,18 +1,21 @@
 /* model_rank.c: one process: its communicators, where it is, what it waits for, its streams, its
  * threads' stacks. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "lib/base/rankset.h"
 #include "lib/base/text.h"
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
 #include "tui/members.h"
 #include "tui/view.h"
-#include "tui/width.h"
 
 static void add_head(struct rows *rows, const char *text)
 {
     row_set(rows_add(rows, (uint64_t)rows->count, 0), 0, TONE_STRONG, "%s", text);
 }
 
-static struct row *add_item(struct rows *rows)
+static struct row *add_rank_item(struct rows *rows)
 {
     return rows_add(rows, (uint64_t)rows->count, 1);
 }
@@ -21,31 +24,26 @@ static void add_frames(struct source *source, const struct query *query, int pro
                        uint64_t stack, bool is_address, struct rows *rows)
 {
     struct frame frame[SITE_FRAMES_MAX];
-    char function[sizeof frame->function + 8], place[sizeof frame->file];
     int count = site_frames(source->trace, process, stack, is_address, frame);
-    for (int i = 0; i < count; i++) {
-        int width = width_of(frame_function(&frame[i], function, sizeof function));
-        frame_place(&frame[i], query->width - width - 8 > 16 ? query->width - width - 8 : 16, place,
-                    sizeof place);
-        row_set(add_item(rows), 0, i ? TONE_PLAIN : TONE_STRONG, "%s  %s", function, place);
-    }
+    rows_add_frames(rows, query->width, 1, frame, count);
 }
 
 static void add_members(struct source *source, const struct query *query,
                         const struct members *members, struct rows *rows)
 {
     const struct member_state *latest = NULL;
+    char issued[LAST_NUMBER_BYTES], done[LAST_NUMBER_BYTES];
     add_head(rows, "Communicators");
     for (int i = 0; i < members->count; i++) {
         const struct member_state *member = &members->member[i];
         if (member->process != query->process)
             continue;
         latest = !latest || member->since_ns > latest->since_ns ? member : latest;
-        struct row *row = add_item(rows);
+        struct row *row = add_rank_item(rows);
         row_set(row, 0, member->standing <= STANDS_BEHIND ? TONE_ERROR : TONE_PLAIN,
-                "%s rank %d of %d: %s, %llu called, %llu done, last %s", member->label,
-                member->rank, member->nranks, standing_name(member->standing),
-                (unsigned long long)member->issued, (unsigned long long)member->done,
+                "%s rank %d of %d: %s, issued %s, done %s, last %s", member->label, member->rank,
+                member->nranks, standing_name(member->standing),
+                last_number_text(member->issued, issued), last_number_text(member->done, done),
                 *member->last_call ? member->last_call : "none");
         if (row)
             row->target = (struct target){.view = VIEW_SEQUENCE,
@@ -56,7 +54,7 @@ static void add_members(struct source *source, const struct query *query,
     if (!latest)
         return;
     add_head(rows, latest->ended ? "Where it was" : "Where it is");
-    row_set(add_item(rows), 0, TONE_PLAIN, "%s", latest->where);
+    row_set(add_rank_item(rows), 0, TONE_PLAIN, "%s", latest->where);
     add_frames(source, query, query->process, latest->stack, latest->stack_is_address, rows);
 }
 
@@ -75,9 +73,9 @@ static int add_waits(struct source *source, const struct query *query, struct ro
         if (cursor_process(&row, 0) != query->process)
             continue;
         if (shown++ == 0)
-            add_head(rows, "In the tree of waits (5)");
+            add_head(rows, "Who waits for whom (key 5 shows all ranks)");
         bool lasts = since_ns && source->now_ns > since_ns;
-        struct row *line = add_item(rows);
+        struct row *line = add_rank_item(rows);
         row_set(line, 0, cursor_number(&row, 2) ? TONE_ERROR : TONE_PLAIN, "%s%s%s%s",
                 cursor_text(&row, 1), lasts ? ", for " : "",
                 lasts ? moment_duration(source->now_ns - since_ns, duration, sizeof duration) : "",
@@ -88,31 +86,71 @@ static int add_waits(struct source *source, const struct query *query, struct ro
     return result;
 }
 
+/* -1: the trace has none. */
+static int process_of_rank(const int *ranks, int processes, int64_t rank)
+{
+    int process = processes - 1;
+    while (process >= 0 && ranks[process] != rank)
+        process--;
+    return process;
+}
+
+static int add_rank_page(struct source *source, struct query *query, const struct members *members,
+                         int rank, struct rows *rows, struct error *err)
+{
+    const struct process_info *info = trace_process(source->trace, query->process);
+    if (rank >= 0)
+        rows_line(rows, TONE_STRONG, "rank %d, process %d on %s", rank, info->pid, info->host);
+    else
+        rows_line(rows, TONE_STRONG, "process %d on %s", info->pid, info->host);
+    rows_line(rows, TONE_FAINT, "%s", info->command);
+    rows_column(rows, "", 0, false);
+    add_members(source, query, members, rows);
+    int result = add_waits(source, query, rows, err);
+    if (result == 0)
+        result = model_rank_streams(source, query, members, rows, err);
+    return result < 0 ? result : model_rank_stacks(source, query, rows, err);
+}
+
+static void add_no_rank(const int *ranks, int processes, int64_t wanted, struct rows *rows)
+{
+    struct rankset all = {0};
+    char text[256];
+    for (int i = 0; i < processes; i++)
+        if (ranks[i] >= 0 && rankset_add(&all, ranks[i]))
+            rows->failed = true;
+    rows_line(rows, TONE_WARNING, "No process of this trace is rank %" PRId64 "; there %s %s.",
+              wanted, rankset_count(&all) == 1 ? "is" : "are",
+              rankset_words(&all, text, sizeof text));
+    rankset_free(&all);
+}
+
 static int model_rank(struct source *source, struct query *query, struct rows *rows,
                       struct error *err)
 {
     struct members members;
-    rows->empty = "This process is not there.";
+    int processes = trace_process_count(source->trace), result = 0;
+    rows->empty = query->process < 0 ? "" : "This process is not there.";
     rows->tree = true;
-    if (query->process < 0 || query->process >= trace_process_count(source->trace))
-        return 0;
     if (members_load(&members, source, err) < 0)
         return -1;
-    const struct process_info *info = trace_process(source->trace, query->process);
-    rows_line(rows, TONE_STRONG, "rank %d, process %d on %s", info->rank, info->pid, info->host);
-    rows_line(rows, TONE_FAINT, "%s", info->command);
-    rows_column(rows, "", 0, false);
-    add_members(source, query, &members, rows);
-    int result = add_waits(source, query, rows, err);
-    if (result == 0)
-        result = model_rank_streams(source, query, &members, rows, err);
+    int *ranks = member_process_ranks(members.member, members.count, source->trace);
+    if (!ranks)
+        result = error_set(err, OUT_OF_MEMORY);
+    else if (query->process < 0)
+        query->process = process_of_rank(ranks, processes, query->number);
+    if (ranks && query->process >= 0 && query->process < processes)
+        result = add_rank_page(source, query, &members, ranks[query->process], rows, err);
+    else if (ranks && query->process < 0)
+        add_no_rank(ranks, processes, query->number, rows);
+    free(ranks);
     members_free(&members);
-    return result < 0 ? result : model_rank_stacks(source, query, rows, err);
+    return result;
 }
 
 const struct view view_rank = {
     .name = "Rank",
     .about = "One process: its communicators, its streams, its stacks.",
     .load = model_rank,
-    .key = {{"Esc", "back"}},
+    .key = {{"t", "its stacks as they are now"}, {"Esc", "back"}},
 };

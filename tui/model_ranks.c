@@ -4,12 +4,14 @@
 
 #include "lib/base/moment.h"
 #include "lib/base/rankset.h"
+#include "lib/finding/finding_culprit.h"
 #include "lib/trace/names.h"
+#include "tui/findings.h"
 #include "tui/members.h"
 #include "tui/ranks.h"
 #include "tui/view.h"
 
-enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, FOLD_FROM = 65, SITE_BYTES = 160 };
+enum { LATE_EVENTS = 20000, LATE_NUMBERS = 1024, SITE_BYTES = 160, WIDE = 110 };
 
 /* --- how late ranks come --- */
 
@@ -62,7 +64,7 @@ static int measure_lateness(struct source *source, struct process_view *process,
 {
     struct rank_lateness late = {calloc(LATE_NUMBERS, sizeof *late.arrival), process};
     if (!late.arrival)
-        return error_set(err, "can't show the ranks: memory is short");
+        return error_memory(err, "can't show the ranks");
     int result = read_arrivals(source, &late, false, err);
     if (result == 0)
         result = read_arrivals(source, &late, true, err);
@@ -98,13 +100,17 @@ enum tone ranks_state_text(const struct process_info *info, const struct process
 {
     if (!process->ended) {
         bool is_known = info->pid > 0; /* imports know nothing of processes */
+        if (process->is_missing) {
+            snprintf(text, bytes, "%s", standing_name(STANDS_MISSING));
+            return TONE_ERROR;
+        }
         snprintf(text, bytes, "%s", is_known ? "alive" : "-");
         return is_known ? TONE_GOOD : TONE_FAINT;
     }
     if (process->how == END_EXIT)
         snprintf(text, bytes, "exit %d", process->value);
     else if (process->how == END_SIGNAL && process->out_of_memory)
-        snprintf(text, bytes, "out of memory");
+        snprintf(text, bytes, OUT_OF_MEMORY);
     else if (process->how == END_SIGNAL)
         signal_text(process->value, text, bytes);
     else
@@ -117,31 +123,41 @@ uint64_t ranks_late_ns(const struct process_view *process)
     return process->late_count ? (uint64_t)(process->late_ns / process->late_count) : 0;
 }
 
-void ranks_set_cells(struct source *source, const struct process_info *info,
-                     const struct process_view *process, struct row *row)
+void ranks_set_cells(struct source *source, const struct query *query,
+                     const struct process_info *info, const struct process_view *process,
+                     struct rows *rows, struct row *row)
 {
     const struct member_state *member = process->member;
     char state[64], site[SITE_BYTES] = "";
     enum tone tone = ranks_state_text(info, process, state, sizeof state);
-    if (member && !process->ended)
-        member_site(source, member, false, site, sizeof site);
+    if (member) {
+        member_site(source, member, query->width >= WIDE, site, sizeof site);
+        member_set_place(source, member, rows, row);
+    }
     row_set(row, CELL_STATE, tone, "%s%s", state, info->restart > 0 ? " (restarted)" : "");
     if (member)
         row_set(row, CELL_WHERE, TONE_PLAIN, "%s%s%s%s%s", site, *site ? ", " : "", member->where,
                 *member->phase ? ", phase " : "", member->phase);
 }
 
-void ranks_add_process(struct source *source, int index, const struct process_view *process,
-                       struct rows *rows)
+void ranks_set_ranks(const struct query *query, const struct process_view *process,
+                     const char *ranks, struct row *row)
+{
+    row_set(row, CELL_RANK, process->is_missing ? TONE_ERROR : TONE_STRONG, "%s%s%s",
+            process->is_missing ? signs_of(query)->missing : "", process->is_missing ? " " : "",
+            ranks);
+}
+
+void ranks_add_process(struct source *source, const struct query *query, int index,
+                       const struct process_view *process, struct rows *rows)
 {
     const struct process_info *info = trace_process(source->trace, index);
     const struct member_state *member = process->member;
-    char late[64] = "";
+    char late[64] = "", rank[16] = "-";
     struct row *row = rows_add(rows, (uint64_t)index + 1, 0);
-    if (info->rank >= 0)
-        row_set(row, CELL_RANK, TONE_STRONG, "%d", info->rank);
-    else
-        row_set(row, CELL_RANK, TONE_FAINT, "-");
+    if (process->rank >= 0)
+        snprintf(rank, sizeof rank, "%d", process->rank);
+    ranks_set_ranks(query, process, rank, row);
     if (info->pid > 0)
         row_set(row, CELL_HOST, TONE_PLAIN, "%s:%d", info->host, info->pid);
     if (member && member->device >= 0)
@@ -151,9 +167,25 @@ void ranks_add_process(struct source *source, int index, const struct process_vi
     row_set(row, CELL_LATE, TONE_PLAIN, "%s", late);
     if (process->lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)process->lost);
-    ranks_set_cells(source, info, process, row);
+    ranks_set_cells(source, query, info, process, rows, row);
     if (row)
         row->target = (struct target){.view = VIEW_RANK, .process = index};
+}
+
+/* The ranks for which the others of the worst finding wait. */
+static int mark_missing(struct source *source, struct process_view *process, struct error *err)
+{
+    struct findings findings;
+    if (tui_findings_load(&findings, source, err) < 0)
+        return -1;
+    const struct finding *worst = findings.faults.count ? findings.faults.fault[0].finding : NULL;
+    int side = worst && worst->state == FINDING_OPEN ? finding_culprit(worst) : -1;
+    for (int i = 0; side >= 0 && i < trace_process_count(source->trace); i++) {
+        int rank = process[i].rank;
+        process[i].is_missing = rank >= 0 && rankset_has(&worst->side[side].ranks, rank);
+    }
+    tui_findings_free(&findings);
+    return 0;
 }
 
 static struct process_view *load_processes(struct source *source, const struct members *members,
@@ -161,33 +193,43 @@ static struct process_view *load_processes(struct source *source, const struct m
 {
     struct process_view *process =
         calloc((size_t)trace_process_count(source->trace) + 1, sizeof *process);
-    if (!process) {
-        error_set(err, "can't show the ranks: memory is short");
+    int *rank = member_process_ranks(members->member, members->count, source->trace);
+    if (!process || !rank) {
+        error_memory(err, "can't show the ranks");
+        free(process);
+        free(rank);
         return NULL;
     }
+    for (int i = 0; i < trace_process_count(source->trace); i++)
+        process[i].rank = rank[i];
+    free(rank);
     for (int i = 0; i < members->count; i++) {
         const struct member_state *member = &members->member[i];
         struct process_view *of = member->process >= 0 ? &process[member->process] : NULL;
         if (of && (!of->member || member->since_ns > of->member->since_ns))
             of->member = member;
     }
-    if (read_states(source, process, err) == 0 && measure_lateness(source, process, err) == 0)
+    if (read_states(source, process, err) == 0 && measure_lateness(source, process, err) == 0 &&
+        mark_missing(source, process, err) == 0)
         return process;
     free(process);
     return NULL;
 }
 
-/* By rank, then as they came (a restarted rank after the one before it). */
-static int by_rank(const void *left, const void *right, void *context)
+/* Those that others wait for first; by rank, then by start: a restarted rank comes after its first
+ * attempt. */
+static int by_process_rank(const void *left, const void *right, void *context)
 {
-    struct trace *trace = context;
+    const struct process_view *process = context;
     int a = *(const int *)left, b = *(const int *)right;
-    int order = trace_process(trace, a)->rank - trace_process(trace, b)->rank;
+    int order = process[b].is_missing - process[a].is_missing;
+    if (!order)
+        order = process[a].rank - process[b].rank;
     return order ? order : a - b;
 }
 
 /* Those in the state of the process that was asked for, all where it is -1. */
-static void add_listed(struct source *source, const int *order, int like,
+static void add_listed(struct source *source, const struct query *query, const int *order, int like,
                        const struct process_view *process, struct rows *rows)
 {
     int count = trace_process_count(source->trace);
@@ -196,7 +238,7 @@ static void add_listed(struct source *source, const int *order, int like,
     for (int i = 0; i < count; i++)
         if (like < 0 ||
             ranks_fold_key(trace_process(source->trace, order[i]), &process[order[i]]) == key)
-            ranks_add_process(source, order[i], &process[order[i]], rows);
+            ranks_add_process(source, query, order[i], &process[order[i]], rows);
 }
 
 static int add_processes(struct source *source, const struct query *query,
@@ -205,22 +247,23 @@ static int add_processes(struct source *source, const struct query *query,
     int count = trace_process_count(source->trace), result = 0;
     int *order = calloc((size_t)count + 1, sizeof *order);
     if (!order)
-        return error_set(err, "can't show the ranks: memory is short");
+        return error_memory(err, "can't show the ranks");
     for (int i = 0; i < count; i++)
         order[i] = i;
-    qsort_r(order, (size_t)count, sizeof *order, by_rank, source->trace);
+    qsort_r(order, (size_t)count, sizeof *order, by_process_rank, (void *)process);
     int like = query->number >= 0 && query->number < count ? (int)query->number : -1;
-    if (count >= FOLD_FROM && like < 0)
-        result = ranks_add_folded(source, order, process, rows, err);
+    if (count > query_room(query) && like < 0)
+        result = ranks_add_folded(source, query, order, process, rows, err);
     else
-        add_listed(source, order, like, process, rows);
+        add_listed(source, query, order, like, process, rows);
     free(order);
     return result;
 }
 
-/* Ranks of which no process was recorded, as one row. The largest communicator says which they are:
- * one of some of the ranks has numbers of its own. */
-static void add_untraced(struct source *source, const struct members *members, struct rows *rows)
+/* Ranks without a recorded process, as one row. Only the largest communicator can say which they
+ * are: a smaller one has rank numbers of its own. */
+static void add_untraced(struct source *source, const struct members *members,
+                         const struct process_view *process, struct rows *rows)
 {
     const struct tui_comm *largest = NULL;
     struct rankset recorded = {0}, untraced = {0};
@@ -229,8 +272,8 @@ static void add_untraced(struct source *source, const struct members *members, s
         if (!largest || members->comm[i].nranks > largest->nranks)
             largest = &members->comm[i];
     for (int i = 0; i < trace_process_count(source->trace); i++)
-        if (trace_process(source->trace, i)->rank >= 0)
-            rankset_add(&recorded, trace_process(source->trace, i)->rank);
+        if (process[i].rank >= 0)
+            rankset_add(&recorded, process[i].rank);
     for (int i = 0; largest && i < largest->members; i++) {
         const struct member_state *member = &largest->member[i];
         if (member->process < 0 && member->shown_rank >= 0 &&
@@ -239,7 +282,7 @@ static void add_untraced(struct source *source, const struct members *members, s
     }
     if (rankset_count(&untraced) > 0) {
         struct row *row = rows_add(rows, UINT64_MAX, 0);
-        row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&untraced, text, sizeof text));
+        row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_brief(&untraced, text, sizeof text));
         row_set(row, CELL_STATE, TONE_ERROR, "no trace");
         row_set(row, CELL_WHERE, TONE_PLAIN, "no call of NCCL recorded");
         if (row)
@@ -268,7 +311,7 @@ static int model_ranks(struct source *source, struct query *query, struct rows *
     rows_column(rows, "where", 0, false);
     int result = process ? add_processes(source, query, process, rows, err) : -1;
     if (result == 0 && query->number < 0)
-        add_untraced(source, &members, rows);
+        add_untraced(source, &members, process, rows);
     members_free(&members);
     free(process);
     return result;

@@ -16,8 +16,11 @@ enum {
     WINDOW_LEAST = 16,
     WINDOW_MOST = 512,
     OPERATIONS_MOST = 1 << 18,
+    MARKS_LEAST = 16,
     MARKS_MOST = 64,
-    RANKS_BYTES = 128
+    CALL_WIDTH = 48, /* left for the number and the call */
+    RANKS_BYTES = 128,
+    LEGEND_HEIGHT = 16
 };
 
 /* Calls of one number that are alike. */
@@ -60,7 +63,8 @@ static void add_marks(const struct query *query, const struct tui_comm *comm,
 {
     const struct signs *signs = signs_of(query);
     int ranks = comm->nranks > comm->members ? comm->nranks : comm->members;
-    int marks = ranks < MARKS_MOST ? ranks : MARKS_MOST;
+    int room = rows_clamp(query->width - CALL_WIDTH, MARKS_LEAST, MARKS_MOST);
+    int marks = ranks < room ? ranks : room;
     for (int i = 0; i < marks; i++) {
         const char *mark = signs->same;
         for (int rank = (int)((long)i * ranks / marks); rank < (int)((long)(i + 1) * ranks / marks);
@@ -77,8 +81,8 @@ static void add_marks(const struct query *query, const struct tui_comm *comm,
     }
 }
 
-static void add_number(const struct query *query, const struct tui_comm *comm,
-                       const struct tui_operation *operation, int count, struct rows *rows)
+static void add_sequence_number(const struct query *query, const struct tui_comm *comm,
+                                const struct tui_operation *operation, int count, struct rows *rows)
 {
     struct sequence_variant variant[VARIANTS_MAX];
     char ranks[RANKS_BYTES];
@@ -87,7 +91,7 @@ static void add_number(const struct query *query, const struct tui_comm *comm,
     add_marks(query, comm, variant, variants, &marks);
     for (int k = 1; k < variants; k++)
         text_add(&others, "%s%s: %s", k > 1 ? "; " : "",
-                 rankset_text(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
+                 rankset_brief(&variant[k].ranks, ranks, sizeof ranks), variant[k].text);
     char *marked = text_take(&marks), *other = text_take(&others);
     bool all = count >= comm->nranks;
     enum tone tone = all ? TONE_PLAIN : TONE_WARNING;
@@ -131,7 +135,11 @@ static void add_sequence_head(const struct query *query, const struct tui_comm *
     char head[256], keys[64] = "", count[64];
     snprintf(count, sizeof count, "%llu collective%s", (unsigned long long)comm->most_issued,
              comm->most_issued == 1 ? "" : "s");
-    snprintf(head, sizeof head, "%s, %d ranks, %s", comm->member->label, comm->nranks, count);
+    if (comm->nranks > 0)
+        snprintf(head, sizeof head, "%s, %d rank%s, %s", comm->member->label, comm->nranks,
+                 comm->nranks == 1 ? "" : "s", count);
+    else
+        snprintf(head, sizeof head, "%s, its size is not known, %s", comm->member->label, count);
     if (width_of(head) > query->width)
         snprintf(head, sizeof head, "%s, %s", comm->member->label, count);
     if (comms == 2)
@@ -140,6 +148,10 @@ static void add_sequence_head(const struct query *query, const struct tui_comm *
         snprintf(keys, sizeof keys, "; c, C: %d other communicators", comms - 1);
     bool fits = width_of(head) + width_of(keys) <= query->width;
     rows_line(rows, TONE_STRONG, "%s%s", head, fits ? keys : "");
+    const struct signs *signs = signs_of(query);
+    if (query->height >= LEGEND_HEIGHT)
+        rows_line(rows, TONE_FAINT, "%s as most, %s different, %s not called", signs->same,
+                  signs->differs, signs->dot);
 }
 
 static int model_sequence(struct source *source, struct query *query, struct rows *rows,
@@ -156,6 +168,8 @@ static int model_sequence(struct source *source, struct query *query, struct row
     rows->empty = "No collective on this communicator.";
     if (comm) {
         query->comm = comm->id;
+        if (comm->most_issued)
+            rows->empty = "Which collectives these were is not recorded.";
         add_sequence_head(query, comm, members.comms, rows);
         result = choose(source, query, comm, rows, err);
         int window = OPERATIONS_MOST / (comm->nranks > 0 ? comm->nranks : 1);
@@ -175,7 +189,7 @@ static int model_sequence(struct source *source, struct query *query, struct row
                           operations.operation[end].number == operations.operation[i].number;
              end++)
             ;
-        add_number(query, comm, &operations.operation[i], end - i, rows);
+        add_sequence_number(query, comm, &operations.operation[i], end - i, rows);
     }
     operations_free(&operations);
     members_free(&members);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/trace/names.h"
 #include "tui/findings.h"
 #include "tui/members.h"
@@ -31,7 +32,7 @@ struct lag_group {
 
 struct lag_groups {
     struct lag_group *group;
-    int count, capacity;
+    int count;
     int64_t first, last; /* iterations */
     double length_ns;    /* of all rows */
     bool coarse;
@@ -42,7 +43,7 @@ static double lag_share(const struct lag_group *group)
     return group->length_ns > 0 ? 100 * group->lag_ns / group->length_ns : 0;
 }
 
-static bool is_plain(const struct lag_group *group)
+static bool is_plain_cell(const struct lag_group *group)
 {
     return !*group->kind && lag_share(group) < LEAST_PERCENT;
 }
@@ -62,14 +63,8 @@ static void read_lag_trend(struct lag_group *group, const char *text)
 
 static int take_standing(struct lag_groups *groups, const struct cursor *row)
 {
-    if (groups->count == groups->capacity) {
-        int capacity = groups->capacity ? 2 * groups->capacity : 64;
-        struct lag_group *grown = reallocarray(groups->group, (size_t)capacity, sizeof *grown);
-        if (!grown)
-            return -1;
-        groups->group = grown;
-        groups->capacity = capacity;
-    }
+    if (!ARRAY_ADD(groups->group, groups->count))
+        return -1;
     struct lag_group *group = &groups->group[groups->count++];
     *group = (struct lag_group){.rank = (int)cursor_number(row, 0),
                                 .process = cursor_process(row, 1),
@@ -97,12 +92,11 @@ static int load_standings(struct lag_groups *groups, struct source *source, stru
         "SELECT shown_rank, process, comm, lag_ns, wait_ns, length_ns, since, period, first, last, "
         "coarse, kind, code, trend FROM speed_state";
     struct cursor row = cursor_new(source->trace, sql, NULL, 0);
-    row.since_minor = SINCE_SPEED;
     int result;
     while ((result = cursor_next(&row, err)) == 1)
         if (take_standing(groups, &row)) {
             cursor_end(&row);
-            return error_set(err, "can't show the speed: memory is short");
+            return error_memory(err, "can't show the speed");
         }
     return result;
 }
@@ -138,7 +132,7 @@ static bool stands_alike(const struct lag_group *worst, const struct lag_group *
     one.length_ns /= one.count;
     if (worst->comm != group->comm || strcmp(worst->kind, group->kind) != 0)
         return false;
-    return is_plain(&one) || 100 * group->lag_ns >= ALIKE_PERCENT * worst->lag_ns;
+    return is_plain_cell(&one) || 100 * group->lag_ns >= ALIKE_PERCENT * worst->lag_ns;
 }
 
 static int join_lag_group(struct lag_group *worst, struct lag_group *group)
@@ -174,7 +168,7 @@ static int fold_lag_groups(struct lag_groups *groups, struct error *err)
         groups->group[i].length_ns /= groups->group[i].count;
     }
     qsort(groups->group, (size_t)kept, sizeof *groups->group, by_harm);
-    return status ? error_set(err, "can't show the speed: memory is short") : 0;
+    return status ? error_memory(err, "can't show the speed") : 0;
 }
 
 /* --- as text */
@@ -202,16 +196,11 @@ static const char *trend_text(const struct lag_group *group, bool ascii, int ste
 /* The finding that names the ranks; 0 if there is none. */
 static uint32_t find_lag_finding(const struct findings *findings, const struct lag_group *group)
 {
-    char text[256];
-    for (int i = 0; *group->code && i < findings->count; i++) {
-        const struct tui_finding *finding = &findings->finding[i];
-        struct rankset ranks = {0};
-        bool found = !strcmp(finding->code, group->code) &&
-                     rankset_parse(&ranks, finding_ranks(finding, text, sizeof text)) == 0 &&
-                     rankset_has(&ranks, group->rank);
-        rankset_free(&ranks);
-        if (found)
-            return finding->id;
+    for (int i = 0; *group->code && i < findings->faults.count; i++) {
+        const struct fault_group *fault = &findings->faults.fault[i];
+        if (!strcmp(code_name(fault->finding->code), group->code) &&
+            finding_has_rank(fault, group->rank))
+            return fault->finding->id;
     }
     return 0;
 }
@@ -236,11 +225,11 @@ static void add_lag_group(const struct lag_group *group, const struct query *que
     for (const char *c = group->code; *c; c++)
         kind = kind * 31 + (unsigned char)*c;
     struct row *row = rows_add(rows, (kind << 32) + (uint64_t)group->rank + 1, 0);
-    enum tone tone = is_plain(group) ? TONE_FAINT : TONE_PLAIN;
+    enum tone tone = is_plain_cell(group) ? TONE_FAINT : TONE_PLAIN;
     if (*group->kind)
         tone = TONE_WARNING;
     double wait = group->length_ns > 0 ? 100 * group->wait_ns / group->length_ns : 0;
-    row_set(row, CELL_RANKS, tone, "%s", rankset_text(&group->ranks, ranks, sizeof ranks));
+    row_set(row, CELL_RANKS, tone, "%s", rankset_brief(&group->ranks, ranks, sizeof ranks));
     row_set(row, CELL_LAG, tone, "%.1f", fmax(group->lag_ns / 1e6, 0));
     row_set(row, CELL_SHARE, tone, "%.0f%%", fmax(lag_share(group), 0));
     if (!*group->kind && group->count > 1)
@@ -269,8 +258,8 @@ static int model_speed(struct source *source, struct query *query, struct rows *
     struct lag_groups groups = {0};
     struct members members = {0};
     struct findings findings = {0};
-    rows->empty = source->live ? "Not known yet: speed is judged from 20 iterations on."
-                               : "Not known: it takes 20 iterations of two ranks with times.";
+    rows->empty = source->live ? "Collecting: speed is judged from 20 iterations on."
+                               : "Not known: this takes 20 iterations of two ranks, with times.";
     rows_column(rows, "ranks", query->width < WIDE ? RANKS_NARROW : RANKS_WIDE, false);
     rows_column(rows, "lag ms", 0, true);
     rows_column(rows, "share", 0, true);

@@ -77,7 +77,7 @@ static void add_absent(const struct stream *stream, struct text *text)
     int count = rankset_count(&absent);
     if (count)
         text_add(text, ", for rank%s %s, which %s not called it", count == 1 ? "" : "s",
-                 rankset_text(&absent, ranks, sizeof ranks), count == 1 ? "has" : "have");
+                 rankset_brief(&absent, ranks, sizeof ranks), count == 1 ? "has" : "have");
     rankset_free(&absent);
 }
 

@@ -1,6 +1,7 @@
-/* model_timeline.c: when the operations of one communicator were in flight, a line per rank
- * (of many ranks, per equal bar): waiting for its stream or for others, and running. Ends come from
- * what the collector saw of the GPU's progress, every few milliseconds. */
+/* model_timeline.c: when the operations of one communicator were in flight, a line per rank (of
+ * more ranks than fit, per equal bar): waiting for its stream or for others, and running, darker
+ * where it was so for more of the time. Ends come from what the collector saw of the GPU's
+ * progress, every few milliseconds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +10,12 @@
 #include "lib/base/moment.h"
 #include "tui/findings.h"
 #include "tui/members.h"
+#include "tui/timeline_cells.h"
 #include "tui/view.h"
 #include "tui/width.h"
 
-enum { RANKS_MANY = 65 };
 enum { CELL_RANK, CELL_BAR };
+#define MISSING_MARK "! "
 enum {
     LABEL_WIDTH = 10,
     LABEL_MOST = 24,
@@ -24,12 +26,12 @@ enum {
     SLOTS_MAX = 1024,
     EVENTS_MOST = 400000
 };
+/* What is shown at first: iterations of the job, or where these are not known a time. */
+enum { USUAL_ITERATIONS = 20 };
 static const uint64_t usual_ns = 10000000000;
 /* Rows are numbered block by block, as the collector drained the rings: their times are out of
  * order by as much as it was late. */
 static const uint64_t disorder_ns = 2000000000;
-
-enum level { LEVEL_NONE, LEVEL_ISSUED, LEVEL_STARTED, LEVEL_MISSING };
 
 /* An operation that is not known to be done. */
 struct pending_bar {
@@ -48,43 +50,20 @@ struct reached {
 };
 
 struct timeline {
-    uint64_t begin_ns, end_ns;
-    int width;
     const struct tui_comm *comm;
-    uint8_t *level; /* members * width */
+    struct cells cells;
     struct pending_bar *pending;
     int pendings;
     struct reached reached[SLOTS_MAX];
     int slots;
 };
 
-static int column_of(const struct timeline *timeline, uint64_t time_ns)
-{
-    if (time_ns <= timeline->begin_ns)
-        return 0;
-    uint64_t span = timeline->end_ns - timeline->begin_ns;
-    uint64_t column =
-        (uint64_t)((double)(time_ns - timeline->begin_ns) / (double)span * timeline->width);
-    return column < (uint64_t)timeline->width ? (int)column : timeline->width - 1;
-}
-
-static void fill(struct timeline *timeline, int line, uint64_t from_ns, uint64_t to_ns,
-                 enum level level)
-{
-    if (to_ns < timeline->begin_ns || from_ns > timeline->end_ns)
-        return;
-    for (int i = column_of(timeline, from_ns); i <= column_of(timeline, to_ns); i++) {
-        uint8_t *cell = &timeline->level[line * timeline->width + i];
-        *cell = *cell > level ? *cell : (uint8_t)level;
-    }
-}
-
 static void finish(struct timeline *timeline, const struct pending_bar *pending, uint64_t done_ns)
 {
     uint64_t started_ns = pending->started_ns ? pending->started_ns : done_ns;
-    fill(timeline, pending->line, pending->issued_ns, started_ns, LEVEL_ISSUED);
+    cells_fill(&timeline->cells, pending->line, pending->issued_ns, started_ns, LEVEL_ISSUED);
     if (pending->started_ns)
-        fill(timeline, pending->line, pending->started_ns, done_ns, LEVEL_STARTED);
+        cells_fill(&timeline->cells, pending->line, pending->started_ns, done_ns, LEVEL_STARTED);
 }
 
 static int line_of(const struct timeline *timeline, int rank)
@@ -154,7 +133,7 @@ static void fill_missing(struct timeline *timeline, uint64_t waiting_ns)
 {
     for (int i = 0; i < timeline->comm->members && waiting_ns != UINT64_MAX; i++)
         if (timeline->comm->member[i].standing == STANDS_MISSING)
-            fill(timeline, i, waiting_ns, timeline->end_ns, LEVEL_MISSING);
+            cells_fill(&timeline->cells, i, waiting_ns, timeline->cells.end_ns, LEVEL_MISSING);
 }
 
 /* When the member's oldest operation that was not done at the end of the rows was called; 0: none.
@@ -170,21 +149,22 @@ static uint64_t pending_since(const struct timeline *timeline, int line)
 }
 
 /* What is in flight now may have been called long before the rows that were read: then the member's
- * state knows since when it waits. */
+ * state knows since when it waits, or until when it did. */
 static void fill_in_flight(struct timeline *timeline, uint64_t now_ns)
 {
     uint64_t waiting_ns = UINT64_MAX;
-    if (timeline->end_ns + disorder_ns < now_ns) /* a stretch of the past */
+    if (timeline->cells.end_ns + disorder_ns < now_ns) /* a stretch of the past */
         return;
     for (int i = 0; i < timeline->comm->members; i++) {
         const struct member_state *member = &timeline->comm->member[i];
         uint64_t since_ns = pending_since(timeline, i);
         if (member->done >= member->issued)
             continue;
-        if (since_ns == 0 && member->since_ns != 0 && !member->ended) {
-            since_ns = member->since_ns;
-            fill(timeline, i, since_ns, timeline->end_ns,
-                 member->started > member->done ? LEVEL_STARTED : LEVEL_ISSUED);
+        if (since_ns == 0 && member->since_ns != 0) {
+            since_ns = member->ended ? timeline->cells.begin_ns : member->since_ns;
+            uint64_t until_ns = member->ended ? member->since_ns : timeline->cells.end_ns;
+            cells_fill(&timeline->cells, i, since_ns, until_ns,
+                       member->started > member->done ? LEVEL_STARTED : LEVEL_ISSUED);
         }
         if (since_ns != 0 && since_ns < waiting_ns)
             waiting_ns = since_ns;
@@ -217,7 +197,7 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
         "     OR e.api = (SELECT number FROM api WHERE name = 'notice_progress')) ORDER BY e.seq "
         "LIMIT ?3";
     const int64_t parameter[] = {(int64_t)timeline->comm->id,
-                                 (int64_t)(timeline->begin_ns - disorder_ns), EVENTS_MOST};
+                                 (int64_t)(timeline->cells.begin_ns - disorder_ns), EVENTS_MOST};
     struct cursor row = cursor_new(source->trace, sql, parameter, 3);
     int result;
     while ((result = cursor_next(&row, err)) == 1) {
@@ -225,21 +205,21 @@ static int read_events(struct source *source, struct timeline *timeline, struct 
         uint64_t time_ns = (uint64_t)cursor_number(&row, 2);
         if (cursor_number(&row, 1) == API_notice_progress)
             take_progress(timeline, process, &row, time_ns);
-        else if (time_ns <= timeline->end_ns)
+        else if (time_ns <= timeline->cells.end_ns)
             take_timeline_operation(timeline, process, &row, time_ns);
-        if (time_ns > timeline->end_ns + disorder_ns && timeline->pendings == 0) {
+        if (time_ns > timeline->cells.end_ns + disorder_ns && timeline->pendings == 0) {
             cursor_end(&row);
             return 0;
         }
     }
     for (int i = 0; i < timeline->pendings; i++) /* in flight to the end */
-        finish(timeline, &timeline->pending[i], timeline->end_ns);
+        finish(timeline, &timeline->pending[i], timeline->cells.end_ns);
     return result;
 }
 
 /* A member's bar, for putting equal ones together. */
 struct bar {
-    const uint8_t *level;
+    const uint8_t *mark;
     int width, member;
     bool missing;
 };
@@ -248,7 +228,7 @@ static int bar_compare(const struct bar *a, const struct bar *b)
 {
     if (a->missing != b->missing)
         return a->missing ? -1 : 1;
-    return memcmp(a->level, b->level, (size_t)a->width);
+    return memcmp(a->mark, b->mark, (size_t)a->width);
 }
 
 static int bar_equal_beside(const void *left, const void *right)
@@ -257,21 +237,28 @@ static int bar_equal_beside(const void *left, const void *right)
     return order ? order : ((const struct bar *)left)->member - ((const struct bar *)right)->member;
 }
 
+static int bar_by_member(const void *left, const void *right)
+{
+    const struct bar *a = left, *b = right;
+    return a->missing != b->missing ? b->missing - a->missing : a->member - b->member;
+}
+
 static void add_bar(const struct query *query, const struct timeline *timeline,
                     const struct bar *bar, int count, struct rows *rows)
 {
     const struct member_state *member = &timeline->comm->member[bar->member];
-    const char *const marks[] = {" ", query->ascii ? "-" : "░", query->ascii ? "#" : "█", "!"};
+    const char *const *marks = cells_marks(query->ascii);
     struct text text = {0};
     struct rankset ranks = {0};
     char label[LABEL_MOST + 1];
-    for (int i = 0; i < timeline->width; i++)
-        text_add(&text, "%s", marks[bar->level[i]]);
+    for (int i = 0; i < timeline->cells.width; i++)
+        text_add(&text, "%s", marks[bar->mark[i]]);
     for (int i = 0; i < count; i++)
         rankset_add(&ranks, timeline->comm->member[bar[i].member].shown_rank);
     char *drawn = text_take(&text);
     struct row *row = rows_add(rows, (uint64_t)member->rank + 1, 0);
-    row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, label, sizeof label));
+    row_set(row, CELL_RANK, bar->missing ? TONE_ERROR : TONE_STRONG, "%s%s",
+            bar->missing ? MISSING_MARK : "", rankset_brief(&ranks, label, sizeof label));
     row_set(row, CELL_BAR, bar->missing ? TONE_ERROR : TONE_PLAIN, "%s", drawn ? drawn : "");
     if (row)
         row->target = (struct target){.view = member->process < 0 ? -1 : VIEW_RANK,
@@ -280,22 +267,26 @@ static void add_bar(const struct query *query, const struct timeline *timeline,
     free(drawn);
 }
 
-/* A line per rank; of many ranks one per equal bar, and those that are missing first: they would be
- * on no screen otherwise. */
+/* More than the screen has room for. */
+static bool are_many(const struct query *query, const struct tui_comm *comm)
+{
+    return comm->members > query_room(query);
+}
+
+/* A line per rank, or where these do not fit one per equal bar; those that are missing first. */
 static int add_bars(const struct query *query, const struct timeline *timeline, struct rows *rows)
 {
     int members = timeline->comm->members, count;
-    bool many = members >= RANKS_MANY;
+    bool many = are_many(query, timeline->comm);
     struct bar *bar = calloc((size_t)members + 1, sizeof *bar);
     if (!bar)
         return -1;
     for (int i = 0; i < members; i++)
-        bar[i] = (struct bar){.level = timeline->level + (size_t)i * (size_t)timeline->width,
-                              .width = timeline->width,
+        bar[i] = (struct bar){.mark = cells_line(&timeline->cells, i),
+                              .width = timeline->cells.width,
                               .member = i,
                               .missing = timeline->comm->member[i].standing <= STANDS_EXITED};
-    if (many)
-        qsort(bar, (size_t)members, sizeof *bar, bar_equal_beside);
+    qsort(bar, (size_t)members, sizeof *bar, many ? bar_equal_beside : bar_by_member);
     for (int i = 0; i < members; i += count) {
         for (count = 1; many && i + count < members && !bar_compare(&bar[i], &bar[i + count]);)
             count++;
@@ -305,32 +296,59 @@ static int add_bars(const struct query *query, const struct timeline *timeline, 
     return 0;
 }
 
-/* Nothing was called on it, as where a rank is missing while it is set up. */
-static bool is_unused(const struct timeline *timeline)
+static int draw_timeline(struct source *source, const struct query *query,
+                         struct timeline *timeline, struct rows *rows, struct error *err)
 {
-    if (timeline->comm->most_issued)
-        return false;
-    size_t cells = (size_t)timeline->comm->members * (size_t)timeline->width;
-    for (size_t i = 0; i < cells; i++)
-        if (timeline->level[i])
-            return false;
-    return true;
+    timeline->pending = calloc(PENDING_MAX, sizeof *timeline->pending);
+    int result = cells_make(&timeline->cells) == 0 && timeline->pending
+                     ? read_events(source, timeline, err)
+                     : error_memory(err, "can't show the timeline");
+    if (result == 0) {
+        fill_in_flight(timeline, source->now_ns);
+        cells_set_marks(&timeline->cells);
+    }
+    /* Nothing was called on it, as where a rank is missing while it is set up. */
+    bool unused = result == 0 && !timeline->comm->most_issued && cells_are_empty(&timeline->cells);
+    if (result == 0 && !unused && add_bars(query, timeline, rows) < 0)
+        result = error_memory(err, "can't show the timeline");
+    cells_free(&timeline->cells);
+    free(timeline->pending);
+    return result;
 }
 
-static int draw(struct source *source, const struct query *query, struct timeline *timeline,
-                struct rows *rows, struct error *err)
+/* How long the usual iterations take; 0: not known. */
+static int iterations_ns(struct source *source, uint64_t *span_ns, struct error *err)
 {
-    timeline->level = calloc((size_t)timeline->comm->members * (size_t)timeline->width + 1, 1);
-    timeline->pending = calloc(PENDING_MAX, sizeof *timeline->pending);
-    int result = timeline->level && timeline->pending
-                     ? read_events(source, timeline, err)
-                     : error_set(err, "can't show the timeline: memory is short");
-    if (result == 0)
-        fill_in_flight(timeline, source->now_ns);
-    if (result == 0 && !is_unused(timeline) && add_bars(query, timeline, rows) < 0)
-        result = error_set(err, "can't show the timeline: memory is short");
-    free(timeline->level);
-    free(timeline->pending);
+    struct cursor row =
+        cursor_new(source->trace, "SELECT max(length_ns) FROM speed_state", NULL, 0);
+    int result;
+    *span_ns = 0;
+    while ((result = cursor_next(&row, err)) == 1)
+        if (USUAL_ITERATIONS * (uint64_t)cursor_number(&row, 0) > *span_ns)
+            *span_ns = USUAL_ITERATIONS * (uint64_t)cursor_number(&row, 0);
+    return result;
+}
+
+/* Since when members wait that wait now; the present if none does. */
+static uint64_t moved_until_ns(const struct source *source, const struct tui_comm *comm)
+{
+    uint64_t until_ns = source->now_ns;
+    for (int i = 0; i < comm->members; i++) {
+        const struct member_state *member = &comm->member[i];
+        if (member->done < member->issued && member->since_ns && member->since_ns < until_ns)
+            until_ns = member->since_ns;
+    }
+    return until_ns;
+}
+
+/* The last iterations before the job stood still, and what came after them. */
+static int usual_begin_ns(struct source *source, const struct tui_comm *comm, uint64_t first_ns,
+                          uint64_t *begin_ns, struct error *err)
+{
+    uint64_t span_ns, until_ns = moved_until_ns(source, comm);
+    int result = iterations_ns(source, &span_ns, err);
+    span_ns = span_ns ? span_ns : usual_ns;
+    *begin_ns = first_ns + span_ns < until_ns ? until_ns - span_ns : first_ns;
     return result;
 }
 
@@ -349,22 +367,15 @@ static int first_event_ns(struct source *source, uint64_t *first_ns, struct erro
     return result;
 }
 
-/* Left out where it would be cut. */
-static const char *legend(const struct query *query)
-{
-    if (query->width < LEGEND_LEAST)
-        return "";
-    return query->ascii ? "  - called # running ! missing" : "  ░ called █ running ! missing";
-}
-
-/* Which communicator and times; the end is left out where it would be cut. */
+/* Which communicator and times; the end and the legend are left out where they would be cut. */
 static const char *head_of(const struct source *source, const struct query *query,
                            const struct tui_comm *comm, char head[HEAD_BYTES])
 {
     char span[64], to[64];
     moment_duration(query->end_ns - query->begin_ns, span, sizeof span);
     moment_clock(query->end_ns, source->now_ns, to, sizeof to);
-    snprintf(head, HEAD_BYTES, "%s, %s until %s%s", comm->member->label, span, to, legend(query));
+    snprintf(head, HEAD_BYTES, "%s, %s until %s%s", comm->member->label, span, to,
+             query->width < LEGEND_LEAST ? "" : cells_legend(query->ascii));
     if (width_of(head) > query->width)
         snprintf(head, HEAD_BYTES, "%s, %s", comm->member->label, span);
     return head;
@@ -382,7 +393,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
     const struct tui_comm *comm = members_comm(&members, query->comm, query->comm_step);
     query->comm_step = 0;
     rows->empty = "No collective on this communicator.";
-    bool many = comm && comm->members >= RANKS_MANY;
+    bool many = comm && are_many(query, comm);
     int label = many ? rows_clamp(query->width / 4, LABEL_WIDTH, LABEL_MOST) : LABEL_WIDTH;
     rows_column(rows, many ? "ranks" : "rank", many ? label - ROWS_GAP : 0, !many);
     rows_column(rows, "", 0, false);
@@ -391,20 +402,21 @@ static int model_timeline(struct source *source, struct query *query, struct row
         query->comm = comm->id;
         if (!query->end_ns) {
             query->end_ns = source->now_ns;
-            if (query->begin_ns != 1 && first_ns + usual_ns < source->now_ns)
-                query->begin_ns = source->now_ns - usual_ns;
-            else /* all of it */
-                query->begin_ns = first_ns;
+            bool all = query->begin_ns == 1;
+            query->begin_ns = first_ns;
+            if (!all)
+                result = usual_begin_ns(source, comm, first_ns, &query->begin_ns, err);
         }
         if (query->end_ns <= query->begin_ns)
             query->end_ns = query->begin_ns + 1000000;
         int width = query->width - label;
-        struct timeline timeline = {.begin_ns = query->begin_ns,
-                                    .end_ns = query->end_ns,
-                                    .comm = comm,
-                                    .width = rows_clamp(width, 16, COLUMNS_MAX)};
+        struct timeline timeline = {.comm = comm,
+                                    .cells = {.begin_ns = query->begin_ns,
+                                              .end_ns = query->end_ns,
+                                              .lines = comm->members,
+                                              .width = rows_clamp(width, 16, COLUMNS_MAX)}};
         rows_paragraph(rows, TONE_STRONG, query->width, head_of(source, query, comm, head));
-        result = draw(source, query, &timeline, rows, err);
+        result = draw_timeline(source, query, &timeline, rows, err);
     }
     members_free(&members);
     return result;
@@ -412,7 +424,7 @@ static int model_timeline(struct source *source, struct query *query, struct row
 
 const struct view view_timeline = {
     .name = "Timeline",
-    .about = "Operations in flight over time, a line per rank; from 65 ranks on one per equal bar.",
+    .about = "Operations in flight over time, a line per rank; of many ranks one per equal bar.",
     .load = model_timeline,
     .key = {{"+ -", "closer, wider"},
             {"< >", "earlier, later"},

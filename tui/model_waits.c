@@ -1,6 +1,7 @@
 /* model_waits.c: who waits for whom (table wait_state), as an indented tree; what is on a cycle or
  * can never go on is marked. */
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/moment.h"
 #include "lib/trace/site.h"
@@ -9,28 +10,45 @@
 #include "tui/width.h"
 
 enum { CELL_WHO, CELL_SINCE, CELL_SITE };
-enum { WIDE = 110, NARROW = 60, PLACE_WIDTH = 24, SINCE_WIDTH = 12, TEXT_BYTES = 1024 };
+enum {
+    WIDE = 110,
+    WIDER = 160,
+    NARROW = 60,
+    PLACE_WIDTH = 24,
+    FUNCTION_WIDTH = 26,
+    SINCE_WIDTH = 12,
+    TEXT_BYTES = 1024
+};
 
+/* What places and times leave of the width. */
 static int tree_width(const struct query *query)
 {
-    return query->width >= NARROW ? query->width - SINCE_WIDTH : query->width;
+    int rest = query->width >= WIDE ? PLACE_WIDTH + ROWS_GAP : 0;
+    if (query->width >= WIDER)
+        rest += FUNCTION_WIDTH;
+    return query->width >= NARROW ? query->width - SINCE_WIDTH - rest : query->width;
 }
 
-/* Arguments and sizes go where a narrow screen has no room for them. */
+/* Words that anyone knows, then arguments and sizes, then what the next row says as well go where
+ * there is no room for them. */
 static const char *fit_wait(const struct query *query, int depth, const char *marks, char *text)
 {
-    int indent = depth * ROWS_INDENT + width_of(marks);
-    operation_shorten(text);
-    return indent + width_of(text) > tree_width(query) ? operation_shorten_more(text) : text;
+    int room = tree_width(query) - depth * ROWS_INDENT - width_of(marks);
+    if (query->width < WIDE || width_of(text) > room)
+        operation_shorten(text);
+    if (width_of(text) > room)
+        operation_shorten_more(text);
+    char *waits = strstr(text, ", waiting for "); /* the next row says for what */
+    if (waits && width_of(text) > room)
+        *waits = '\0';
+    return text;
 }
 
 /* Without much room there are no places, and calls are shortened. With less the tree is the last
  * column, which can be scrolled sideways. */
 static void add_columns(const struct query *query, struct rows *rows)
 {
-    int most = tree_width(query);
-    rows_column(rows, "who waits for whom", query->width >= WIDE ? query->width * 3 / 4 : most,
-                false);
+    rows_column(rows, "who waits for whom", tree_width(query), false);
     if (query->width >= NARROW)
         rows_column(rows, "for", 0, true);
     if (query->width >= WIDE)
@@ -49,6 +67,8 @@ static int model_waits(struct source *source, struct query *query, struct rows *
     rows->tree = true;
     rows->empty = source->live ? "No rank waits for another."
                                : "No rank waited for another when the trace ended.";
+    if (!source->live && source_is_imported(source))
+        rows->empty = "What was imported does not show that a rank waits for another.";
     bool wide = query->width >= WIDE;
     add_columns(query, rows);
     while ((result = cursor_next(&row, err)) == 1) {
@@ -69,18 +89,20 @@ static int model_waits(struct source *source, struct query *query, struct rows *
         }
         snprintf(marks, sizeof marks, "%s%s", mark, cursor_number(&row, 9) ? "(as above) " : "");
         row_set(line, CELL_WHO, tone, "%s%s", marks,
-                wide ? text : fit_wait(query, (int)cursor_number(&row, 1), marks, text));
+                fit_wait(query, (int)cursor_number(&row, 1), marks, text));
         if (since_ns && source->now_ns > since_ns)
             row_set(line, CELL_SINCE, TONE_PLAIN, "%s",
                     moment_duration(source->now_ns - since_ns, duration, sizeof duration));
-        int frames = wide ? site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7),
-                                        cursor_number(&row, 8), frame)
-                          : 0;
+        int frames = site_frames(source->trace, process, (uint64_t)cursor_number(&row, 7),
+                                 cursor_number(&row, 8), frame);
         int shown = site_shown_frame(frame, frames);
         if (shown >= 0)
+            rows_set_frame(rows, line, &frame[shown]);
+        if (shown >= 0 && wide)
             row_set(line, CELL_SITE, TONE_FAINT, "%s %s",
                     frame_place(&frame[shown], PLACE_WIDTH, place, sizeof place),
-                    frame_function(&frame[shown], function, sizeof function));
+                    query->width >= WIDER ? frame_function(&frame[shown], function, sizeof function)
+                                          : "");
         if (line && process >= 0)
             line->target = (struct target){.view = VIEW_RANK, .process = process};
     }

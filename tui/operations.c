@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/trace/names.h"
 
 enum { BLOCK = 1024, WORDS = 10 };
@@ -113,19 +114,13 @@ int operations_load(struct operations *operations, struct source *source, uint64
 {
     int64_t parameter[PARAMETERS];
     struct cursor row = rows_between(source, comm, first, last, parameter);
-    int capacity = 0, result;
+    int result;
     *operations = (struct operations){0};
     while ((result = cursor_next(&row, err)) == 1) {
-        if (operations->count == capacity) {
-            capacity = capacity ? capacity * 2 : 256;
-            struct tui_operation *grown =
-                reallocarray(operations->operation, (size_t)capacity, sizeof *grown);
-            if (!grown) {
-                cursor_end(&row);
-                operations_free(operations);
-                return error_set(err, "can't show the operations: memory is short");
-            }
-            operations->operation = grown;
+        if (!ARRAY_ADD(operations->operation, operations->count)) {
+            cursor_end(&row);
+            operations_free(operations);
+            return error_memory(err, "can't show the operations");
         }
         operations->operation[operations->count++] = operation_of(&row);
     }
@@ -147,7 +142,7 @@ static int differs_in(struct source *source, uint64_t comm, uint64_t block, uint
     struct cursor row = rows_between(source, comm, first, first + BLOCK - 1, parameter);
     int result;
     if (!text)
-        return error_set(err, "can't compare the operations: memory is short");
+        return error_memory(err, "can't compare the operations");
     while ((result = cursor_next(&row, err)) == 1) {
         const struct tui_operation operation = operation_of(&row);
         char *before = text[operation.number - first];

@@ -24,7 +24,8 @@ uint64_t ranks_fold_key(const struct process_info *info, const struct process_vi
 {
     const struct member_state *member = process->member;
     const int state[] = {process->ended,         process->how,      process->value,
-                         process->out_of_memory, info->restart > 0, process->lost > 0};
+                         process->out_of_memory, info->restart > 0, process->lost > 0,
+                         process->is_missing};
     uint64_t key = 0;
     for (size_t i = 0; i < sizeof state / sizeof *state; i++)
         key = hash_word(key, (uint64_t)state[i]);
@@ -46,12 +47,15 @@ struct fold_group {
     const struct fold_item *item;
     int count;
     enum tone tone;
+    bool is_missing;
 };
 
-/* The worst state first, then the fewest: outliers. */
+/* Those that others wait for, then the worst state, then the fewest: outliers. */
 static int by_fold_rank(const void *left, const void *right)
 {
     const struct fold_group *a = left, *b = right;
+    if (a->is_missing != b->is_missing)
+        return b->is_missing - a->is_missing;
     if (a->tone != b->tone)
         return a->tone > b->tone ? -1 : 1;
     return a->count != b->count ? a->count - b->count : a->item->index - b->item->index;
@@ -84,15 +88,16 @@ static void set_hosts(struct source *source, const struct fold_group *group, str
     free(name);
 }
 
-static void add_group(struct source *source, const struct fold_group *group,
-                      const struct process_view *process, struct rows *rows)
+static void add_fold_group(struct source *source, const struct query *query,
+                           const struct fold_group *group, const struct process_view *process,
+                           struct rows *rows)
 {
     struct rankset ranks = {0};
     char text[256], late[64];
     uint64_t most_ns = 0, lost = 0;
     int latest = -1;
     for (int i = 0; i < group->count; i++) {
-        int index = group->item[i].index, rank = trace_process(source->trace, index)->rank;
+        int index = group->item[i].index, rank = process[index].rank;
         if (rank >= 0)
             rankset_add(&ranks, rank);
         lost += process[index].lost;
@@ -103,22 +108,22 @@ static void add_group(struct source *source, const struct fold_group *group,
     }
     int first = group->item->index;
     struct row *row = rows_add(rows, group->item->key, 0);
-    row_set(row, CELL_RANK, TONE_STRONG, "%s", rankset_text(&ranks, text, sizeof text));
+    ranks_set_ranks(query, &process[first], rankset_brief(&ranks, text, sizeof text), row);
     set_hosts(source, group, row);
     if (most_ns)
         row_set(row, CELL_LATE, TONE_PLAIN, "%s (%d)", moment_duration(most_ns, late, sizeof late),
                 latest);
     if (lost)
         row_set(row, CELL_LOST, TONE_WARNING, "%llu", (unsigned long long)lost);
-    ranks_set_cells(source, trace_process(source->trace, first), &process[first], row);
+    ranks_set_cells(source, query, trace_process(source->trace, first), &process[first], rows, row);
     if (row)
         row->target = (struct target){.view = VIEW_RANKS, .process = -1, .number = (uint64_t)first};
     rankset_free(&ranks);
 }
 
 /* The groups among the items, which are in the order of their keys. */
-static int find_groups(struct source *source, const struct fold_item *item, int count,
-                       const struct process_view *process, struct fold_group *group)
+static int find_fold_groups(struct source *source, const struct fold_item *item, int count,
+                            const struct process_view *process, struct fold_group *group)
 {
     int groups = 0;
     for (int i = 0; i < count; i += group[groups++].count) {
@@ -126,14 +131,15 @@ static int find_groups(struct source *source, const struct fold_item *item, int 
         while (end < count && item[end].key == item[i].key)
             end++;
         group[groups] = (struct fold_group){
-            &item[i], end - i, fold_tone(trace_process(source->trace, index), &process[index])};
+            &item[i], end - i, fold_tone(trace_process(source->trace, index), &process[index]),
+            process[index].is_missing};
     }
     qsort(group, (size_t)groups, sizeof *group, by_fold_rank);
     return groups;
 }
 
-int ranks_add_folded(struct source *source, const int *order, const struct process_view *process,
-                     struct rows *rows, struct error *err)
+int ranks_add_folded(struct source *source, const struct query *query, const int *order,
+                     const struct process_view *process, struct rows *rows, struct error *err)
 {
     int count = trace_process_count(source->trace);
     struct fold_item *item = calloc((size_t)count, sizeof *item);
@@ -144,15 +150,16 @@ int ranks_add_folded(struct source *source, const int *order, const struct proce
             ranks_fold_key(trace_process(source->trace, order[i]), &process[order[i]]), order[i]};
     if (item && group) {
         qsort(item, (size_t)count, sizeof *item, by_fold_key);
-        groups = find_groups(source, item, count, process, group);
+        groups = find_fold_groups(source, item, count, process, group);
     }
     for (int i = 0; i < groups; i++)
         if (group[i].count > 1)
-            add_group(source, &group[i], process, rows);
+            add_fold_group(source, query, &group[i], process, rows);
         else
-            ranks_add_process(source, group[i].item->index, &process[group[i].item->index], rows);
+            ranks_add_process(source, query, group[i].item->index, &process[group[i].item->index],
+                              rows);
     bool is_short = !item || !group;
     free(item);
     free(group);
-    return is_short ? error_set(err, "can't show the ranks: memory is short") : 0;
+    return is_short ? error_memory(err, "can't show the ranks") : 0;
 }

@@ -171,7 +171,7 @@ struct reader *reader_start(struct source *source, int wake_fd, struct error *er
     struct reader *reader = calloc(1, sizeof *reader);
     pthread_condattr_t attributes;
     if (!reader) {
-        error_set(err, "can't start: memory is short");
+        error_memory(err, "can't start");
         return NULL;
     }
     reader->source = *source;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "tui/width.h"
+#include "lib/base/invariant.h"
 
 enum { TEXT_BYTES = 8192, LAST_LEAST = 16 };
 
@@ -19,31 +21,20 @@ void rows_free(struct rows *rows)
 {
     for (int i = 0; i < rows->lines; i++)
         cell_free(&rows->line[i]);
-    for (int i = 0; i < rows->count; i++)
+    for (int i = 0; i < rows->count; i++) {
         for (int k = 0; k < ROW_CELLS_MAX; k++)
             cell_free(&rows->row[i].cell[k]);
+        free(rows->row[i].place);
+    }
+    free(rows->place);
     free(rows->line);
     free(rows->row);
     *rows = (struct rows){0};
 }
 
-static void *grown(void *array, size_t size, int count, int *capacity)
-{
-    if (count < *capacity)
-        return array;
-    int more = *capacity ? *capacity * 2 : 16;
-    void *larger = reallocarray(array, (size_t)more, size);
-    if (larger)
-        *capacity = more;
-    return larger;
-}
-
 static void add_line(struct rows *rows, enum tone tone, const char *text)
 {
-    struct cell *line = grown(rows->line, sizeof *line, rows->lines, &rows->line_capacity);
-    char *copy = line ? width_clean(text) : NULL;
-    if (line)
-        rows->line = line;
+    char *copy = ARRAY_ADD(rows->line, rows->lines) ? width_clean(text) : NULL;
     if (!copy) {
         rows->failed = true;
         return;
@@ -74,6 +65,7 @@ void rows_paragraph(struct rows *rows, enum tone tone, int columns, const char *
 
 void rows_column(struct rows *rows, const char *title, int most, bool right)
 {
+    invariant(rows->columns < ROW_CELLS_MAX, "a row has a cell for each column");
     rows->column[rows->columns++] = (struct column){.title = title, .most = most, .right = right};
 }
 
@@ -90,12 +82,10 @@ void rows_column_is_minor(struct rows *rows)
 
 struct row *rows_add(struct rows *rows, uint64_t id, int depth)
 {
-    struct row *row = grown(rows->row, sizeof *row, rows->count, &rows->capacity);
-    if (!row) {
+    if (!ARRAY_ADD(rows->row, rows->count)) {
         rows->failed = true;
         return NULL;
     }
-    rows->row = row;
     rows->row[rows->count] =
         (struct row){.id = id, .depth = depth, .target = {.view = -1, .process = -1}};
     return &rows->row[rows->count++];
@@ -112,6 +102,14 @@ void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
     va_end(args);
     cell_free(&row->cell[cell]);
     row->cell[cell] = (struct cell){width_clean(text), tone};
+}
+
+void rows_set_place(struct rows *rows, struct row *row, const char *place)
+{
+    char **to = row ? &row->place : &rows->place;
+    free(*to);
+    *to = *place ? strdup(place) : NULL;
+    rows->failed |= *place && !*to;
 }
 
 static int cell_width(const struct rows *rows, const struct row *row, int cell)
@@ -213,6 +211,14 @@ static void print_trimmed(const char *text, size_t bytes, FILE *out)
     fprintf(out, "%.*s\n", (int)bytes, text);
 }
 
+/* A file has room for all of the last cell. */
+static int print_width(const struct rows *rows, const struct row *row, int cell, int width,
+                       bool last)
+{
+    int needed = cell_width(rows, row, cell);
+    return last && needed > width ? needed : width;
+}
+
 static void print_row(const struct rows *rows, const struct row *row, const int *width, FILE *out)
 {
     int last = last_cell(rows, row);
@@ -222,8 +228,8 @@ static void print_row(const struct rows *rows, const struct row *row, const int 
     for (int i = 0; line && i <= last; i++)
         if (width[i] >= 0)
             print_cell(&rows->column[i], row->cell[i].text ? row->cell[i].text : "",
-                       rows->tree && i == 0 ? row->depth * ROWS_INDENT : 0, width[i], i == last,
-                       line);
+                       rows->tree && i == 0 ? row->depth * ROWS_INDENT : 0,
+                       print_width(rows, row, i, width[i], i == last), i == last, line);
     if (line && fclose(line) == 0)
         print_trimmed(text, bytes, out);
     free(text);

@@ -39,6 +39,7 @@ struct row {
     const char *state; /* static: what a filter calls its state; NULL none */
     bool fixed;        /* it holds marks: scrolling sideways leaves it where it is */
     int depth;         /* in a tree; a row belongs to the nearest one above it that is less deep */
+    char *place;       /* the source line that it is about, "/home/me/train.c:72"; NULL none */
     struct target target;
 };
 
@@ -53,14 +54,15 @@ struct column {
 /* Zero-initialised is empty. */
 struct rows {
     struct cell *line; /* above the table */
-    int lines, line_capacity;
+    int lines;
     uint32_t finding; /* that the lines are about; 0: none */
+    char *place;      /* the source line that they are about, as in a row; NULL none */
     struct column column[ROW_CELLS_MAX];
     int columns;
     bool text; /* to be read: its rows lead nowhere, and moving scrolls */
     bool tree; /* depth is shown by indenting the first column, and rows can't be sorted */
     struct row *row;
-    int count, capacity;
+    int count;
     const char *empty; /* what to say when there is no row; static */
     bool failed;       /* memory was short: something is missing */
 };
@@ -84,6 +86,10 @@ struct row *rows_add(struct rows *rows, uint64_t id, int depth);
 void row_set(struct row *row, int cell, enum tone tone, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Sets the source line that the row, or with row NULL the text above the table, is about; "" none.
+ */
+void rows_set_place(struct rows *rows, struct row *row, const char *place);
+
 /* Columns that each of the table's columns gets within `width`; the last takes what is left. One
  * that is left out has -ROWS_GAP. */
 enum { ROWS_GAP = 2, ROWS_INDENT = 2 };
@@ -91,7 +97,7 @@ void rows_layout(const struct rows *rows, int width, int column_width[ROW_CELLS_
 /* The last column that is not left out: the one that takes what is left, and can be scrolled;
  * 0 where there is no column. */
 int rows_last_column(const struct rows *rows);
-/* Everything as text of at most `width` columns. */
+/* Everything as text laid out for `width` columns; the last cell of a row may be longer. */
 void rows_print(const struct rows *rows, int width, FILE *out);
 /* The number, or the limit beyond which it is. */
 int rows_clamp(int number, int least, int most);

@@ -1,16 +1,20 @@
 /* screen.c: draws text on the terminal and reads its keys, with ncurses. */
 #include "tui/screen.h"
 
+#include <errno.h>
 #include <langinfo.h>
 #include <ncurses.h>
 #include <panel.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tui/width.h"
 
 enum { ESCAPE_MS = 25, POPUP_MARGIN = 4, TEXT_BYTES = 8192 };
+enum { COPY_BYTES_MOST = 74994 }; /* as Base64 with the sequence 100,000 bytes: hterm's limit */
 
 static struct {
     SCREEN *screen;
@@ -242,6 +246,46 @@ bool screen_popup_scroll(int by)
     return true;
 }
 
+static void print_base64(const unsigned char *bytes, size_t count, FILE *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < count; i += 3) {
+        unsigned second = i + 1 < count ? bytes[i + 1] : 0;
+        unsigned third = i + 2 < count ? bytes[i + 2] : 0;
+        unsigned group = (unsigned)bytes[i] << 16 | second << 8 | third;
+        putc(digits[group >> 18], out);
+        putc(digits[group >> 12 & 63], out);
+        putc(i + 1 < count ? digits[group >> 6 & 63] : '=', out);
+        putc(i + 2 < count ? digits[group & 63] : '=', out);
+    }
+}
+
+bool screen_copy(const char *text, size_t bytes)
+{
+    if (bytes > COPY_BYTES_MOST)
+        return false;
+    fputs("\033]52;c;", stdout);
+    print_base64((const unsigned char *)text, bytes, stdout);
+    fputs("\a", stdout);
+    return fflush(stdout) == 0;
+}
+
+int screen_lend(char *const arguments[])
+{
+    extern char **environ;
+    pid_t pid;
+    int status = -1;
+    def_prog_mode();
+    endwin();
+    int failed = posix_spawnp(&pid, arguments[0], NULL, NULL, arguments, environ);
+    while (!failed && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    reset_prog_mode();
+    screen_redraw();
+    errno = failed;
+    return status;
+}
+
 static int mouse_key(void)
 {
     MEVENT event;
@@ -263,7 +307,7 @@ void screen_click(int *line, int *column)
 }
 
 /* 0 for keys that mean nothing here. */
-static int meaning_of(int key)
+static int key_meaning(int key)
 {
     static const struct {
         int curses, key;
@@ -306,7 +350,7 @@ int screen_key(void)
 {
     int key, meaning;
     while ((key = getch()) != ERR)
-        if ((meaning = meaning_of(key)) != 0)
+        if ((meaning = key_meaning(key)) != 0)
             return meaning;
     return 0;
 }

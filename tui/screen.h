@@ -37,6 +37,13 @@ void screen_popup(const char *title, struct rows *lines, bool ascii);
 bool screen_popup_scroll(int by);
 void screen_popup_close(void);
 
+/* Puts text on the clipboard of the terminal (OSC 52), also through ssh; a terminal that does not
+ * know the sequence ignores it. False: the text is longer than terminals take. */
+bool screen_copy(const char *text, size_t bytes);
+/* Gives the terminal to a program until it ends. Returns its wait status, -1 with errno if it could
+ * not be started. */
+int screen_lend(char *const arguments[]);
+
 /* The next key, or 0 if there is none. Keys of the keyboard are ASCII or enum screen_key. */
 enum screen_key {
     SCREEN_UP = 0x10000,

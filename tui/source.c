@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <stdlib.h>
 #include <time.h>
 
-enum {
-    BUSY_MS = 200,
-    STEPS_BETWEEN = 20000
-}; /* whoever looks at the screen wants to know that it is locked */
+#include "lib/live/live.h"
+
+enum { BUSY_MS = 200 }; /* after that the screen says that the database is locked */
 
 static const uint64_t silence_ns = 5000000000; /* a collector says something every second */
 
@@ -63,9 +63,9 @@ static void prepare(const struct source *source)
     for (int i = 0; i < trace_database_count(source->trace); i++) {
         sqlite3 *db = trace_database(source->trace, i);
         sqlite3_busy_timeout(db, BUSY_MS);
-        if (source->stop)
-            sqlite3_progress_handler(db, STEPS_BETWEEN, is_stopped, (void *)source->stop);
     }
+    if (source->stop)
+        trace_stop_on(source->trace, is_stopped, (void *)source->stop);
 }
 
 /* Opens what the paths hold now, instead of what is open. On failure that stays. */
@@ -130,6 +130,15 @@ static bool look_at_files(struct source *source)
     return false;
 }
 
+bool source_is_imported(const struct source *source)
+{
+    struct cursor row = cursor_new(source->trace, "SELECT count(*) FROM imported", NULL, 0);
+    int64_t imported = 0;
+    while (cursor_next(&row, NULL) == 1)
+        imported += cursor_number(&row, 0);
+    return imported > 0;
+}
+
 uint64_t source_bytes(const struct source *source)
 {
     uint64_t bytes = 0;
@@ -141,91 +150,29 @@ uint64_t source_bytes(const struct source *source)
     return bytes;
 }
 
+void source_forget_stood(struct source *source)
+{
+    if (source->stood)
+        live_free(source->stood);
+    free(source->stood);
+    source->stood = NULL;
+}
+
+static void forget_words(struct source *source)
+{
+    for (int i = 0; i < source->words_count; i++)
+        free(source->words[i].what);
+    free(source->words);
+    source->words = NULL;
+    source->words_count = 0;
+}
+
 void source_close_all(struct source *source)
 {
+    forget_words(source);
+    source_forget_stood(source);
     trace_close(source->trace);
     source->trace = NULL;
-}
-
-struct cursor cursor_new(struct trace *trace, const char *sql, const int64_t *parameter,
-                         int parameters)
-{
-    return (struct cursor){.trace = trace,
-                           .sql = sql,
-                           .parameter = parameter,
-                           .parameters = parameters,
-                           .database = -1};
-}
-
-void cursor_end(struct cursor *cursor)
-{
-    sqlite3_finalize(cursor->statement);
-    cursor->statement = NULL;
-}
-
-static int failed(struct cursor *cursor, struct error *err)
-{
-    sqlite3 *db = trace_database(cursor->trace, cursor->database);
-    const char *path = trace_database_path(cursor->trace, cursor->database);
-    int code = sqlite3_errcode(db) & 0xff;
-    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-        error_set(err, "%s is locked by another program; trying again", path);
-    else if (code == SQLITE_ERROR) /* a table that is not there */
-        error_set(err,
-                  "%s was made by an older ddpcheck, which kept no state to show: use 'ddpcheck "
-                  "report' (%s)",
-                  path, sqlite3_errmsg(db));
-    else
-        error_set(err, "can't read %s: %s", path, sqlite3_errmsg(db));
-    cursor_end(cursor);
-    return -1;
-}
-
-/* Begins with the next database. 1, 0 if there is none, -1 with err. */
-static int advance(struct cursor *cursor, struct error *err)
-{
-    cursor_end(cursor);
-    do {
-        if (++cursor->database >= trace_database_count(cursor->trace))
-            return 0;
-    } while (trace_database_minor(cursor->trace, cursor->database) < cursor->since_minor);
-    if (sqlite3_prepare_v2(trace_database(cursor->trace, cursor->database), cursor->sql, -1,
-                           &cursor->statement, NULL) != SQLITE_OK)
-        return failed(cursor, err);
-    for (int i = 0; i < cursor->parameters; i++)
-        sqlite3_bind_int64(cursor->statement, i + 1, cursor->parameter[i]);
-    return 1;
-}
-
-int cursor_next(struct cursor *cursor, struct error *err)
-{
-    for (;;) {
-        int code = cursor->statement ? sqlite3_step(cursor->statement) : SQLITE_DONE;
-        if (code == SQLITE_ROW)
-            return 1;
-        if (code != SQLITE_DONE)
-            return failed(cursor, err);
-        int result = advance(cursor, err);
-        if (result <= 0)
-            return result;
-    }
-}
-
-int64_t cursor_number(const struct cursor *cursor, int column)
-{
-    return sqlite3_column_int64(cursor->statement, column);
-}
-
-const char *cursor_text(const struct cursor *cursor, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(cursor->statement, column);
-    return text ? text : "";
-}
-
-int cursor_process(const struct cursor *cursor, int column)
-{
-    return trace_process_of(cursor->trace, cursor->database,
-                            sqlite3_column_int(cursor->statement, column));
 }
 
 /* The last event of all databases. 0, or -1 with err. */
@@ -259,6 +206,8 @@ int source_look(struct source *source, struct error *err)
         changed |= version != source->version[cursor.database];
         source->version[cursor.database] = version;
     }
+    if (changed)
+        forget_words(source);
     if (result < 0 || (changed && trace_refresh(source->trace, err) < 0) ||
         look_at_time(source, err) < 0)
         return -1;

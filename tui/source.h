@@ -3,28 +3,35 @@
 #ifndef DDPCHECK_TUI_SOURCE_H
 #define DDPCHECK_TUI_SOURCE_H
 
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/base/error.h"
-#include "lib/trace/trace.h"
+#include "lib/trace/cursor.h"
 
 enum { SOURCE_DATABASES_MAX = 1024 };
+
+struct live_process;
 
 struct source {
     const char *const *paths; /* the caller's */
     int count;
     struct trace *trace; /* NULL until there is a database */
     int64_t version[SOURCE_DATABASES_MAX];
-    uint64_t files;  /* which database files the paths held when they were opened (a hash) */
-    unsigned opened; /* how often: processes and findings are numbered anew each time */
-    const atomic_bool *stop; /* see source_stop_on */
-    struct error warning;    /* empty, or why a database that is there is not shown */
-    void (*trouble)(
-        void *context,
-        struct error *trouble); /* what whoever writes the database has to say; NULL: nobody */
+    uint64_t files;        /* which database files the paths held when they were opened (a hash) */
+    unsigned opened;       /* how often: processes and findings are numbered anew each time */
+    struct finding_words { /* of findings, as the databases are now: reading them takes long */
+        uint32_t id;       /* findings.h */
+        char *what;
+    } * words;
+    int words_count;
+    struct live_process *stood; /* a process as it was when its stacks were asked for; NULL: none */
+    uint64_t stood_ns;          /* query.begin_ns of that */
+    const atomic_bool *stop;    /* see source_stop_on */
+    struct error warning;       /* empty, or why a database that is there is not shown */
+    void (*trouble)(void *context, struct error *trouble); /* problems of the process that writes
+                                                              the database; NULL: there is none */
     bool (*instead)(void *context, const char **path, const char **title); /* as in tui.h */
     void *context;
     const char *chosen; /* the path that `instead` gave; NULL: none */
@@ -35,9 +42,13 @@ struct source {
 
 /* Opens the databases (paths as for trace_open). Returns 0 (source_close it), or -1 with err. */
 int source_open_all(struct source *source, const char *const *paths, int count, struct error *err);
+/* Its ranks were imported from what other tools recorded. */
+bool source_is_imported(const struct source *source);
 /* The size of the databases together. */
 uint64_t source_bytes(const struct source *source);
 void source_close_all(struct source *source);
+/* Frees source->stood. */
+void source_forget_stood(struct source *source);
 /* Queries end with an error soon after *stop is true. */
 void source_stop_on(struct source *source, const atomic_bool *stop);
 /* Looks whether something was written since the last time, and what time it is. Databases that
@@ -45,31 +56,5 @@ void source_stop_on(struct source *source, const atomic_bool *stop);
  * are removed, the ones before stay, with source->warning. Returns 1, 0, or -1 with err: the
  * database is locked or damaged now; the next call tries again. */
 int source_look(struct source *source, struct error *err);
-
-/* The rows of a query over all databases, one after the other. Parameters are numbers. */
-struct cursor {
-    struct trace *trace;
-    const char *sql;
-    const int64_t *parameter;
-    int parameters;
-    int since_minor; /* databases of an older minor schema version are left out */
-    int database;    /* the one that the row at hand is from */
-    sqlite3_stmt *statement;
-};
-
-/* The cursor starts at the first database. `parameter` must outlive it. */
-struct cursor cursor_new(struct trace *trace, const char *sql, const int64_t *parameter,
-                         int parameters);
-/* 1: a row; 0: no more; -1 with err. After 0 and -1 nothing is left to free. */
-int cursor_next(struct cursor *cursor, struct error *err);
-/* Ends it early. */
-void cursor_end(struct cursor *cursor);
-
-int64_t cursor_number(const struct cursor *cursor, int column);
-const char *cursor_text(const struct cursor *cursor,
-                        int column); /* "" for NULL; valid until the next row */
-/* The trace's number of a process that the database calls by the number in `column`; -1 if it is
- * not known. */
-int cursor_process(const struct cursor *cursor, int column);
 
 #endif

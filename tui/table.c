@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "tui/filter.h"
 #include "tui/screen.h"
 #include "tui/width.h"
+#include "lib/base/invariant.h"
 
 enum { CELL_BYTES = 8192, WRAPPED_LEAST = 34 /* columns of a cell that goes on below */ };
 
@@ -42,11 +44,11 @@ static void mark_matches(const struct table *table, const struct rows *rows, boo
     }
 }
 
-/* Numbers by their size, with what stands around them ("#118", "-3", "2.5 s") left to the rest of
- * the comparison. */
+/* Numbers by their size, with what is around them ("#118", "-3", "! 3", "2.5 s") left to the rest
+ * of the comparison. */
 static int compare_texts(const char *a, const char *b)
 {
-    const char *x = a + strspn(a, "#-"), *y = b + strspn(b, "#-");
+    const char *x = a + strspn(a, "#-! "), *y = b + strspn(b, "#-! ");
     if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
         double left = strtod(x, NULL), right = strtod(y, NULL);
         if (left != right)
@@ -60,7 +62,7 @@ struct sorting {
     int column, sign;
 };
 
-static int compare_rows(const void *left, const void *right, void *context)
+static int compare_table_rows(const void *left, const void *right, void *context)
 {
     const struct sorting *by = context;
     int a = *(const int *)left, b = *(const int *)right;
@@ -77,22 +79,16 @@ static void sort_rows_shown(struct table *table, const struct rows *rows)
         return;
     struct sorting by = {rows, column, table->sort > 0 ? 1 : -1};
     if (table->shown)
-        qsort_r(table->order, (size_t)table->shown, sizeof *table->order, compare_rows, &by);
+        qsort_r(table->order, (size_t)table->shown, sizeof *table->order, compare_table_rows, &by);
 }
 
 static void choose_rows(struct table *table, const struct rows *rows)
 {
     int drawn = table->shown;
     table->shown = 0;
-    if (table->room < rows->count) {
-        int *order = reallocarray(table->order, (size_t)rows->count, sizeof *order);
-        table->order = order ? order : table->order;
-        int *lines = reallocarray(table->lines, (size_t)rows->count, sizeof *lines);
-        table->lines = lines ? lines : table->lines;
-        if (!order || !lines)
-            return;
-        table->room = rows->count;
-    }
+    if (!ARRAY_RESERVE(table->order, table->order_room, rows->count) ||
+        !ARRAY_RESERVE(table->lines, table->lines_room, rows->count))
+        return;
     bool *keep = *table->filter ? calloc((size_t)rows->count + 1, sizeof *keep) : NULL;
     if (keep)
         mark_matches(table, rows, keep);
@@ -111,6 +107,8 @@ static void hold(struct table *table, const struct rows *rows)
         table->selected = table->shown - 1;
     if (table->selected < 0)
         table->selected = 0;
+    invariant((size_t)table->shown <= table->order_room,
+              "a table has room for the rows that it shows");
     table->has_selected = table->shown > 0;
     if (table->has_selected)
         table->selected_id = rows->row[table->order[table->selected]].id;

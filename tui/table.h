@@ -19,14 +19,15 @@ struct table {
     int *order; /* rows that are shown */
     int *lines; /* that each of them has on the screen: 0 outside of it, more than 1 where all rows
                    fit and the last cell needs them */
-    int shown, room;
+    size_t order_room, lines_room;
+    int shown;
 };
 
 void table_free(struct table *table);
 
 /* The rows are new, or filter or order changed: finds the selection again. */
 void table_update(struct table *table, const struct rows *rows);
-/* Moves the selection by so many rows; to the ends for INT_MIN and INT_MAX. Returns false if it was
+/* Moves the selection by `by` rows; to the ends for INT_MIN and INT_MAX. Returns false if it was
  * there already. */
 bool table_move(struct table *table, const struct rows *rows, int by);
 void table_select(struct table *table, const struct rows *rows, uint64_t id);

@@ -85,7 +85,8 @@ static void settle_query(struct query *query, const struct query *answer)
         query->number = answer->number;
 }
 
-void app_take(struct app *app)
+/* A new picture came. */
+static void app_take(struct app *app)
 {
     struct picture picture = {0};
     if (!reader_take(app->reader, &picture))
@@ -158,7 +159,7 @@ static void restore_signals(const struct sigaction before[ENDING_COUNT])
         sigaction(ending[i], &before[i], NULL);
 }
 
-/* A terminal that vanishes sends SIGHUP to its foreground; whoever is not there only sees it go. */
+/* A terminal that vanishes sends SIGHUP to its foreground processes only; others learn it here. */
 static void note_terminal_gone(void)
 {
     struct sigaction hangup;
@@ -209,18 +210,6 @@ static int open_source(struct source *source, const struct tui_options *options,
     }
 }
 
-static int first_view(const struct tui_options *options, enum view_id *view, struct error *err)
-{
-    int found = options->view ? view_find(options->view) : VIEW_NOW;
-    if (found < 0)
-        return error_set(
-            err,
-            "there is no view '%s': now, findings, sequence, ranks, waits, timeline, memory, speed",
-            options->view);
-    *view = (enum view_id)found;
-    return 0;
-}
-
 static bool needs_ascii(const struct tui_options *options)
 {
     const char *terminal = getenv("TERM");
@@ -232,10 +221,9 @@ int tui_run(const struct tui_options *options, struct error *err)
 {
     struct app app = {0};
     struct source source;
-    enum view_id view = VIEW_NOW;
     int wake[2];
     setlocale(LC_CTYPE, ""); /* how wide characters are; numbers stay as in the report */
-    if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
+    if (open_source(&source, options, err) < 0)
         return -1;
     if (pipe2(wake, O_CLOEXEC | O_NONBLOCK) < 0) {
         source_close_all(&source);
@@ -249,13 +237,15 @@ int tui_run(const struct tui_options *options, struct error *err)
     int result = screen_open(options->color, err);
     if (result == 0) {
         app.ascii = needs_ascii(options);
+        app.mouse = true;
+        screen_mouse(true);
         app.reader = reader_start(&source, wake[1], err);
         result = app.reader ? 0 : -1;
     }
     if (result == 0) {
         struct sigaction before[ENDING_COUNT];
         catch_signals(wake[1], before);
-        app_switch(&app, view);
+        app_switch(&app, (enum view_id)options->view);
         run_loop(&app, wake[0]);
         restore_signals(before);
         if (options->ended_by)
@@ -279,11 +269,10 @@ int tui_print(const struct tui_options *options, int width, struct error *err)
 {
     struct source source;
     struct picture picture = {0};
-    enum view_id view = VIEW_NOW;
     setlocale(LC_CTYPE, ""); /* how wide characters are; numbers stay as in the report */
-    if (first_view(options, &view, err) < 0 || open_source(&source, options, err) < 0)
+    if (open_source(&source, options, err) < 0)
         return -1;
-    const struct query query = {.view = view,
+    const struct query query = {.view = (enum view_id)options->view,
                                 .number = NUMBER_LAST,
                                 .process = -1,
                                 .width = width,

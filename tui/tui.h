@@ -11,7 +11,7 @@ struct tui_options {
     const char *const *paths; /* databases, or directories of databases */
     int count;
     const char *title; /* shown instead of the database's path; NULL the path */
-    const char *view;  /* name of the first view; NULL "now" */
+    int view;          /* number of the first view in view_choices (view.h), from 0 */
     bool color, ascii;
     double wait_s;                  /* how long to wait for the first database to appear */
     bool (*give_up)(void *context); /* asked while waiting: true ends it; NULL never */

@@ -1,6 +1,8 @@
 /* width.c: measures and wraps text by its width on the terminal. */
 #include "tui/width.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -45,6 +47,35 @@ size_t width_fit(const char *text, int limit)
     return all;
 }
 
+/* A number goes with the word before it ("rank 3", "comm x #25"), "(4" with what it counts, and a
+ * unit with its number. */
+static bool joins_words(const char *text, size_t space)
+{
+    static const char *const units[] = {"s ", "s\n", "ms ", "min ", "h ", "s,", "s;", "s)"};
+    const char *word = text + space + 1;
+    size_t begin = space;
+    while (begin > 0 && text[begin - 1] != ' ')
+        begin--;
+    if (isdigit((unsigned char)*word) || *word == '#')
+        return true;
+    if (text[begin] == '(' && isdigit((unsigned char)text[begin + 1]))
+        return true;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (isdigit((unsigned char)text[begin]) && !strncmp(word, units[i], strlen(units[i])))
+            return true;
+    return false;
+}
+
+/* Where the line ends before `end`, a space: there, or at one that parts no words that belong
+ * together, if that leaves half of the line. */
+static size_t wrap_at(const char *text, size_t end)
+{
+    size_t best = end;
+    while (best > end / 2 && (text[best] != ' ' || joins_words(text, best)))
+        best--;
+    return best > end / 2 ? best : end;
+}
+
 size_t width_wrap(const char *text, int columns, const char **next)
 {
     size_t fits = width_fit(text, columns), newline = strcspn(text, "\n");
@@ -57,6 +88,8 @@ size_t width_wrap(const char *text, int columns, const char **next)
         end--;
     if (end == 0) /* a word longer than the line */
         end = fits ? fits : 1;
+    else
+        end = wrap_at(text, end);
     *next = text + end;
     while (**next == ' ')
         (*next)++;

@@ -27,27 +27,32 @@ static bool is_noted_as(const struct dormant_rank *dormant, const struct process
     return dormant->pid == record->range.domain && dormant->reporter->host == reporter->host;
 }
 
-void dormant_note(struct analyzer *analyzer, const struct process *process,
-                  const struct record *record)
+int dormant_note(struct event *event)
 {
+    struct analyzer *analyzer = event->process->analyzer;
+    const struct process *process = event->process;
+    const struct record *record = event->record;
     uint32_t i = 0;
-    while (i < analyzer->dormants && !is_noted_as(&analyzer->dormant[i], process, record))
+    while (i < analyzer->dormants.count &&
+           !is_noted_as(&analyzer->dormants.rank[i], process, record))
         i++;
-    if (i == analyzer->dormants) {
-        struct dormant_rank *grown = i < DORMANT_MAX ? array_room(analyzer->dormant, sizeof *grown,
-                                                                  i, &analyzer->dormant_capacity, 4)
-                                                     : NULL;
+    if (i == analyzer->dormants.count) {
+        struct dormant_rank *grown = i < DORMANT_MAX
+                                         ? array_room(analyzer->dormants.rank, sizeof *grown, i,
+                                                      &analyzer->dormants.capacity, 4)
+                                         : NULL;
         if (!grown)
-            return; /* a place less */
-        analyzer->dormant = grown;
-        analyzer->dormants++;
+            return ENGINE_OK; /* a place less */
+        analyzer->dormants.rank = grown;
+        analyzer->dormants.count++;
     }
-    analyzer->dormant[i] = (struct dormant_rank){
+    analyzer->dormants.rank[i] = (struct dormant_rank){
         .reporter = process,
         .rank = record->range.id,
         .pid = record->range.domain,
         .place = record->range.text,
     };
+    return ENGINE_OK;
 }
 
 static bool has_called_since(const struct analyzer *analyzer, const struct dormant_rank *dormant)
@@ -72,9 +77,9 @@ static uint32_t count_unranked(const struct analyzer *analyzer, const struct com
                                const struct dormant_rank **found)
 {
     uint32_t count = 0;
-    for (uint32_t i = analyzer->dormants; i-- > 0;)
-        if (may_be_missing(analyzer, &analyzer->dormant[i])) {
-            *found = &analyzer->dormant[i];
+    for (uint32_t i = analyzer->dormants.count; i-- > 0;)
+        if (may_be_missing(analyzer, &analyzer->dormants.rank[i])) {
+            *found = &analyzer->dormants.rank[i];
             count++;
         }
     bool is_as_many = comm->nranks > 0 && comm->members + count == (uint32_t)comm->nranks;
@@ -86,8 +91,8 @@ static void list_unranked(const struct analyzer *analyzer, struct where *where)
 {
     static const char more[] = ", ...";
     size_t used = 0;
-    for (uint32_t i = 0; i < analyzer->dormants; i++) {
-        const struct dormant_rank *dormant = &analyzer->dormant[i];
+    for (uint32_t i = 0; i < analyzer->dormants.count; i++) {
+        const struct dormant_rank *dormant = &analyzer->dormants.rank[i];
         if (!may_be_missing(analyzer, dormant))
             continue;
         char one[MISSING_TEXT_BYTES];
@@ -117,8 +122,8 @@ void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
         where->act = (struct act){.did = DID_MAY_BE_PROCESS,
                                   .number = unranked->pid,
                                   .name = process_string(unranked->reporter, unranked->place)};
-    for (uint32_t i = 0; i < analyzer->dormants; i++) {
-        const struct dormant_rank *dormant = &analyzer->dormant[i];
+    for (uint32_t i = 0; i < analyzer->dormants.count; i++) {
+        const struct dormant_rank *dormant = &analyzer->dormants.rank[i];
         if (dormant->rank != (uint64_t)missing->rank || !dormant->place ||
             comm->nranks != dormant->reporter->info.world_size)
             continue;
@@ -128,25 +133,10 @@ void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
     }
 }
 
-int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act)
-{
-    const struct dormant_rank *dormant = &analyzer->dormant[index];
-    if (dormant->rank == UNRANKED)
-        return -1;
-    for (int i = 0; i < analyzer->processes; i++)
-        if (analyzer->process[i] && analyzer->process[i]->last_ns &&
-            analyzer->process[i]->info.rank == (int)dormant->rank)
-            return -1;
-    *act = (struct act){.did = DID_NO_CALL_YET,
-                        .number = dormant->pid,
-                        .name = process_string(dormant->reporter, dormant->place)};
-    return (int)dormant->rank;
-}
-
 bool dormant_find_place(const struct analyzer *analyzer, uint32_t index,
                         struct dormant_place *place)
 {
-    const struct dormant_rank *dormant = &analyzer->dormant[index];
+    const struct dormant_rank *dormant = &analyzer->dormants.rank[index];
     *place = (struct dormant_place){
         .rank = dormant->rank == UNRANKED ? -1 : (int)dormant->rank,
         .pid = (int)dormant->pid,
@@ -158,5 +148,5 @@ bool dormant_find_place(const struct analyzer *analyzer, uint32_t index,
 
 void dormant_free(struct analyzer *analyzer)
 {
-    free(analyzer->dormant);
+    free(analyzer->dormants.rank);
 }

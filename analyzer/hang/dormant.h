@@ -11,18 +11,16 @@ struct dormant_place {
     const struct process *reporter;
 };
 
-/* A place that replaces the rank's last one; none: it is gone, or its calls are recorded now. */
-void dormant_note(struct analyzer *analyzer, const struct process *process,
-                  const struct record *record);
+/* A place that replaces the rank's last one; none: it is gone, or its calls are recorded now.
+ * ENGINE_*. */
+int dormant_note(struct event *event);
 /* Where a rank that is missing in the communicator is. Leaves *where as it is if something of it
  * was recorded, if nothing is known of it, or if the communicator is not as large as the job. */
 void dormant_find(const struct analyzer *analyzer, const struct comm *comm,
                   const struct missing *missing, struct where *where);
 void dormant_free(struct analyzer *analyzer);
-/* What the index-th of them (below analyzer->dormants) does. Returns its rank, -1 if it has called
- * NCCL since. */
-int dormant_act(const struct analyzer *analyzer, uint32_t index, struct act *act);
-/* The index-th of them as it is known; false: it is gone, or has called NCCL since. */
+/* The index-th of them (below analyzer->dormants.count) as it is known; false: it is gone, or has
+ * called NCCL since. */
 bool dormant_find_place(const struct analyzer *analyzer, uint32_t index,
                         struct dormant_place *place);
 

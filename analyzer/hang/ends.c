@@ -1,39 +1,49 @@
 /* ends.c: decides which processes ended by themselves and which because another did. */
+#include "analyzer/model/own_members.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/hang/ends.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/hang/waits.h"
+#include "analyzer/model/exact.h"
 #include "analyzer/model/process.h"
+#include "lib/trace/cxx_name.h"
+#include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
 
-#define FOLLOW_NS                                                                  \
+#define FOLLOW_NS \
     UINT64_C(60000000000) /* launchers give ranks 30 s between SIGTERM and SIGKILL \
                            */
 
-#define ONE_LOOK_NS                                                              \
+#define ONE_LOOK_NS \
     UINT64_C(250000000) /* ends within that time may be noticed in another order \
                          */
 
 enum { EXIT_BY_SIGNAL = 128 }; /* shells' way to say it in an exit status */
 
-int ends_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+int ends_feed(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
+    exact_end(process);
     if (record->end.how > END_UNKNOWN)
         return ENGINE_SKIPPED;
     if (process->ended)
         return ENGINE_OK;
     process->ended = true;
     process->end = *record;
-    process->end_ns = record_realtime(process, record);
+    process->end_ns = event->site.time_ns;
     process->end_class = END_CLASS_PENDING;
-    analyzer->ends_pending = true;
+    process->analyzer->ends_pending = true;
     for (struct member *member = process->members; member; member = member->process_next)
-        member->comm->has_ended = true;
+        comm_note_end(member->comm);
     return ENGINE_OK;
 }
 
-struct site end_last_call(struct process *process)
+struct site end_last_call(const struct process *process)
 {
     const struct thread *last = NULL;
     for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
@@ -41,78 +51,103 @@ struct site end_last_call(struct process *process)
                                          (last->tid != (uint32_t)process->info.pid &&
                                           thread->enter.serial > last->enter.serial)))
             last = thread;
-    return last ? last->enter_site : (struct site){.process = process};
+    return last ? last->enter_site
+                : (struct site){.process = process->analyzer->process[process->index]};
 }
 
 /* It handled an exception, and has issued operations since: that does not end it. */
 static bool issued_since_exception(const struct process *process)
 {
-    return process->has_exception && process->exception_how == EXCEPTION_HANDLED &&
-           process->last_operation > process->raised_at;
+    return process->ending.has_exception && process->ending.exception_how == EXCEPTION_HANDLED &&
+           process->ending.last_operation > process->ending.raised_at;
 }
 
-int ends_except(struct process *process, const struct record *record)
+/* The shim can't demangle while the process ends. */
+static void name_exception(struct process *process)
 {
+    static const char words[] = ABORT_EXCEPTION;
+    const char *text = process_string(process, process->ending.exception);
+    size_t length = strlen(words), bytes = strlen(text);
+    char type[ABORT_EXCEPTION_BYTES];
+    process->ending.cxx_exception[0] = '\0';
+    if (process->ending.exception_how == EXCEPTION_ABORT && bytes < sizeof type &&
+        !strncmp(text, words, length))
+        snprintf(process->ending.cxx_exception, sizeof process->ending.cxx_exception, "%s%.*s",
+                 words, (int)(sizeof type - sizeof words),
+                 cxx_name_of_type(text + length, type, sizeof type));
+}
+
+int ends_except(struct event *event)
+{
+    struct process *process = event->process;
+    const struct record *record = event->record;
     if (record->range.id > EXCEPTION_ABORT)
         return ENGINE_SKIPPED;
-    bool is_final = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+    process->ending.has_said_end |= record->range.id == EXCEPTION_ABORT;
+    bool is_final = process->ending.has_exception &&
+                    process->ending.exception_how != EXCEPTION_HANDLED;
     /* Of sys.exit() in an `except` block, which is recorded when the process exits. */
-    bool is_reason = is_final && process->exception_how == EXCEPTION_SHUTDOWN &&
+    bool is_reason = is_final && process->ending.exception_how == EXCEPTION_SHUTDOWN &&
                      record->range.id == EXCEPTION_HANDLED;
     if (process->ended || (is_final && !is_reason))
         return ENGINE_OK;
-    const struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return ENGINE_FAILED;
-    bool was_handled = process->has_exception && !issued_since_exception(process);
-    process->has_exception = true;
+    bool was_handled = process->ending.has_exception && !issued_since_exception(process);
+    process->ending.has_exception = true;
     if (!is_reason)
-        process->exception_how = (enum exception_how)record->range.id;
-    if (was_handled && !is_reason && process->exception_how == EXCEPTION_SHUTDOWN)
+        process->ending.exception_how = (enum exception_how)record->range.id;
+    if (was_handled && !is_reason && process->ending.exception_how == EXCEPTION_SHUTDOWN)
         return ENGINE_OK; /* Python shuts down because of what it handled before */
-    process->exception = record->range.text;
-    process->raised_by = thread;
-    process->raised = record->range.id == EXCEPTION_SHUTDOWN ? end_last_call(process)
-                                                             : thread_site(thread, record);
-    process->raised.time_ns = record_realtime(process, record);
-    process->raised_at = process->now;
+    process->ending.exception = record->range.text;
+    name_exception(process);
+    process->ending.raised_by = event->thread;
+    process->ending.raised = record->range.id == EXCEPTION_SHUTDOWN ? end_last_call(process)
+                                                                    : event->site;
+    process->ending.raised.time_ns = event->site.time_ns;
+    process->ending.raised_at = process->now;
     return ENGINE_OK;
 }
 
-int ends_exit(struct process *process, const struct record *record)
+int ends_exit(struct event *event)
 {
-    const struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return ENGINE_FAILED;
+    struct process *process = event->process;
+    process->ending.has_said_end = true;
     if (issued_since_exception(process)) {
-        process->has_exception = false;
-        process->raised_by = NULL;
-        process->raised = (struct site){0};
+        process->ending.has_exception = false;
+        process->ending.raised_by = NULL;
+        process->ending.raised = (struct site){0};
     }
-    bool is_last_call = process->exception_how == EXCEPTION_SHUTDOWN && !end_exception(process);
-    if (process->raised_by && !(is_last_call && record->stack))
+    bool is_last_call = process->ending.exception_how == EXCEPTION_SHUTDOWN &&
+                        !end_exception(process);
+    if (process->ending.raised_by && !(is_last_call && event->record->stack))
         return ENGINE_OK;
-    process->raised_by = thread;
-    process->raised = thread_site(thread, record);
+    process->ending.raised_by = event->thread;
+    /* Python's shutdown has no line of the program: its last call has. */
+    process->ending.raised = event->record->stack ? event->site : end_last_call(process);
+    process->ending.raised.time_ns = event->site.time_ns;
     return ENGINE_OK;
 }
 
 bool member_gave_up(const struct member *member)
 {
     const struct process *process = member->process;
-    bool shuts_down = process->has_exception && process->exception_how == EXCEPTION_SHUTDOWN;
+    bool shuts_down = process->ending.has_exception &&
+                      process->ending.exception_how == EXCEPTION_SHUTDOWN;
     return member->aborted && process->end_class == END_CLASS_CLEAN && !shuts_down;
 }
 
 bool process_is_ending(const struct process *process)
 {
-    return !process->ended && process->has_exception &&
-           process->exception_how != EXCEPTION_HANDLED && process->exception_how != EXCEPTION_ABORT;
+    return !process->ended && process->ending.has_exception &&
+           process->ending.exception_how != EXCEPTION_HANDLED &&
+           process->ending.exception_how != EXCEPTION_ABORT;
 }
 
 const char *end_exception(const struct process *process)
 {
-    const char *type = process->has_exception ? process_string(process, process->exception) : "";
+    const char *type =
+        process->ending.has_exception ? process_string(process, process->ending.exception) : "";
+    if (process->ending.has_exception && process->ending.cxx_exception[0])
+        type = process->ending.cxx_exception;
     return *type ? type : NULL;
 }
 
@@ -120,10 +155,12 @@ const char *end_exception(const struct process *process)
  * or be noticed late. */
 uint64_t end_failed_ns(const struct process *process)
 {
-    bool was_uncaught = process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT;
-    bool is_known = was_uncaught || (process->raised_by && !process->has_exception);
-    return is_known && process->raised.time_ns < process->end_ns ? process->raised.time_ns
-                                                                 : process->end_ns;
+    bool was_uncaught = process->ending.has_exception &&
+                        process->ending.exception_how == EXCEPTION_UNCAUGHT;
+    bool is_known = was_uncaught || (process->ending.raised_by && !process->ending.has_exception);
+    return is_known && process->ending.raised.time_ns < process->end_ns
+               ? process->ending.raised.time_ns
+               : process->end_ns;
 }
 
 /* What a rank started has the rank's variables from it, but makes no calls of NCCL. */
@@ -142,7 +179,8 @@ static bool is_helper(const struct process *process)
 
 bool end_is_of_rank(const struct process *process)
 {
-    return process->member_count || (end_is_uncaught(process) && !is_helper(process));
+    bool is_seen = process->last_ns || end_is_uncaught(process);
+    return process->member_count || (is_seen && !is_helper(process));
 }
 
 static bool is_clean(const struct process *process)
@@ -169,15 +207,28 @@ bool end_is_interrupted(const struct process *process)
 
 bool end_is_uncaught(const struct process *process)
 {
-    return process->has_exception && process->exception_how == EXCEPTION_UNCAUGHT &&
+    return process->ending.has_exception && process->ending.exception_how == EXCEPTION_UNCAUGHT &&
            !end_is_interrupted(process);
+}
+
+/* As people, schedulers and launchers ask a program to end. */
+static bool was_asked_to_end(const struct process *process)
+{
+    int number = signal_of(process);
+    return number == SIGINT || number == SIGTERM || number == SIGHUP;
+}
+
+/* Ctrl-C is the user's own. */
+bool end_was_terminated(const struct process *process)
+{
+    return process->end.end.how == END_SIGNAL && !end_is_uncaught(process) &&
+           was_asked_to_end(process) && process->end.end.value != SIGINT;
 }
 
 static bool from_outside(const struct process *process)
 {
-    int number = signal_of(process);
     return !process->end.end.oom && !end_is_uncaught(process) &&
-           (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGKILL);
+           (was_asked_to_end(process) || signal_of(process) == SIGKILL);
 }
 
 /* Processes of one job: the same launcher's, or members of a communicator. */
@@ -188,9 +239,8 @@ static bool same_job(const struct process *a, const struct process *b)
     if (a->info.job[0] && !strncmp(a->info.job, b->info.job, sizeof a->info.job))
         return true;
     for (const struct member *mine = a->members; mine; mine = mine->process_next)
-        for (const struct member *other = b->members; other; other = other->process_next)
-            if (mine->comm == other->comm)
-                return true;
+        if (own_member_first(b, mine->comm->id))
+            return true;
     return !a->members || !b->members;
 }
 
@@ -208,8 +258,43 @@ static bool is_end_unknown(const struct process *process)
     return process->end.end.how != END_EXIT && process->end.end.how != END_SIGNAL;
 }
 
-/* Of two ends that were noticed together, neither of which is known: who was first is not known,
- * either. */
+bool end_is_failure(const struct process *process)
+{
+    if (!process->ended || process->info.lacks & LACKS_END)
+        return false;
+    if (end_is_uncaught(process))
+        return !is_clean(process);
+    return is_end_unknown(process) ? process_is_recorded(process) && !process->ending.has_said_end
+                                   : !is_clean(process) && !was_asked_to_end(process);
+}
+
+bool end_is_terminated(const struct process *process)
+{
+    return process->ended && process->end_class == END_CLASS_CONSEQUENCE &&
+           process->end.end.how == END_SIGNAL && process->end.end.value == SIGTERM;
+}
+
+/* What only says that something goes on is no failure, unless the program did not ask again. */
+void ends_call(const struct event *event)
+{
+    struct failed_call *failed = &event->process->ending.failed_call;
+    const struct record *record = event->record;
+    enum api_class class = event->class;
+    if (class == CLASS_QUERY && failed->result == RESULT_IN_PROGRESS)
+        *failed = (struct failed_call){0};
+    if (record->phase == RECORD_ENTER || !record->result || class == CLASS_QUERY ||
+        record->result == RESULT_NOT_READY)
+        return;
+    *failed = (struct failed_call){record->api, record->result, event->process->now};
+}
+
+const struct failed_call *end_failed_call(const struct process *process)
+{
+    const struct failed_call *failed = &process->ending.failed_call;
+    return failed->api && failed->position >= process->ending.last_operation ? failed : NULL;
+}
+
+/* Two ends that were noticed together, both of unknown cause: which was first is not known. */
 static bool are_alike(const struct process *a, const struct process *b)
 {
     uint64_t apart = a->end_ns > b->end_ns ? a->end_ns - b->end_ns : b->end_ns - a->end_ns;
@@ -254,11 +339,19 @@ static bool is_ended_with_job(const struct analyzer *analyzer, const struct proc
            process->end_ns <= analyzer->ending_ns + FOLLOW_NS;
 }
 
+bool end_was_timed_out(const struct process *process)
+{
+    const struct analyzer *analyzer = process->analyzer;
+    return process->ended && process->end.end.how == END_SIGNAL && analyzer->ends_for_timeout &&
+           is_ended_with_job(analyzer, process);
+}
+
 static bool is_consequence(const struct analyzer *analyzer, const struct process *process)
 {
     if (is_ended_with_job(analyzer, process))
         return true;
     bool others = false, all_from_outside = from_outside(process);
+    bool is_one_of_many = was_asked_to_end(process); /* as opposed to one that was killed alone */
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *other = analyzer->process[i];
         if (!other || other == process || !end_is_of_rank(other) || !same_job(other, process))
@@ -268,13 +361,14 @@ static bool is_consequence(const struct analyzer *analyzer, const struct process
             return true;
         if (other->ended && is_clean(other))
             continue;
+        is_one_of_many = true;
         uint64_t apart = other->end_ns > process->end_ns ? other->end_ns - process->end_ns
                                                          : process->end_ns - other->end_ns;
         if (!other->ended || !from_outside(other) || apart > JUDGE_AFTER_NS ||
             is_killed_before(process, other))
             all_from_outside = false;
     }
-    return others && all_from_outside;
+    return others && is_one_of_many && all_from_outside;
 }
 
 void ends_judge(struct analyzer *analyzer, bool final)
@@ -298,7 +392,7 @@ void ends_judge(struct analyzer *analyzer, bool final)
 struct act end_act(const struct process *process)
 {
     struct act act = {.did = DID_GONE};
-    bool was_cut_short = process->ended && process->end.end.how == END_SIGNAL &&
+    bool was_cut_short = process->ended && process->end.end.how != END_EXIT &&
                          !process->end.end.oom && end_is_uncaught(process);
     if (process_is_ending(process) || was_cut_short)
         return (struct act){.did = DID_ENDING, .name = end_exception(process)};
@@ -310,7 +404,7 @@ struct act end_act(const struct process *process)
         act.name = act.value ? end_exception(process) : NULL;
     } else {
         act.did = process->end.end.oom ? DID_KILLED_FOR_MEMORY : DID_KILLED;
-        if (process->exception_how == EXCEPTION_ABORT && act.value == SIGABRT)
+        if (process->ending.exception_how == EXCEPTION_ABORT && act.value == SIGABRT)
             act.name = end_exception(process);
     }
     return act;

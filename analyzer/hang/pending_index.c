@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/progress.h"
+#include "lib/base/invariant.h"
 
 enum {
     MOST_OF_A_STREAM = 4096,
@@ -56,6 +57,7 @@ static bool is_it(const struct pending *pending, const struct member *member,
 static void pending_put(struct pending_index *index, const struct pending *pending)
 {
     uint64_t place = hash_of(pending->member, pending->channel, pending->receives, pending->number);
+    invariant(index->count < index->capacity, "an index that is searched has a free place");
     while (index->entry[place & (index->capacity - 1)])
         place++;
     index->entry[place & (index->capacity - 1)] = pending;

@@ -153,7 +153,8 @@ bool analyzer_member_numbers(struct analyzer *analyzer, uint64_t comm, int rank,
                                        .issued = member->next,
                                        .started = member->started,
                                        .done = member->done,
-                                       .messages = member->calls_p2p};
+                                       .messages = member->calls_p2p,
+                                       .is_gone = member->comm->is_gone};
     return true;
 }
 
@@ -190,8 +191,8 @@ void analyzer_background_waits(const struct analyzer *analyzer, int process,
             continue;
         if (member->initialising)
             note_background(waits, member->arrival.time_ns);
-        if (member->in_background)
-            note_background(waits, member->background_site.time_ns);
+        if (member->background.goes_on)
+            note_background(waits, member->background.site.time_ns);
         waits->initialises |= member->initialising;
     }
 }

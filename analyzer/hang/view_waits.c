@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/checks/hang/hang.h"
 #include "analyzer/hang/dormant.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
@@ -80,10 +80,8 @@ static void show_absent(struct walk *walk, const struct wait_node *wait,
     struct text text = {0};
     const struct missing *missing = absent->missing;
     bool one = rankset_count(&absent->ranks) == 1;
-    bool is_message = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
-    text_add(&text, "%s %s %s not %s: ", one ? "rank" : "ranks",
-             rankset_text(&absent->ranks, ranks, sizeof ranks), one ? "has" : "have",
-             is_message ? "called it" : "come");
+    text_add(&text, "%s %s not %s: ", rankset_words(&absent->ranks, ranks, sizeof ranks),
+             one ? "has" : "have", kind_is_operation(wait->kind) ? "called it" : "come");
     act_add(&text, &absent->where.act);
     struct wait_view view = {
         .depth = depth,
@@ -167,9 +165,24 @@ static void add_waiting(const struct wait_graph *graph, const struct wait_node *
         view->stack = blocked->thread->enter_site.stack;
         view->stack_is_address = blocked->thread->enter_site.stack_is_address;
     }
-    rankset_text(&waiting, ranks, sizeof ranks);
-    text_add(text, rankset_count(&waiting) == 1 ? "rank %s waits in " : "ranks %s wait in ", ranks);
+    text_add(text, rankset_count(&waiting) == 1 ? "%s waits in " : "%s wait in ",
+             rankset_words(&waiting, ranks, sizeof ranks));
     rankset_free(&waiting);
+}
+
+/* It could end, and does not: its ranks disagree, or the GPU, the network or NCCL holds it up. */
+static void show_all_have_come(struct walk *walk, const struct wait_node *wait, int depth)
+{
+    struct text text = {0};
+    struct wait_view view = {.depth = depth, .process = -1, .shown_rank = -1};
+    if (wait->kind == WAIT_PEER)
+        text_add(&text, "both sides have called it");
+    else if (kind_is_operation(wait->kind))
+        text_add(&text, "no rank is missing: each has called an operation #%llu",
+                 (unsigned long long)wait->number);
+    else
+        text_add(&text, "every rank has arrived");
+    show(walk, &view, &text);
 }
 
 static void show_wait(struct walk *walk, struct wait_node *wait, int depth)
@@ -191,6 +204,8 @@ static void show_wait(struct walk *walk, struct wait_node *wait, int depth)
         return;
     wait->shown = true;
     show_missing(walk, wait, depth + 1);
+    if (!wait->missing_count && wait->satisfiable)
+        show_all_have_come(walk, wait, depth + 1);
     for (uint32_t i = 0; i < wait->behind_count; i++)
         if (!wait->behind[i]->can_start)
             show_behind(walk, wait->behind[i], depth + 1);
@@ -205,7 +220,7 @@ static void show_waits_of(struct walk *walk, const struct blocked *blocked, int 
 
 struct wait_root {
     struct wait_node *wait;
-    uint32_t place; /* among the blocked */
+    uint32_t place; /* in the graph's order */
 };
 
 static int began_first(const void *left, const void *right)
@@ -216,23 +231,55 @@ static int began_first(const void *left, const void *right)
     return a->place < b->place ? -1 : 1;
 }
 
-/* Those that began first come first, and what they wait for below them. */
-static int show_roots(struct walk *walk)
+/* It has lasted so long that it would be reported, whether or not a host thread waits for it. */
+static bool lasts(const struct wait_graph *graph, const struct wait_node *wait)
 {
-    const struct wait_graph *graph = walk->graph;
-    struct wait_root *root = malloc(((size_t)graph->blocked_count + 1) * sizeof *root);
+    return graph->now_ns >= wait->begin_ns + hang_patience_ns(graph, wait);
+}
+
+/* What the threads that are blocked wait for; those that may go on are left out. */
+static size_t add_blocked_roots(const struct wait_graph *graph, struct wait_root *root)
+{
     size_t roots = 0;
-    if (!root)
-        return -1;
     for (uint32_t i = 0; i < graph->blocked_count; i++) {
         struct wait_node *reason = blocked_reason(&graph->blocked[i]);
         if (reason && (reason->missing_count || !reason->satisfiable))
             root[roots++] = (struct wait_root){reason, i};
     }
+    return roots;
+}
+
+/* Operations in flight for which no thread of a host waits, and those that every rank has called.
+ */
+static size_t add_lasting_roots(const struct wait_graph *graph, struct wait_root *root)
+{
+    size_t roots = 0;
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        if (!wait->queued && lasts(graph, wait))
+            root[roots++] = (struct wait_root){wait, (uint32_t)roots};
+    return roots;
+}
+
+/* Those that began first come first, and what they wait for below them. */
+static void show_roots(struct walk *walk, struct wait_root *root, size_t roots)
+{
     qsort(root, roots, sizeof *root, began_first);
     for (size_t i = 0; i < roots; i++)
         if (!root[i].wait->shown)
             show_wait(walk, root[i].wait, 0);
+}
+
+static int show_graph(struct walk *walk)
+{
+    const struct wait_graph *graph = walk->graph;
+    size_t most = graph->blocked_count;
+    for (const struct wait_node *wait = graph->waits; wait; wait = wait->next)
+        most++;
+    struct wait_root *root = malloc((most + 1) * sizeof *root);
+    if (!root)
+        return -1;
+    show_roots(walk, root, add_blocked_roots(graph, root));
+    show_roots(walk, root, add_lasting_roots(graph, root));
     free(root);
     return 0;
 }
@@ -244,7 +291,7 @@ int analyzer_visit_waits(struct analyzer *analyzer,
     if (wait_graph_build(analyzer, analyzer->finished ? MOMENT_FINAL : MOMENT_TICK, &graph))
         return -1;
     struct walk walk = {.graph = &graph, .visit = visit, .context = context};
-    int result = show_roots(&walk);
+    int result = show_graph(&walk);
     wait_graph_free(&graph);
     return walk.failed ? -1 : result;
 }

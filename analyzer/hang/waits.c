@@ -13,6 +13,7 @@
 #include "analyzer/model/progress.h"
 #include "analyzer/hang/waits_nodes.h"
 #include "analyzer/match/window.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -93,7 +94,8 @@ static int add_op(void *context, const struct pending *pending)
 static int add_callbacks(struct wait_graph *graph, struct blocked *blocked)
 {
     struct process *process = blocked->thread->process;
-    for (struct callback *callback = process->callbacks; callback; callback = callback->next) {
+    for (struct callback *callback = process->callbacks.first; callback;
+         callback = callback->next) {
         errno = 0;
         if (clock_at(&blocked->thread->waits_for, callback->place.timeline) >=
                 callback->place.position &&
@@ -116,12 +118,8 @@ static int add_own_op(void *context, const struct pending *pending)
 
 static struct wait_node setup_wait(const struct setup *setup, uint64_t begin_ns)
 {
-    static const enum wait_kind kinds[] = {
-        [SETUP_INIT] = WAIT_INIT,     [SETUP_SPLIT] = WAIT_SPLIT, [SETUP_SHRINK] = WAIT_SHRINK,
-        [SETUP_WINDOW] = WAIT_WINDOW, [SETUP_LEAVE] = WAIT_LEAVE,
-    };
     return (struct wait_node){
-        .kind = kinds[setup->kind],
+        .kind = setup->kind,
         .comm = setup->comm,
         .number = setup->ordinal,
         .excluded_count = setup->excluded_count,
@@ -138,7 +136,7 @@ static int add_setup(struct building *building, const struct setup *setup)
         return -1;
     /* "ncclCommDestroy ... waits for outstanding operations": both end what was issued first. */
     struct leaving leaving = {*building, setup->member};
-    return setup->kind != SETUP_LEAVE || !setup->member
+    return setup->kind != WAIT_LEAVE || !setup->member
                ? 0
                : progress_visit_first(building->blocked->thread->process, WAITS_MAX, add_own_op,
                                       &leaving);
@@ -148,7 +146,7 @@ static int add_setup(struct building *building, const struct setup *setup)
 static bool is_settled(struct wait_graph *graph, const struct process *process,
                        const struct site *site)
 {
-    bool settled = graph->moment != MOMENT_TICK ||
+    bool settled = graph->moment > MOMENT_GIVING_UP ||
                    process_known_until(process) >= site->time_ns + SETTLE_NS;
     graph->lasts &= settled;
     return settled;
@@ -164,6 +162,9 @@ static bool may_be_blocked(struct wait_graph *graph, const struct thread *thread
 
 static int add_blocked(struct wait_graph *graph, struct thread *thread)
 {
+    invariant(graph->moment > MOMENT_GIVING_UP ||
+                  process_known_until(thread->process) >= thread->enter_site.time_ns + SETTLE_NS,
+              "only a thread whose call has settled can be stuck");
     struct blocked *blocked = &graph->blocked[graph->blocked_count++];
     *blocked = (struct blocked){.thread = thread,
                                 .wait = blocked->few_waits,
@@ -227,9 +228,10 @@ static int add_background(struct wait_graph *graph, const struct comm *comm)
 {
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
-        if (!member->in_background || member->aborted || member->process->ended)
+        if (!member->background.goes_on || member->aborted || member->process->ended)
             continue;
-        struct wait_node key = setup_wait(&member->background, member->background_site.time_ns);
+        struct wait_node key =
+            setup_wait(&member->background.setup, member->background.site.time_ns);
         key.waiter = member->process;
         if (!wait_get(graph, &key))
             return -1;
@@ -241,11 +243,11 @@ const struct wait_node *wait_graph_background(const struct wait_graph *graph,
                                               const struct process *process)
 {
     const struct member *member = process->members;
-    while (member && !member->in_background)
+    while (member && !member->background.goes_on)
         member = member->process_next;
     if (!member || wait_graph_member(graph, member, process))
         return NULL;
-    const struct wait_node key = setup_wait(&member->background, 0);
+    const struct wait_node key = setup_wait(&member->background.setup, 0);
     const struct wait_node *wait = graph->waits;
     while (wait && (wait->comm != key.comm || wait->kind != key.kind || wait->number != key.number))
         wait = wait->next;
@@ -255,7 +257,8 @@ const struct wait_node *wait_graph_background(const struct wait_graph *graph,
 /* Nonblocking communicators are set up in the background. */
 static int add_initialising(struct wait_graph *graph)
 {
-    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+    struct comm *comm;
+    for (uint32_t n = 0; (comm = comm_watched(graph->analyzer, n)); n++) {
         const struct member *first = NULL;
         for (uint32_t i = 0; comm->initialising && i < comm->members && !first; i++) {
             const struct member *member = comm->member[i];
@@ -267,7 +270,7 @@ static int add_initialising(struct wait_graph *graph)
         if (!first)
             continue;
         const struct wait_node key = {
-            .kind = WAIT_INIT,
+            .kind = comm->setup,
             .comm = comm,
             .begin_ns = first->arrival.time_ns,
             .waiter = first->process,
@@ -283,7 +286,8 @@ static int add_initialising(struct wait_graph *graph)
 static int add_unreported(struct wait_graph *graph)
 {
     struct standing_apart apart;
-    for (struct comm *comm = graph->analyzer->first_comm; comm; comm = comm->next) {
+    struct comm *comm = graph->analyzer->lacks & LACKS_STATE ? graph->analyzer->first_comm : NULL;
+    for (; comm; comm = comm->next) {
         const struct slot *slot =
             comm_stands_apart(comm, LACKS_STATE, &apart) ? window_slot(comm, apart.least) : NULL;
         if (slot && slot->variants &&
@@ -335,14 +339,19 @@ static uint64_t cut_off_ns(const struct analyzer *analyzer)
     return first_ns;
 }
 
-static uint64_t patience_ns(const struct analyzer *analyzer, enum moment moment)
+uint64_t wait_ending_patience_ns(const struct analyzer *analyzer)
 {
     uint64_t patience = analyzer->options.hang_after_ns;
-    if (moment == MOMENT_TICK || (moment == MOMENT_FINAL && !cut_off_ns(analyzer)))
-        return patience;
-    if (analyzer->ending_silence_ns && patience > analyzer->ending_silence_ns / 2)
-        patience = analyzer->ending_silence_ns / 2;
     return patience < ENDING_PATIENCE_NS ? patience : ENDING_PATIENCE_NS;
+}
+
+static uint64_t patience_ns(const struct analyzer *analyzer, enum moment moment)
+{
+    uint64_t patience = wait_ending_patience_ns(analyzer);
+    if (moment <= MOMENT_GIVING_UP || (moment == MOMENT_FINAL && !cut_off_ns(analyzer)))
+        return analyzer->options.hang_after_ns;
+    bool was_silent = analyzer->ending_silence_ns && patience > analyzer->ending_silence_ns / 2;
+    return was_silent ? analyzer->ending_silence_ns / 2 : patience;
 }
 
 static void size_tables(struct wait_graph *graph)
@@ -369,6 +378,7 @@ int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_
     wait_graph_forget(analyzer);
     *graph = (struct wait_graph){.analyzer = analyzer,
                                  .moment = moment,
+                                 .quitter = analyzer->quitter,
                                  .patience_ns = patience_ns(analyzer, moment),
                                  .now_ns = wait_graph_last_tick_ns(analyzer),
                                  .lasts = moment == MOMENT_TICK && !analyzer->ends_pending};
@@ -454,6 +464,8 @@ const struct waiting_op *wait_node_behind(const struct wait_node *wait, int rank
 const struct blocked *wait_graph_blocked(const struct wait_graph *graph,
                                          const struct thread *thread)
 {
+    invariant(!thread->blocked_node || graph->blocked[thread->blocked_node - 1].thread == thread,
+              "a blocked thread and its place in the graph name each other");
     return thread->blocked_node ? &graph->blocked[thread->blocked_node - 1] : NULL;
 }
 

@@ -3,10 +3,12 @@
  * Nodes are host threads that are in a call which may block, the operations on streams, and the
  * waits of these for others:
  *
- *     thread ──all of──▶ operation ──all of──▶ operations ahead of it (its stream, events, its
- * member's last) │                  └──▶ wait ──each of──▶ member that has not issued it ──any
- * of──▶ its issuing threads └──all of──▶ wait        └──each of──▶ operation of a member that has,
- * until it can start
+ *     thread ─┬─all of──▶ operation ─┬─all of──▶ operations ahead of it: its stream's, its events',
+ *             │                      │           its member's last
+ *             └─all of──▶ wait       └─────────▶ wait
+ *
+ *     wait ─┬─each of──▶ member that has not issued it ──any of──▶ the threads that issue for it
+ *           └─each of──▶ operation of a member that has issued it, until that can start
  *
  * A thread can go on when all that it waits for is done. An operation can start when all that is
  * ahead of it can finish, and can finish when it can start and its wait is satisfied: each member
@@ -40,18 +42,6 @@ enum {
 }; /* a thread that has done nothing for a fifth of hang_after, while another is blocked, may do
       nothing more */
 
-enum wait_kind {
-    WAIT_COLLECTIVE, /* for members to issue (comm, number), or whose process ended before it was
-                        done */
-    WAIT_PEER,       /* for the counterpart of a send or receive */
-    WAIT_INIT,       /* for ranks to come to ncclCommInit* */
-    WAIT_SPLIT,      /* for members of the parent to call ncclCommSplit for the number-th time */
-    WAIT_SHRINK,     /* likewise ncclCommShrink, but for those that it leaves out */
-    WAIT_WINDOW,     /* likewise ncclCommWindowRegister */
-    WAIT_LEAVE       /* for members to finalize or destroy the communicator */
-};
-enum { WAIT_KINDS = WAIT_LEAVE + 1 };
-
 /* An operation on a stream that is not done, or a host function there (callbacks.h): that one can
  * finish when the thread that runs it can go on. */
 struct waiting_op {
@@ -83,7 +73,7 @@ struct missing {
 enum { MISSING_TEXT_BYTES = 128 };
 struct wait_words {
     char title[COMM_TITLE_BYTES];     /* of the communicator; "": not made yet */
-    char missing[MISSING_TEXT_BYTES]; /* likewise missing_text */
+    char missing[MISSING_TEXT_BYTES]; /* text of the missing ranks; "" if none was made */
 };
 
 struct wait_node {
@@ -133,9 +123,9 @@ enum {
     PROCESS_OPS_MAX = 16
 };
 
-/* When the waits are looked at: while time passes; when the job is about to be ended from outside;
- * at the end of the trace. */
-enum moment { MOMENT_TICK, MOMENT_ENDING, MOMENT_FINAL };
+/* When the waits are looked at: while time passes; when a process gives up what it may wait for
+ * (ticks.h); when the job is about to be ended from outside; at the end of the trace. */
+enum moment { MOMENT_TICK, MOMENT_GIVING_UP, MOMENT_ENDING, MOMENT_FINAL };
 
 struct wait_graph {
     struct analyzer *analyzer;
@@ -151,11 +141,15 @@ struct wait_graph {
     uint32_t blocked_count;
     uint64_t now_ns; /* the latest tick */
     enum moment moment;
-    uint64_t patience_ns; /* how long a wait may last before it is possibly a hang */
+    uint64_t patience_ns;          /* how long a wait may last before it is possibly a hang */
+    const struct process *quitter; /* at MOMENT_GIVING_UP: who gives up; else NULL */
     bool supposes_idle;
     bool lasts; /* unless something happens, the next tick's would be the same */
 };
 
+/* How long a wait may last before it is possibly a hang, where it ends with what the process does
+ * now. */
+uint64_t wait_ending_patience_ns(const struct analyzer *analyzer);
 /* Builds the graph; the analyzer has one at a time. 0, or -1 with errno = ENOMEM (nothing to free
  * then). */
 int wait_graph_build(struct analyzer *analyzer, enum moment moment, struct wait_graph *graph);

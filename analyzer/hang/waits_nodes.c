@@ -13,9 +13,8 @@
 #include "lib/trace/names.h"
 
 enum {
-    MISSING_MAX = 1 << 17, /* ranks named in one wait; more are noise */
-    SHRINK_ABSENT_MAX =
-        256, /* ranks that have not called ncclCommShrink; of more nothing is said */
+    MISSING_MAX = 1 << 17,   /* ranks named in one wait; more are noise */
+    SHRINK_ABSENT_MAX = 256, /* ranks that have not come to a shrink; of more nothing is said */
     SHRINK_STEPS_MAX = 1 << 14,
     CHUNK_OPS = 256
 };
@@ -38,12 +37,8 @@ static int node_add_missing(struct wait_node *node, int rank, struct member *mem
             return -1;
         node->missing = grown;
     }
-    node->missing[node->missing_count++] = (struct missing){
-        .rank = rank,
-        .member = member,
-        .process = process,
-        .issued = issued,
-    };
+    node->missing[node->missing_count++] =
+        (struct missing){.rank = rank, .member = member, .process = process, .issued = issued};
     return 0;
 }
 
@@ -85,7 +80,7 @@ static const struct operation *held_by(const struct member *member, const struct
             const struct record *record = &thread->group[i].record;
             if (thread->group[i].member == member && record->op.number == node->number &&
                 api_class_of(record->api) == class &&
-                (class == CLASS_COLLECTIVE || (record->api == API_ncclRecv) != node->receives))
+                (class == CLASS_COLLECTIVE || kind_receives(record->api) != node->receives))
                 return &thread->group[i];
         }
     return NULL;
@@ -103,8 +98,8 @@ static bool has_left_it(struct wait_graph *graph, const struct member *member, u
         return member->done <= number;
     uint64_t left_ns = process->end_ns, done = member->done;
     if (member->aborted) {
-        left_ns = member->aborted_at.time_ns;
-        done = member->done_at_abort;
+        left_ns = member->abort.site.time_ns;
+        done = member->abort.done;
     } else if (process->end_class != END_CLASS_CLEAN) {
         return false;
     }
@@ -117,10 +112,15 @@ static bool has_left_it(struct wait_graph *graph, const struct member *member, u
  * there yet. */
 static int find_members(struct wait_graph *graph, struct wait_node *node)
 {
+    bool some_uncalled = false;
+    for (uint32_t i = 0; i < node->comm->members; i++)
+        some_uncalled |= node->comm->member[i]->next <= node->number;
     for (uint32_t i = 0; i < node->comm->members; i++) {
         struct member *member = node->comm->member[i];
         bool issued = member->next > node->number;
-        if (issued && !has_left_it(graph, member, node->number)) {
+        /* As a watchdog does: those who have not called it are why. */
+        bool gave_up = some_uncalled && member->aborted && !member->process->ending.has_exception;
+        if (issued && (gave_up || !has_left_it(graph, member, node->number))) {
             if (add_issued(graph, node, member, NULL, false))
                 return -1;
             continue;
@@ -147,6 +147,14 @@ static int find_peer(struct wait_graph *graph, struct wait_node *node)
     return 0;
 }
 
+/* That must be this rank. Old ranks of a communicator that grows keep their number. */
+static struct process *absent_process(struct wait_graph *graph, const struct comm *comm, int rank)
+{
+    const struct member *old = member_find(graph->analyzer, comm->parent, rank);
+    return comm->setup == WAIT_GROW && old ? old->process
+                                           : comm_guess_process(graph->analyzer, comm, rank);
+}
+
 static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
 {
     uint32_t next = 0;
@@ -154,16 +162,15 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
         while (next < node->comm->members && node->comm->member[next]->rank < rank)
             next++;
         struct member *member = next < node->comm->members ? node->comm->member[next] : NULL;
-        if (member && member->rank == rank) { /* it came; it may have gone again, and not because
-                                                 of the launcher */
+        /* It came; it may have gone again, and not because of the launcher. */
+        if (member && member->rank == rank) {
             if (!member->exists && process_is_gone(member->process) &&
                 member->process->end_class != END_CLASS_CONSEQUENCE &&
                 node_add_missing(node, rank, member, member->process, true))
                 return -1;
             continue;
         }
-        if (node_add_missing(node, rank, NULL,
-                             comm_guess_process(graph->analyzer, node->comm, rank), false))
+        if (node_add_missing(node, rank, NULL, absent_process(graph, node->comm, rank), false))
             return -1;
     }
     return 0;
@@ -171,19 +178,13 @@ static int find_ranks_of_init(struct wait_graph *graph, struct wait_node *node)
 
 static bool has_called_it(const struct wait_node *node, const struct member *member)
 {
-    switch (node->kind) {
-    case WAIT_SPLIT:
-    case WAIT_SHRINK:
-        return member->splits > node->number;
-    case WAIT_WINDOW:
-        return member->windows > node->number;
-    default:
-        return member->leaving || member->aborted || member->process->ended;
-    }
+    if (kind_is_counted(node->kind))
+        return member->made[setup_rows[node->kind].counter] > node->number;
+    return member->leaving || member->aborted || member->process->ended;
 }
 
-/* Members that have not called ncclCommShrink, of which `left` are left out with this sum of ids:
- * marks these. True if they were found. */
+/* Finds, among the members that have not come to a shrink, the `left` whose ids add up to
+ * `sum`, and marks them as left out. True if they were found. */
 static bool find_excluded(struct member *const *member, uint32_t count, uint32_t left, uint64_t sum,
                           bool *excluded, uint32_t *steps)
 {
@@ -232,18 +233,15 @@ static int find_callers(struct wait_node *node)
 
 static int find_whom(struct wait_graph *graph, struct wait_node *node)
 {
-    switch (node->kind) {
-    case WAIT_COLLECTIVE:
-        return find_members(graph, node);
-    case WAIT_PEER:
-        return find_peer(graph, node);
-    case WAIT_INIT:
+    switch (setup_rows[node->kind].comers) {
+    case COMERS_OPERATION:
+        return node->kind == WAIT_PEER ? find_peer(graph, node) : find_members(graph, node);
+    case COMERS_RANKS:
         return find_ranks_of_init(graph, node);
-    case WAIT_SHRINK:
+    case COMERS_SURVIVORS:
         return find_survivors(node);
-    case WAIT_SPLIT:
-    case WAIT_WINDOW:
-    case WAIT_LEAVE:
+    case COMERS_MEMBERS:
+    case COMERS_LEAVERS:
         return find_callers(node);
     }
     return 0;
@@ -252,7 +250,7 @@ static int find_whom(struct wait_graph *graph, struct wait_node *node)
 static bool same_wait(const struct wait_node *a, const struct wait_node *b)
 {
     return a->kind == b->kind && a->comm == b->comm && a->number == b->number &&
-           a->sender == b->sender && a->receiver == b->receiver && a->receives == b->receives;
+           a->channel == b->channel && a->receives == b->receives;
 }
 
 /* A wait with its words; the node is first. */
@@ -403,7 +401,8 @@ static int add_ahead(void *context, const struct pending *pending)
 /* Host functions on the timeline up to the position. */
 static int node_add_callbacks(struct wait_graph *graph, struct waiting_op *op, struct place upto)
 {
-    for (struct callback *callback = op->process->callbacks; callback; callback = callback->next) {
+    for (struct callback *callback = op->process->callbacks.first; callback;
+         callback = callback->next) {
         if (callback->place.timeline != upto.timeline || callback->place.position > upto.position ||
             callback == op->callback)
             continue;
@@ -449,6 +448,8 @@ static int expand(struct wait_graph *graph, struct waiting_op *op)
         return 0;
     if (expand_ahead(graph, op))
         return -1;
+    if (kind_has(pending->signature.api, KIND_ONE_SIDED) && !pending->receives)
+        return 0; /* a signal needs nobody */
     struct wait_node key = {
         .kind = pending->channel ? WAIT_PEER : WAIT_COLLECTIVE,
         .comm = pending->member->comm,

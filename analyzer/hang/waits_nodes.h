@@ -1,5 +1,5 @@
 /* waits_nodes.h: making the nodes of the wait graph (waits_nodes.c) and solving it (waits_solve.c);
- * for waits.c and waits_kept.c. */
+ * for waits.c. */
 #ifndef DDPCHECK_WAITS_NODES_H
 #define DDPCHECK_WAITS_NODES_H
 
@@ -10,7 +10,7 @@ struct wait_node *wait_get(struct wait_graph *graph, const struct wait_node *key
 /* The node of this operation, made if it is not there; NULL with errno = ENOMEM, or 0 if there are
  * too many. */
 struct waiting_op *wait_op_get(struct wait_graph *graph, const struct pending *pending);
-/* The node of a host function, likewise. */
+/* The node of a host function, made if there is none yet. */
 struct waiting_op *wait_callback_get(struct wait_graph *graph, struct process *process,
                                      struct callback *callback);
 /* Makes what all operations made so far wait for, and so on. 0, or -1 with errno = ENOMEM. */

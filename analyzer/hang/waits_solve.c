@@ -5,6 +5,7 @@
 #include "analyzer/model/callbacks.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/waits_nodes.h"
+#include "lib/base/invariant.h"
 
 /* It has done nothing since long before now, while another thread that issues for the same member
  * has been blocked. member NULL: one that no thread issued for yet; then any other thread of a
@@ -217,6 +218,8 @@ static int find_components(struct wait_graph *graph)
         struct blocked *blocked = &graph->blocked[i];
         blocked->component = blocked->can_go_on ? -1
                                                 : root_of(parent, blocked->thread->process->index);
+        invariant(blocked->can_go_on == (blocked->component < 0),
+                  "who can go on is stuck with nobody");
         for (uint32_t k = 0; k < blocked->waits; k++)
             if (!blocked->wait[k]->satisfiable)
                 blocked->wait[k]->component = blocked->component;
@@ -301,4 +304,29 @@ int wait_graph_suppose(struct wait_graph *graph, bool idle)
 bool wait_graph_suppose_idle(struct wait_graph *graph)
 {
     return has_idle_issuer(graph) && wait_graph_suppose(graph, true) == 0;
+}
+
+struct wait_graph *wait_graph_now(struct analyzer *analyzer, enum moment moment)
+{
+    struct wait_graph *graph = analyzer->wait_graph;
+    if (graph && graph->lasts && moment == MOMENT_TICK) {
+        graph->now_ns = wait_graph_last_tick_ns(analyzer);
+        if (!graph->supposes_idle || !wait_graph_suppose(graph, false))
+            return graph;
+    }
+    graph = malloc(sizeof *graph);
+    if (!graph || wait_graph_build(analyzer, moment, graph)) {
+        free(graph);
+        return NULL;
+    }
+    return analyzer->wait_graph = graph;
+}
+
+void wait_graph_forget(struct analyzer *analyzer)
+{
+    if (!analyzer->wait_graph)
+        return;
+    wait_graph_free(analyzer->wait_graph);
+    free(analyzer->wait_graph);
+    analyzer->wait_graph = NULL;
 }

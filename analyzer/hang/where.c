@@ -1,4 +1,5 @@
 /* where.c: finds where a rank is now, and what it waits for. */
+#include "analyzer/model/own_members.h"
 #include "analyzer/hang/where.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@ int missing_shown_rank(const struct missing *missing)
     return missing->member ? member_shown_rank(missing->member) : missing->rank;
 }
 
-char *missing_text(const struct wait_node *wait, char *text, size_t bytes)
+/* The ranks that people know of the missing: "0-2". Returns text. */
+static char *missing_text(const struct wait_node *wait, char *text, size_t bytes)
 {
     struct rankset ranks = {0};
     int failed = 0;
@@ -24,7 +26,7 @@ char *missing_text(const struct wait_node *wait, char *text, size_t bytes)
     if (failed)
         snprintf(text, bytes, "?");
     else
-        rankset_text(&ranks, text, bytes);
+        rankset_brief(&ranks, text, bytes);
     rankset_free(&ranks);
     return text;
 }
@@ -36,14 +38,8 @@ static bool is_missing_itself(const struct wait_node *wait, const struct member 
 
 struct awaited wait_awaited(const struct wait_node *wait)
 {
-    static const enum awaited_kind kinds[] = {
-        [WAIT_COLLECTIVE] = AWAITED_OPERATION, [WAIT_PEER] = AWAITED_OPERATION,
-        [WAIT_INIT] = AWAITED_SETUP,           [WAIT_SPLIT] = AWAITED_SPLIT,
-        [WAIT_LEAVE] = AWAITED_TEARDOWN,       [WAIT_SHRINK] = AWAITED_SHRINK,
-        [WAIT_WINDOW] = AWAITED_WINDOW,
-    };
     struct awaited awaited = {
-        .kind = kinds[wait->kind], .comm = wait->comm->id, .number = wait->number};
+        .kind = setup_rows[wait->kind].awaited, .comm = wait->comm->id, .number = wait->number};
     if (awaited.kind == AWAITED_OPERATION)
         awaited.call = signature_call(&wait->signature);
     if (!*wait->words->title)
@@ -87,8 +83,7 @@ static void add_reason(const struct wait_node *wait, const struct member *self, 
     }
     if (is_missing_itself(wait, self))
         return;
-    bool calls = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_SPLIT ||
-                 wait->kind == WAIT_SHRINK || wait->kind == WAIT_WINDOW;
+    bool calls = wait->kind == WAIT_COLLECTIVE || kind_is_counted(wait->kind);
     act->did = calls ? DID_WAITS_UNCALLED : DID_WAITS_UNREACHED;
     if (!*wait->words->missing)
         missing_text(wait, wait->words->missing, sizeof wait->words->missing);
@@ -130,9 +125,11 @@ static void find_last_call(const struct process *process, struct where *where)
                                        .call = where->act.call,
                                        .comm = last->enter.op.comm,
                                        .number = last->enter.op.number};
-    for (const struct member *member = process->members; member; member = member->process_next)
-        if (member->comm->id == where->act.wait.comm)
-            comm_title(member->comm, where->act.wait.title);
+    const struct member *own = own_member_first(process, where->act.wait.comm);
+    if (own)
+        comm_title(own->comm, where->act.wait.title);
+    else
+        comm_name(where->act.wait.comm, where->act.wait.title);
 }
 
 static void find_end(const struct process *process, const struct member *member,
@@ -140,13 +137,16 @@ static void find_end(const struct process *process, const struct member *member,
 {
     /* After an exception that ends it, other threads abort communicators: that is not where it was.
      */
-    bool has_failed = process->has_exception && process->exception_how != EXCEPTION_HANDLED;
+    bool has_failed = process->ending.has_exception &&
+                      process->ending.exception_how != EXCEPTION_HANDLED;
     const struct thread *stood = process->end.end.how == END_SIGNAL && !has_failed
                                      ? call_in_progress(process, member)
                                      : NULL;
     where->act = end_act(process);
-    if (process->has_exception || process->raised.stack)
-        where->site = process->raised;
+    if (process->ending.has_exception || process->ending.raised.stack)
+        where->site = process->ending.raised;
+    else
+        where->site = end_last_call(process);
     if (stood) {
         where->site = stood->enter_site;
         where->act.call = call_of_record(&stood->enter);
@@ -172,8 +172,9 @@ void where_find(const struct wait_graph *graph, const struct process *process,
     if (!process)
         return;
     /* Killed with the rest: where it was before says more. */
-    bool was_killed = graph && process->end_class >= END_CLASS_CONSEQUENCE &&
-                      wait_graph_member(graph, member, process);
+    bool was_killed = end_was_timed_out(process) ||
+                      (graph && process->end_class >= END_CLASS_CONSEQUENCE &&
+                       wait_graph_member(graph, member, process));
     if ((process->ended && !was_killed) || process_is_ending(process)) {
         find_end(process, member, where);
         return;

@@ -22,8 +22,6 @@ bool member_has_no_thread(const struct member *member);
 struct awaited wait_awaited(const struct wait_node *wait);
 /* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7". */
 void wait_text(const struct wait_node *wait, struct text *text);
-/* The ranks that people know of the missing: "0-2". Returns text. */
-char *missing_text(const struct wait_node *wait, char *text, size_t bytes);
 int missing_shown_rank(const struct missing *missing);
 
 #endif

@@ -4,13 +4,14 @@
 
 enum { FLIGHT_TEXT_BYTES = 256 };
 
-static struct hazard_key key_of(const struct conflict *conflict, enum certainty certainty)
+static struct hazard_key key_of(const struct hazard_rule *rule, const struct conflict *conflict)
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
     return (struct hazard_key){
         .comm = operation->member->comm->id,
         .rank = operation->member->rank,
-        .certainty = certainty,
+        .certainty = rule->certainty(conflict),
+        .severity = rule->severity ? rule->severity(conflict) : rule->check->severity,
         .place = {hazard_place_of(&conflict->later->record),
                   hazard_place_of(&conflict->earlier->record)},
     };
@@ -26,28 +27,44 @@ static void add_side(struct draft *draft, const struct conflict *conflict,
     draft_rank(draft, side, flight->member ? flight->member : other->member);
 }
 
+static bool is_one_group(const struct flight *a, const struct flight *b)
+{
+    return a->member && a->member == b->member && a->record.op.group &&
+           a->record.op.group == b->record.op.group;
+}
+
+static void say_conflict(struct draft *draft, const struct hazard_rule *rule,
+                         const struct conflict *conflict)
+{
+    char later[COMM_TITLE_BYTES], earlier[COMM_TITLE_BYTES];
+    struct values values = {.flag = {[2] = conflict->after.writes,
+                                     conflict->before.writes,
+                                     conflict->before.staged,
+                                     is_one_group(conflict->earlier, conflict->later)}};
+    flight_values(conflict->later, 0, &values, later);
+    flight_values(conflict->earlier, 1, &values, earlier);
+    draft_headline(draft, rule->headline, rule->advice, &values);
+}
+
 static void make_draft(struct draft *draft, const struct hazard_rule *rule,
-                       const struct conflict *conflict, enum certainty certainty)
+                       const struct conflict *conflict, const struct hazard_key *key)
 {
     const struct flight *operation = conflict->later->member ? conflict->later : conflict->earlier;
-    *draft = draft_new(rule->check, certainty, operation->member->comm);
+    *draft = draft_new(rule->check, key->certainty, operation->member->comm);
+    draft->finding.severity = key->severity;
     draft->merges_sides = true;
     add_side(draft, conflict, conflict->later);
     add_side(draft, conflict, conflict->earlier);
     hazard_number(draft, operation);
     draft->finding.first_ns = draft->finding.last_ns = conflict->later->site.time_ns;
-    struct text what = {0};
-    text_add(&what, "rank %d: ", member_shown_rank(operation->member));
-    rule->say(conflict, &what);
-    draft_say(draft, &what, rule->todo);
+    say_conflict(draft, rule, conflict);
 }
 
 int hazard_found(const struct hazard_rule *rule, const struct conflict *conflict)
 {
-    enum certainty certainty = rule->certainty(conflict);
-    struct hazard_key key = key_of(conflict, certainty);
+    struct hazard_key key = key_of(rule, conflict);
     struct draft *draft = hazards_found(conflict->process, &key, conflict->later->site.time_ns);
     if (draft)
-        make_draft(draft, rule, conflict, certainty);
-    return certainty == CERTAIN ? FLIGHT_REPORTED_CERTAIN : FLIGHT_REPORTED_POSSIBLE;
+        make_draft(draft, rule, conflict, &key);
+    return key.certainty == CERTAIN ? FLIGHT_REPORTED_CERTAIN : FLIGHT_REPORTED_POSSIBLE;
 }

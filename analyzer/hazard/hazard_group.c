@@ -44,17 +44,15 @@ static const struct hazard_rule *find_rule(struct conflict *conflict, const stru
     return rule;
 }
 
-void hazards_check_group(struct thread *thread, const struct work *work,
-                         const struct record *record, enum flight_kind kind, const struct use *use,
-                         uint32_t uses)
+void hazards_check_group(const struct event *event, const struct work *work, enum flight_kind kind,
+                         const struct use *use, uint32_t uses)
 {
+    const struct thread *thread = event->thread;
     if (kind ==
         FLIGHT_KERNEL) /* may fill the buffer for the call: reducers that copy into buckets */
         return;
-    struct flight later = {.kind = (uint8_t)kind,
-                           .place = work->place,
-                           .record = *record,
-                           .site = thread_site(thread, record)};
+    struct flight later = {
+        .kind = (uint8_t)kind, .place = work->place, .record = *event->record, .site = event->site};
     for (uint32_t i = 0; i < thread->group_calls; i++) {
         const struct operation *held = &thread->group[i];
         const struct flight earlier = {.kind = FLIGHT_OPERATION,
@@ -63,7 +61,7 @@ void hazards_check_group(struct thread *thread, const struct work *work,
                                        .site = held->site};
         struct conflict conflict = {
             .process = thread->process, .earlier = &earlier, .later = &later};
-        if (!runs_before(held, record))
+        if (!runs_before(held, event->record))
             continue;
         const struct hazard_rule *rule =
             find_rule(&conflict, &held->record, held->member->comm->nranks, use, uses);

@@ -1,16 +1,15 @@
 /* hazard_sites.c: groups hazards by the two call sites that they lie between. */
 #include "analyzer/hazard/hazard_sites.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/names.h"
 
-enum { SITES_MAX = 256, KERNEL_TEXT_BYTES = 240 };
+enum { SITES_MAX = 256 };
 
 struct hazard_site {
     struct hazard_key key;
@@ -36,7 +35,8 @@ static bool same_place(const struct hazard_place *a, const struct hazard_place *
 
 static bool same_key(const struct hazard_key *a, const struct hazard_key *b)
 {
-    if (a->comm != b->comm || a->rank != b->rank || a->certainty != b->certainty)
+    if (a->comm != b->comm || a->rank != b->rank || a->certainty != b->certainty ||
+        a->severity != b->severity)
         return false;
     return (same_place(&a->place[0], &b->place[0]) && same_place(&a->place[1], &b->place[1])) ||
            (same_place(&a->place[0], &b->place[1]) && same_place(&a->place[1], &b->place[0]));
@@ -77,6 +77,8 @@ struct draft *hazard_sites_found(struct hazard_sites *sites, const struct hazard
 static void report_site(struct analyzer *analyzer, struct hazard_site *site)
 {
     uint64_t times = site->unreported;
+    invariant(!site->holds_draft || times,
+              "a draft that is kept stands for a hazard that was found");
     site->unreported = 0;
     if (site->holds_draft) {
         site->holds_draft = false;
@@ -123,17 +125,14 @@ struct act flight_act(const struct process *process, const struct flight *flight
     return (struct act){.did = DID_CALLED, .call = call_of_record(&flight->record)};
 }
 
-void flight_text(const struct process *process, const struct flight *flight, struct text *text)
+void flight_values(const struct flight *flight, int side, struct values *values,
+                   char title[COMM_TITLE_BYTES])
 {
-    char kernel[KERNEL_TEXT_BYTES], name[COMM_TITLE_BYTES];
-    const struct act act = flight_act(process, flight, kernel, sizeof kernel);
-    act_add(text, &act);
-    if (flight->kind == FLIGHT_OPERATION && !flight->from_graph)
-        text_add(text, " #%llu", (unsigned long long)flight->record.op.number);
-    if (flight->kind == FLIGHT_OPERATION)
-        text_add(text, " of %s", comm_title(flight->member->comm, name));
-    if (flight->from_graph)
-        text_add(text, " (captured into a graph)");
+    values->flag[side] = flight->from_graph;
+    if (flight->kind != FLIGHT_OPERATION)
+        return;
+    values->name[side] = comm_title(flight->member->comm, title);
+    values->value[side] = (int64_t)flight->record.op.number;
 }
 
 void hazard_number(struct draft *draft, const struct flight *operation)

@@ -36,9 +36,9 @@ static const struct hazard_rule *const rules[] = {&hazard_write, &hazard_read, &
 
 struct hazards *hazards_of(struct process *process)
 {
-    if (!process->hazards)
-        process->hazards = calloc(1, sizeof *process->hazards);
-    return process->hazards;
+    if (!process->slot.hazards)
+        process->slot.hazards = calloc(1, sizeof *process->slot.hazards);
+    return process->slot.hazards;
 }
 
 bool hazards_are_off(const struct hazards *hazards)
@@ -82,6 +82,7 @@ static bool is_one_launch(const struct flight *a, const struct flight *b)
 static bool is_to_itself(const struct flight *flight)
 {
     return api_class_of(flight->record.api) == CLASS_P2P &&
+           !kind_has(flight->record.api, KIND_ONE_SIDED) &&
            flight->record.op.root == flight->member->rank;
 }
 
@@ -234,11 +235,11 @@ static void put_access(struct analyzer *analyzer, struct process *process,
         free(flight);
 }
 
-void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
-                 const struct record *record, enum flight_kind kind, struct member *member,
-                 const struct use *use, uint32_t uses)
+void hazards_put(struct analyzer *analyzer, const struct event *event, const struct work *work,
+                 enum flight_kind kind, const struct use *use, uint32_t uses)
 {
-    struct hazards *hazards = hazards_of(thread->process);
+    struct process *process = event->process;
+    struct hazards *hazards = hazards_of(process);
     if (!hazards)
         analyzer->failed = true;
     if (!hazards || hazards->off || !work->stream || !uses)
@@ -249,27 +250,28 @@ void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct 
         return;
     }
     bool is_captured = work->stream->is_captured;
-    if (kind != FLIGHT_OPERATION && thread->group_calls && !is_captured)
-        hazards_check_group(thread, work, record, kind, use, uses);
+    if (kind != FLIGHT_OPERATION && event->thread->group_calls && !is_captured)
+        hazards_check_group(event, work, kind, use, uses);
     *flight = (struct flight){
         .kind = (uint8_t)kind,
         .from_graph = is_captured,
         .place = work->place,
-        .member = member,
-        .record = *record,
-        .site = thread_site(thread, record),
+        .member = event->member,
+        .record = *event->record,
+        .site = event->site,
     };
     struct intervals *ranges = is_captured ? capture_intervals(work->stream->capture)
                                            : &hazards->ranges;
-    if (record->flags & RECORD_FLAG_LATE) { /* its conflicts are those of who comes after it */
+    if (event->record->flags &
+        RECORD_FLAG_LATE) { /* its conflicts are those of who comes after it */
         flight->ranges++;
         for (uint32_t i = 0; i < uses && !analyzer->failed; i++)
-            analyzer->failed = enter(thread->process, ranges, &use[i], flight) != 0;
+            analyzer->failed = enter(process, ranges, &use[i], flight) != 0;
         if (!--flight->ranges)
             free(flight);
         return;
     }
-    put_access(analyzer, thread->process, work->stream, ranges, flight, use, uses);
+    put_access(analyzer, process, work->stream, ranges, flight, use, uses);
 }
 
 static bool is_not_entered(const struct intervals *ranges, uint32_t i)
@@ -279,13 +281,14 @@ static bool is_not_entered(const struct intervals *ranges, uint32_t i)
 
 /* Each piece of captured work runs once more, at the place of the launch. Nothing in the graph is
  * looked up against the rest of it: that was done in the capture. */
-static int copy_content(struct analyzer *analyzer, struct thread *thread,
-                        const struct record *launch, const struct intervals *content)
+static int copy_content(struct analyzer *analyzer, const struct event *event,
+                        const struct intervals *content)
 {
-    struct process *process = thread->process;
+    struct process *process = event->process;
+    const struct work *work = &event->thread->work;
     struct search search = {
         .process = process,
-        .stream = thread->work.stream,
+        .stream = work->stream,
         .no_inferred = analyzer->options.no_inferred,
     };
     for (uint32_t i = 1; i <= content->used; i++) {
@@ -299,36 +302,35 @@ static int copy_content(struct analyzer *analyzer, struct thread *thread,
             *copy = *range->flight;
             copy->ranges = 1;
             copy->reported = FLIGHT_UNREPORTED;
-            copy->place = thread->work.place;
-            copy->site.time_ns = record_realtime(process, launch);
+            copy->place = work->place;
+            copy->site.time_ns = event->site.time_ns;
             range->flight->copy = copy;
         }
         struct use use = {{range->begin, range->end, range->end - range->begin, 0}, range->access};
         search.later = range->flight->copy;
         search.use = &use;
         search.best = NULL;
-        look_up(&search, &process->hazards->ranges);
+        look_up(&search, &process->slot.hazards->ranges);
         if (search.best)
             report_conflict(&search, range->flight->copy);
         for (uint32_t k = 0; k < search.covered_count; k++)
-            intervals_remove(&process->hazards->ranges, search.covered[k]);
+            intervals_remove(&process->slot.hazards->ranges, search.covered[k]);
     }
     return 0;
 }
 
-void hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
-                          const struct record *record)
+void hazards_launch_graph(struct analyzer *analyzer, const struct event *event)
 {
-    struct process *process = thread->process;
+    struct process *process = event->process;
+    const struct stream_state *stream = event->thread->work.stream;
     struct hazards *hazards = hazards_of(process);
-    const struct graph_content *graph = graph_launched(process, record->graph.exec);
+    const struct graph_content *graph = graph_launched(process, event->record->graph.exec);
     if (!hazards)
         analyzer->failed = true;
-    if (!hazards || !graph || hazards->off || !thread->work.stream ||
-        thread->work.stream->is_captured)
+    if (!hazards || !graph || hazards->off || !stream || stream->is_captured)
         return;
     const struct intervals *content = &graph->ranges;
-    int result = copy_content(analyzer, thread, record, content);
+    int result = copy_content(analyzer, event, content);
     for (uint32_t i = 1; i <= content->used && !result; i++) {
         if (is_not_entered(content, i))
             continue;
@@ -363,7 +365,7 @@ static void look_for_operation(void *context, struct interval *range)
         return;
     if (!search->stream
             ? order_was_seen(search->process, &flight->place) ||
-                  flight->place.position <= search->process->unknown
+                  flight->place.position <= search->process->order.unknown
             : order_before(search->process, &flight->place, search->stream) != ORDER_NONE)
         return;
     search->found = flight;
@@ -373,15 +375,15 @@ const struct flight *hazards_in_flight(struct process *process, uint64_t begin, 
                                        const struct stream_state *stream)
 {
     struct in_flight search = {process, stream, NULL};
-    if (process->hazards)
-        intervals_visit(&process->hazards->ranges, begin, end, look_for_operation, &search);
+    if (process->slot.hazards)
+        intervals_visit(&process->slot.hazards->ranges, begin, end, look_for_operation, &search);
     return search.found;
 }
 
 void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end)
 {
-    if (process->hazards)
-        intervals_remove_meeting(&process->hazards->ranges, begin, end);
+    if (process->slot.hazards)
+        intervals_remove_meeting(&process->slot.hazards->ranges, begin, end);
 }
 
 struct leaving_member {
@@ -400,8 +402,8 @@ static bool is_of_member(void *key, const struct interval *range)
 void hazards_forget_member(struct process *process, uint64_t comm, int rank)
 {
     struct leaving_member leaving = {comm, rank};
-    if (process->hazards)
-        intervals_remove_where(&process->hazards->ranges, is_of_member, &leaving);
+    if (process->slot.hazards)
+        intervals_remove_where(&process->slot.hazards->ranges, is_of_member, &leaving);
 }
 
 struct draft *hazards_found(struct process *process, const struct hazard_key *key, uint64_t time_ns)
@@ -410,10 +412,17 @@ struct draft *hazards_found(struct process *process, const struct hazard_key *ke
     return hazards && !hazards->off ? hazard_sites_found(&hazards->sites, key, time_ns) : NULL;
 }
 
+void hazards_visit_members(const struct process *process,
+                           void (*visit)(void *context, const struct member *member), void *context)
+{
+    if (process->slot.hazards)
+        intervals_visit_members(&process->slot.hazards->ranges, visit, context);
+}
+
 void hazards_report(struct analyzer *analyzer)
 {
     for (int i = 0; i < analyzer->processes; i++) {
-        struct hazards *hazards = analyzer->process[i] ? analyzer->process[i]->hazards : NULL;
+        struct hazards *hazards = analyzer->process[i] ? analyzer->process[i]->slot.hazards : NULL;
         if (hazards)
             hazard_sites_report(analyzer, &hazards->sites);
     }

@@ -31,8 +31,9 @@ struct hazard_rule {
     const struct check *check;
     bool (*applies)(const struct conflict *conflict);
     enum certainty (*certainty)(const struct conflict *conflict);
-    void (*say)(const struct conflict *conflict, struct text *what);
-    const char *todo;
+    enum headline headline;
+    enum advice advice;
+    enum severity (*severity)(const struct conflict *conflict); /* NULL: the check's */
 };
 
 extern const struct hazard_rule hazard_write, hazard_read, hazard_fill, hazard_operations;
@@ -48,6 +49,7 @@ struct hazard_key {
     int rank; /* in comm: of several members in one process each has its own */
     struct hazard_place place[2];
     enum certainty certainty;
+    enum severity severity;
 };
 
 struct hazard_place hazard_place_of(const struct record *record);
@@ -58,19 +60,20 @@ struct hazards *hazards_of(struct process *process);
 bool hazards_are_off(const struct hazards *hazards);
 void hazards_switch_off(struct hazards *hazards);
 
-/* Looks up work that was just put on its stream (thread->work) and enters it. `kind`: enum
- * flight_kind; member: for operations. */
-void hazards_put(struct analyzer *analyzer, struct thread *thread, const struct work *work,
-                 const struct record *record, enum flight_kind kind, struct member *member,
-                 const struct use *use, uint32_t uses);
-/* Likewise for all that a graph does, which is launched on thread->work. */
-void hazards_launch_graph(struct analyzer *analyzer, struct thread *thread,
-                          const struct record *record);
+/* Looks up the event's work, which was just put on its stream, and enters it. */
+void hazards_put(struct analyzer *analyzer, const struct event *event, const struct work *work,
+                 enum flight_kind kind, const struct use *use, uint32_t uses);
+/* The same for all work of a graph, which the event launches on thread->work. */
+void hazards_launch_graph(struct analyzer *analyzer, const struct event *event);
 /* The operation that uses [begin, end) and is not ordered before the next work on `stream` (NULL:
  * before the host); the latest. NULL if there is none. Valid until the next change. */
 const struct flight *hazards_in_flight(struct process *process, uint64_t begin, uint64_t end,
                                        const struct stream_state *stream);
-/* The memory is given back or out anew: whoever gives it answers for the order. */
+/* Calls `visit` for the member of each operation that is kept. */
+void hazards_visit_members(const struct process *process,
+                           void (*visit)(void *context, const struct member *member),
+                           void *context);
+/* The memory is freed or allocated anew: the allocator orders its uses. */
 void hazards_forget_memory(struct process *process, uint64_t begin, uint64_t end);
 /* This rank of the communicator finalizes, destroys or aborts it, which ends the rank's operations;
  * RECORD_NO_RANK: all ranks of the process. */
@@ -78,9 +81,8 @@ void hazards_forget_member(struct process *process, uint64_t comm, int rank);
 
 /* Looks up work between a call of NCCL and the end of its ncclGroup, which launches the call: the
  * work runs before it (hazard_group.c). */
-void hazards_check_group(struct thread *thread, const struct work *work,
-                         const struct record *record, enum flight_kind kind, const struct use *use,
-                         uint32_t uses);
+void hazards_check_group(const struct event *event, const struct work *work, enum flight_kind kind,
+                         const struct use *use, uint32_t uses);
 /* Makes the finding of a conflict. Returns FLIGHT_REPORTED_*. */
 int hazard_found(const struct hazard_rule *rule, const struct conflict *conflict);
 /* Counts a hazard; returns where its finding is to be made if it is new, else NULL. */
@@ -88,10 +90,11 @@ struct draft *hazards_found(struct process *process, const struct hazard_key *ke
                             uint64_t time_ns);
 /* The latest operation that gives the finding its number. */
 void hazard_number(struct draft *draft, const struct flight *operation);
-/* "ncclAllReduce(count=4096, float32, sum) #38 of comm 5ae7"; "kernel clip";
- * "cudaMemcpyAsync(...)". */
-void flight_text(const struct process *process, const struct flight *flight, struct text *text);
-/* The same as fields; `name` holds the kernel's. */
+/* What headlines say of side `side`, which is this flight, beside what it did: the operation's
+ * number and communicator, whose title is written to `title`. */
+void flight_values(const struct flight *flight, int side, struct values *values,
+                   char title[COMM_TITLE_BYTES]);
+/* What it is; `name` holds the kernel's. */
 struct act flight_act(const struct process *process, const struct flight *flight, char *name,
                       size_t bytes);
 

@@ -4,18 +4,19 @@
 
 #include <stdlib.h>
 
-#include "analyzer/invariant.h"
+#include "lib/base/invariant.h"
 
 enum { RANGES_MAX = 16384, SWEEP_LEAST = 64, MET_MAX = 64 };
 
 static void set_reach(struct intervals *ranges, uint32_t i)
 {
     struct interval *node = ranges->node, *range = &node[i];
-    /* A tree by begin, and a heap by priority. */
     invariant(!range->left || (node[range->left].priority <= range->priority &&
-                               node[range->left].begin <= range->begin));
+                               node[range->left].begin <= range->begin),
+              "what is left in the tree of ranges begins no later and has no higher priority");
     invariant(!range->right || (node[range->right].priority <= range->priority &&
-                                node[range->right].begin >= range->begin));
+                                node[range->right].begin >= range->begin),
+              "what is right in the tree of ranges begins no earlier and has no higher priority");
     range->reach = range->end;
     if (range->left && node[range->left].reach > range->reach)
         range->reach = node[range->left].reach;
@@ -138,7 +139,7 @@ int intervals_add(struct intervals *ranges, uint64_t begin, uint64_t end, struct
 
 static void drop_flight(struct flight *flight)
 {
-    invariant(flight->ranges);
+    invariant(flight->ranges, "a flight lives as long as a range refers to it");
     if (!--flight->ranges)
         free(flight);
 }
@@ -158,6 +159,7 @@ static void release(struct intervals *ranges, uint32_t i)
     range->flight = NULL;
     range->left = ranges->free;
     ranges->free = i;
+    invariant(ranges->count, "ranges that are removed were counted");
     ranges->count--;
 }
 
@@ -195,6 +197,15 @@ void intervals_remove_where(struct intervals *ranges,
     for (uint32_t i = 1; i <= ranges->used; i++)
         if (ranges->node[i].flight && goes(context, &ranges->node[i]))
             intervals_remove(ranges, &ranges->node[i]);
+}
+
+void intervals_visit_members(const struct intervals *ranges,
+                             void (*visit)(void *context, const struct member *member),
+                             void *context)
+{
+    for (uint32_t i = 1; i <= ranges->used; i++)
+        if (ranges->node[i].flight && ranges->node[i].flight->member)
+            visit(context, ranges->node[i].flight->member);
 }
 
 struct met {

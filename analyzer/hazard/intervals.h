@@ -37,6 +37,10 @@ void intervals_remove(struct intervals *ranges, struct interval *range);
 /* Calls `visit` for each range that meets [begin, end), by address; it must not change the map. */
 void intervals_visit(const struct intervals *ranges, uint64_t begin, uint64_t end,
                      void (*visit)(void *context, struct interval *range), void *context);
+/* Calls `visit` for the member of each operation. */
+void intervals_visit_members(const struct intervals *ranges,
+                             void (*visit)(void *context, const struct member *member),
+                             void *context);
 /* Takes out those for which `goes` is true. */
 void intervals_remove_where(struct intervals *ranges,
                             bool (*goes)(void *context, const struct interval *range),

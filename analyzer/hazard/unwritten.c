@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyzer/model/memory.h"
+#include "lib/base/invariant.h"
 
 enum { STRETCHES_MAX = 8 };
 
@@ -31,7 +32,7 @@ static struct allocation *allocation_of_pointer(struct process *process, uint64_
 {
     const struct allocation *allocation = memory_find(process, pointer);
     return allocation && allocation->written
-               ? &process->allocation[allocation - process->allocation]
+               ? &process->memory.allocation[allocation - process->memory.allocation]
                : NULL;
 }
 
@@ -44,7 +45,7 @@ void unwritten_wrote_all(struct process *process, uint64_t pointer)
 
 void unwritten_wrote_anything(struct process *process)
 {
-    process->wrote_anything = process->now;
+    process->memory.wrote_anything = process->now;
 }
 
 void unwritten_wrote(struct process *process, uint64_t begin, uint64_t end)
@@ -74,13 +75,17 @@ void unwritten_wrote(struct process *process, uint64_t begin, uint64_t end)
     written->count += 1 - (to - from);
     written->stretch[from].begin = begin;
     written->stretch[from].end = end;
+    invariant(written->count <= STRETCHES_MAX, "written stretches have their room");
+    invariant((!from || written->stretch[from - 1].end < begin) &&
+                  (from + 1 == written->count || end < written->stretch[from + 1].begin),
+              "written stretches are sorted and apart");
 }
 
 const struct allocation *unwritten_find(const struct process *process, uint64_t begin, uint64_t end)
 {
     const struct allocation *allocation = memory_find(process, begin);
     if (!allocation || !allocation->written || end > allocation->base + allocation->bytes ||
-        allocation->birth.position <= process->wrote_anything)
+        allocation->birth.position <= process->memory.wrote_anything)
         return NULL;
     for (uint32_t i = 0; i < allocation->written->count; i++)
         if (allocation->written->stretch[i].begin < end &&

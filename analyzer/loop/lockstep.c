@@ -8,6 +8,7 @@
 
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
+#include "lib/base/invariant.h"
 
 enum { MEETINGS_START = 32 };
 
@@ -28,7 +29,7 @@ void lockstep_free(struct lockstep *lockstep)
 /* Room for all numbers that some member has still to pass. */
 static int reach(struct comm *comm, uint64_t number)
 {
-    struct lockstep *lockstep = comm->lockstep;
+    struct lockstep *lockstep = comm->slot.lockstep;
     uint64_t base = window_base(comm), lag = number >= base ? number - base : 0;
     uint32_t capacity = lockstep->capacity ? lockstep->capacity : MEETINGS_START;
     while (capacity < MEETINGS_MAX && lag >= capacity)
@@ -49,13 +50,13 @@ static int reach(struct comm *comm, uint64_t number)
 
 static void count_lap(struct member *member, const struct loop_place *loop)
 {
-    struct lap *lap = member->lap;
+    struct lap *lap = member->laps.lap;
     if (loop->iteration != lap[0].iteration) {
         lap[2] = lap[1];
         lap[1] = lap[0];
         lap[0] = (struct lap){
             .owner = loop->owner, .iteration = loop->iteration, .number = loop->number};
-        member->laps++;
+        member->laps.count++;
     }
     lap[0].operations++;
 }
@@ -73,17 +74,17 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
         .loop = operation->loop,
         .site = operation->site,
         .signature = operation->signature,
-        .laps = member->laps,
-        .now = member->lap[0],
-        .before = member->lap[1],
-        .earlier = member->lap[2],
+        .laps = member->laps.count,
+        .now = member->laps.lap[0],
+        .before = member->laps.lap[1],
+        .earlier = member->laps.lap[2],
     };
-    if ((!comm->lockstep && !(comm->lockstep = calloc(1, sizeof *comm->lockstep))) ||
+    if ((!comm->slot.lockstep && !(comm->slot.lockstep = calloc(1, sizeof *comm->slot.lockstep))) ||
         reach(comm, number)) {
         errno = ENOMEM;
         return NULL;
     }
-    struct lockstep *lockstep = comm->lockstep;
+    struct lockstep *lockstep = comm->slot.lockstep;
     struct meeting *meeting = &lockstep->meeting[number & (lockstep->capacity - 1)];
     if (meeting->arrivals && meeting->number > number)
         return NULL;
@@ -91,6 +92,7 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
         *meeting = (struct meeting){.number = number, .first = *arrival};
     if (!meeting->arrivals)
         period_feed(&lockstep->period, number, signature_hash(&operation->signature));
+    invariant(meeting->number == number, "members meet in an operation of one number");
     meeting->arrivals++;
     uint64_t time_ns = operation->site.time_ns;
     if (time_ns >= meeting->last_ns[0]) {
@@ -100,12 +102,14 @@ struct meeting *lockstep_arrive(const struct operation *operation, struct arriva
     } else if (time_ns > meeting->last_ns[1]) {
         meeting->last_ns[1] = time_ns;
     }
+    invariant(meeting->last_ns[1] <= meeting->last_ns[0],
+              "who came last came no earlier than the one before");
     return meeting;
 }
 
 const struct meeting *lockstep_find(const struct comm *comm, uint64_t number)
 {
-    const struct lockstep *lockstep = comm->lockstep;
+    const struct lockstep *lockstep = comm->slot.lockstep;
     const struct meeting *meeting = lockstep && lockstep->capacity
                                         ? &lockstep->meeting[number & (lockstep->capacity - 1)]
                                         : NULL;
@@ -114,13 +118,13 @@ const struct meeting *lockstep_find(const struct comm *comm, uint64_t number)
 
 const struct period *lockstep_period(const struct comm *comm)
 {
-    return &comm->lockstep->period;
+    return &comm->slot.lockstep->period;
 }
 
 void lockstep_end_lap(struct member *member, uint32_t micro_steps)
 {
-    struct lockstep *lockstep = member->comm->lockstep;
-    const struct lap *lap = &member->lap[0];
+    struct lockstep *lockstep = member->comm->slot.lockstep;
+    const struct lap *lap = &member->laps.lap[0];
     for (uint64_t number = member->next, left = lap->operations;
          lockstep && number-- > 0 && left-- > 0;) {
         struct meeting *meeting = &lockstep->meeting[number & (lockstep->capacity - 1)];

@@ -28,7 +28,7 @@ struct meeting {
     uint64_t number;
     uint32_t arrivals; /* 0: not in use */
     struct arrival first;
-    uint64_t last_ns[2];       /* when the last and the one before it came */
+    uint64_t last_ns[2];       /* when the last and the last but one came */
     const struct member *last; /* who came last */
 };
 

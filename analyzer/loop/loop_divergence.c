@@ -2,10 +2,7 @@
  */
 #include "analyzer/loop/loop_divergence.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-enum { RANKS_BYTES = 128 };
 
 static bool is_same_place(const struct loop_divergence *loop_divergence, const struct arrival *a,
                           const struct arrival *b)
@@ -57,7 +54,7 @@ struct loop_divergence *loop_divergence_new(enum loop_divergence_kind kind, cons
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
         if (member != other->member && member->next > meeting->number &&
-            (kind == LOOP_DIVERGENCE_ROUND || member->lap[0].iteration))
+            (kind == LOOP_DIVERGENCE_ROUND || member->laps.lap[0].iteration))
             add_to_side(loop_divergence, &loop_divergence->side[0], member);
     }
     loop_divergence_join(loop_divergence, other);
@@ -128,15 +125,6 @@ struct draft loop_divergence_draft(
     }
     draft_cover_comm(&draft, comm);
     return draft;
-}
-
-char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t bytes)
-{
-    char ranks[RANKS_BYTES];
-    const struct rankset *set = &draft->finding.side[side].ranks;
-    snprintf(text, bytes, "%s %s", rankset_count(set) == 1 ? "rank" : "ranks",
-             rankset_text(set, ranks, sizeof ranks));
-    return text;
 }
 
 void loop_divergence_report(struct analyzer *analyzer, struct loop_divergence *loop_divergence,

@@ -55,8 +55,6 @@ struct draft loop_divergence_draft(
     const struct comm *comm,
     struct act (*describe)(const struct loop_divergence *loop_divergence,
                            const struct arrival *arrival));
-/* "ranks 0-2", of side i of the draft. Returns text. */
-char *draft_ranks_text(const struct draft *draft, int side, char *text, size_t bytes);
 /* The example whose ranks are side i of the draft. */
 const struct arrival *loop_divergence_example(const struct loop_divergence *loop_divergence,
                                               int side);

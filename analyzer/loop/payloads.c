@@ -6,11 +6,11 @@
 
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/names.h"
 
-void payloads_free(struct comm *comm)
+void payloads_free(struct payloads *payloads)
 {
-    struct payloads *payloads = comm->payloads;
     struct payload *payload, *next;
     if (!payloads)
         return;
@@ -19,13 +19,13 @@ void payloads_free(struct comm *comm)
         free(payload);
     }
     free(payloads);
-    comm->payloads = NULL;
 }
 
 static void deliver(struct analyzer *analyzer, struct payload *payload)
 {
-    struct payloads *payloads = payload->comm->payloads;
+    struct payloads *payloads = payload->comm->slot.payloads;
     HASH_DEL(payloads->table, payload);
+    invariant(payloads->count, "payloads that are kept are counted");
     payloads->count--;
     const struct event event = {.kind = EVENT_PAYLOAD, .payload = payload};
     event_handle(analyzer, &event);
@@ -45,7 +45,7 @@ static uint32_t limit_of(const struct comm *comm)
 static void deliver_old(struct analyzer *analyzer, struct comm *comm, uint64_t complete)
 {
     struct payload *oldest;
-    while ((oldest = comm->payloads->table) && oldest->key.kind == PAYLOAD_COLLECTIVE &&
+    while ((oldest = comm->slot.payloads->table) && oldest->key.kind == PAYLOAD_COLLECTIVE &&
            oldest->key.number + PAYLOADS_LAG < complete)
         deliver(analyzer, oldest);
 }
@@ -55,15 +55,15 @@ static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
                                    const struct payload_key *key, bool make)
 {
     struct payload *payload = NULL;
-    if (!comm->payloads && make)
-        comm->payloads = calloc(1, sizeof *comm->payloads);
-    if (!comm->payloads)
+    if (!comm->slot.payloads && make)
+        comm->slot.payloads = calloc(1, sizeof *comm->slot.payloads);
+    if (!comm->slot.payloads)
         return NULL;
-    TABLE_FIND(comm->payloads->table, key, payload);
+    TABLE_FIND(comm->slot.payloads->table, key, payload);
     if (payload || !make)
         return payload;
-    if (comm->payloads->count >= limit_of(comm))
-        deliver(analyzer, comm->payloads->table);
+    if (comm->slot.payloads->count >= limit_of(comm))
+        deliver(analyzer, comm->slot.payloads->table);
     uint32_t cells = key->kind == PAYLOAD_MESSAGE ? 1 : (uint32_t)comm->nranks;
     payload = calloc(1, sizeof *payload + cells * sizeof payload->cell[0]);
     if (!payload)
@@ -72,12 +72,12 @@ static struct payload *payload_get(struct analyzer *analyzer, struct comm *comm,
     payload->comm = comm;
     payload->number = key->number;
     payload->cells = cells;
-    TABLE_ADD(comm->payloads->table, key, payload);
+    TABLE_ADD(comm->slot.payloads->table, key, payload);
     if (!TABLE_ADDED(payload)) {
         free(payload);
         return NULL;
     }
-    comm->payloads->count++;
+    comm->slot.payloads->count++;
     return payload;
 }
 
@@ -110,6 +110,7 @@ static void complete(struct analyzer *analyzer, struct payload *payload)
     struct comm *comm = payload->comm;
     uint64_t number = payload->key.number;
     bool collective = payload->key.kind == PAYLOAD_COLLECTIVE;
+    invariant(payload->complete < payload->cells, "each rank completes a payload once");
     if (++payload->complete < payload->cells) {
         /* Ranks of other hosts are not in this trace: what is through among those that are lets the
          * old ones go. */
@@ -150,14 +151,13 @@ void payloads_note_operation(struct analyzer *analyzer, const struct operation *
         complete(analyzer, payload);
 }
 
-static int feed_named(struct analyzer *analyzer, struct process *process,
-                      const struct record *record)
+int payloads_feed_named(struct event *event)
 {
+    struct process *process = event->process;
+    struct analyzer *analyzer = process->analyzer;
+    const struct record *record = event->record;
     struct comm *comm = comm_find(analyzer, record->named.comm);
     struct member *member = comm ? member_find(analyzer, comm->id, record->named.rank) : NULL;
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return ENGINE_FAILED;
     if (!member || member->process != process || !limit_of(comm))
         return ENGINE_OK;
     struct payload_key key = {PAYLOAD_NAMED, record->named.name, record->named.number};
@@ -168,7 +168,7 @@ static int feed_named(struct analyzer *analyzer, struct process *process,
     if (!cell || cell->member)
         return ENGINE_OK;
     cell->member = member;
-    cell->site = thread_site(thread, record);
+    cell->site = event->site;
     cell->bytes = record->named.bytes;
     cell->before = member->next;
     payload->signature.api = API_ddpcheck_hash;
@@ -176,9 +176,11 @@ static int feed_named(struct analyzer *analyzer, struct process *process,
 }
 
 /* The same hash may come twice: the collector was killed in between. */
-static int feed_hash(struct analyzer *analyzer, struct process *process,
-                     const struct record *record)
+int payloads_feed_hash(struct event *event)
 {
+    struct process *process = event->process;
+    struct analyzer *analyzer = process->analyzer;
+    const struct record *record = event->record;
     struct comm *comm = comm_find(analyzer, record->hash.comm);
     unsigned what = record->hash.what;
     if (what >= HASH_WHATS)
@@ -206,24 +208,16 @@ static int feed_hash(struct analyzer *analyzer, struct process *process,
     return ENGINE_OK;
 }
 
-int payloads_feed(struct analyzer *analyzer, struct process *process, const struct record *record)
+int payloads_feed_hashing(struct event *event)
 {
-    switch (record->api) {
-    case API_notice_hashing:
-        process->hashes = record->hashing.entries != 0;
-        return ENGINE_OK;
-    case API_notice_hash:
-        return feed_hash(analyzer, process, record);
-    default:
-        return feed_named(analyzer, process, record);
-    }
+    event->process->hashes = event->record->hashing.entries != 0;
+    return ENGINE_OK;
 }
 
-void payloads_finish(struct analyzer *analyzer)
+void payloads_finish(struct analyzer *analyzer, struct comm *comm)
 {
-    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
-        while (comm->payloads && comm->payloads->table)
-            deliver(analyzer, comm->payloads->table);
+    while (comm->slot.payloads && comm->slot.payloads->table)
+        deliver(analyzer, comm->slot.payloads->table);
 }
 
 static bool before(const struct payload_group *a, const struct payload_group *b)

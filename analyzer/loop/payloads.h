@@ -71,13 +71,15 @@ struct payloads {
     struct payload *table; /* in the order of their coming */
     uint32_t count;
 };
-void payloads_free(struct comm *comm);
+void payloads_free(struct payloads *payloads);
 
 /* An operation was issued: its payload is kept if its process hashes. */
 void payloads_note_operation(struct analyzer *analyzer, const struct operation *operation);
 /* Gives what is still incomplete to the checks. */
-void payloads_finish(struct analyzer *analyzer);
+void payloads_finish(struct analyzer *analyzer, struct comm *comm);
 /* notice_hash, notice_hashing, ddpcheck_hash. ENGINE_*. */
-int payloads_feed(struct analyzer *analyzer, struct process *process, const struct record *record);
+int payloads_feed_hash(struct event *event);
+int payloads_feed_hashing(struct event *event);
+int payloads_feed_named(struct event *event);
 
 #endif

@@ -1,5 +1,6 @@
 /* channel.h: sends and receives of one (communicator, sender, receiver) that have no counterpart
- * yet.
+ * yet. Signals are like them, each of sigIdx and ctx with a channel of its own: ncclPutSignal and
+ * ncclSignal send one, ncclWaitSignal receives several.
  *
  * The n-th send meets the n-th receive, so at most one side has calls that wait. */
 #ifndef DDPCHECK_CHANNEL_H
@@ -15,7 +16,8 @@ struct channel_call {
 
 /* Both calls of a pair, when the second one comes. */
 struct channel_pair {
-    bool complete, doubtful; /* doubtful: channel_is_doubtful */
+    bool complete;
+    bool doubtful; /* its channel may pair the wrong calls: some were captured, or records lost */
     struct channel_call send, recv;
 };
 
@@ -39,6 +41,8 @@ struct channel_waiting {
     const struct channel_call *first; /* valid until the channel changes */
     bool is_empty;                    /* all of them are messages of no elements */
     bool *reported;                   /* the visitor's */
+    bool is_signal;                   /* of one-sided calls */
+    bool is_awaited;                  /* the receiver waited for some of these signals */
 };
 /* Calls `visit` for each channel in which calls wait, the oldest channel first. A channel is left
  * out if records of its calls were lost, or if one of its calls was captured into a graph: a replay
@@ -50,11 +54,23 @@ void channels_visit_waiting(struct analyzer *analyzer,
  * receive. False if there is none. */
 bool channel_waits_for(struct analyzer *analyzer, uint64_t comm, int peer, bool receives,
                        struct channel_waiting *found);
-/* Pairs of the channel may be wrongly made, for the same reasons. */
-bool channel_is_doubtful(const struct channel *channel);
+/* Another channel to `receiver` than that from `sender`, in which calls wait on the other side than
+ * `receives` says. False if there is none. */
+bool channel_beside(struct analyzer *analyzer, uint64_t comm, int sender, int receiver,
+                    bool receives, struct channel_waiting *found);
+/* Its calls are one-sided: ncclWaitSignal waits for ncclPutSignal and ncclSignal. */
+bool channel_is_of_signals(const struct channel *channel);
+/* How many sends there were, where receives wait. */
+uint64_t channel_sends(const struct channel *channel);
 /* Ranks in the communicator. */
 int channel_sender(const struct channel *channel);
 int channel_receiver(const struct channel *channel);
-void channels_free(struct analyzer *analyzer);
+/* An operation refers to it. */
+void channel_hold(struct channel *channel);
+/* Frees those of communicators that are not known any more, unless calls wait in them or they are
+ * held, and lets go of what is held. */
+void channels_forget(struct analyzer *analyzer,
+                     bool (*is_listed)(struct analyzer *analyzer, uint64_t comm));
+void channels_free(struct channel *channels);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/comm.h"
+#include "lib/base/invariant.h"
 
 enum { SHIFT_MAX = 3, SHIFT_PROOF = 2 };
 
@@ -18,14 +19,17 @@ void divergence_free(struct divergence *divergence)
 static int divergence_take(struct comm *comm, uint64_t number)
 {
     struct slot *slot = window_slot(comm, number);
+    invariant(number - comm->slot.divergence->number <= LOOK_AHEAD,
+              "a divergence keeps the operations up to LOOK_AHEAD after it");
     return slot && slot->variants
-               ? slot_copy(&comm->divergence->slot[number - comm->divergence->number], slot)
+               ? slot_copy(&comm->slot.divergence->slot[number - comm->slot.divergence->number],
+                           slot)
                : 0;
 }
 
 int divergence_follow(struct comm *comm, uint64_t number, const struct member *member)
 {
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     if (!divergence || number < divergence->number || number > divergence->number + LOOK_AHEAD)
         return 0;
     struct slot *slot = window_slot(comm, number);
@@ -43,14 +47,15 @@ int divergence_follow(struct comm *comm, uint64_t number, const struct member *m
 int divergence_begin(struct comm *comm, uint64_t number)
 {
     uint32_t finding = 0;
-    if (comm->divergence)
-        finding = comm->divergence->finding;
-    divergence_free(comm->divergence);
-    comm->divergence = calloc(1, sizeof *comm->divergence);
-    if (!comm->divergence)
+    if (comm->slot.divergence)
+        finding = comm->slot.divergence->finding;
+    divergence_free(comm->slot.divergence);
+    comm->slot.divergence = calloc(1, sizeof *comm->slot.divergence);
+    if (!comm->slot.divergence)
         return -1;
-    comm->divergence->number = number;
-    comm->divergence->finding = finding;
+    comm->slot.divergence->number = number;
+    comm->slot.divergence->finding = finding;
+    comm_watch(comm);
     for (uint64_t i = 0; i <= LOOK_AHEAD; i++)
         if (divergence_take(comm, number + i))
             return -1;
@@ -59,16 +64,16 @@ int divergence_begin(struct comm *comm, uint64_t number)
 
 bool divergence_is_due(const struct comm *comm, uint32_t reported)
 {
-    uint32_t passed = comm->divergence->slot[0].passed;
+    uint32_t passed = comm->slot.divergence->slot[0].passed;
     return passed >= comm->members || passed >= 2 * reported;
 }
 
 /* What the rank called `after` operations later; NULL if not known. */
 static const struct signature *call_of(const struct comm *comm, int rank, int after)
 {
-    struct slot *slot = &comm->divergence->slot[after];
+    struct slot *slot = &comm->slot.divergence->slot[after];
     const struct member *member = comm_member(comm, rank);
-    if (member && member->next <= comm->divergence->number + (uint64_t)after)
+    if (member && member->next <= comm->slot.divergence->number + (uint64_t)after)
         return NULL;
     if (slot->variants == 0)
         return NULL;

@@ -21,7 +21,8 @@ struct divergence {
 };
 
 void divergence_free(struct divergence *divergence);
-/* Makes comm->divergence begin at `number`, with what the window has from there. 0 or -1 (ENOMEM).
+/* Makes comm->slot.divergence begin at `number`, with what the window has from there. 0 or -1
+ * (ENOMEM).
  */
 int divergence_begin(struct comm *comm, uint64_t number);
 /* The member has issued `number`: takes that over from the window, if it is one of those kept. 0 or

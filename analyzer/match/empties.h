@@ -15,6 +15,7 @@ struct empty_call {
     struct site site;
 };
 
+void empties_free(struct empties *empties);
 /* 0, or -1 with errno = ENOMEM. */
 int empties_add(struct member *member, uint64_t number, const struct signature *signature,
                 const struct site *site);

@@ -23,7 +23,7 @@ struct layout {
     uint32_t reported; /* as struct divergence has them */
     bool stale;
     bool other_order;  /* once found */
-    uint32_t whole[2]; /* once found: so many pieces of each make the same whole */
+    uint32_t whole[2]; /* once found: pieces of each side that make the same whole */
 };
 
 enum layout_answer { LAYOUT_OPEN, LAYOUT_OTHER_PIECES, LAYOUT_OTHER_ORDER, LAYOUT_NEVER };

@@ -12,8 +12,8 @@ int one_call_rank(const struct one_call *one)
     return rank >= 0 ? rank : one->process->index;
 }
 
-void one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
-                     const char *todo)
+void one_call_headline(struct analyzer *analyzer, const struct one_call *one,
+                       enum headline headline, enum advice advice, const struct values *values)
 {
     struct draft draft = draft_new(one->check, one->certainty, one->comm);
     struct finding_side *side = one->act ? draft_side(&draft, one->act, &one->site)
@@ -28,6 +28,6 @@ void one_call_report(struct analyzer *analyzer, const struct one_call *one, stru
     draft.finding.has_number = one->comm && (class == CLASS_COLLECTIVE || class == CLASS_P2P);
     draft.finding.number = draft.finding.has_number ? one->record->op.number : 0;
     draft.finding.first_ns = draft.finding.last_ns = one->site.time_ns;
-    draft_say(&draft, what, todo);
+    draft_headline(&draft, headline, advice, values);
     findings_report(analyzer, &draft, NULL);
 }

@@ -16,9 +16,9 @@ struct one_call {
     bool is_warning; /* less than what the check's severity says */
 };
 
-/* Reports it; the same by another rank joins it. Takes what. */
-void one_call_report(struct analyzer *analyzer, const struct one_call *one, struct text *what,
-                     const char *todo);
+/* Reports it; the same by another rank joins it. */
+void one_call_headline(struct analyzer *analyzer, const struct one_call *one,
+                       enum headline headline, enum advice advice, const struct values *values);
 
 /* The rank that people know of the caller. */
 int one_call_rank(const struct one_call *one);

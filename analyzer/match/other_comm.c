@@ -7,7 +7,8 @@
 
 enum { MOST_OF_A_STREAM = 4096 };
 
-struct member *other_member(const struct member *member, const struct comm *comm)
+/* The member of another communicator that is the same rank of the job; NULL if it has none. */
+static struct member *other_member(const struct member *member, const struct comm *comm)
 {
     const struct process *process = member->process;
     for (struct member *other = process->members; other; other = other->process_next)

@@ -12,9 +12,6 @@ struct other_call {
     struct site site;
 };
 
-/* The member of another communicator that is the same rank of the job; NULL if it has none. */
-struct member *other_member(const struct member *member, const struct comm *comm);
-
 /* At one number of `comm` the ranks of `odd` made another call than those of `others`. If these
  * made odd's call just before on another communicator, and odd did not, that one. */
 bool other_comm_intended(const struct comm *comm, uint64_t number, const struct variant *odd,

@@ -19,14 +19,6 @@ static bool is_repeated(const struct period *period, uint32_t round, uint64_t la
     return true;
 }
 
-static bool is_uniform(const struct period *period, uint32_t round, uint64_t last)
-{
-    for (uint32_t i = 1; i < round; i++)
-        if (seen_at(period, last - i) != seen_at(period, last))
-            return false;
-    return true;
-}
-
 static void lock(struct period *period, uint32_t round, uint64_t last)
 {
     uint64_t begin = last + 1 - (uint64_t)ROUNDS_PROOF * round;
@@ -48,7 +40,9 @@ void period_feed(struct period *period, uint64_t number, uint64_t hash)
     if (number != period->next) {
         period->first = number;
         period->locked = false;
+        period->equal = 0;
     }
+    period->equal = period->equal && seen_at(period, number - 1) == hash ? period->equal + 1 : 1;
     if (number - period->first >= PERIOD_SEEN)
         period->first = number + 1 - PERIOD_SEEN;
     period->seen[number % PERIOD_SEEN] = hash;
@@ -59,9 +53,10 @@ void period_feed(struct period *period, uint64_t number, uint64_t hash)
         return;
     }
     period->locked = false;
-    for (uint32_t round = 2; round <= ROUND_MAX && number >= period->first + round; round++)
-        if (seen_at(period, number - round) == hash && is_repeated(period, round, number) &&
-            !is_uniform(period, round, number)) {
+    uint64_t shortest = period->equal < ROUND_MAX ? period->equal + 1 : ROUND_MAX + 1;
+    for (uint32_t round = shortest < 2 ? 2 : (uint32_t)shortest;
+         round <= ROUND_MAX && number >= period->first + round; round++)
+        if (seen_at(period, number - round) == hash && is_repeated(period, round, number)) {
             lock(period, round, number);
             return;
         }

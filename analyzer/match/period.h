@@ -23,8 +23,9 @@ struct period {
     uint64_t next;              /* number that comes next; a gap starts anew */
     uint64_t seen[PERIOD_SEEN]; /* hashes, ring by number */
     uint64_t first;             /* of `seen` */
+    uint64_t equal;             /* operations in a row that are as the last: no round is so short */
     bool locked;                /* the round goes on */
-    struct round round[2]; /* this one, and the one before: members that lag may still be in it */
+    struct round round[2];      /* this one and the previous: members that lag may still be in it */
 };
 
 /* The first member comes to operation `number`, with a signature of this hash. */

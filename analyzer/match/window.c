@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/invariant.h"
+#include "lib/base/invariant.h"
 
 enum { WINDOW_START = 16 };
 
@@ -75,7 +75,7 @@ void window_free(struct window *window)
 
 void window_shrink(struct comm *comm)
 {
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     if (!window || window->base != window->end)
         return;
     free(window->slot);
@@ -85,15 +85,16 @@ void window_shrink(struct comm *comm)
 
 uint64_t window_base(const struct comm *comm)
 {
-    return comm->window ? comm->window->base : 0;
+    return comm->slot.window ? comm->slot.window->base : 0;
 }
 
 struct slot *window_slot(const struct comm *comm, uint64_t number)
 {
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     if (!window || number < window->base || number >= window->end)
         return NULL;
-    invariant(window->end - window->base <= window->capacity);
+    invariant(window->end - window->base <= window->capacity,
+              "a window has a slot for each of its numbers");
     return &window->slot[number & (window->capacity - 1)];
 }
 
@@ -113,6 +114,7 @@ static int window_grow(struct window *window)
 
 static void pop_front(struct window *window)
 {
+    invariant(window->base < window->end, "a window that is empty has no front");
     slot_clear(&window->slot[window->base & (window->capacity - 1)]);
     window->base++;
 }
@@ -126,7 +128,7 @@ static uint32_t expected_members(const struct comm *comm)
 
 static void drop_passed(struct comm *comm)
 {
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     uint32_t expected = expected_members(comm);
     while (window->base < window->end &&
            window->slot[window->base & (window->capacity - 1)].passed >= expected)
@@ -159,6 +161,10 @@ static int condense(struct window *window)
         window->block_head = (window->block_head + 1) % BLOCKS_MAX;
         window->blocks--;
     }
+    invariant(!window->blocks ||
+                  window->block[(window->block_head + window->blocks - 1) % BLOCKS_MAX].first <
+                      block.first,
+              "blocks of a window follow each other");
     window->block[(window->block_head + window->blocks++) % BLOCKS_MAX] = block;
     return 0;
 }
@@ -172,7 +178,7 @@ static bool only_unseen_behind(const struct comm *comm, uint32_t passed)
 /* Makes room for numbers up to `number`. */
 static int window_reach(struct comm *comm, uint64_t number)
 {
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     if (window->base == window->end || number - window->base >= 4 * (uint64_t)WINDOW_MAX) {
         /* Empty, or a jump that no lag explains (lost records, a trace that begins late): begin
          * anew. */
@@ -199,7 +205,7 @@ static int window_reach(struct comm *comm, uint64_t number)
 /* The member is past `from` .. `to` - 1 although its records of these were lost. */
 static void pass_gap(struct comm *comm, uint64_t from, uint64_t to)
 {
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     if (from < window->base)
         from = window->base;
     for (uint64_t number = from; number < to && number < window->end; number++)
@@ -222,13 +228,13 @@ static bool condensed_differs(struct window *window, struct member *member, uint
         return false;
     const struct block *block = &window->block[(window->block_head + low - 1) % BLOCKS_MAX];
     if (number == block->first)
-        member->condensed_hash = 0;
-    else if (number != member->condensed_next)
+        member->condensed.hash = 0;
+    else if (number != member->condensed.next)
         return false; /* it came in the middle of the block: this one can't be compared */
-    member->condensed_hash = condensed_step(member->condensed_hash, signature);
-    member->condensed_next = number + 1;
+    member->condensed.hash = condensed_step(member->condensed.hash, signature);
+    member->condensed.next = number + 1;
     *block_first = block->first;
-    return number + 1 == block->first + block->count && member->condensed_hash != block->hash;
+    return number + 1 == block->first + block->count && member->condensed.hash != block->hash;
 }
 
 /* Gives each variant its ranks, now that there is a second one. */
@@ -258,6 +264,7 @@ static int slot_pass(struct comm *comm, struct slot *slot, struct member *member
                      const struct signature *signature, const struct site *site,
                      struct window_answer *answer)
 {
+    invariant(slot->variants || !slot->more, "a slot without a variant holds nothing");
     answer->slot = slot;
     slot->passed++;
     if (!slot->variants) {
@@ -290,9 +297,9 @@ int window_pass(struct comm *comm, struct member *member, uint64_t number,
                 struct window_answer *answer)
 {
     *answer = (struct window_answer){0};
-    if (!comm->window && !(comm->window = calloc(1, sizeof *comm->window)))
+    if (!comm->slot.window && !(comm->slot.window = calloc(1, sizeof *comm->slot.window)))
         return -1;
-    struct window *window = comm->window;
+    struct window *window = comm->slot.window;
     if (number < member->next)
         return 0;      /* a number twice: a damaged trace, or two threads on one communicator */
     drop_passed(comm); /* what the last call answered with */
@@ -307,6 +314,7 @@ int window_pass(struct comm *comm, struct member *member, uint64_t number,
         answer->result = WINDOW_BLOCK_DIFFERS;
     }
     member->next = number + 1;
+    invariant(!answer->slot || answer->slot->variants, "a slot that a member passed has its call");
     if (answer->result == WINDOW_MATCHES) {
         drop_passed(comm);
         answer->slot = NULL;
@@ -318,10 +326,10 @@ int window_skip(struct comm *comm, struct member *member, uint64_t next)
 {
     if (next <= member->next)
         return 0;
-    if (!comm->window && !(comm->window = calloc(1, sizeof *comm->window)))
+    if (!comm->slot.window && !(comm->slot.window = calloc(1, sizeof *comm->slot.window)))
         return -1;
     drop_passed(comm);
-    if (next > comm->window->base && window_reach(comm, next - 1))
+    if (next > comm->slot.window->base && window_reach(comm, next - 1))
         return -1;
     pass_gap(comm, member->next, next);
     member->next = next;

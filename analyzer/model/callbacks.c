@@ -4,17 +4,20 @@
 #include <stdlib.h>
 
 #include "analyzer/model/process.h"
+#include "lib/base/invariant.h"
 
 enum { CALLBACKS_MAX = 1024 }; /* later ones are not followed */
 
-int callbacks_launched(struct thread *thread, const struct record *record)
+int callbacks_launched(const struct event *event)
 {
-    struct process *process = thread->process;
+    const struct thread *thread = event->thread;
+    struct process *process = event->process;
+    const struct record *record = event->record;
     bool reported =
         (record->api == API_cudaLaunchHostFunc || record->api == API_cudaStreamAddCallback) &&
         !record->result && (record->launch.known & LAUNCH_REPORTS_RUN) &&
         !(record->flags & RECORD_FLAG_CAPTURE);
-    if (!reported || !thread->work.stream || process->callback_count == CALLBACKS_MAX)
+    if (!reported || !thread->work.stream || process->callbacks.count == CALLBACKS_MAX)
         return 0;
     struct callback *callback = malloc(sizeof *callback);
     if (!callback)
@@ -22,56 +25,58 @@ int callbacks_launched(struct thread *thread, const struct record *record)
     *callback = (struct callback){
         .launch = record->serial,
         .place = thread->work.place,
-        .site = thread_site(thread, record),
+        .site = event->site,
         .api = record->api,
-        .next = process->callbacks,
+        .next = process->callbacks.first,
     };
-    process->callbacks = callback;
-    process->callback_count++;
+    process->callbacks.first = callback;
+    process->callbacks.count++;
+    invariant(process->callbacks.count <= CALLBACKS_MAX,
+              "a process follows CALLBACKS_MAX host functions");
     return 0;
 }
 
-int callbacks_notice(struct process *process, const struct record *record)
+int callbacks_notice(struct event *event)
 {
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread)
-        return ENGINE_FAILED;
-    thread->last_ns = record_realtime(process, record);
-    struct callback **link = &process->callbacks;
+    struct process *process = event->process;
+    const struct record *record = event->record;
+    event->thread->last_ns = event->site.time_ns;
+    struct callback **link = &process->callbacks.first;
     while (*link && (*link)->launch != record->leave.enter)
         link = &(*link)->next;
     struct callback *callback = *link;
     if (!callback)
         return ENGINE_OK;
     if (record->api == API_notice_host_function) {
-        callback->thread = thread;
-        callback->begin_ns = record_realtime(process, record);
+        callback->thread = event->thread;
+        callback->begin_ns = event->site.time_ns;
         return ENGINE_OK;
     }
+    invariant(process->callbacks.count, "host functions that have not returned are counted");
     *link = callback->next;
     free(callback);
-    process->callback_count--;
+    process->callbacks.count--;
     return ENGINE_OK;
 }
 
 void callbacks_forget_thread(struct process *process, const struct thread *thread)
 {
-    for (struct callback **link = &process->callbacks, *callback; (callback = *link);) {
+    for (struct callback **link = &process->callbacks.first, *callback; (callback = *link);) {
         if (callback->thread != thread) {
             link = &callback->next;
             continue;
         }
         *link = callback->next;
         free(callback);
-        process->callback_count--;
+        process->callbacks.count--;
     }
 }
 
 void callbacks_free(struct process *process)
 {
-    while (process->callbacks) {
-        struct callback *next = process->callbacks->next;
-        free(process->callbacks);
-        process->callbacks = next;
+    while (process->callbacks.first) {
+        struct callback *next = process->callbacks.first->next;
+        free(process->callbacks.first);
+        process->callbacks.first = next;
     }
 }

@@ -16,12 +16,10 @@ struct callback {
     struct callback *next;
 };
 
-/* LAUNCH of one whose begin and end are reported; thread->work says where it stands. 0 or -1
- * (ENOMEM).
- */
-int callbacks_launched(struct thread *thread, const struct record *record);
+/* LAUNCH of one whose begin and end are reported; thread->work says where it stands. ENGINE_*. */
+int callbacks_launched(const struct event *event);
 /* notice_host_function, notice_host_function_end. ENGINE_*. */
-int callbacks_notice(struct process *process, const struct record *record);
+int callbacks_notice(struct event *event);
 /* Its thread is forgotten. */
 void callbacks_forget_thread(struct process *process, const struct thread *thread);
 void callbacks_free(struct process *process);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/invariant.h"
+#include "lib/base/invariant.h"
 
 /* Index of the first entry whose timeline is not below. */
 static uint32_t entry_at_or_after(const struct clock *clock, uint64_t timeline)
@@ -60,7 +60,7 @@ int clock_raise(struct clock *clock, struct place place)
         return -1;
     memmove(&clock->entry[i + 1], &clock->entry[i], (clock->count++ - i) * sizeof *clock->entry);
     clock->entry[i] = place;
-    invariant(is_in_order(clock, i));
+    invariant(is_in_order(clock, i), "the timelines of a clock rise");
     clock->version++;
     return 0;
 }
@@ -105,7 +105,8 @@ int clock_merge(struct clock *clock, const struct clock *other)
             theirs.position = mine < theirs.position ? theirs.position : mine;
         }
         clock->entry[--to] = theirs;
-        invariant(k == other->count || theirs.timeline < other->entry[k].timeline);
+        invariant(k == other->count || theirs.timeline < other->entry[k].timeline,
+                  "the timelines of a clock that is merged rise");
         k--;
     }
     clock->count += added;

@@ -5,6 +5,7 @@
 
 #include "analyzer/model/process.h"
 #include "analyzer/model/table.h"
+#include "lib/base/invariant.h"
 
 enum { DEAD_STREAMS_MAX = 1024, HANDLE_PER_THREAD = 2 };
 
@@ -17,13 +18,13 @@ struct dead_stream {
 static struct dead_stream *dead_stream_find(const struct process *process, uint64_t handle)
 {
     struct dead_stream *dead;
-    TABLE_FIND(process->dead_streams, &handle, dead);
+    TABLE_FIND(process->order.dead_streams, &handle, dead);
     return dead;
 }
 
 static void drop(struct process *process, struct dead_stream *dead)
 {
-    HASH_DEL(process->dead_streams, dead);
+    HASH_DEL(process->order.dead_streams, dead);
     free(dead);
 }
 
@@ -34,21 +35,24 @@ void dead_streams_revive(struct process *process, uint64_t handle)
         drop(process, dead);
 }
 
-int dead_streams_feed(struct thread *thread, const struct record *record)
+int dead_streams_feed(const struct event *event)
 {
-    struct process *process = thread->process;
+    struct process *process = event->process;
+    const struct record *record = event->record;
     dead_streams_revive(process, record->stream);
     if (record->api != API_cudaStreamDestroy || record->result != 0 ||
         record->stream <= HANDLE_PER_THREAD)
         return 0;
-    if (HASH_COUNT(process->dead_streams) >= DEAD_STREAMS_MAX)
-        drop(process, process->dead_streams);
+    if (HASH_COUNT(process->order.dead_streams) >= DEAD_STREAMS_MAX)
+        drop(process, process->order.dead_streams);
     struct dead_stream *dead = calloc(1, sizeof *dead);
     if (!dead)
         return -1;
+    invariant(HASH_COUNT(process->order.dead_streams) < DEAD_STREAMS_MAX,
+              "a process keeps DEAD_STREAMS_MAX destroyed streams");
     dead->handle = record->stream;
-    dead->site = thread_site(thread, record);
-    TABLE_ADD(process->dead_streams, handle, dead);
+    dead->site = event->site;
+    TABLE_ADD(process->order.dead_streams, handle, dead);
     if (TABLE_ADDED(dead))
         return 0;
     free(dead);
@@ -57,13 +61,13 @@ int dead_streams_feed(struct thread *thread, const struct record *record)
 
 const struct site *dead_streams_find(const struct process *process, uint64_t handle)
 {
-    const struct dead_stream *dead = process->dead_streams ? dead_stream_find(process, handle)
-                                                           : NULL;
+    const struct dead_stream *dead = process->order.dead_streams ? dead_stream_find(process, handle)
+                                                                 : NULL;
     return dead ? &dead->site : NULL;
 }
 
 void dead_streams_free(struct process *process)
 {
-    while (process->dead_streams)
-        drop(process, process->dead_streams);
+    while (process->order.dead_streams)
+        drop(process, process->order.dead_streams);
 }

@@ -3,10 +3,10 @@
 #ifndef DDPCHECK_DEAD_STREAMS_H
 #define DDPCHECK_DEAD_STREAMS_H
 
-#include "analyzer/model/model.h"
+#include "analyzer/engine.h"
 
 /* STREAM records. 0 or -1 (ENOMEM). */
-int dead_streams_feed(struct thread *thread, const struct record *record);
+int dead_streams_feed(const struct event *event);
 /* The stream lives (notice_stream). */
 void dead_streams_revive(struct process *process, uint64_t handle);
 /* Where it was destroyed; NULL if it was not. Valid until the next change. */

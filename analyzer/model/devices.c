@@ -9,8 +9,8 @@
 
 struct device_state *device_find(const struct process *process, int device)
 {
-    bool is_known = device >= 0 && (uint32_t)device < process->device_capacity;
-    return is_known ? &process->devices[device] : NULL;
+    bool is_known = device >= 0 && (uint32_t)device < process->devices.count;
+    return is_known ? &process->devices.state[device] : NULL;
 }
 
 struct device_state *device_get(struct process *process, int device)
@@ -23,13 +23,12 @@ struct device_state *device_get(struct process *process, int device)
         return NULL;
     }
     uint32_t capacity = (uint32_t)device + 1;
-    struct device_state *grown = realloc(process->devices, capacity * sizeof *grown);
+    struct device_state *grown = realloc(process->devices.state, capacity * sizeof *grown);
     if (!grown)
         return NULL;
-    memset(grown + process->device_capacity, 0,
-           (capacity - process->device_capacity) * sizeof *grown);
-    process->devices = grown;
-    process->device_capacity = capacity;
+    memset(grown + process->devices.count, 0, (capacity - process->devices.count) * sizeof *grown);
+    process->devices.state = grown;
+    process->devices.count = capacity;
     return &grown[device];
 }
 
@@ -44,5 +43,5 @@ int device_see(struct process *process, int device, uint64_t position)
 
 void devices_free(struct process *process)
 {
-    free(process->devices);
+    free(process->devices.state);
 }

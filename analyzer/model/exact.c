@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analyzer/model/array.h"
+#include "lib/base/invariant.h"
 
 enum {
     HELD_MOST = 16384, /* operations; of more the oldest keep the times they have */
@@ -29,19 +30,21 @@ struct exact_times {
 
 static void hand_on_operation(struct process *process, const struct passed *passed)
 {
-    struct passed *grown = array_room(process->passed, sizeof *grown, process->passed_count,
-                                      &process->passed_capacity, 16);
+    struct passed *grown = array_room(process->passed.operation, sizeof *grown,
+                                      process->passed.count, &process->passed.capacity, 16);
     if (!grown) {
-        process->passed_short = true;
+        process->passed.is_short = true;
         return;
     }
-    process->passed = grown;
-    process->passed[process->passed_count++] = *passed;
+    process->passed.operation = grown;
+    process->passed.operation[process->passed.count++] = *passed;
 }
 
 static void release_operation(struct process *process, struct held_operation *held, bool is_timed)
 {
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
+    invariant(held >= exact->held && held < exact->held + exact->end,
+              "an operation that is released was held");
     if (!held->launch)
         return;
     exact->timed += is_timed;
@@ -54,6 +57,8 @@ static void drop_released(struct exact_times *exact)
 {
     while (exact->first < exact->end && !exact->held[exact->first].launch)
         exact->first++;
+    invariant(exact->first <= exact->end && exact->end <= exact->capacity,
+              "operations that are held lie between the first and the end");
     if (exact->first == exact->end)
         exact->first = exact->end = 0;
 }
@@ -61,7 +66,7 @@ static void drop_released(struct exact_times *exact)
 /* Room for one more, at the front if it was given up. */
 static int make_room_to_hold(struct process *process)
 {
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
     if (exact->end - exact->first >= HELD_MOST) {
         release_operation(process, &exact->held[exact->first], false);
         drop_released(exact);
@@ -98,7 +103,7 @@ static bool take_early(struct exact_times *exact, uint64_t slot, uint64_t launch
 void exact_pass(struct process *process, uint64_t slot, uint64_t launch,
                 const struct passed *passed)
 {
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
     struct passed now = *passed;
     bool is_early = exact && take_early(exact, slot, launch, &now);
     if (is_early)
@@ -108,7 +113,7 @@ void exact_pass(struct process *process, uint64_t slot, uint64_t launch,
         return;
     }
     if (make_room_to_hold(process)) {
-        process->passed_short = true;
+        process->passed.is_short = true;
         return;
     }
     exact->held[exact->end++] = (struct held_operation){slot, launch, now};
@@ -117,7 +122,7 @@ void exact_pass(struct process *process, uint64_t slot, uint64_t launch,
 /* Those of the launch get its time; earlier ones of its slot will get none. */
 static bool release_upto(struct process *process, const struct early_time *time)
 {
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
     bool is_found = false;
     for (uint32_t i = exact->first; i < exact->end; i++) {
         struct held_operation *held = &exact->held[i];
@@ -137,15 +142,18 @@ static bool release_upto(struct process *process, const struct early_time *time)
     return is_found;
 }
 
-int exact_feed(struct process *process, const struct record *record)
+int exact_feed(struct event *event)
 {
-    if (!process->exact && !(process->exact = calloc(1, sizeof *process->exact)))
+    struct process *process = event->process;
+    const struct record *record = event->record;
+    if (!process->passed.exact &&
+        !(process->passed.exact = calloc(1, sizeof *process->passed.exact)))
         return ENGINE_FAILED;
     if (!record->timed.launch)
         return ENGINE_OK; /* from now on there are such times */
     if (record->timed.begin_ns > record->timed.end_ns)
         return ENGINE_SKIPPED;
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
     const struct early_time time = {record->timed.slot, record->timed.launch,
                                     record->timed.begin_ns + process->offset_ns,
                                     record->timed.end_ns + process->offset_ns};
@@ -156,7 +164,7 @@ int exact_feed(struct process *process, const struct record *record)
 
 void exact_end(struct process *process)
 {
-    struct exact_times *exact = process->exact;
+    struct exact_times *exact = process->passed.exact;
     for (uint32_t i = exact ? exact->first : 0; exact && i < exact->end; i++)
         release_operation(process, &exact->held[i], false);
     if (exact)
@@ -165,14 +173,15 @@ void exact_end(struct process *process)
 
 bool exact_is_complete(const struct process *process)
 {
-    const struct exact_times *exact = process->exact;
+    const struct exact_times *exact = process->passed.exact;
     return exact && exact->timed &&
            100 * exact->missed <= MISSING_PERCENT * (exact->timed + exact->missed);
 }
 
 void exact_free(struct process *process)
 {
-    if (process->exact)
-        free(process->exact->held);
-    free(process->exact);
+    if (process->passed.exact)
+        free(process->passed.exact->held);
+    free(process->passed.exact);
+    free(process->passed.operation);
 }

@@ -8,13 +8,13 @@
 
 #include "analyzer/engine.h"
 
-/* notice_timed. What it completes is left in process->passed. ENGINE_*. */
-int exact_feed(struct process *process, const struct record *record);
-/* An operation of the slot's launch is done: hands it on, into process->passed, now or later. Notes
- * want of memory in process->passed_short. */
+/* notice_timed. What it completes is left in process->passed.operation. ENGINE_*. */
+int exact_feed(struct event *event);
+/* An operation of the slot's launch is done: hands it on, into process->passed.operation, now or
+ * later. Notes want of memory in process->passed.is_short. */
 void exact_pass(struct process *process, uint64_t slot, uint64_t launch,
                 const struct passed *passed);
-/* No more times come: what is held back is left in process->passed. */
+/* No more times come: what is held back is left in process->passed.operation. */
 void exact_end(struct process *process);
 /* Whether nearly all operations have exact times. */
 bool exact_is_complete(const struct process *process);

@@ -6,6 +6,7 @@
 
 #include "analyzer/model/order.h"
 #include "analyzer/model/timelines.h"
+#include "lib/base/invariant.h"
 
 enum { CAPTURES_MAX = 256, GRAPHS_MAX = 16384 };
 
@@ -35,6 +36,7 @@ struct intervals *capture_intervals(struct capture *capture)
 
 static void content_release(struct graph_content *content)
 {
+    invariant(content->references, "a graph's content is released once by each who refers to it");
     if (--content->references)
         return;
     intervals_free(&content->ranges);
@@ -43,7 +45,7 @@ static void content_release(struct graph_content *content)
 
 static void graph_remove(struct process *process, struct graph *graph)
 {
-    HASH_DEL(process->graphs, graph);
+    HASH_DEL(process->order.graphs, graph);
     content_release(graph->content);
     free(graph);
 }
@@ -51,7 +53,7 @@ static void graph_remove(struct process *process, struct graph *graph)
 static struct graph *graph_find(const struct process *process, uint64_t handle)
 {
     struct graph *graph;
-    TABLE_FIND(process->graphs, &handle, graph);
+    TABLE_FIND(process->order.graphs, &handle, graph);
     return graph;
 }
 
@@ -65,13 +67,13 @@ static int graph_put(struct process *process, uint64_t handle, struct graph_cont
         graph->content = content;
         return ENGINE_OK;
     }
-    if (HASH_COUNT(process->graphs) >= GRAPHS_MAX)
-        graph_remove(process, process->graphs);
+    if (HASH_COUNT(process->order.graphs) >= GRAPHS_MAX)
+        graph_remove(process, process->order.graphs);
     graph = calloc(1, sizeof *graph);
     if (graph) {
         graph->handle = handle;
         graph->content = content;
-        TABLE_ADD(process->graphs, handle, graph);
+        TABLE_ADD(process->order.graphs, handle, graph);
         if (TABLE_ADDED(graph))
             return ENGINE_OK;
     }
@@ -82,14 +84,15 @@ static int graph_put(struct process *process, uint64_t handle, struct graph_cont
 
 static void capture_end(struct process *process, struct capture *capture)
 {
-    for (struct capture **link = &process->captures; *link; link = &(*link)->next)
-        if (*link == capture) {
-            *link = capture->next;
-            break;
-        }
-    for (uint32_t i = 0; i < process->timelines; i++)
-        if (process->timeline[i]->capture == capture)
-            process->timeline[i]->capture = NULL;
+    struct capture **link = &process->order.captures;
+    while (*link && *link != capture)
+        link = &(*link)->next;
+    invariant(*link, "a capture that ends is one of its process");
+    if (*link)
+        *link = capture->next;
+    for (uint32_t i = 0; i < process->order.timelines; i++)
+        if (process->order.timeline[i]->capture == capture)
+            process->order.timeline[i]->capture = NULL;
     struct stream_state *stream, *next;
     HASH_ITER(hh, capture->streams, stream, next) {
         HASH_DEL(capture->streams, stream);
@@ -107,7 +110,7 @@ static int capture_begin(struct process *process, const struct record *record)
     if (stream->capture)
         capture_end(process, stream->capture); /* its end was lost */
     uint32_t open = 0;
-    for (struct capture *capture = process->captures, *next; capture; capture = next) {
+    for (struct capture *capture = process->order.captures, *next; capture; capture = next) {
         next = capture->next;
         if (++open >= CAPTURES_MAX)
             capture_end(process, capture);
@@ -123,9 +126,11 @@ static int capture_begin(struct process *process, const struct record *record)
     capture->content->partly_known = record->graph.graph != 0; /* the graph has other nodes */
     for (int i = 0; into && i < GRAPH_MEMBERS_MAX; i++)
         capture->content->member[i] = into->content->member[i];
-    capture->id = ++process->last_capture;
-    capture->next = process->captures;
-    process->captures = stream->capture = capture;
+    capture->id = ++process->order.last_capture;
+    capture->next = process->order.captures;
+    invariant(!capture->next || capture->next->id < capture->id,
+              "captures are listed from the newest to the oldest");
+    process->order.captures = stream->capture = capture;
     return ENGINE_OK;
 }
 
@@ -134,7 +139,7 @@ int capture_join(struct process *process, const struct record *record, uint64_t 
     struct stream_state *stream = timeline_get(process, record);
     if (!stream)
         return -1;
-    for (struct capture *capture = process->captures; capture && !stream->capture;
+    for (struct capture *capture = process->order.captures; capture && !stream->capture;
          capture = capture->next)
         if (capture->id == id)
             stream->capture = capture;
@@ -243,18 +248,37 @@ void capture_note_member(struct capture *capture, const struct member *member)
 
 bool graphs_hold(const struct member *member)
 {
-    for (const struct graph *graph = member->process->graphs; graph; graph = graph->hh.next)
+    for (const struct graph *graph = member->process->order.graphs; graph; graph = graph->hh.next)
         for (int i = 0; i < GRAPH_MEMBERS_MAX; i++)
             if (graph->content->member[i] == member)
                 return true;
     return false;
 }
 
+static void content_visit_members(const struct graph_content *content,
+                                  void (*visit)(void *context, const struct member *member),
+                                  void *context)
+{
+    for (int i = 0; i < GRAPH_MEMBERS_MAX; i++)
+        if (content->member[i])
+            visit(context, content->member[i]);
+    intervals_visit_members(&content->ranges, visit, context);
+}
+
+void graphs_visit_members(const struct process *process,
+                          void (*visit)(void *context, const struct member *member), void *context)
+{
+    for (const struct capture *capture = process->order.captures; capture; capture = capture->next)
+        content_visit_members(capture->content, visit, context);
+    for (const struct graph *graph = process->order.graphs; graph; graph = graph->hh.next)
+        content_visit_members(graph->content, visit, context);
+}
+
 void captures_free(struct process *process)
 {
-    while (process->captures)
-        capture_end(process, process->captures);
+    while (process->order.captures)
+        capture_end(process, process->order.captures);
     struct graph *graph, *next;
-    HASH_ITER(hh, process->graphs, graph, next)
+    HASH_ITER(hh, process->order.graphs, graph, next)
         graph_remove(process, graph);
 }

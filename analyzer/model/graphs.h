@@ -41,6 +41,9 @@ int graphs_feed(struct process *process, const struct record *record);
 const struct graph_content *graph_launched(struct process *process, uint64_t exec);
 /* The captured operation is one of this member's. */
 void capture_note_member(struct capture *capture, const struct member *member);
+/* Walks the members whose operations captures and graphs hold. */
+void graphs_visit_members(const struct process *process,
+                          void (*visit)(void *context, const struct member *member), void *context);
 /* A graph that holds operations of the member is alive. */
 bool graphs_hold(const struct member *member);
 void captures_free(struct process *process);

@@ -3,17 +3,19 @@
 
 #include <stdlib.h>
 
+#include "lib/base/invariant.h"
+
 enum { DEVICES_MOST = 1024 };
 
 static int issued_grow(struct process *process, uint32_t devices)
 {
-    struct issued *grown = realloc(process->issued, devices * sizeof *grown);
+    struct issued *grown = realloc(process->issued.on_device, devices * sizeof *grown);
     if (!grown)
         return -1;
-    for (uint32_t i = process->issued_devices; i < devices; i++)
+    for (uint32_t i = process->issued.devices; i < devices; i++)
         grown[i] = (struct issued){0};
-    process->issued = grown;
-    process->issued_devices = devices;
+    process->issued.on_device = grown;
+    process->issued.devices = devices;
     return 0;
 }
 
@@ -22,15 +24,16 @@ int issued_add(struct process *process, int device, const struct record *left)
     if (!(left->leave.kernels || left->leave.threads) || device < 0 || device >= DEVICES_MOST)
         return 0;
     uint32_t index = (uint32_t)device;
-    if (index >= process->issued_devices && issued_grow(process, index + 1))
+    if (index >= process->issued.devices && issued_grow(process, index + 1))
         return -1;
-    process->issued[index].kernels += left->leave.kernels;
-    process->issued[index].threads += left->leave.threads;
+    invariant(index < process->issued.devices, "launches are counted on a device that is known");
+    process->issued.on_device[index].kernels += left->leave.kernels;
+    process->issued.on_device[index].threads += left->leave.threads;
     return 0;
 }
 
 struct issued issued_on(const struct process *process, int device)
 {
-    bool is_known = device >= 0 && (uint32_t)device < process->issued_devices;
-    return is_known ? process->issued[device] : (struct issued){0};
+    bool is_known = device >= 0 && (uint32_t)device < process->issued.devices;
+    return is_known ? process->issued.on_device[device] : (struct issued){0};
 }

@@ -6,6 +6,7 @@
 #include "analyzer/model/array.h"
 #include "analyzer/model/model.h"
 #include "analyzer/model/process.h"
+#include "lib/base/invariant.h"
 
 static uint32_t kept_ranges(const struct thread *thread)
 {
@@ -18,7 +19,8 @@ uint64_t thread_phase(const struct thread *thread)
     return kept ? thread->range[kept - 1].text : 0;
 }
 
-bool thread_is_in(const struct thread *thread, enum range_kind kind)
+/* Whether the thread has a range of this kind open. */
+static bool thread_is_in(const struct thread *thread, enum range_kind kind)
 {
     for (uint32_t i = 0; i < kept_ranges(thread); i++)
         if (thread->range[i].meaning.kind == kind)
@@ -42,26 +44,24 @@ static void forget_counts(struct loop *loop)
         loop->steps[i].count = 0;
 }
 
-static void begin_iteration(struct thread *thread, const struct open_range *range,
-                            const struct record *record)
+static void begin_iteration(struct thread *thread, const struct open_range *range, uint64_t time_ns)
 {
     struct loop *loop = &thread->loop;
     struct process *process = thread->process;
     if (!loop->ordinal) {
-        process->loops++;
-        process->loop_thread = thread;
+        process->loop.threads++;
+        process->loop.thread = thread;
     }
     forget_counts(loop);
     loop->open = true;
     loop->ordinal++;
-    loop->begin_ns = record_realtime(process, record);
+    loop->begin_ns = time_ns;
     loop->range = range ? *range : (struct open_range){0};
 }
 
-static void count_step(struct thread *thread, const struct open_range *range,
-                       const struct record *record)
+static void count_step(const struct event *event, const struct open_range *range)
 {
-    struct loop *loop = &thread->loop;
+    struct loop *loop = &event->thread->loop;
     uint32_t i = 0;
     while (i < loop->steps_count && loop->steps[i].model != range->meaning.model)
         i++;
@@ -72,9 +72,9 @@ static void count_step(struct thread *thread, const struct open_range *range,
             (struct loop_steps){.model = range->meaning.model, .text = range->text};
     struct loop_steps *steps = &loop->steps[i];
     steps->count++;
-    steps->stack = record->stack;
-    steps->stack_is_address = record->flags & RECORD_FLAG_ADDRESS;
-    steps->time_ns = record_realtime(thread->process, record);
+    steps->stack = event->site.stack;
+    steps->stack_is_address = event->site.stack_is_address;
+    steps->time_ns = event->site.time_ns;
 }
 
 static const uint32_t *backwards_of(const struct loop *loop, uint64_t model)
@@ -102,35 +102,37 @@ static void count_backward(struct loop *loop, uint64_t model)
 }
 
 /* Ranges of one kind nest where a library's are inside the program's: the outermost counts. */
-static bool begins(struct thread *thread, const struct open_range *range,
-                   const struct record *record)
+static bool begins(const struct event *event, const struct open_range *range)
 {
+    struct thread *thread = event->thread;
     struct loop *loop = &thread->loop;
     enum range_kind kind = range->meaning.kind;
     if (kind == RANGE_OTHER || thread_is_in(thread, kind))
         return false;
     if (kind == RANGE_ITERATION) {
         loop->has_iterations = true;
-        begin_iteration(thread, range, record);
+        begin_iteration(thread, range, event->site.time_ns);
     } else if (kind == RANGE_MICRO_STEP) {
         loop->micro_steps++;
     } else if (kind == RANGE_BACKWARD) {
         count_backward(loop, range->meaning.model);
     } else if (kind == RANGE_STEP) {
-        count_step(thread, range, record);
+        count_step(event, range);
     }
     return true;
 }
 
-static enum loop_event push(struct thread *thread, const struct record *record)
+static enum loop_event push(const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     struct open_range range = {
         .text = record->range.text,
         .domain = record->range.domain,
         .id = record->api == API_nvtxRangeStart ? record->range.id : 0,
         .meaning = meaning_of(thread, record->range.text),
     };
-    begins(thread, &range, record);
+    begins(event, &range);
     if (thread->ranges < THREAD_RANGES_MAX) {
         struct open_range *grown =
             array_room(thread->range, sizeof *grown, thread->ranges, &thread->range_capacity, 4);
@@ -145,9 +147,10 @@ static enum loop_event push(struct thread *thread, const struct record *record)
 }
 
 /* Takes a range off the stack. Returns whether an iteration ends with it. */
-static enum loop_event take_off(struct thread *thread, uint32_t place, const struct record *record)
+static enum loop_event take_off(struct thread *thread, uint32_t place, uint64_t time_ns)
 {
     struct loop *loop = &thread->loop;
+    invariant(place < kept_ranges(thread), "a range that ends is open");
     struct open_range range = thread->range[place];
     thread->ranges = kept_ranges(thread) - 1;
     memmove(&thread->range[place], &thread->range[place + 1],
@@ -163,19 +166,21 @@ static enum loop_event take_off(struct thread *thread, uint32_t place, const str
         return LOOP_NOTHING;
     if (loop->open)
         return LOOP_ENDS;
-    begin_iteration(thread, NULL, record);
+    begin_iteration(thread, NULL, time_ns);
     return LOOP_NOTHING;
 }
 
-static enum loop_event pop(struct thread *thread, const struct record *record)
+static enum loop_event pop(const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     if (thread->ranges > THREAD_RANGES_MAX) {
         thread->ranges--;
         return LOOP_NOTHING;
     }
     for (uint32_t i = kept_ranges(thread); i-- > 0;)
         if (!thread->range[i].id && thread->range[i].domain == record->range.domain)
-            return take_off(thread, i, record);
+            return take_off(thread, i, event->site.time_ns);
     return LOOP_NOTHING; /* it was pushed before the shim woke */
 }
 
@@ -189,35 +194,37 @@ static int find_started(const struct thread *thread, uint64_t id)
 
 /* Any thread may end a started range. Another thread's iteration ends silently: its hooks belong to
  * that thread. */
-static enum loop_event end_started(struct thread *thread, const struct record *record)
+static enum loop_event end_started(const struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     int place = record->range.id ? find_started(thread, record->range.id) : -1;
     if (place >= 0)
-        return take_off(thread, (uint32_t)place, record);
+        return take_off(thread, (uint32_t)place, event->site.time_ns);
     for (struct thread *other = thread->process->threads; other && record->range.id;
          other = other->hh.next) {
         place = other == thread ? -1 : find_started(other, record->range.id);
         if (place < 0)
             continue;
-        if (take_off(other, (uint32_t)place, record) == LOOP_ENDS)
+        if (take_off(other, (uint32_t)place, event->site.time_ns) == LOOP_ENDS)
             loop_end(other);
         break;
     }
     return LOOP_NOTHING;
 }
 
-enum loop_event loop_feed(struct thread *thread, const struct record *record)
+enum loop_event loop_feed(const struct event *event)
 {
-    switch (record->api) {
+    switch (event->record->api) {
     case API_nvtxRangePush:
     case API_nvtxRangeStart:
-        return push(thread, record);
+        return push(event);
     case API_nvtxRangePop:
-        return pop(thread, record);
+        return pop(event);
     case API_nvtxRangeEnd:
-        return end_started(thread, record);
+        return end_started(event);
     case API_ddpcheck_iteration:
-        process_name_iterations(thread->process, record->range.text);
+        process_name_iterations(event->process, event->record->range.text);
         return LOOP_NOTHING;
     default:
         return LOOP_NOTHING;
@@ -227,6 +234,7 @@ enum loop_event loop_feed(struct thread *thread, const struct record *record)
 void loop_end(struct thread *thread)
 {
     struct loop *loop = &thread->loop;
+    invariant(loop->open && loop->ordinal, "an iteration that ends has begun");
     forget_counts(loop);
     loop->open = !loop->has_iterations;
     if (loop->open) { /* what one step ends the next begins */
@@ -238,14 +246,16 @@ void loop_end(struct thread *thread)
 /* An engine's own thread (autograd, Horovod) works for the loop's thread, which may be elsewhere by
  * then: only while that waits in backward, in the reduction or in its step does it stand where its
  * helper's calls belong. */
-const struct thread *loop_thread_of(const struct thread *thread)
+/* The thread whose loop this thread's calls belong to; NULL if there is none, or it can't be said.
+ */
+static const struct thread *loop_thread_of(const struct thread *thread)
 {
     const struct process *process = thread->process;
-    if (process->lost_bulk)
+    if (process->lost.bulk)
         return NULL;
     if (thread->loop.ordinal)
         return thread;
-    const struct thread *loop = process->loops == 1 ? process->loop_thread : NULL;
+    const struct thread *loop = process->loop.threads == 1 ? process->loop.thread : NULL;
     bool stands = loop && (thread_is_in(loop, RANGE_BACKWARD) || thread_is_in(loop, RANGE_REDUCE) ||
                            thread_is_in(loop, RANGE_STEP));
     return stands ? loop : NULL;

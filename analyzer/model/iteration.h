@@ -17,6 +17,7 @@ struct thread;
 struct process;
 struct member;
 struct operation;
+struct event;
 
 enum {
     THREAD_RANGES_MAX = 64, /* ranges kept of one thread; deeper ones are only counted */
@@ -73,15 +74,10 @@ enum loop_event { LOOP_NOTHING, LOOP_ENDS, LOOP_FAILED };
 
 /* A RANGE record. LOOP_ENDS: the thread's iteration is over; its loop still shows it, until
  * loop_end. LOOP_FAILED: memory is short. */
-enum loop_event loop_feed(struct thread *thread, const struct record *record);
+enum loop_event loop_feed(const struct event *event);
 void loop_end(struct thread *thread);
 
-/* The thread whose loop this thread's calls belong to; NULL if there is none, or it can't be said.
- */
-const struct thread *loop_thread_of(const struct thread *thread);
 struct loop_place loop_place_of(const struct thread *thread);
-/* Whether the thread has a range of this kind open. */
-bool thread_is_in(const struct thread *thread, enum range_kind kind);
 /* String id of the thread's innermost range, 0 none. */
 uint64_t thread_phase(const struct thread *thread);
 

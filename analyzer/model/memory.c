@@ -5,22 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/invariant.h"
 #include "analyzer/model/array.h"
 #include "analyzer/model/devices.h"
 #include "analyzer/model/freed.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hazard/unwritten.h"
+#include "lib/base/invariant.h"
 
 enum { ALLOCATIONS_MAX = 1 << 20, PEER_ACCESS_ALREADY_ENABLED = 704 };
 
 /* Index of the first allocation whose end is above the address. */
 static uint32_t first_above(const struct process *process, uint64_t pointer)
 {
-    uint32_t low = 0, high = process->allocations;
+    uint32_t low = 0, high = process->memory.allocations;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        const struct allocation *allocation = &process->allocation[middle];
+        const struct allocation *allocation = &process->memory.allocation[middle];
         if (allocation->base + allocation->bytes <= pointer)
             low = middle + 1;
         else
@@ -32,29 +32,32 @@ static uint32_t first_above(const struct process *process, uint64_t pointer)
 const struct allocation *memory_find(const struct process *process, uint64_t pointer)
 {
     uint32_t i = first_above(process, pointer);
-    if (!pointer || i == process->allocations || process->allocation[i].base > pointer)
+    if (!pointer || i == process->memory.allocations ||
+        process->memory.allocation[i].base > pointer)
         return NULL;
-    return &process->allocation[i];
+    return &process->memory.allocation[i];
 }
 
 static void remove_range(struct process *process, uint32_t from, uint32_t to)
 {
     if (from == to) /* there may be no allocations at all */
         return;
+    invariant(from < to && to <= process->memory.allocations,
+              "only allocations that are known are removed");
     for (uint32_t i = from; i < to; i++)
-        unwritten_forget(&process->allocation[i]);
-    memmove(&process->allocation[from], &process->allocation[to],
-            (process->allocations - to) * sizeof *process->allocation);
-    process->allocations -= to - from;
+        unwritten_forget(&process->memory.allocation[i]);
+    memmove(&process->memory.allocation[from], &process->memory.allocation[to],
+            (process->memory.allocations - to) * sizeof *process->memory.allocation);
+    process->memory.allocations -= to - from;
 }
 
 /* No two allocations around number `i` overlap. */
 static bool are_disjoint(const struct process *process, uint32_t i)
 {
     uint32_t first = i > 2 ? i - 2 : 0;
-    for (uint32_t k = first; k + 1 < process->allocations && k <= i + 1; k++)
-        if (process->allocation[k].base + process->allocation[k].bytes >
-            process->allocation[k + 1].base)
+    for (uint32_t k = first; k + 1 < process->memory.allocations && k <= i + 1; k++)
+        if (process->memory.allocation[k].base + process->memory.allocation[k].bytes >
+            process->memory.allocation[k + 1].base)
             return false;
     return true;
 }
@@ -69,27 +72,30 @@ static int memory_add(struct process *process, struct allocation *allocation)
         return ENGINE_SKIPPED;
     freed_forget(process, allocation->base, end);
     uint32_t from = first_above(process, allocation->base), to = from;
-    while (to < process->allocations && process->allocation[to].base < end)
+    while (to < process->memory.allocations && process->memory.allocation[to].base < end)
         to++;
     allocation->took_over = to > from;
     if (to > from)
         remove_range(process, from, to);
-    if (process->allocations >= ALLOCATIONS_MAX)
+    if (process->memory.allocations >= ALLOCATIONS_MAX)
         return ENGINE_OK;
-    struct allocation *grown = array_room(process->allocation, sizeof *grown, process->allocations,
-                                          &process->allocation_capacity, 64);
+    struct allocation *grown = array_room(process->memory.allocation, sizeof *grown,
+                                          process->memory.allocations,
+                                          &process->memory.allocation_capacity, 64);
     if (!grown)
         return ENGINE_FAILED;
-    process->allocation = grown;
-    memmove(&process->allocation[from + 1], &process->allocation[from],
-            (process->allocations++ - from) * sizeof *process->allocation);
-    process->allocation[from] = *allocation;
-    invariant(are_disjoint(process, from));
+    process->memory.allocation = grown;
+    memmove(&process->memory.allocation[from + 1], &process->memory.allocation[from],
+            (process->memory.allocations++ - from) * sizeof *process->memory.allocation);
+    process->memory.allocation[from] = *allocation;
+    invariant(are_disjoint(process, from), "no two allocations of a process overlap");
     return ENGINE_OK;
 }
 
-int memory_notice(struct process *process, const struct record *record)
+int memory_notice(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     struct allocation allocation = {
         .base = record->buffer.base,
         .bytes = record->buffer.bytes,
@@ -107,38 +113,38 @@ int memory_notice(struct process *process, const struct record *record)
     const struct allocation *known = memory_find(process, allocation.base);
     if (known && known->base == allocation.base && known->bytes >= allocation.bytes) {
         if (known->is_mapping) /* the device that is current in cuMemMap need not be its own */
-            process->allocation[known - process->allocation].device = allocation.device;
+            process->memory.allocation[known - process->memory.allocation].device =
+                allocation.device;
         return ENGINE_OK; /* its allocation was seen, which reported more */
     }
     return memory_add(process, &allocation);
 }
 
-int memory_release(struct thread *thread, const struct record *record, uint64_t pointer)
+int memory_release(struct process *process, uint64_t pointer, const struct site *site, uint16_t api)
 {
-    struct process *process = thread->process;
     const struct allocation *allocation = memory_find(process, pointer);
     if (!allocation || allocation->base != pointer)
         return ENGINE_OK;
-    struct freed freed = {pointer, allocation->bytes, thread_site(thread, record), record->api};
+    struct freed freed = {pointer, allocation->bytes, *site, api};
     bool is_sure = !allocation->took_over && !memory_is_pageable(allocation);
-    uint32_t i = (uint32_t)(allocation - process->allocation);
+    uint32_t i = (uint32_t)(allocation - process->memory.allocation);
     remove_range(process, i, i + 1);
     return is_sure && freed_add(process, &freed) ? ENGINE_FAILED : ENGINE_OK;
 }
 
 void memory_free(struct process *process)
 {
-    for (uint32_t i = 0; i < process->allocations; i++)
-        unwritten_forget(&process->allocation[i]);
-    free(process->allocation);
-    free(process->freed);
+    for (uint32_t i = 0; i < process->memory.allocations; i++)
+        unwritten_forget(&process->memory.allocation[i]);
+    free(process->memory.allocation);
+    free(process->memory.freed);
 }
 
 uint64_t memory_mapped_end(const struct process *process, const struct allocation *allocation,
                            uint64_t wanted)
 {
     uint64_t end = allocation->base + allocation->bytes;
-    const struct allocation *last = process->allocation + process->allocations;
+    const struct allocation *last = process->memory.allocation + process->memory.allocations;
     for (const struct allocation *next = allocation + 1;
          end < wanted && next < last && next->base == end; next++)
         end += next->bytes;
@@ -148,32 +154,43 @@ uint64_t memory_mapped_end(const struct process *process, const struct allocatio
 static int memory_unmap(struct process *process, uint64_t base, uint64_t bytes)
 {
     uint32_t from = first_above(process, base), to = from;
-    while (to < process->allocations && process->allocation[to].base - base < bytes)
+    while (to < process->memory.allocations && process->memory.allocation[to].base - base < bytes)
         to++;
     remove_range(process, from, to);
     return ENGINE_OK;
 }
 
-/* Device memory that was made just now. */
-static int memory_born(struct thread *thread, const struct record *record,
-                       struct allocation *allocation)
+/* Before a process has a communicator it is recorded only from its first call of NCCL on, which may
+ * come before its allocations on some ranks or threads and behind them on others. */
+static bool has_communicator(const struct process *process)
 {
-    struct process *process = thread->process;
+    const struct member *member = process->members;
+    while (member && !member->exists)
+        member = member->process_next;
+    return member != NULL;
+}
+
+/* Device memory that was made just now. */
+static int memory_born(const struct event *event, struct allocation *allocation)
+{
+    const struct work *work = &event->thread->work;
+    struct process *process = event->process;
     allocation->birth.position = process->now;
-    if (allocation->stream_ordered && thread->work.stream)
-        allocation->birth = thread->work.place;
-    allocation->site = thread_site(thread, record);
-    if (record->api != API_ncclMemAlloc) /* peers may write to that */
+    if (allocation->stream_ordered && work->stream)
+        allocation->birth = work->place;
+    allocation->site = event->site;
+    if (has_communicator(process))
         unwritten_watch(allocation);
-    int result = memory_add(thread->process, allocation);
+    int result = memory_add(process, allocation);
     if (result != ENGINE_OK)
         unwritten_forget(allocation);
     return result;
 }
 
-int memory_feed(struct thread *thread, const struct record *record)
+int memory_feed(struct event *event)
 {
-    struct process *process = thread->process;
+    struct process *process = event->process;
+    const struct record *record = event->record;
     struct allocation allocation = {
         .base = record->memory.pointer,
         .bytes = record->memory.bytes,
@@ -198,10 +215,10 @@ int memory_feed(struct thread *thread, const struct record *record)
         /* fall through */
     case API_ncclMemAlloc:
         allocation.type = MEMORY_DEVICE_MAPPED;
-        return memory_born(thread, record, &allocation);
+        return memory_born(event, &allocation);
     case API_cudaMalloc:
     case API_cudaMallocPitch:
-        return memory_born(thread, record, &allocation);
+        return memory_born(event, &allocation);
     case API_cuMemMap:
         allocation.type = MEMORY_DEVICE_MAPPED;
         allocation.is_mapping = true;
@@ -216,14 +233,16 @@ int memory_feed(struct thread *thread, const struct record *record)
     case API_cudaHostUnregister:
     case API_cudaIpcCloseMemHandle:
     case API_ncclMemFree:
-        return memory_release(thread, record, record->memory.pointer);
+        return memory_release(process, record->memory.pointer, &event->site, record->api);
     default:
         return ENGINE_OK;
     }
 }
 
-int memory_peer_access(struct process *process, const struct record *record)
+int memory_peer_access(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     int64_t to = record->device_access.peer;
     if (to < 0 || to >= PEER_DEVICES_MAX)
         return ENGINE_SKIPPED;

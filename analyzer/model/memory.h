@@ -7,10 +7,11 @@
 #include "analyzer/engine.h"
 
 /* notice_buffer, MEMORY and freeing WAIT records. ENGINE_*. */
-int memory_notice(struct process *process, const struct record *record);
-int memory_feed(struct thread *thread, const struct record *record);
-/* The pointer was freed by the record's call. ENGINE_*. */
-int memory_release(struct thread *thread, const struct record *record, uint64_t pointer);
+int memory_notice(struct event *event);
+int memory_feed(struct event *event);
+/* The pointer was freed by a call of `api` at the site. ENGINE_*. */
+int memory_release(struct process *process, uint64_t pointer, const struct site *site,
+                   uint16_t api);
 void memory_free(struct process *process);
 /* Host memory that CUDA does not know: an allocation of one byte stands for it. */
 static inline bool memory_is_pageable(const struct allocation *allocation)
@@ -24,7 +25,7 @@ const struct allocation *memory_find(const struct process *process, uint64_t poi
 uint64_t memory_mapped_end(const struct process *process, const struct allocation *allocation,
                            uint64_t wanted);
 /* cudaDeviceEnablePeerAccess, cudaDeviceDisablePeerAccess. ENGINE_*. */
-int memory_peer_access(struct process *process, const struct record *record);
+int memory_peer_access(struct event *event);
 bool memory_can_access(const struct process *process, int from, int to);
 
 #endif

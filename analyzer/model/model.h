@@ -11,8 +11,11 @@
 #include "analyzer/analyzer.h"
 #include "analyzer/model/clock.h"
 #include "analyzer/model/iteration.h"
-#include "analyzer/model/signature.h"
+#include "analyzer/model/setups.h"
+#include "lib/trace/signature.h"
+#include "analyzer/model/site.h"
 #include "analyzer/model/table.h"
+#include "analyzer/model/work.h"
 
 enum {
     THREAD_SETUPS_MAX = 64, /* communicators set up in one ncclGroup */
@@ -21,15 +24,6 @@ enum {
     MEMBER_ISSUERS_MAX = 4, /* threads that issue operations of one member */
     MEMBERS_MAX = 1 << 20,  /* a larger communicator is noise */
     NUMBER_MAX_BITS = 62    /* a larger operation number is noise */
-};
-
-/* Where a call was made. */
-struct site {
-    struct process *process;
-    uint64_t stack;
-    uint64_t phase; /* string id of the innermost NVTX range, 0 none */
-    uint64_t time_ns;
-    bool stack_is_address;
 };
 
 /* One machine: its collector's ticks say up to when everything that happened there is known. */
@@ -41,15 +35,14 @@ struct host {
     UT_hash_handle hh;
 };
 
-/* A call that makes or ends a communicator and has not returned. */
-enum setup_kind { SETUP_INIT, SETUP_SPLIT, SETUP_SHRINK, SETUP_WINDOW, SETUP_LEAVE };
+/* A call of setups.def that has not returned. */
 struct setup {
-    enum setup_kind kind;
-    struct comm *comm;     /* SETUP_SPLIT, SETUP_SHRINK: the parent */
+    enum wait_kind kind;
+    struct comm *comm;     /* of WAIT_SPLIT and WAIT_SHRINK the parent */
     struct member *member; /* that waits, on the parent if there is one; NULL if its rank is not
                               known */
     uint32_t ordinal;
-    /* SETUP_SHRINK: how many ranks are left out, and the sum of string_id() of each. */
+    /* WAIT_SHRINK: how many ranks are left out, and the sum of string_id() of each. */
     uint32_t excluded_count;
     uint64_t excluded;
 };
@@ -64,7 +57,7 @@ struct thread {
     uint32_t tid;
     UT_hash_handle hh;
     struct process *process;
-    void *states; /* of checks: states.h; the other owners have one as well */
+    void *states;
     bool in_call; /* `enter` has no LEAVE yet */
     struct record enter;
     struct site enter_site;
@@ -81,101 +74,12 @@ struct thread {
     struct open_range *range;
     uint32_t ranges, range_capacity;
     struct loop loop;
+    uint64_t config; /* of its next collective: a string id, 0 none (notice_collective_config) */
     bool uses_nccl;
     bool has_ended;        /* notice_thread_end, and nothing since */
     uint64_t last_ns;      /* of its last record */
     uint32_t blocked_node; /* waits.c: 1 + its place in the wait graph while one exists, else 0 */
     struct thread *blocked_next, *blocked_prev; /* list of threads in a call */
-};
-
-/* What a slot said, and when. */
-struct slot_time {
-    uint64_t started, done, time_ns;
-};
-enum { SLOT_TIMES = 256 };
-
-struct slot_state {
-    uint64_t key; /* the record's slot */
-    UT_hash_handle hh;
-    uint64_t started, done;
-    uint64_t issued;  /* launch of its last operation */
-    uint64_t idle_ns; /* when it was last read and nothing ran; 0 not known */
-    /* Ring: what it said of operations whose own records had not come yet; NULL: it never did. */
-    struct slot_time *ahead;
-    uint32_t aheads;
-    struct stream_state *stream; /* NULL: gone */
-};
-
-/* Kernels that were launched, and their threads. */
-struct issued {
-    uint64_t kernels, threads;
-};
-
-/* An operation that was issued and that its stream has not passed yet. */
-struct pending {
-    uint64_t launch, number;
-    struct slot_state
-        *slot; /* NULL: without progress; done when a host wait that covers it has returned */
-    struct member *member;
-    struct channel *channel; /* point to point; NULL for a collective */
-    struct signature signature;
-    struct site site;
-    bool receives;
-    uint64_t stream;           /* the handle */
-    uint64_t group;            /* ncclGroup that it is of, 0 none */
-    uint64_t bytes, iteration; /* struct passed's */
-    struct issued before_it;   /* likewise */
-    uint64_t started_ns;       /* 0 not known */
-    struct place place;
-    /* What must be done before it can start, beside what is ahead of it on its own stream: by
-     * events, default streams, and the launch of the member before (a communicator's operations run
-     * one after the other whatever their streams are: NCCL, ncclLaunchPrepare). */
-    struct clock before;
-    struct place serial; /* position 0: none */
-    uint64_t unit; /* calls of one group and member are one; numbered as they were first used */
-};
-
-/* An operation that its stream has passed. */
-struct passed {
-    struct member *member;
-    struct site site;
-    uint64_t number;
-    uint64_t issued_ns, started_ns, done_ns; /* by the clock of its host */
-    uint64_t bytes;                          /* as the call counts them */
-    uint64_t iteration;                      /* of the training loop, + 1; 0 not known */
-    struct issued before_it; /* on its device, up to the operation before it there */
-    uint16_t api;
-    int32_t peer; /* of a message: rank of the communicator; else -1 */
-};
-
-/* Handles 0 and 1 are the legacy default stream of a device, 2 the default stream of a thread on a
- * device. */
-struct stream_key {
-    uint64_t handle;
-    uint32_t device, thread; /* of the default streams, else 0 */
-};
-/* A timeline (order.h). */
-struct stream_state {
-    struct stream_key key;
-    UT_hash_handle hh;
-    uint64_t timeline;
-    uint64_t position; /* of the last work on it */
-    uint64_t seen;     /* the host has seen all up to here done */
-    uint64_t watched;  /* PyTorch's watchdog has (order.h); not always above `seen` */
-    int device;
-    bool known, blocking; /* creation seen; ordered with the legacy default stream */
-    bool gone;            /* destroyed; what it still does goes on */
-    bool is_captured;     /* the counterpart of a stream in a capture */
-    uint64_t born;        /* position of its creation; 0 not seen */
-    uint64_t joined; /* position of its last work that was joined with the legacy default stream, or
-                        the default's with all */
-    struct capture *capture; /* that it is in; NULL */
-    struct clock ahead;      /* of its next work, but for its own earlier work */
-    struct pending *queue;   /* ring (progress.h) */
-    uint32_t head, count, capacity, counted_started;
-    uint64_t passed_ns; /* when its last operation was done */
-    struct clock
-        reported; /* what `before` of its operations names: later ones need not name it again */
 };
 
 struct event_state {
@@ -235,81 +139,173 @@ struct rank_process {
     UT_hash_handle hh;
 };
 
+/* The last call of a process that did not return success. */
+struct failed_call {
+    uint16_t api; /* 0: there is none */
+    int32_t result;
+    uint64_t position; /* `now` then */
+};
+
+/* The order of its work: order.h; timelines.h, graphs.h and dead_streams.h have parts of it. */
+struct order_state {
+    struct stream_state *streams;   /* table, without those that are gone and those in captures */
+    struct stream_state **timeline; /* all, sorted by timeline */
+    uint32_t timelines, timeline_capacity, gone_streams;
+    uint64_t last_timeline;
+    struct dead_stream *dead_streams; /* table, by handle */
+    struct event_state *events;
+    struct capture *captures; /* open ones */
+    uint64_t last_capture;
+    struct graph *graphs;                 /* by handle */
+    struct host_function *host_functions; /* put on streams, not run yet */
+    uint32_t host_function_count, host_function_capacity;
+    uint64_t unknown;      /* of what was issued up to here the host may have seen anything done */
+    uint64_t seen_version; /* host waits that returned */
+    bool has_watched;      /* a stream's `watched` may be above its `seen` */
+    uint64_t watched_unknown; /* `unknown` once the watched work is seen done */
+};
+
+/* The memory that it has, and had: memory.h, freed.h. */
+struct memory_state {
+    struct allocation *allocation; /* sorted by base, no two overlap */
+    uint32_t allocations, allocation_capacity;
+    struct freed *freed; /* sorted by base */
+    uint32_t freed_count, freed_capacity;
+    uint64_t wrote_anything; /* position of the last work that may have written anywhere:
+                                unwritten.h */
+};
+
+/* How it ends, and what may be the reason: ends.h. */
+struct end_signs {
+    bool has_said_end;       /* notice_exit, or that it aborts */
+    bool is_program;         /* notice_program */
+    uint64_t lacks_function; /* a string id; 0 none */
+    uint64_t last_operation; /* position of the last collective, send or receive */
+    struct failed_call failed_call;
+    bool has_exception; /* notice_exception */
+    enum exception_how exception_how;
+    uint64_t exception;                        /* string id of its type, 0 not known */
+    char cxx_exception[ABORT_EXCEPTION_BYTES]; /* that string with C++'s type demangled; "" none */
+    struct site raised;                        /* where it was raised, or exit() was called */
+    uint64_t raised_at;                        /* `now` then */
+    const struct thread *raised_by;            /* the thread then, or the one that called exit() */
+};
+
+/* Its records that are not in the trace. Of `bulk` and `control` the dropped ones were stored once,
+ * and analysed then (notice_dropped). */
+struct lost {
+    uint64_t control, bulk, hashes;
+    uint64_t dropped_control, dropped_bulk;
+    uint64_t since_ns, until_ns; /* when the first loss was seen, and the last; 0 none */
+    uint64_t jumps;              /* records whose serials do not follow those before */
+};
+
+/* What the rooms beside the model keep with a process, communicator or member (slots.def). */
+struct process_slots {
+#define PROCESS_SLOT(name, end) struct name *name;
+#include "analyzer/slots.def"
+};
+struct comm_slots {
+#define COMM_SLOT(name, end) struct name *name;
+#include "analyzer/slots.def"
+};
+struct member_slots {
+#define MEMBER_SLOT(name, end) struct name *name;
+#include "analyzer/slots.def"
+};
+
+/* Its devices by their number, as far as it has used one: devices.h. */
+struct devices {
+    struct device_state *state;
+    uint32_t count;
+};
+
+/* The newest operators that the process made, a ring: redops.h. */
+struct redops {
+    struct redop_made *ring;
+    uint64_t made;
+    uint32_t capacity;
+};
+
+/* How far the GPU is: progress.h. */
+struct process_progress {
+    struct slot_state *slots;
+    uint64_t units; /* made so far, struct pending's */
+};
+
+/* Operations that the record in hand shows to be done: exact.h. */
+struct passed_operations {
+    struct passed *operation;
+    uint32_t count, capacity;
+    bool is_short;             /* memory was short for one */
+    struct exact_times *exact; /* NULL: there are none */
+};
+
+/* What was launched on each device: issued.h. */
+struct issued_by_device {
+    struct issued *on_device;
+    uint32_t devices;
+};
+
+/* Host functions that were launched and have not returned: callbacks.h. */
+struct callbacks {
+    struct callback *first;
+    uint32_t count;
+};
+
+/* The training loop of its threads: iteration.h. */
+struct process_loop {
+    uint64_t iteration_name; /* DDPCHECK_ITERATION, a string id; 0 not set */
+    struct thread *thread;   /* the last that began its first iteration */
+    uint32_t threads;        /* that have iterations */
+};
+
+/* The members that the process is: own_members.h. */
+struct own_members {
+    struct member *last;
+    struct member *table; /* by communicator: its first member of each */
+    int first_rank;       /* of the first that it ever had */
+    uint64_t first_order; /* the least struct comm's `order` of all that it ever had */
+};
+
 struct process {
+    struct analyzer *analyzer;
     int index;
-    void *states;
+    void *states; /* of checks: states.h; the other owners have one as well */
+    struct process_slots slot;
     struct process_info info;
     uint64_t offset_ns; /* record time + offset = realtime */
     struct host *host;
     struct process *host_next;
+    uint64_t now;    /* position of the record in hand */
+    uint64_t now_ns; /* of the record in hand */
+    uint64_t gpu_ns; /* when its GPU was last seen to get on */
     struct thread *threads, *last_thread;
-    struct stream_state *streams;   /* table, without those that are gone and those in captures */
-    struct stream_state **timeline; /* all, sorted by timeline */
-    uint32_t timelines, timeline_capacity, gone_streams;
-    struct device_state *devices; /* by number, as far as the process has used one: devices.h */
-    uint32_t device_capacity;
-    struct event_state *events;
-    struct capture *captures;             /* open ones: graphs.h */
-    struct graph *graphs;                 /* by handle */
-    struct host_function *host_functions; /* put on streams, not run yet: order.c */
-    uint32_t host_function_count, host_function_capacity;
-    uint64_t now; /* position of the record in hand */
-    uint64_t last_timeline, last_capture;
-    uint64_t unknown;      /* of what was issued up to here the host may have seen anything done */
-    uint64_t seen_version; /* host waits that returned */
-    bool has_watched;      /* a stream's `watched` may be above its `seen` */
-    uint64_t watched_unknown; /* will be `unknown`, likewise */
-    struct slot_state *slots;
     struct interned *strings;
-    uint64_t iteration_name;       /* DDPCHECK_ITERATION, a string id; 0 not set */
-    struct thread *loop_thread;    /* the last that began its first iteration */
-    uint32_t loops;                /* threads that have iterations */
-    struct allocation *allocation; /* sorted by base, no two overlap */
-    uint32_t allocations, allocation_capacity;
-    struct freed *freed; /* sorted by base: freed.h */
-    uint32_t freed_count, freed_capacity;
-    uint64_t
-        wrote_anything; /* position of the last work that may have written anywhere: unwritten.h */
-    struct dead_stream *dead_streams; /* table, by handle: dead_streams.h */
-    struct record launch;             /* the last LAUNCH, for records with RECORD_FLAG_MORE */
-    struct redop_made *redop;         /* redops.h: ring */
-    uint64_t redops_made;
-    uint32_t redop_capacity;
-    struct member *members; /* linked by process_next */
-    uint32_t member_count;
-    struct member *top; /* of its largest communicator, the oldest of these; NULL: has none */
-    bool several_ranks; /* holds several members of one communicator */
+    struct order_state order;
+    struct memory_state memory;
+    struct devices devices;
+    struct redops redops;
+    struct process_progress progress;
+    struct passed_operations passed;
+    struct issued_by_device issued;
+    struct callbacks callbacks;
+    struct process_loop loop;
+    struct member *members; /* linked by process_next: those that it destroyed come last */
+    struct own_members own;
+    uint32_t member_count; /* that it ever had */
+    bool has_communicator; /* one of these exists, or did */
+    struct member *top;    /* of its largest communicator, the oldest of these; NULL: has none */
+    bool several_ranks;    /* holds several members of one communicator */
     bool ended;
     struct record end;
     enum end_class end_class;
     uint64_t end_ns, last_ns; /* of its own last record */
+    uint64_t gave_up_ns;      /* when it was last judged by ticks_give_up; 0 never */
     bool stopped;             /* notice_stopped */
-    bool has_exception;       /* notice_exception */
-    enum exception_how exception_how;
-    uint64_t exception;             /* string id of its type, 0 not known */
-    struct site raised;             /* where it was raised, or exit() was called */
-    uint64_t raised_at;             /* `now` then */
-    uint64_t last_operation;        /* position of the last collective, send or receive */
-    const struct thread *raised_by; /* likewise the thread, or that which called exit() */
-    struct callback *callbacks;     /* callbacks.h */
-    uint32_t callback_count;
-    uint64_t units;        /* made so far, struct pending's */
-    uint64_t gpu_ns;       /* when its GPU was last seen to get on */
-    uint64_t now_ns;       /* of the record in hand */
-    struct passed *passed; /* operations that this record shows to be done */
-    uint32_t passed_count, passed_capacity;
-    bool passed_short;         /* memory was short for one */
-    struct exact_times *exact; /* exact.h; NULL: there are none */
-    struct issued *issued;     /* by device: issued.h */
-    uint32_t issued_devices;
-    uint64_t lost_control, lost_bulk;
-    uint64_t jumps;                        /* records whose serials do not follow those before */
-    uint64_t lost_since_ns, lost_until_ns; /* when the first loss was seen, and the last; 0 none */
-    /* Of lost_bulk and lost_control: stored once, and analysed then (notice_dropped). */
-    uint64_t dropped_bulk, dropped_control;
+    struct end_signs ending;
+    struct lost lost;
     bool hashes; /* payloads.h: its payloads are hashed */
-    uint64_t lost_hashes;
-    struct hazards *hazards; /* hazards.h; NULL until something touches memory */
 };
 
 /* A member's operations in one iteration of its process. */
@@ -320,81 +316,115 @@ struct lap {
     uint32_t operations;
 };
 
+/* What a member launched last: operations.c, progress.c. */
+struct launches {
+    struct place last, previous;
+    struct clock ahead_of_last; /* what was ahead of the last */
+    struct place captured;      /* its last one that was captured into a graph */
+    bool is_replay;             /* a graph launched the last */
+    uint64_t group;             /* ncclGroup of the last, 0 none */
+    uint64_t unit;              /* struct pending's, of the last */
+};
+
+/* A call of the member that has returned and goes on. */
+struct background {
+    bool goes_on; /* there is one: a split, a shrink, a window, the end */
+    struct setup setup;
+    struct site site;
+};
+
+/* The call that aborted the communicator on the member. */
+struct abort_call {
+    struct site site; /* of the first such call */
+    uint64_t done;    /* the member's `done` then */
+    bool by_shrink;   /* ncclCommShrink with NCCL_SHRINK_ABORT */
+    bool aside;       /* by a thread that issues nothing for it, as a watchdog */
+};
+
+/* What is left of operations that its window let go: window.h. */
+struct condensed {
+    uint64_t hash, next;
+};
+
+/* Its operations in the last iterations: lockstep.h. */
+struct laps {
+    struct lap lap[3]; /* this iteration's and the two before */
+    uint64_t count;    /* iterations in which it issued operations */
+};
+
 struct member {
     void *states;
+    struct member_slots slot;
     struct comm *comm;
+    uint64_t comm_id; /* its communicator's, key of struct process's `own` */
+    UT_hash_handle hh;
+    struct member *own_next; /* another member of the communicator in this process */
     int rank, device;
     struct process *process;
-    struct member *process_next;
+    struct member *process_next, *process_prev;
     uint64_t gpu;
     uint64_t next;          /* number of its next collective */
     uint64_t started, done; /* collectives */
     uint64_t calls_p2p;
-    uint32_t splits;   /* ncclCommSplit and ncclCommShrink calls on this communicator */
-    uint32_t windows;  /* ncclCommWindowRegister calls on it */
-    bool exists;       /* the communicator was made on this rank */
-    bool arrived;      /* called ncclCommInit*, or notice_member named it */
+    uint32_t made[WAIT_KINDS]; /* calls of setups.def on it, by the kind that numbers them */
+    bool exists;               /* the communicator was made on this rank */
+    bool arrived;              /* called ncclCommInit*, or notice_member named it */
     bool initialising; /* of a nonblocking communicator: the call has returned, set-up goes on until
                           it exists */
-    /* Likewise another call that has returned while it goes on in the background: a split, a
-     * shrink, a window, the end. */
-    bool in_background;
-    struct setup background;
-    struct site background_site;
+    struct background background;
     uint32_t arrivals;   /* ncclCommInit* calls with its rank; more than one is DC109 */
     struct site arrival; /* of the first */
+    bool suspended;      /* ncclCommSuspend returned, and ncclCommResume has not */
     bool leaving, aborted,
-        destroyed; /* finalize or destroy was entered; abort likewise; destroy returned */
+        destroyed; /* finalize or destroy was entered; abort was entered; destroy returned */
     int top_rank; /* its rank in the communicator that this one was split from, and that one, ... */
-    struct site aborted_at; /* where it was aborted first */
-    uint64_t done_at_abort; /* `done` then */
-    bool was_shrunk;        /* by ncclCommShrink with NCCL_SHRINK_ABORT */
-    bool has_progress;      /* the GPU reports how far it got */
-    uint32_t creator;       /* kernel id of the thread that created it; 0 not known */
+    struct abort_call abort;
+    bool has_progress; /* the GPU reports how far it got */
+    uint32_t creator;  /* kernel id of the thread that created it; 0 not known */
     struct thread *issuer[MEMBER_ISSUERS_MAX];
     uint32_t issuers;
     bool more_issuers;
-    struct place last_launch, launch_before; /* its last launch, and the one before that */
-    struct clock before_last;                /* what was ahead of last_launch */
-    struct place last_captured;              /* its last one that was captured into a graph */
-    uint64_t last_group;                     /* ncclGroup of last_launch, 0 none */
-    uint64_t last_unit;                      /* struct pending's, of last_launch */
-    struct empties *empties;                 /* empties.h; NULL until the first */
-    struct signature last;                   /* its last operation */
+    struct launches launches;
+    struct signature last; /* its last operation */
     bool has_last;
-    uint64_t condensed_hash, condensed_next; /* window.h */
-    struct lap lap[3];                       /* lockstep.h: this iteration's and the two before */
-    uint64_t laps;                           /* iterations in which it issued operations */
+    struct condensed condensed;
+    struct laps laps;
 };
 
-enum { COMM_NAME_BYTES = 24 };
+enum { COMM_NAME_BYTES = 48 }; /* "INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP" of Megatron */
 struct comm {
     uint64_t id;
     UT_hash_handle hh;
-    char name[COMM_NAME_BYTES]; /* that the program gave it; "": none */
-    bool shares_name;           /* with another communicator */
-    struct rankset job_ranks;   /* its ranks in the job; empty: not known */
+    struct analyzer *analyzer;
+    char name[COMM_NAME_BYTES];     /* that the program gave it; "": none */
+    const struct process *named_by; /* whose name it is; only compared */
+    bool shares_name;               /* with another communicator */
+    bool is_numbered;               /* it was named by a number, as PyTorch 2.15 does */
+    struct rankset job_ranks;       /* its ranks in the job; empty: not known */
     void *states;
-    uint32_t order;     /* of creation */
+    uint64_t order;     /* of creation */
     int nranks;         /* -1 not known */
     uint32_t ranks_max; /* where it is not: as many as the job has, 0 not known either */
     uint64_t parent;
     struct member **member; /* by rank */
     uint32_t members, capacity;
     uint32_t destroyed; /* members that destroyed it */
-    struct window *window;
-    struct lockstep *lockstep; /* lockstep.h; NULL before the first operation */
-    bool counts_apart;         /* its members never agreed on which iteration they are in */
-    struct loop_divergence *loop_divergence; /* checks/loop_report.c: where its members were in
-                                different places of their loops */
-    struct divergence *divergence; /* checks/different_operations.c: where its members part; NULL
-                                      while they agree */
-    struct payloads *payloads;     /* payloads.h; NULL until one is hashed */
-    bool initialising;             /* a member is, or was */
-    bool has_ended;                /* a member's process ended or left */
-    bool has_empties;              /* a member made a call of no elements */
+    struct comm_slots slot;
+    bool counts_apart;    /* its members never agreed on which iteration they are in */
+    bool initialising;    /* a member is, or was */
+    enum wait_kind setup; /* WAIT_INIT or WAIT_GROW: how its ranks come together */
+    uint64_t grow_ids;    /* how many growths of it have an id of ncclCommGetUniqueId */
+    bool has_ended;       /* a member's process ended or left */
+    bool has_empties;     /* a member made a call of no elements */
     uint64_t first_setup_ns;
-    struct comm *next;
+    struct comm *next, *prev;
+    bool is_watched; /* it is in analyzer->watched */
+    bool is_revived; /* records of it came after it was forgotten (forgotten.h) */
+    bool is_held;    /* forgotten.c: something still refers to it */
+    /* Every member that is known has destroyed it: */
+    bool is_gone, is_queued; /* queued: in the list by gone_next */
+    uint64_t gone_round;     /* analyzer->judgements then */
+    struct comm *gone_next;  /* in the order of their destruction; of forgotten ones, the next */
 };
 
 /* A collective, send or receive as it is issued. */
@@ -408,6 +438,8 @@ struct operation {
     struct loop_place loop;      /* in the training loop */
     struct stream_state *stream; /* captured: in the capture (order.h); NULL if that is not known */
     struct place place;          /* calls of one ncclGroup have the same position */
+    uint64_t config;             /* a string id; 0: none */
+    bool is_unordered; /* a replay: the program orders it after no other of the member's */
     const struct window_answer *match; /* collectives: how it compares with its peers' (window.h) */
     const struct channel_pair *pair;   /* sends and receives: with its counterpart's (channel.h) */
 };

@@ -16,6 +16,7 @@
 #include "analyzer/model/progress.h"
 #include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -32,7 +33,7 @@ static void member_note_issuer(struct member *member, struct thread *thread)
         member->more_issuers = true;
 }
 
-/* NCCL lets each launch of a communicator wait for the one before, also if that is on another
+/* NCCL lets each launch of a communicator wait for the previous, also if that is on another
  * stream (2.x, ncclLaunchPrepare: the device stream that all launches join). Its guide does not
  * promise that, but it orders. */
 static int order_after_last(struct operation *operation)
@@ -40,20 +41,25 @@ static int order_after_last(struct operation *operation)
     struct stream_state *stream = operation->stream;
     struct member *member = operation->member;
     bool is_captured = stream->is_captured;
-    struct place last = is_captured ? member->last_captured : member->last_launch;
+    struct place last = is_captured ? member->launches.captured : member->launches.last;
     bool is_one_launch = last.position == operation->process->now;
     if (is_captured)
-        member->last_captured = operation->place;
+        member->launches.captured = operation->place;
     bool differs = last.position && last.timeline != stream->timeline && !is_one_launch &&
                    !(operation->process->info.lacks & LACKS_STREAM);
-    if (differs && !is_captured && clock_merge(&stream->ahead, &member->before_last))
+    bool is_replay = operation->record.flags & RECORD_FLAG_REPLAY;
+    operation->is_unordered = differs && is_replay && member->launches.is_replay &&
+                              order_before(operation->process, &last, stream) == ORDER_NONE;
+    if (!is_captured)
+        member->launches.is_replay = is_replay;
+    if (differs && !is_captured && clock_merge(&stream->ahead, &member->launches.ahead_of_last))
         return -1;
     if (differs && clock_raise(&stream->ahead, last))
         return -1;
     if (is_captured || is_one_launch)
         return 0;
-    clock_clear(&member->before_last);
-    return clock_merge(&member->before_last, &stream->ahead);
+    clock_clear(&member->launches.ahead_of_last);
+    return clock_merge(&member->launches.ahead_of_last, &stream->ahead);
 }
 
 /* The operation takes its place on its stream, if that is known. */
@@ -69,21 +75,25 @@ static int put_on_stream(struct operation *operation)
                : 0;
 }
 
-static void ask_checks(struct analyzer *analyzer, const struct operation *operation)
+static void ask_checks(const struct operation *operation, enum event_kind kind)
 {
-    const struct event event = {.kind = EVENT_OPERATION,
+    struct analyzer *analyzer = operation->process->analyzer;
+    const struct event event = {.kind = kind,
+                                .class = api_class_of(operation->record.api),
                                 .process = operation->process,
                                 .thread = operation->thread,
-                                .member = operation->member,
+                                .site = operation->site,
                                 .record = &operation->record,
+                                .member = operation->member,
                                 .operation = operation};
     event_handle(analyzer, &event);
-    payloads_note_operation(analyzer, operation);
+    if (kind == EVENT_OPERATION)
+        payloads_note_operation(analyzer, operation);
 }
 
 /* What was captured into a graph is issued when the graph is launched, which makes records of its
  * own: here it is no operation yet, and only its buffers are of interest. */
-static int issue_captured(struct analyzer *analyzer, struct operation *operation)
+static int issue_captured(struct operation *operation)
 {
     struct window_answer match = {0};
     struct channel_pair pair = {0};
@@ -93,19 +103,37 @@ static int issue_captured(struct analyzer *analyzer, struct operation *operation
         return -1;
     if (operation->stream && operation->stream->capture)
         capture_note_member(operation->stream->capture, operation->member);
-    ask_checks(analyzer, operation);
+    ask_checks(operation, EVENT_OPERATION);
+    return 0;
+}
+
+/* It is compared with its peers', who wait for it; its stream and its buffers had nothing of it. */
+static int issue_refused(struct operation *operation)
+{
+    struct member *member = operation->member;
+    struct window_answer match = {0};
+    operation->match = &match;
+    if (window_pass(member->comm, member, operation->record.op.number, &operation->signature,
+                    &operation->site, &match))
+        return -1;
+    ask_checks(operation, EVENT_REFUSED);
     return 0;
 }
 
 /* Brings the model up to date, then asks the checks. */
-static int issue(struct analyzer *analyzer, struct operation *operation)
+static int issue(struct operation *operation)
 {
     struct member *member = operation->member;
+    invariant(member->process == operation->process &&
+                  operation->thread->process == member->process,
+              "an operation is issued by a thread of its member's process");
     struct channel *channel = NULL;
     struct window_answer match = {0};
     struct channel_pair pair = {0};
     if (operation->record.flags & RECORD_FLAG_CAPTURE)
-        return issue_captured(analyzer, operation);
+        return issue_captured(operation);
+    if (operation->record.flags & RECORD_FLAG_REFUSED)
+        return issue_refused(operation);
     member_note_issuer(member, operation->thread);
     operation->thread->uses_nccl = true;
     member->has_progress = operation->record.op.slot != RECORD_NO_SLOT;
@@ -114,7 +142,7 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
     member->has_last = true;
     if (api_class_of(operation->record.api) == CLASS_P2P) {
         member->calls_p2p++;
-        if (channel_post(analyzer, operation, &channel, &pair))
+        if (channel_post(operation->process->analyzer, operation, &channel, &pair))
             return -1;
     } else if (window_pass(member->comm, member, operation->record.op.number, &operation->signature,
                            &operation->site, &match)) {
@@ -126,7 +154,7 @@ static int issue(struct analyzer *analyzer, struct operation *operation)
         return -1;
     operation->match = &match;
     operation->pair = &pair;
-    ask_checks(analyzer, operation);
+    ask_checks(operation, EVENT_OPERATION);
     timelines_hand_over(operation->process);
     return 0;
 }
@@ -200,7 +228,7 @@ static bool group_has_streams(const struct thread *thread)
     return false;
 }
 
-int operations_close_group(struct analyzer *analyzer, struct thread *thread)
+int operations_close_group(struct thread *thread)
 {
     bool joins = group_has_streams(thread);
     int result = joins ? join_group_streams(thread, thread->process->now - 1) : 0;
@@ -211,9 +239,9 @@ int operations_close_group(struct analyzer *analyzer, struct thread *thread)
                                 .operation = thread->group,
                                 .count = thread->group_calls};
     if (!thread->group_cut)
-        event_handle(analyzer, &event);
+        event_handle(thread->process->analyzer, &event);
     for (uint32_t i = 0; i < thread->group_calls; i++)
-        result |= issue(analyzer, &thread->group[i]);
+        result |= issue(&thread->group[i]);
     if (joins)
         result |= join_group_streams(thread, thread->process->now);
     thread->group_calls = 0;
@@ -227,6 +255,7 @@ static int keep_for_group(struct thread *thread, const struct operation *operati
     if (!grown)
         return -1;
     thread->group = grown;
+    invariant(thread->group_calls < GROUP_CALLS_MAX, "a group that is kept has its bound");
     thread->group[thread->group_calls++] = *operation;
     return 0;
 }
@@ -237,30 +266,42 @@ static bool is_nonsense(const struct record *record)
 }
 
 /* Messages are matched by counting them, which needs all of them, on both sides. */
-static bool cannot_be_matched(struct analyzer *analyzer, const struct process *process,
-                              const struct record *record)
+static bool cannot_be_matched(const struct process *process, const struct record *record)
 {
-    const struct member *peer = member_find(analyzer, record->op.comm, record->op.root);
+    const struct member *peer = member_find(process->analyzer, record->op.comm, record->op.root);
     return process->info.lacks & LACKS_P2P || (peer && peer->process->info.lacks & LACKS_P2P);
 }
 
-int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+/* NCCL refuses a message to a rank that is not there (unmatched_message.c), and one to the
+ * sender itself outside of a group; others need both sides' records. */
+static bool is_no_message(const struct comm *comm, const struct event *event)
 {
+    const struct record *record = event->record;
+    return record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks) ||
+           (record->op.root == record->op.rank && !record->op.group &&
+            !kind_has(record->api, KIND_ONE_SIDED)) ||
+           cannot_be_matched(event->process, record);
+}
+
+int operations_feed(struct event *event)
+{
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     if (!record->op.comm)
-        return ENGINE_OK; /* NULL, or whose creation was not seen: checks/refused_calls.c */
+        return ENGINE_OK; /* NULL, or whose creation was not seen: refused_calls.c */
     if (is_nonsense(record))
         return ENGINE_SKIPPED;
     if (record->flags & RECORD_FLAG_GONE)
-        return ENGINE_OK; /* checks/invalid_call.c */
+        return ENGINE_OK; /* invalid_call.c */
     /* A group whose end was lost ends where another begins. */
     bool cut = thread->group_calls >= GROUP_CALLS_MAX && thread->group_id == record->op.group;
     thread->group_cut |= cut;
     if (thread->group_calls && (thread->group_id != record->op.group || cut) &&
-        operations_close_group(analyzer, thread))
+        operations_close_group(thread))
         return ENGINE_FAILED;
     if (thread->group_id != record->op.group)
         thread->group_cut = false;
-    struct comm *comm = comm_get(analyzer, record->op.comm);
+    struct comm *comm = comm_get(event->process->analyzer, record->op.comm);
     if (!comm)
         return ENGINE_FAILED;
     struct member *member = member_get(comm, record->op.rank, thread->process);
@@ -274,26 +315,21 @@ int operations_feed(struct analyzer *analyzer, struct thread *thread, const stru
         .thread = thread,
         .member = member,
         .record = *record,
-        .site = thread_site(thread, record),
+        .site = event->site,
         .loop = loop_place_of(thread),
+        .config = thread->config,
     };
-    if (api_class_of(record->api) == CLASS_P2P &&
-        (record->op.root < 0 || (comm->nranks > 0 && record->op.root >= comm->nranks)))
-        return ENGINE_OK; /* NCCL refuses it (checks/unmatched_message.c) */
-    if (api_class_of(record->api) == CLASS_P2P && record->op.root == record->op.rank &&
-        !record->op.group)
-        return ENGINE_OK; /* likewise */
-    if (api_class_of(record->api) == CLASS_P2P &&
-        cannot_be_matched(analyzer, thread->process, record))
+    thread->config = 0;
+    if (event->class == CLASS_P2P && is_no_message(comm, event))
         return ENGINE_OK;
     signature_of(record, &operation.signature);
     if (!record->op.count && !(record->op.flags & RECORD_OP_NO_COUNT) &&
-        api_class_of(record->api) == CLASS_COLLECTIVE)
+        event->class == CLASS_COLLECTIVE)
         return empties_add(member, record->op.number, &operation.signature, &operation.site)
                    ? ENGINE_FAILED
                    : ENGINE_OK;
     if (!record->op.group)
-        return issue(analyzer, &operation) ? ENGINE_FAILED : ENGINE_OK;
+        return issue(&operation) ? ENGINE_FAILED : ENGINE_OK;
     thread->group_id = record->op.group;
     return keep_for_group(thread, &operation) ? ENGINE_FAILED : ENGINE_OK;
 }

@@ -8,8 +8,8 @@
 #include "analyzer/engine.h"
 
 /* ENTER of a collective, send or receive. ENGINE_*. */
-int operations_feed(struct analyzer *analyzer, struct thread *thread, const struct record *record);
+int operations_feed(struct event *event);
 /* Issues the thread's open group. 0 or -1 (ENOMEM). */
-int operations_close_group(struct analyzer *analyzer, struct thread *thread);
+int operations_close_group(struct thread *thread);
 
 #endif

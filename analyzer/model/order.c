@@ -10,6 +10,7 @@
 #include "analyzer/model/memory.h"
 #include "analyzer/model/progress.h"
 #include "analyzer/model/timelines.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/names.h"
 
 enum {
@@ -39,7 +40,7 @@ enum order order_before(const struct process *process, const struct place *place
         clock_at(&stream->ahead, place->timeline) >= place->position ||
         order_was_seen(process, place))
         return ORDER_BEFORE;
-    return place->position <= stream->ahead.unknown || place->position <= process->unknown
+    return place->position <= stream->ahead.unknown || place->position <= process->order.unknown
                ? ORDER_UNKNOWN
                : ORDER_NONE;
 }
@@ -49,41 +50,23 @@ int order_put(struct process *process, struct stream_state *stream, struct place
     if (timeline_join_legacy(process, stream))
         return -1;
     timelines_prune(process, &stream->ahead);
+    invariant(stream->position <= process->now,
+              "work on a stream is put there in the order of its issue");
     stream->position = process->now;
     *place = (struct place){stream->timeline, process->now};
     return 0;
 }
 
-int order_join(struct process *process, struct stream_state *const *stream, uint32_t count,
-               uint64_t position)
-{
-    struct clock all = {0};
-    int result = 0;
-    for (uint32_t i = 0; i < count && !result; i++) {
-        result = timeline_join_legacy(process, stream[i]);
-        timelines_prune(process, &stream[i]->ahead);
-        if (!result)
-            result = clock_merge(&all, &stream[i]->ahead) ||
-                             clock_raise(&all, (struct place){stream[i]->timeline, position})
-                         ? -1
-                         : 0;
-    }
-    for (uint32_t i = 0; i < count && !result; i++)
-        result = clock_merge(&stream[i]->ahead, &all);
-    clock_free(&all);
-    return result;
-}
-
 static struct event_state *event_find(struct process *process, uint64_t handle)
 {
     struct event_state *event;
-    TABLE_FIND(process->events, &handle, event);
+    TABLE_FIND(process->order.events, &handle, event);
     return event;
 }
 
 static void event_remove(struct process *process, struct event_state *event)
 {
-    HASH_DEL(process->events, event);
+    HASH_DEL(process->order.events, event);
     clock_free(&event->clock);
     free(event);
 }
@@ -93,14 +76,14 @@ static struct event_state *event_get(struct process *process, uint64_t handle)
     struct event_state *event = event_find(process, handle);
     if (event)
         return event;
-    if (HASH_COUNT(process->events) >= EVENTS_MAX)
-        event_remove(process, process->events);
+    if (HASH_COUNT(process->order.events) >= EVENTS_MAX)
+        event_remove(process, process->order.events);
     event = calloc(1, sizeof *event);
     if (!event)
         return NULL;
     event->handle = handle;
     event->device = RECORD_NO_DEVICE;
-    TABLE_ADD(process->events, handle, event);
+    TABLE_ADD(process->order.events, handle, event);
     if (!TABLE_ADDED(event)) {
         free(event);
         return NULL;
@@ -142,7 +125,7 @@ static int event_recorded(struct process *process, const struct record *record)
     return timeline_into(process, stream, &event->clock) ? ENGINE_FAILED : ENGINE_OK;
 }
 
-/* What the event stands for, added to the clock of whoever waits for it. */
+/* Adds what the event stands for to the clock of its waiter. */
 static int event_into(struct process *process, struct event_state *event, struct clock *clock)
 {
     if (!event || event->foreign)
@@ -167,6 +150,16 @@ static int stream_waits_event(struct process *process, const struct record *reco
     return timeline_join_legacy(process, stream) || event_into(process, event, &stream->ahead)
                ? ENGINE_FAILED
                : ENGINE_OK;
+}
+
+/* A host wait for all of the clock has returned. */
+static void order_reached(struct process *process, const struct clock *clock)
+{
+    for (uint32_t i = 0; i < clock->count; i++)
+        timeline_seen(process, &clock->entry[i]);
+    if (process->order.unknown < clock->unknown)
+        process->order.unknown = clock->unknown;
+    timelines_reap(process);
 }
 
 static int query_said_done(struct process *process, const struct record *record)
@@ -247,40 +240,44 @@ static int feed_stream(struct process *process, const struct record *record)
 static int host_function_put(struct process *process, const struct stream_state *stream,
                              const struct record *record)
 {
+    struct order_state *order = &process->order;
     bool shows_run = record->launch.known & LAUNCH_REPORTS_RUN;
-    if (!shows_run || process->host_function_count == HOST_FUNCTIONS_MAX) {
-        process->unknown = process->now;
+    if (!shows_run || order->host_function_count == HOST_FUNCTIONS_MAX) {
+        order->unknown = process->now;
         return 0;
     }
-    struct host_function *grown = array_room(process->host_functions, sizeof *grown,
-                                             process->host_function_count,
-                                             &process->host_function_capacity, 4);
+    struct host_function *grown = array_room(order->host_functions, sizeof *grown,
+                                             order->host_function_count,
+                                             &order->host_function_capacity, 4);
     if (!grown)
         return -1;
-    process->host_functions = grown;
-    struct host_function *function = &grown[process->host_function_count];
+    order->host_functions = grown;
+    struct host_function *function = &grown[order->host_function_count];
     *function = (struct host_function){.launch = record->serial};
     if (timeline_into(process, stream, &function->clock))
         return -1;
-    process->host_function_count++;
+    order->host_function_count++;
     return 0;
 }
 
 static void host_function_ran(struct process *process, const struct record *record)
 {
-    for (uint32_t i = 0; i < process->host_function_count; i++) {
-        struct host_function *function = &process->host_functions[i];
+    struct order_state *order = &process->order;
+    for (uint32_t i = 0; i < order->host_function_count; i++) {
+        struct host_function *function = &order->host_functions[i];
         if (function->launch != record->leave.enter)
             continue;
         order_reached(process, &function->clock);
         clock_free(&function->clock);
-        *function = process->host_functions[--process->host_function_count];
+        *function = order->host_functions[--order->host_function_count];
         return;
     }
 }
 
-int order_notice(struct process *process, const struct record *record)
+int order_notice(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     if (record->api == API_notice_host_function) {
         host_function_ran(process, record);
         return ENGINE_OK;
@@ -329,9 +326,11 @@ static int put_work(struct thread *thread, const struct record *record)
     return ENGINE_OK;
 }
 
-int order_feed(struct thread *thread, const struct record *record)
+int order_feed(struct event *event)
 {
-    switch (api_class_of(record->api)) {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    switch (event->class) {
     case CLASS_STREAM:
         return feed_stream(thread->process, record);
     case CLASS_EVENT:
@@ -346,8 +345,8 @@ int order_feed(struct thread *thread, const struct record *record)
 
 static int wait_for_device(struct process *process, int device, struct clock *clock)
 {
-    for (uint32_t i = 0; i < process->timelines; i++) {
-        struct stream_state *stream = process->timeline[i];
+    for (uint32_t i = 0; i < process->order.timelines; i++) {
+        struct stream_state *stream = process->order.timeline[i];
         if (stream->device == device && !timeline_is_captured(stream) &&
             timeline_into(process, stream, clock))
             return -1;
@@ -423,8 +422,10 @@ static bool frees_without_waiting(const struct process *process, const struct re
     return !record->wait.dst || (allocation && allocation->stream_ordered);
 }
 
-int order_wait(struct thread *thread, const struct record *record)
+int order_wait(struct event *event)
 {
+    struct thread *thread = event->thread;
+    const struct record *record = event->record;
     struct process *process = thread->process;
     struct stream_state *stream;
     thread->work = (struct work){0};
@@ -462,25 +463,16 @@ int order_wait_returned(struct thread *thread)
     return of_device ? device_see(process, enter->device, enter->serial) : ENGINE_OK;
 }
 
-void order_reached(struct process *process, const struct clock *clock)
-{
-    for (uint32_t i = 0; i < clock->count; i++)
-        timeline_seen(process, &clock->entry[i]);
-    if (process->unknown < clock->unknown)
-        process->unknown = clock->unknown;
-    timelines_reap(process);
-}
-
 void order_free(struct process *process)
 {
     captures_free(process);
     timelines_free(process);
     struct event_state *event, *next;
-    HASH_ITER(hh, process->events, event, next)
+    HASH_ITER(hh, process->order.events, event, next)
         event_remove(process, event);
-    for (uint32_t i = 0; i < process->host_function_count; i++)
-        clock_free(&process->host_functions[i].clock);
-    free(process->host_functions);
+    for (uint32_t i = 0; i < process->order.host_function_count; i++)
+        clock_free(&process->order.host_functions[i].clock);
+    free(process->order.host_functions);
 }
 
 int order_stream(struct process *process, const struct record *record, struct stream_state **stream)

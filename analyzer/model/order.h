@@ -55,16 +55,14 @@ int order_join(struct process *process, struct stream_state *const *stream, uint
 
 /* STREAM, EVENT and GRAPH records, kernels' and host functions' LAUNCH, copies: orders them, and
  * leaves in thread->work where the record stands. ENGINE_*. */
-int order_feed(struct thread *thread, const struct record *record);
+int order_feed(struct event *event);
 /* notice_stream, notice_host_function. ENGINE_*. */
-int order_notice(struct process *process, const struct record *record);
+int order_notice(struct event *event);
 /* A call of class WAIT begins: what must be done before it can return goes to thread->waits_for, a
- * copy on its stream. 0 or -1 (ENOMEM). */
-int order_wait(struct thread *thread, const struct record *record);
+ * copy on its stream. ENGINE_*. */
+int order_wait(struct event *event);
 /* It has returned. ENGINE_*. */
 int order_wait_returned(struct thread *thread);
-/* A host wait for all of the clock has returned. */
-void order_reached(struct process *process, const struct clock *clock);
 void order_free(struct process *process);
 
 #endif

@@ -11,6 +11,7 @@
 #include "analyzer/model/memory.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/lacks.h"
 
 enum {
@@ -82,6 +83,7 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
     struct process *process = host ? calloc(1, sizeof *process) : NULL;
     if (!process)
         return NULL;
+    process->analyzer = analyzer;
     process->index = index;
     process->info = *info;
     if (info->rank >= MEMBERS_MAX) /* of a damaged trace, or of nobody's launcher */
@@ -99,10 +101,7 @@ struct process *process_new(struct analyzer *analyzer, int index, const struct p
 
 bool process_has_communicator(const struct process *process)
 {
-    for (const struct member *member = process->members; member; member = member->process_next)
-        if (member->exists)
-            return true;
-    return false;
+    return process->has_communicator;
 }
 
 int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks)
@@ -144,7 +143,7 @@ void process_free(struct process *process)
     dead_streams_free(process);
     memory_free(process);
     devices_free(process);
-    free(process->redop);
+    free(process->redops.ring);
     free(process);
 }
 
@@ -166,13 +165,15 @@ static void drop_oldest_thread(struct process *process)
     HASH_DEL(process->threads, thread);
     if (process->last_thread == thread)
         process->last_thread = NULL;
-    if (process->loop_thread == thread)
-        process->loop_thread = NULL;
+    if (process->loop.thread == thread)
+        process->loop.thread = NULL;
     thread_free(thread);
 }
 
 struct thread *process_thread(struct process *process, uint32_t tid)
 {
+    invariant(!process->last_thread || process->last_thread->process == process,
+              "the thread that a process knows best is its own");
     if (process->last_thread && process->last_thread->tid == tid)
         return process->last_thread;
     struct thread *thread;
@@ -194,12 +195,23 @@ struct thread *process_thread(struct process *process, uint32_t tid)
     return process->last_thread = thread;
 }
 
-void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+int process_find_thread(struct event *event)
 {
-    thread_leave(analyzer, thread); /* its LEAVE was lost */
+    event->thread = process_thread(event->process, event->record->thread);
+    if (!event->thread)
+        return -1;
+    event->site.phase = thread_phase(event->thread);
+    return 0;
+}
+
+void thread_enter(const struct event *event)
+{
+    struct thread *thread = event->thread;
+    struct analyzer *analyzer = event->process->analyzer;
+    thread_leave(thread); /* its LEAVE was lost */
     thread->in_call = true;
-    thread->enter = *record;
-    thread->enter_site = thread_site(thread, record);
+    thread->enter = *event->record;
+    thread->enter_site = event->site;
     thread->blocked_prev = NULL;
     thread->blocked_next = analyzer->blocked;
     if (analyzer->blocked)
@@ -207,10 +219,14 @@ void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct
     analyzer->blocked = thread;
 }
 
-void thread_leave(struct analyzer *analyzer, struct thread *thread)
+void thread_leave(struct thread *thread)
 {
+    struct analyzer *analyzer = thread->process->analyzer;
     if (!thread->in_call)
         return;
+    invariant(thread->blocked_prev ? thread->blocked_prev->blocked_next == thread
+                                   : analyzer->blocked == thread,
+              "the analyzer lists the threads that are in a call");
     thread->in_call = false;
     clock_clear(&thread->waits_for);
     if (thread->blocked_prev)
@@ -247,14 +263,14 @@ struct range_meaning process_range_meaning(struct process *process, uint64_t tex
     if (!string->is_range) {
         string->is_range = true;
         string->meaning =
-            range_meaning_of(string->text, process_string(process, process->iteration_name));
+            range_meaning_of(string->text, process_string(process, process->loop.iteration_name));
     }
     return string->meaning;
 }
 
 void process_name_iterations(struct process *process, uint64_t text)
 {
-    process->iteration_name = text;
+    process->loop.iteration_name = text;
     for (struct interned *string = process->strings; string; string = string->hh.next)
         string->is_range = false;
 }
@@ -297,6 +313,7 @@ static struct interned *string_new(struct process *process, uint64_t id, uint32_
 {
     if (HASH_COUNT(process->strings) >= STRINGS_MAX)
         drop_oldest_string(process);
+    invariant(HASH_COUNT(process->strings) < STRINGS_MAX, "a process keeps STRINGS_MAX strings");
     struct interned *string = calloc(1, sizeof *string);
     char *text = calloc(1, (size_t)bytes + 1);
     if (string && text) {
@@ -312,8 +329,10 @@ static struct interned *string_new(struct process *process, uint64_t id, uint32_
     return NULL;
 }
 
-int process_add_string(struct process *process, const struct record *record)
+int process_add_string(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
     uint32_t bytes = record->string.bytes < STRING_BYTES_MAX ? record->string.bytes
                                                              : STRING_BYTES_MAX;
     uint32_t offset = record->string.offset;
@@ -327,6 +346,7 @@ int process_add_string(struct process *process, const struct record *record)
     uint32_t piece = string->bytes - offset < sizeof record->string.text
                          ? string->bytes - offset
                          : (uint32_t)sizeof record->string.text;
+    invariant(offset + piece <= string->bytes, "a piece of a string is inside of the string");
     memcpy(string->text + offset, record->string.text, piece);
     return ENGINE_OK;
 }
@@ -363,10 +383,7 @@ int process_shown_rank(const struct process *process)
         return process->info.rank;
     if (process->top && !process->several_ranks)
         return process->top->top_rank;
-    const struct member *first = process->members; /* the newest is first in the list */
-    for (const struct member *member = first; member; member = member->process_next)
-        first = member;
-    return first ? first->rank : process->info.rank;
+    return process->member_count ? process->own.first_rank : process->info.rank;
 }
 
 int member_shown_rank(const struct member *member)

@@ -6,20 +6,24 @@
 
 struct process *process_new(struct analyzer *analyzer, int index, const struct process_info *info);
 void process_free(struct process *process);
-/* The newest process that its launcher made this rank of a job of so many; NULL if there is none.
+/* The newest process that is this rank of `world_size` by its launcher; NULL if there is none.
  */
 struct process *process_of_rank(struct analyzer *analyzer, int rank, int world_size);
-/* A process joins a communicator as this rank of so many: if it has no launcher's rank, and until
- * it has a communicator, process_of_rank finds it by that. 0 or -1 (ENOMEM). */
+/* A process joins a communicator as rank `rank` of `nranks`: if it has no launcher's rank, and
+ * until it has a communicator, process_of_rank finds it by that. 0 or -1 (ENOMEM). */
 int process_assume_rank(struct analyzer *analyzer, struct process *process, int rank, int nranks);
 /* A communicator of it has been created. */
 bool process_has_communicator(const struct process *process);
 
 /* The thread, made known if it is not. NULL with errno = ENOMEM. */
 struct thread *process_thread(struct process *process, uint32_t tid);
-/* A thread enters or leaves a call: keeps the list of threads that are in one. */
-void thread_enter(struct analyzer *analyzer, struct thread *thread, const struct record *record);
-void thread_leave(struct analyzer *analyzer, struct thread *thread);
+/* Sets the event's thread to that of its record, and the range that its site is in. 0 or -1
+ * (ENOMEM). */
+int process_find_thread(struct event *event);
+/* A thread enters a call by the event's record, or leaves it: keeps the list of threads that are in
+ * one. */
+void thread_enter(const struct event *event);
+void thread_leave(struct thread *thread);
 /* Whether the thread may be the one that issues for the member: where a process holds several
  * ranks, one that did, or the one that created a member for which none has. */
 bool thread_may_issue(const struct thread *thread, const struct member *member);
@@ -28,7 +32,7 @@ bool record_is_loop(const struct record *record);
 struct site thread_site(const struct thread *thread, const struct record *record);
 
 /* A piece of an interned string. ENGINE_*. */
-int process_add_string(struct process *process, const struct record *record);
+int process_add_string(struct event *event);
 /* On a host that may be busy, by preloading or as NCCL's plugin; false for what an import made. */
 bool process_is_recorded(const struct process *process);
 /* "" if it is not known. */

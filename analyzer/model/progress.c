@@ -21,14 +21,14 @@ static const uint64_t reading_ns = 1000000; /* from one to the next while work i
 static struct slot_state *slot_get(struct process *process, uint64_t key)
 {
     struct slot_state *slot;
-    TABLE_FIND(process->slots, &key, slot);
+    TABLE_FIND(process->progress.slots, &key, slot);
     if (slot)
         return slot;
     slot = calloc(1, sizeof *slot);
     if (!slot)
         return NULL;
     slot->key = key;
-    TABLE_ADD(process->slots, key, slot);
+    TABLE_ADD(process->progress.slots, key, slot);
     if (!TABLE_ADDED(slot)) {
         free(slot);
         return NULL;
@@ -76,7 +76,7 @@ static uint64_t last_idle_ns(const struct pending *pending, uint64_t done_ns)
 }
 
 /* The operation is done at `done_ns`. One that was never seen to begin began when it was issued,
- * when the one before it on its stream was done, or after the last reading at which nothing ran,
+ * when the previous one on its stream was done, or after the last reading at which nothing ran,
  * whatever came last. */
 static void note_passed(struct stream_state *stream, const struct pending *pending,
                         uint64_t done_ns)
@@ -110,6 +110,7 @@ static void note_passed(struct stream_state *stream, const struct pending *pendi
 
 static void queue_pop(struct stream_state *stream)
 {
+    stream->slotted -= queue_at(stream, 0)->slot != NULL;
     clock_free(&queue_at(stream, 0)->before);
     stream->head = (stream->head + 1) & (stream->capacity - 1);
     stream->count--;
@@ -130,21 +131,33 @@ static void count_done(const struct pending *pending)
         pending->member->done = pending->number + 1;
 }
 
-/* Whoever has seen it. */
+/* By host waits or by progress words, whichever has seen more. */
 static uint64_t done_up_to(const struct stream_state *stream)
 {
     return stream->seen > stream->watched ? stream->seen : stream->watched;
 }
 
-/* How many at the front are done: all up to the last one that is known to be, since streams are in
- * order. */
+/* The index of the first operation above the position. */
+static uint32_t index_above(const struct stream_state *stream, uint64_t position)
+{
+    uint32_t low = 0, high = stream->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (queue_at(stream, middle)->place.position <= position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* How many at the front are done: all up to the last one that is known to be, in stream order. */
 static uint32_t count_passed(const struct stream_state *stream)
 {
-    uint32_t passed = 0;
-    for (uint32_t i = 0; i < stream->count; i++) {
+    uint32_t passed = index_above(stream, done_up_to(stream));
+    for (uint32_t i = passed; stream->slotted && i < stream->count; i++) {
         const struct pending *pending = queue_at(stream, i);
-        if (pending->place.position <= done_up_to(stream) ||
-            (pending->slot && pending->launch <= pending->slot->done))
+        if (pending->slot && pending->launch <= pending->slot->done)
             passed = i + 1;
         else if (pending->slot)
             break;
@@ -208,6 +221,7 @@ static int queue_push(struct stream_state *stream, struct pending *pending)
         return -1;
     }
     stream->count++;
+    stream->slotted += pending->slot != NULL;
     *queue_at(stream, stream->count - 1) = *pending;
     return 0;
 }
@@ -216,17 +230,17 @@ static int queue_push(struct stream_state *stream, struct pending *pending)
 static void note_launch(struct pending *pending)
 {
     struct member *member = pending->member;
-    if (!pending->group || pending->group != member->last_group) {
-        member->launch_before = member->last_launch;
-        member->last_unit = ++member->process->units;
+    if (!pending->group || pending->group != member->launches.group) {
+        member->launches.previous = member->launches.last;
+        member->launches.unit = ++member->process->progress.units;
     }
-    pending->unit = member->last_unit;
-    member->last_launch = pending->place;
-    member->last_group = pending->group;
+    pending->unit = member->launches.unit;
+    member->launches.last = pending->place;
+    member->launches.group = pending->group;
     bool reported = !(member->process->info.lacks & LACKS_STREAM);
-    if (reported && member->launch_before.position &&
-        member->launch_before.timeline != pending->place.timeline)
-        pending->serial = member->launch_before;
+    if (reported && member->launches.previous.position &&
+        member->launches.previous.timeline != pending->place.timeline)
+        pending->serial = member->launches.previous;
 }
 
 /* What is ahead of it on other streams, without what an earlier operation of its stream names. */
@@ -275,7 +289,7 @@ int progress_issue(struct process *process, const struct operation *operation,
                  (record->op.datatype == TYPE_NONE ? 1 : datatype_bytes(record->op.datatype)),
         .before_it = issued_on(process, operation->member->device),
         .stream = record->stream,
-        .receives = record->api == API_ncclRecv,
+        .receives = kind_receives(record->api),
     };
     if (operation->loop.iteration)
         pending.iteration =
@@ -300,8 +314,11 @@ int progress_issue(struct process *process, const struct operation *operation,
     return launch_clock ? clock_raise(launch_clock, operation->place) : 0;
 }
 
-int progress_feed(struct process *process, const struct record *record)
+int progress_feed(struct event *event)
 {
+    struct process *process = event->process;
+    const struct record *record = event->record;
+    process->gpu_ns = event->site.time_ns;
     if (record->progress.slot == RECORD_NO_SLOT)
         return ENGINE_SKIPPED;
     struct slot_state *slot = slot_get(process, record->progress.slot);
@@ -310,7 +327,7 @@ int progress_feed(struct process *process, const struct record *record)
     /* A hub is given the last of them again. */
     bool is_new = slot->started < record->progress.started;
     if (record->progress.idle_us && slot->started == slot->done && is_new) {
-        slot->idle_ns = process->now_ns - record->progress.idle_us * UINT64_C(1000);
+        slot->idle_ns = event->site.time_ns - record->progress.idle_us * UINT64_C(1000);
         slot->started++;
         if (note_ahead(slot, slot->idle_ns))
             return ENGINE_FAILED;
@@ -319,7 +336,7 @@ int progress_feed(struct process *process, const struct record *record)
         slot->started = record->progress.started;
     if (slot->done < record->progress.done)
         slot->done = record->progress.done;
-    if (note_ahead(slot, process->now_ns))
+    if (note_ahead(slot, event->site.time_ns))
         return ENGINE_FAILED;
     if (slot->stream)
         settle(slot->stream);
@@ -340,7 +357,7 @@ void progress_seen(struct stream_state *stream)
 
 void progress_forget(struct process *process, struct stream_state *stream)
 {
-    for (struct slot_state *slot = process->slots; slot; slot = slot->hh.next)
+    for (struct slot_state *slot = process->progress.slots; slot; slot = slot->hh.next)
         if (slot->stream == stream)
             slot->stream = NULL;
     while (stream->count)
@@ -373,20 +390,6 @@ bool progress_has_started(struct process *process, const struct pending *pending
     const struct slot_state *slot = pending->slot;
     return !stream || done_up_to(stream) >= pending->place.position ||
            (slot && (slot->started >= pending->launch || slot->done >= pending->launch));
-}
-
-/* The index of the first operation above the position. */
-static uint32_t index_above(const struct stream_state *stream, uint64_t position)
-{
-    uint32_t low = 0, high = stream->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (queue_at(stream, middle)->place.position <= position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 enum { VISITED_MOST = 64 }; /* of one position; leaving some out can only make others look free */
@@ -460,8 +463,8 @@ int progress_visit_before(struct process *process, struct place place,
 int progress_visit_first(struct process *process, uint32_t most,
                          int (*visit)(void *context, const struct pending *pending), void *context)
 {
-    for (uint32_t t = 0; t < process->timelines; t++) {
-        const struct stream_state *stream = process->timeline[t];
+    for (uint32_t t = 0; t < process->order.timelines; t++) {
+        const struct stream_state *stream = process->order.timeline[t];
         uint32_t visited = 0;
         for (uint32_t i = count_passed(stream); i < stream->count && visited < most; i++) {
             const struct pending *pending = queue_at(stream, i);
@@ -476,14 +479,21 @@ int progress_visit_first(struct process *process, uint32_t most,
     return 0;
 }
 
+void progress_visit_all(struct process *process,
+                        void (*visit)(void *context, const struct pending *pending), void *context)
+{
+    for (uint32_t t = 0; t < process->order.timelines; t++)
+        for (uint32_t i = 0; i < process->order.timeline[t]->count; i++)
+            visit(context, queue_at(process->order.timeline[t], i));
+}
+
 void progress_free(struct process *process)
 {
     struct slot_state *slot, *next;
-    free(process->passed);
-    free(process->issued);
+    free(process->issued.on_device);
     exact_free(process);
-    HASH_ITER(hh, process->slots, slot, next) {
-        HASH_DEL(process->slots, slot);
+    HASH_ITER(hh, process->progress.slots, slot, next) {
+        HASH_DEL(process->progress.slots, slot);
         free(slot->ahead);
         free(slot);
     }

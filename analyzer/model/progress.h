@@ -4,7 +4,7 @@
  * it, when a later one on the stream is done, or when a host wait that covers it has returned; one
  * without a slot only by the last two. A queue that gets long (progress that can't be seen) lets go
  * of collectives that all members have issued: nobody can be waiting for a member in one of these.
- * What is done is left in process->passed, with its times, for the engine to hand on. */
+ * What is done is left in process->passed.operation, with its times, for the engine to hand on. */
 #ifndef DDPCHECK_PROGRESS_H
 #define DDPCHECK_PROGRESS_H
 
@@ -15,7 +15,7 @@
 int progress_issue(struct process *process, const struct operation *operation,
                    struct channel *channel, struct clock *launch_clock);
 /* notice_progress. ENGINE_*. */
-int progress_feed(struct process *process, const struct record *record);
+int progress_feed(struct event *event);
 /* The host has seen more of the stream done. */
 void progress_seen(struct stream_state *stream);
 /* The stream ends: so does its queue. */
@@ -32,7 +32,7 @@ bool progress_has_started(struct process *process, const struct pending *pending
  * for (these have others ahead of them in turn). visit as above. */
 int progress_visit_ahead(struct process *process, const struct pending *pending,
                          int (*visit)(void *context, const struct pending *pending), void *context);
-/* Likewise for other work at a place. */
+/* The same for other work, at a place. */
 int progress_visit_before(struct process *process, struct place place,
                           int (*visit)(void *context, const struct pending *pending),
                           void *context);
@@ -40,6 +40,9 @@ int progress_visit_before(struct process *process, struct place place,
  */
 int progress_visit_first(struct process *process, uint32_t most,
                          int (*visit)(void *context, const struct pending *pending), void *context);
+/* Walks all operations that are kept, also those that are known to be done. */
+void progress_visit_all(struct process *process,
+                        void (*visit)(void *context, const struct pending *pending), void *context);
 
 void progress_free(struct process *process);
 

@@ -8,7 +8,7 @@
 
 enum { WORDS_MAX = 12, WORD_BYTES = 24 };
 
-struct words {
+struct range_words {
     char word[WORDS_MAX][WORD_BYTES]; /* lower case; a number is a word of its own */
     int count;
     bool truncated;
@@ -21,9 +21,9 @@ static bool is_number(const char *word)
 
 /* "Optimizer.step#Adam.step" is optimizer, step, adam, step. PyTorch's ", seq = 7, op_id = 9" is
  * left out. */
-static struct words split(const char *text)
+static struct range_words split(const char *text)
 {
-    struct words words = {.count = 0};
+    struct range_words words = {.count = 0};
     while (*text && *text != ',') {
         if (!isalnum((unsigned char)*text)) {
             text++;
@@ -52,7 +52,7 @@ static bool is_one_of(const char *word, const char *list)
     return false;
 }
 
-static int word_index(const struct words *words, const char *list)
+static int word_index(const struct range_words *words, const char *list)
 {
     for (int i = 0; i < words->count; i++)
         if (is_one_of(words->word[i], list))
@@ -82,7 +82,7 @@ static const struct phase_word {
 static const char loop_words[] = "train training global loop";
 static const char iteration_words[] = "iteration iter profilerstep trainstep minibatch";
 
-static void take_number(const struct words *words, int after, struct range_meaning *meaning)
+static void take_number(const struct range_words *words, int after, struct range_meaning *meaning)
 {
     for (int i = after + 1; i < words->count && !meaning->has_number; i++)
         if (is_number(words->word[i])) {
@@ -92,7 +92,8 @@ static void take_number(const struct words *words, int after, struct range_meani
         }
 }
 
-static struct range_meaning iteration_at(const struct words *words, int place, enum range_kind kind)
+static struct range_meaning iteration_at(const struct range_words *words, int place,
+                                         enum range_kind kind)
 {
     struct range_meaning meaning = {.kind = kind};
     take_number(words, place, &meaning);
@@ -100,7 +101,7 @@ static struct range_meaning iteration_at(const struct words *words, int place, e
 }
 
 /* The last word that is neither a number nor of those that may come after the phase; -1 none. */
-static int last_word(const struct words *words)
+static int last_word(const struct range_words *words)
 {
     int last = words->count - 1;
     while (last >= 0 && (is_number(words->word[last]) || is_one_of(words->word[last], trailing)))
@@ -108,7 +109,7 @@ static int last_word(const struct words *words)
     return last;
 }
 
-static uint64_t model_of(const struct words *words, int end)
+static uint64_t model_of(const struct range_words *words, int end)
 {
     uint64_t hash = HASH_START;
     for (int i = 0; i < end; i++)
@@ -116,7 +117,7 @@ static uint64_t model_of(const struct words *words, int end)
     return end > 0 ? hash : 0;
 }
 
-static struct range_meaning phase_of(const struct words *words)
+static struct range_meaning phase_of(const struct range_words *words)
 {
     int last = last_word(words);
     for (size_t i = 0; last >= 0 && i < sizeof phases / sizeof *phases; i++)
@@ -126,7 +127,7 @@ static struct range_meaning phase_of(const struct words *words)
 }
 
 /* "train_step", "step 12", "global step 12", "batch 12"; not "batch norm". */
-static bool find_iteration(const struct words *words, struct range_meaning *meaning)
+static bool find_iteration(const struct range_words *words, struct range_meaning *meaning)
 {
     int place = word_index(words, iteration_words);
     if (place >= 0 && place <= 2) {
@@ -146,7 +147,7 @@ static bool find_iteration(const struct words *words, struct range_meaning *mean
 struct range_meaning range_meaning_of(const char *text, const char *iteration_name)
 {
     struct range_meaning meaning = {.kind = RANGE_OTHER};
-    struct words words = split(text);
+    struct range_words words = split(text);
     bool is_named = iteration_name && *iteration_name &&
                     !strncmp(text, iteration_name, strlen(iteration_name));
     if (is_named)

@@ -13,8 +13,8 @@ struct redop_made {
     bool destroyed;
 };
 
-/* LEAVE of ncclRedOpCreatePreMulSum, ENTER of ncclRedOpDestroy. 0, or -1 with errno = ENOMEM. */
-int redops_feed(struct process *process, const struct record *record);
+/* LEAVE of ncclRedOpCreatePreMulSum, ENTER of ncclRedOpDestroy. ENGINE_*. */
+int redops_feed(struct event *event);
 /* The operator with this handle: of this communicator if there is one, else of another; NULL: none.
  */
 const struct redop_made *redop_find(const struct process *process, uint64_t comm, uint64_t handle);

@@ -9,6 +9,7 @@
 #include "analyzer/model/devices.h"
 #include "analyzer/model/order.h"
 #include "analyzer/model/progress.h"
+#include "lib/base/invariant.h"
 
 enum { HANDLE_DEFAULT = 0, HANDLE_LEGACY = 1, HANDLE_PER_THREAD = 2 };
 enum { TIMELINES_GONE_MAX = 1024 };
@@ -43,10 +44,10 @@ bool timeline_is_captured(const struct stream_state *stream)
 /* Index of the first timeline that is not below. */
 static uint32_t timeline_at_or_after(const struct process *process, uint64_t timeline)
 {
-    uint32_t low = 0, high = process->timelines;
+    uint32_t low = 0, high = process->order.timelines;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (process->timeline[middle]->timeline < timeline)
+        if (process->order.timeline[middle]->timeline < timeline)
             low = middle + 1;
         else
             high = middle;
@@ -57,34 +58,42 @@ static uint32_t timeline_at_or_after(const struct process *process, uint64_t tim
 struct stream_state *timeline_find(const struct process *process, uint64_t timeline)
 {
     uint32_t i = timeline_at_or_after(process, timeline);
-    return i < process->timelines && process->timeline[i]->timeline == timeline
-               ? process->timeline[i]
+    return i < process->order.timelines && process->order.timeline[i]->timeline == timeline
+               ? process->order.timeline[i]
                : NULL;
 }
 
 struct stream_state *timeline_new(struct process *process, const struct stream_key *key, int device)
 {
-    struct stream_state **grown = array_room(process->timeline, sizeof(*grown), process->timelines,
-                                             &process->timeline_capacity, 8);
+    struct stream_state **grown = array_room(process->order.timeline, sizeof(*grown),
+                                             process->order.timelines,
+                                             &process->order.timeline_capacity, 8);
     if (!grown)
         return NULL;
-    process->timeline = grown;
+    process->order.timeline = grown;
     struct stream_state *stream = calloc(1, sizeof *stream);
     if (!stream)
         return NULL;
     stream->key = *key;
     stream->device = device;
-    stream->timeline = ++process->last_timeline;
-    process->timeline[process->timelines++] = stream;
+    stream->timeline = ++process->order.last_timeline;
+    invariant(!process->order.timelines ||
+                  process->order.timeline[process->order.timelines - 1]->timeline <
+                      stream->timeline,
+              "timelines are in the order of their making");
+    process->order.timeline[process->order.timelines++] = stream;
     return stream;
 }
 
 void timeline_free(struct process *process, struct stream_state *stream)
 {
     uint32_t i = timeline_at_or_after(process, stream->timeline);
-    memmove(&process->timeline[i], &process->timeline[i + 1],
-            (--process->timelines - i) * sizeof(*process->timeline));
-    process->gone_streams -= stream->gone;
+    invariant(i < process->order.timelines && process->order.timeline[i] == stream,
+              "a stream that ends is one of its process");
+    invariant(!stream->gone || process->order.gone_streams, "streams that are gone are counted");
+    memmove(&process->order.timeline[i], &process->order.timeline[i + 1],
+            (--process->order.timelines - i) * sizeof(*process->order.timeline));
+    process->order.gone_streams -= stream->gone;
     progress_forget(process, stream);
     clock_free(&stream->ahead);
     free(stream);
@@ -94,7 +103,7 @@ struct stream_state *timeline_get(struct process *process, const struct record *
 {
     struct stream_key key = key_of(record);
     struct stream_state *stream;
-    TABLE_FIND(process->streams, &key, stream);
+    TABLE_FIND(process->order.streams, &key, stream);
     if (stream)
         return stream;
     errno = 0;
@@ -102,7 +111,7 @@ struct stream_state *timeline_get(struct process *process, const struct record *
     stream = device || errno != ENOMEM ? timeline_new(process, &key, record->device) : NULL;
     if (!stream)
         return NULL;
-    TABLE_ADD(process->streams, key, stream);
+    TABLE_ADD(process->order.streams, key, stream);
     if (!TABLE_ADDED(stream)) {
         timeline_free(process, stream);
         return NULL;
@@ -119,22 +128,25 @@ void timeline_end(struct process *process, const struct record *record)
 {
     struct stream_key key = key_of(record);
     struct stream_state *stream;
-    TABLE_FIND(process->streams, &key, stream);
+    TABLE_FIND(process->order.streams, &key, stream);
     if (!stream || key.handle <= HANDLE_PER_THREAD)
         return;
-    HASH_DEL(process->streams, stream);
+    HASH_DEL(process->order.streams, stream);
+    invariant(!stream->gone, "a stream that is gone has no handle");
     stream->gone = true;
     stream->capture = NULL;
-    process->gone_streams++;
+    process->order.gone_streams++;
+    invariant(process->order.gone_streams <= process->order.timelines,
+              "each stream that is gone keeps its timeline until its work is done");
     timelines_reap(process);
 }
 
 void timelines_reap(struct process *process)
 {
-    for (uint32_t i = 0; i < process->timelines && process->gone_streams;) {
-        struct stream_state *stream = process->timeline[i];
+    for (uint32_t i = 0; i < process->order.timelines && process->order.gone_streams;) {
+        struct stream_state *stream = process->order.timeline[i];
         if (stream->gone &&
-            (stream->seen >= stream->position || process->gone_streams > TIMELINES_GONE_MAX))
+            (stream->seen >= stream->position || process->order.gone_streams > TIMELINES_GONE_MAX))
             timeline_free(process, stream);
         else
             i++;
@@ -154,8 +166,8 @@ int timeline_into(const struct process *process, const struct stream_state *stre
 static int join_all(struct process *process, struct stream_state *legacy)
 {
     legacy->joined = process->now;
-    for (uint32_t i = 0; i < process->timelines; i++) {
-        const struct stream_state *other = process->timeline[i];
+    for (uint32_t i = 0; i < process->order.timelines; i++) {
+        const struct stream_state *other = process->order.timeline[i];
         if (other == legacy || other->device != legacy->device || other->is_captured)
             continue;
         if (!other->known)
@@ -189,13 +201,33 @@ int timeline_join_legacy(struct process *process, struct stream_state *stream)
                : 0;
 }
 
+int order_join(struct process *process, struct stream_state *const *stream, uint32_t count,
+               uint64_t position)
+{
+    struct clock all = {0};
+    int result = 0;
+    for (uint32_t i = 0; i < count && !result; i++) {
+        result = timeline_join_legacy(process, stream[i]);
+        timelines_prune(process, &stream[i]->ahead);
+        if (!result)
+            result = clock_merge(&all, &stream[i]->ahead) ||
+                             clock_raise(&all, (struct place){stream[i]->timeline, position})
+                         ? -1
+                         : 0;
+    }
+    for (uint32_t i = 0; i < count && !result; i++)
+        result = clock_merge(&stream[i]->ahead, &all);
+    clock_free(&all);
+    return result;
+}
+
 void timeline_seen(struct process *process, const struct place *place)
 {
     struct stream_state *stream = timeline_find(process, place->timeline);
     if (!stream || stream->seen >= place->position)
         return;
     stream->seen = place->position;
-    process->seen_version++;
+    process->order.seen_version++;
     progress_seen(stream);
 }
 
@@ -208,38 +240,39 @@ void timelines_watched(struct process *process, const struct clock *clock)
         stream->watched = clock->entry[i].position;
         progress_seen(stream);
     }
-    if (process->watched_unknown < clock->unknown)
-        process->watched_unknown = clock->unknown;
-    process->has_watched = true;
+    if (process->order.watched_unknown < clock->unknown)
+        process->order.watched_unknown = clock->unknown;
+    process->order.has_watched = true;
 }
 
 void timelines_hand_over(struct process *process)
 {
-    if (!process->has_watched)
+    if (!process->order.has_watched)
         return;
-    process->has_watched = false;
-    for (uint32_t i = 0; i < process->timelines; i++) {
-        const struct stream_state *stream = process->timeline[i];
+    process->order.has_watched = false;
+    for (uint32_t i = 0; i < process->order.timelines; i++) {
+        const struct stream_state *stream = process->order.timeline[i];
         timeline_seen(process, &(struct place){stream->timeline, stream->watched});
     }
-    if (process->unknown < process->watched_unknown)
-        process->unknown = process->watched_unknown;
+    if (process->order.unknown < process->order.watched_unknown)
+        process->order.unknown = process->order.watched_unknown;
     timelines_reap(process);
 }
 
 void timelines_prune(const struct process *process, struct clock *clock)
 {
-    if (clock->pruned == process->seen_version)
+    if (clock->pruned == process->order.seen_version)
         return;
-    clock->pruned = process->seen_version;
+    clock->pruned = process->order.seen_version;
     uint32_t kept = 0, t = 0;
     for (uint32_t i = 0; i < clock->count; i++) {
         const struct place *place = &clock->entry[i];
-        while (t < process->timelines && process->timeline[t]->timeline < place->timeline)
+        while (t < process->order.timelines &&
+               process->order.timeline[t]->timeline < place->timeline)
             t++;
-        bool is_past = t == process->timelines ||
-                       process->timeline[t]->timeline != place->timeline ||
-                       process->timeline[t]->seen >= place->position;
+        bool is_past = t == process->order.timelines ||
+                       process->order.timeline[t]->timeline != place->timeline ||
+                       process->order.timeline[t]->seen >= place->position;
         if (!is_past)
             clock->entry[kept++] = *place;
     }
@@ -249,11 +282,11 @@ void timelines_prune(const struct process *process, struct clock *clock)
 
 void timelines_free(struct process *process)
 {
-    HASH_CLEAR(hh, process->streams);
-    for (uint32_t i = 0; i < process->timelines; i++) {
-        progress_forget(process, process->timeline[i]);
-        clock_free(&process->timeline[i]->ahead);
-        free(process->timeline[i]);
+    HASH_CLEAR(hh, process->order.streams);
+    for (uint32_t i = 0; i < process->order.timelines; i++) {
+        progress_forget(process, process->order.timeline[i]);
+        clock_free(&process->order.timeline[i]->ahead);
+        free(process->order.timeline[i]);
     }
-    free(process->timeline);
+    free(process->order.timeline);
 }

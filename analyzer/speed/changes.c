@@ -10,7 +10,7 @@ enum {
     WORK_STEP_PERCENT = 3, /* of an iteration, by which the median rank's own work is longer */
     BEFORE_PERCENT = 25,   /* of what the work takes longer, by ratio, that its beginning does */
     SURE_PERCENT = 78,     /* of pairs of a later and an earlier iteration, the later is longer */
-    SURER_PERCENT = 85,    /* likewise, where they are longer by little */
+    SURER_PERCENT = 85,    /* of the same pairs, where they are longer by little */
     LITTLE_PERCENT = 5     /* of an iteration */
 };
 
@@ -28,7 +28,7 @@ static double work_of(const struct speed_iteration *iteration)
     return speed_own(iteration) - iteration->share[SHARE_TRANSFER];
 }
 
-/* The median rank's, by number; what is not known is the one before. */
+/* The median rank's, by number; what is not known takes the previous value. */
 static double *medians_of(const struct judged *judged, uint64_t first,
                           double (*value_of)(const struct speed_iteration *iteration))
 {

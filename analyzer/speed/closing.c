@@ -1,12 +1,15 @@
 /* closing.c: closes a rank's iterations, and finds how their time divides.
  *
  * An iteration ends when the last work of it is done, and the next begins there: hosts run ahead of
- * their GPUs, so calls would show where the host is. Where the program names no iterations,
+ * their GPUs, so calls would show where the host is. Behind iterations that were not recorded one
+ * begins with its first work. Where the program names no iterations,
  * operations are held until rounds.c has found how many are one. */
 #include <stdlib.h>
 
+#include "analyzer/model/process.h"
 #include "analyzer/speed/followed.h"
-#include "analyzer/speed/sweep.h"
+#include "analyzer/speed/steps.h"
+#include "lib/base/invariant.h"
 
 enum {
     COUNTED_FIRST = 16, /* iterations */
@@ -231,13 +234,14 @@ static float idle_after(const struct iteration_edges *gathering, uint64_t begin_
 static bool does_count(const struct speed_rank *rank, const struct iteration_edges *gathering)
 {
     const struct process *process = rank->key.process;
-    bool is_lossy = process->lost_control || process->lost_bulk;
+    bool is_lossy = process->lost.control || process->lost.bulk;
     return rank->end_ns && !(is_lossy && gathering->jumps > rank->jumps);
 }
 
 static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
 {
     size_t room = STRETCH_EDGES * (STRETCHES_MOST * rank->operations + rank->spans);
+    struct speed_piece *piece = malloc((room + 1) * sizeof *piece);
     struct iteration_edges gathering = {.edge = malloc((room ? room : 1) * sizeof *gathering.edge),
                                         .room = room,
                                         .jumps = rank->jumps,
@@ -246,8 +250,9 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
                                         .begin_ns = UINT64_MAX,
                                         .first_issued_ns = UINT64_MAX,
                                         .first_started_ns = UINT64_MAX};
-    if (!gathering.edge || !gathering.to) {
+    if (!gathering.edge || !gathering.to || !piece) {
         analyzer->failed = true;
+        free(piece);
         free(gathering.edge);
         return;
     }
@@ -256,12 +261,21 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     rank->shows_kernels |= gathering.to->kernels > 0;
     gathering.to->launches = (float)(gathering.issued.kernels - rank->issued.kernels);
     gathering.to->threads = (float)(gathering.issued.threads - rank->issued.threads);
+    invariant(gathering.issued.kernels >= rank->issued.kernels,
+              "a rank has launched no fewer kernels than before");
     rank->issued = gathering.issued;
-    uint64_t begin_ns = rank->end_ns ? rank->end_ns : gathering.begin_ns;
+    bool is_cut = !process_is_recorded(rank->key.process) &&
+                  speed_follows_gap(analyzer->slot.speed, number);
+    uint64_t begin_ns = rank->end_ns && !is_cut ? rank->end_ns : gathering.begin_ns;
+    rank->ends_receiving &= !is_cut;
     if (gathering.end_ns > begin_ns) {
         gathering.to->number = does_count(rank, &gathering) ? number + 1 : 0;
         gathering.to->length = (float)((double)(gathering.end_ns - begin_ns) / 1e9);
-        speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns, gathering.to);
+        size_t pieces = speed_sweep(gathering.edge, gathering.edges, begin_ns, gathering.end_ns,
+                                    gathering.to, piece);
+        if (gathering.to->number &&
+            speed_steps_keep(analyzer->slot.speed, rank, number, piece, pieces))
+            gathering.failed = true;
         if (gathering.to->operations && gathering.first_started_ns > begin_ns)
             gathering.to->before = (float)((double)(gathering.first_started_ns - begin_ns) / 1e9);
         if (rank->ends_receiving && !gathering.to->kernels)
@@ -272,6 +286,7 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     }
     analyzer->failed |= gathering.failed;
     free(gathering.edge);
+    free(piece);
     drop_closed(rank, number);
 }
 
@@ -305,8 +320,8 @@ static uint64_t next_iteration(struct speed_rank *rank)
     return next;
 }
 
-/* The newest goes on, and the one before may: work of it may be done after work of the next. Some
- * are counted before the first is closed, so that all are judged alike. */
+/* The newest iteration goes on, and its predecessor may: its work may be done after work of the
+ * newest. Some are counted before the first is closed, so that all are judged alike. */
 static bool can_close(struct speed_rank *rank, bool all)
 {
     if (rank->closed >= rank->newest || speed_rank_holds(rank))
@@ -318,9 +333,23 @@ static bool can_close(struct speed_rank *rank, bool all)
 
 static void close_next(struct analyzer *analyzer, struct speed_rank *rank)
 {
-    rank->closed = next_iteration(rank);
+    uint64_t next = next_iteration(rank);
+    invariant(next >= rank->closed, "iterations are closed once, the oldest first");
+    rank->closed = next;
     close_iteration(analyzer, rank, rank->closed);
     rank->closed++;
+}
+
+/* Numbers may jump by any distance: the last empty one before the next operation's. */
+static uint64_t skip_empty(struct speed_rank *rank, uint64_t number)
+{
+    uint64_t next = rank->newest;
+    for (uint64_t i = 0; i < rank->operations; i++) {
+        uint64_t iteration = speed_operation_find(rank, rank->first_operation + i)->iteration;
+        if (iteration >= number && iteration < next)
+            next = iteration;
+    }
+    return next > number ? next - 1 : number;
 }
 
 /* What is over, of ranks that are not further than that. */
@@ -332,7 +361,8 @@ static void count_closable(struct speed_rank *rank, bool all)
         rank->followed = rank->closed;
     while (rank->followed < rank->newest &&
            (all || (rank->newest >= rank->followed + 2 && is_resolved(rank, rank->followed))))
-        operation_count_iteration(rank, rank->followed++);
+        if (!operation_count_iteration(rank, rank->followed++))
+            rank->followed = skip_empty(rank, rank->followed);
 }
 
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all)
@@ -356,7 +386,7 @@ static uint64_t oldest_of(const struct speed *speed, bool all)
 
 void speed_close(struct analyzer *analyzer, bool all)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     uint64_t oldest;
     speed->advanced = 0;
     for (uint32_t r = 0; r < speed->count; r++)

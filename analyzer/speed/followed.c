@@ -16,8 +16,8 @@ static uint64_t distance_ns(uint64_t one, uint64_t other)
     return one > other ? one - other : other - one;
 }
 
-/* It began as the one before in its communicator ended: it was in the queue, whatever the program
- * waited for. */
+/* It began as its communicator's previous operation ended: it was in the queue, whatever the
+ * program waited for. */
 bool operation_was_queued(struct speed_rank *rank, const struct speed_operation *operation,
                           uint64_t serial)
 {
@@ -81,8 +81,8 @@ const struct speed_operation *operation_next_of_comm(struct speed_rank *rank, ui
     return NULL;
 }
 
-/* Whether whoever comes late to the communicator's operations is late by that much in the end: even
- * where he is the last to come, the next operations follow at once. */
+/* Whether a rank that comes late to the communicator's operations is late by that much in the end:
+ * even where it is the last to come, the next operations follow at once. */
 static bool is_chained(const struct speed_followed *followed)
 {
     return 100 * followed->chained > CHAINED_PERCENT * followed->latest;
@@ -195,14 +195,17 @@ bool operation_can_be_waited_for(const struct speed_operation *operation, bool h
     return !has_next || !is_beside_work(followed) || is_chained(followed);
 }
 
-void operation_count_iteration(struct speed_rank *rank, uint64_t number)
+bool operation_count_iteration(struct speed_rank *rank, uint64_t number)
 {
+    bool has_any = false;
     for (uint64_t i = 0; i < rank->operations; i++) {
         uint64_t serial = rank->first_operation + i;
         uint64_t iteration = speed_operation_find(rank, serial)->iteration;
         if (iteration == number)
             count_followed(rank, serial);
+        has_any |= iteration == number;
         if (iteration > number + 1)
             break; /* operations of two iterations overlap, those of three do not */
     }
+    return has_any;
 }

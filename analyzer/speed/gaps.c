@@ -25,7 +25,7 @@ struct host_gaps {
 
 static struct host_gaps *gaps_of_process(struct analyzer *analyzer, const struct process *process)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     uint32_t index = (uint32_t)process->index;
     if (index >= speed->gap_room) {
         uint32_t room = index < 8 ? 16 : 2 * index;
@@ -84,19 +84,22 @@ static void count_gap(struct host_gaps *gaps, const struct host_call *to, double
 }
 
 /* Threads that only ask whether something is done, such as a watchdog's, do not count. */
-static bool is_of_interest(const struct thread *thread, const struct record *record)
+static bool is_of_interest(const struct event *event)
 {
-    enum api_class class = api_class_of(record->api);
+    const struct thread *thread = event->thread;
+    enum api_class class = event->class;
     bool is_work = class == CLASS_COPY || class == CLASS_LAUNCH || class == CLASS_GRAPH;
     return class != CLASS_RANGE && (is_work || thread->uses_nccl) && !thread->process->info.lacks;
 }
 
-void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
-                     const struct record *record)
+void speed_host_call(const struct event *event)
 {
-    if (!analyzer->speed || !is_of_interest(thread, record))
+    struct analyzer *analyzer = event->process->analyzer;
+    const struct thread *thread = event->thread;
+    const struct record *record = event->record;
+    if (!analyzer->slot.speed || !is_of_interest(event))
         return;
-    struct host_gaps *gaps = gaps_of_process(analyzer, thread->process);
+    struct host_gaps *gaps = gaps_of_process(analyzer, event->process);
     if (!gaps) {
         analyzer->failed = true;
         return;

@@ -11,7 +11,7 @@ struct host_call {
     uint16_t api;
 };
 
-/* So many iterations are a part: what was before this one and the last is forgotten. */
+/* GAP_ITERATIONS iterations are a part: only the current part and the last are kept. */
 enum { GAP_SIZES = 16, GAP_PARTS = 2, GAP_ITERATIONS = ITERATIONS_KEPT };
 struct gap_sum {
     float seconds;
@@ -21,18 +21,18 @@ struct gap_sum {
 struct host_gap {
     struct host_call from, to;
     double seconds; /* in all */
-    /* This part and the last, by length: each size begins at twice the one before. */
+    /* This part and the last, by length: each size begins at twice the previous. */
     struct gap_sum size[GAP_PARTS][GAP_SIZES];
 };
 
 /* A call begins or ends. Notes want of memory in the analyzer. */
-void speed_host_call(struct analyzer *analyzer, const struct thread *thread,
-                     const struct record *record);
-/* All ranks have closed so many iterations: what the judged ones do not hold is forgotten. */
+void speed_host_call(const struct event *event);
+/* All ranks have closed `closed` iterations: gaps outside of the judged iterations are forgotten.
+ */
 void speed_forget_gaps(struct speed *speed, uint64_t closed);
 /* Between which calls most of the time passes on the host of the slowdown's first rank, in gaps
- * that last for about `least` seconds or longer and of which there are so many: fills in
- * slowdown->gap, NULL if that is not known, and gap_each. */
+ * that last for about `least` seconds or longer and occur `times` times: fills in slowdown->gap,
+ * NULL if that is not known, and gap_each. */
 void speed_find_gap(const struct speed *speed, double least, uint64_t times,
                     struct slowdown *slowdown);
 

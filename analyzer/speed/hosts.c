@@ -18,7 +18,7 @@ enum {
     HOST_RANK_PERCENT = 10, /* and so much as the one that is most so */
     HOSTS_LEAST = 2
 };
-/* Chance makes one of them late so much more often than the others so rarely. */
+/* The probability that chance alone makes one host late that much more often than the others. */
 static const double chance_most = 0.01;
 
 /* Ranks of one host, or, where hosts are not known, of a communicator. */
@@ -167,6 +167,7 @@ static void add_unit(const struct judged *judged, const struct units *units, uin
             slowdown_of_rank(judged, rank[0]->index, rank, units->unit[u].lost);
         slowdown.ranks = ranks;
         slowdown.kind = SLOW_HOST;
+        slowdown.often = (double)units->unit[u].late / (double)(judged->end - judged->first);
         slowdowns_add(found, &slowdown);
     }
     free(rank);

@@ -1,5 +1,6 @@
 /* judge.c: says now and then what slows the job down, for the checks to report. */
 #include <math.h>
+#include "analyzer/speed/whatif.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +17,11 @@ enum { JUDGE_EVERY = 32, JUDGE_EVERY_FIRST = 10, JUDGE_FIRST = 160 };
 /* Lost in an iteration: less than that is what other programs on the host take, about a time slice.
  */
 static const double recorded_least_s = 0.005;
-static const double pause_least_s = 0.02; /* a pause, likewise */
+static const double pause_least_s = 0.02; /* the same for a pause */
 static const double recorded_since_s = 5; /* since ranks became slow */
-/* In so many iterations another program's work is not taken for the job's. */
+/* Iterations that are enough not to take another program's work for the job's. */
 enum { RECORDED_NEEDED = 30 };
-/* Nor is what is so many times the noise, by which recorded iterations differ. */
+/* What a loss has to exceed: multiples of the noise, by which recorded iterations differ. */
 enum {
     NOISE_PERCENT = 25,
     QUIET_TIMES = 2,
@@ -28,8 +29,8 @@ enum {
     KERNELS_PERCENT = 125,
     KERNELS_CLEAR_PERCENT = 175
 };
-enum { COUNTED_PERCENT = 125 };                         /* of its peers' work */
-enum { COST_PER_MILLE = 5 };                            /* of an iteration: less is none */
+enum { COUNTED_PERCENT = 125 }; /* of its peers' work */
+enum { UNEVEN_PERCENT = 8 };    /* of an iteration: jitter of kernels costs 6 % among 16 ranks */
 enum { PAUSES_NEEDED = 5, VARYING_PAUSES_NEEDED = 10 }; /* there */
 enum { COARSE_SURE_PERCENT = 90, COARSE_STEP_PERCENT = 10 };
 
@@ -62,7 +63,8 @@ static uint64_t begin_judging(struct judged *judged)
     return kept;
 }
 
-void judged_free(struct judged *judged)
+/* what judge_peers filled in */
+static void judged_free(struct judged *judged)
 {
     free(judged->excess);
     free(judged->waited);
@@ -80,10 +82,14 @@ void judged_free(struct judged *judged)
     judged->idles = NULL;
 }
 
-/* The others of its pipeline would wait as long without it. */
-static bool costs_nothing(const struct slowdown *slowdown)
+/* Where the model explains the iterations: without it they would be that much shorter. */
+static bool gains_enough(const struct slowdown *slowdown)
 {
-    return slowdown->knows_cost && 1000 * slowdown->cost < COST_PER_MILLE * slowdown->length;
+    bool is_asked_only = slowdown->kind == SLOW_UNEVEN || slowdown->kind == SLOW_STAGES;
+    if (!slowdown->gain.is_known)
+        return !is_asked_only;
+    int least = slowdown->kind == SLOW_UNEVEN ? UNEVEN_PERCENT : SHARE_PERCENT;
+    return 100 * slowdown->gain.seconds >= least * slowdown->length;
 }
 
 /* What slows ranks or links down explains longer iterations if it costs most of what they are
@@ -98,8 +104,9 @@ static bool step_is_explained(const struct slowdowns *found, const struct slowdo
         const struct slowdown *slowdown = &found->slowdown[i];
         double before = slowdown->kind < SLOW_LINK ? fmax(slowdown->before, earlier)
                                                    : slowdown->before;
-        if (slowdown->since && !costs_nothing(slowdown) &&
-            2 * (slowdown->lost - before) >= step->lost)
+        if (slowdown->gain.is_known && slowdown->gain.seconds < slowdown->lost)
+            before = slowdown->lost - slowdown->gain.seconds;
+        if (slowdown->since && 2 * (slowdown->lost - before) >= step->lost)
             return true;
     }
     return false;
@@ -211,6 +218,7 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         judge_links(judged, found);
         drop_explained_by_links(judged, found);
         add_earlier(earlier, found);
+        judge_gains(judged, found);
     }
     if (!found->failed && !judged->coarse && !judged->placed) {
         bool is_open = has_step && !step_is_explained(found, &step) &&
@@ -315,16 +323,16 @@ static bool is_long_enough(const struct slowdown *slowdown)
     return iterations >= RECORDED_NEEDED && (is_long || slowdown->kind == SLOW_LINK);
 }
 
-/* Of so many iterations that were judged, with such noise. */
+/* `iterations` were judged; `noise` is their noise in seconds. */
 static bool is_worth_reporting(const struct judged *judged, uint64_t iterations, double noise,
                                const struct slowdown *slowdown)
 {
-    if (costs_nothing(slowdown))
+    if (!gains_enough(slowdown))
         return false;
     if (!judged->recorded || is_counted(slowdown))
         return true;
-    if (slowdown->is_starved) /* else it is a busy host */
-        return slowdown->starves_clearly;
+    if (slowdown->starving.is_cause) /* else it is a busy host */
+        return slowdown->starving.is_clear;
     bool is_enough = iterations >= RECORDED_NEEDED || !may_be_others(judged, slowdown);
     if (slowdown->since) /* when another program begins, a GPU becomes slower, too */
         is_enough = is_long_enough(slowdown);
@@ -337,7 +345,7 @@ static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
 
 void speed_judge(struct analyzer *analyzer, bool is_end)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     if (!speed || !speed->count)
         return;
     speed_find_rounds(analyzer, is_end);

@@ -73,15 +73,18 @@ struct speed_kernel_sum speed_kernel_between(const struct speed_rank *rank,
     return sum.count ? sum : kernel->all;
 }
 
-void speed_kernels(struct analyzer *analyzer, const struct process *process,
-                   const struct record *record)
+int speed_kernels(struct event *event)
 {
+    struct analyzer *analyzer = event->process->analyzer;
+    const struct process *process = event->process;
+    const struct record *record = event->record;
     struct speed_rank *rank = speed_rank_get(analyzer, process, record->device);
     const struct speed_kernel_sum more = {.seconds = (double)record->kernels.total_ns / 1e9,
                                           .amount = (double)record->kernels.amount,
                                           .count = record->kernels.count};
     if (rank)
         speed_kernel_add(analyzer, rank, record->kernels.name, rank->newest, &more);
+    return ENGINE_OK;
 }
 
 void speed_kernels_free(struct speed_rank *rank)

@@ -71,7 +71,7 @@ int analyzer_visit_speed_kernels(struct analyzer *analyzer,
                                  void (*visit)(void *context, const struct speed_kernel_view *view),
                                  void *context)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     struct kernel_totals *totals = NULL, *sum, *next;
     double all = 0;
     int result = 0;

@@ -12,8 +12,8 @@ enum {
     UNEVEN_PERCENT = 2,     /* of the time: the kernels that differ by more hardly matter */
     MORE_PERCENT = 5,       /* threads or bytes of a launch than on the peers: more work */
     EXPLAINED_PERCENT = 25, /* of what is lost */
-    HARDLY_PERCENT = 10,    /* likewise: launches of several sizes, of which one is counted more */
-    KNOWN_PERCENT = 80      /* of the kernels' time: of so much it is known how large they are */
+    HARDLY_PERCENT = 10,    /* of what is lost: one of several sizes of launches is counted more */
+    KNOWN_PERCENT = 80      /* of the kernels' time, whose sizes have to be known */
 };
 
 static double seconds_of(const struct speed_kernel_sum *sum)
@@ -74,8 +74,8 @@ static bool is_slow_alike(const struct kernel_loss *loss, double ratio)
 /* What the sizes of launches show. */
 enum sizes { SIZES_UNKNOWN, SIZES_EQUAL, SIZES_LARGER };
 
-/* Larger: kernels are launched with so much more work than on the peers that it explains a good
- * part of what they take longer. slowdown->work: how much more those have that are larger. */
+/* Larger: kernels are launched with more work than on the peers, which explains a good part of what
+ * they take longer. slowdown->work: how much more those have that are larger. */
 static enum sizes compare_sizes(const struct kernel_loss *loss, uint32_t losses,
                                 struct slowdown *slowdown)
 {

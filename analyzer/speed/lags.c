@@ -66,7 +66,7 @@ int analyzer_visit_speed_lags(struct analyzer *analyzer, uint32_t columns_most,
                               void (*visit)(void *context, const struct speed_lag_view *view),
                               void *context)
 {
-    struct lag_map map = {.speed = analyzer->speed};
+    struct lag_map map = {.speed = analyzer->slot.speed};
     if (!map.speed || !map.speed->count)
         return 0;
     find_columns(&map, columns_most);
@@ -91,7 +91,7 @@ int analyzer_visit_speed_lags(struct analyzer *analyzer, uint32_t columns_most,
             .host = map.speed->rank[r]->key.process->info.host,
             .lag = map.own + (size_t)r * map.columns,
             .columns = map.columns,
-            .first = map.first,
+            .first = speed_number(map.speed, map.first),
             .per_column = map.per_column};
         visit(context, &view);
     }

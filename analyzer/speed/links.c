@@ -11,17 +11,17 @@
 
 enum {
     LONGER_PERCENT = 25,     /* than the median sister's */
-    ONE_SISTER_PERCENT = 50, /* likewise, where there is but one */
+    ONE_SISTER_PERCENT = 50, /* than the only sister, where there is one */
     BECAME_PERCENT = 10,     /* than before, by most of what iterations are longer since then */
     FAST_PART = 4,           /* a quarter of sisters, that are fast while most are slow by a host */
     FEW_PERCENT = 150,       /* over the root of how many there are: few differ by chance, */
-    FEW_TIMES = 4,           /* but by three standard errors of a quartile at most: so many times
-                                its distance from what 5 % of them stay below */
-    CLEARLY_TIMES = 2,       /* as long nearly all are, of a link that noise does not explain */
-    BESIDE_PERCENT = 50,     /* longer than before, where all else takes longer as well */
-    BESIDE_SHARE = 5,        /* of an iteration, likewise */
-    BEFORE_NEEDED = 30, /* iterations of a recorded job: while it begins, its host may be idle, */
-    BEFORE_TIMES = 5,   /* or it takes so much to be sure */
+    FEW_TIMES = 4,       /* but by three standard errors of a quartile at most: this multiple of its
+                            distance from what 5 % of them stay below */
+    CLEARLY_TIMES = 2,   /* as long nearly all are, of a link that noise does not explain */
+    BESIDE_PERCENT = 50, /* longer than before, where all else takes longer as well */
+    BESIDE_SHARE = 5,    /* of an iteration, in the same case */
+    BEFORE_NEEDED = 30,  /* iterations of a recorded job: while it begins, its host may be idle, */
+    BEFORE_TIMES = 5,    /* or it has to be that many times as slow */
     SLOW_BYTES = 64 << 10, /* operations of such a size show what a link carries */
     SLOW_SHARE = 10        /* of an iteration, that a link without sisters takes */
 };
@@ -165,7 +165,8 @@ static bool became_slow(const struct judged *judged, const struct speed_comm *co
     return then > 0 && (is_most || is_beside);
 }
 
-/* Likewise, with an iteration of its own: iterations of a busy host do not show it. */
+/* Whether the link became slow from an iteration of its own on: iterations of a busy host do not
+ * show it. */
 static bool became_slow_by_itself(const struct judged *judged, const struct speed_comm *comm,
                                   struct slow_comm *slow)
 {

@@ -3,7 +3,7 @@
  * Where a model is split, its layers' operations and messages are many and alike, and the gradients
  * are reduced once an iteration, or in a few pieces. Such an operation comes behind about as many
  * others each time: a rank's rarest communicator that is used all the time. Barriers do not count,
- * nor means of a few numbers, which may come every so many iterations. Gathered parameters come
+ * nor means of a few numbers, which may come every few iterations. Gathered parameters come
  * with each layer. Such a communicator is used only if all ranks have one, those of about the same
  * number of operations on each. */
 #include <math.h>
@@ -14,7 +14,7 @@ enum {
     USES_MOST = 16, /* communicators of a rank; others are no markers */
     USED_LEAST = 4, /* operations */
     OTHERS_TIMES = 3,
-    PART_MOST = 3,          /* at least one of so many operations is in each half of those held */
+    PART_MOST = 3, /* one of that many operations is in each half of those held, at least */
     GRADIENTS_LEAST = 1024, /* bytes */
     RARE_PERCENT = 20,      /* of the pairs are not alike, where evaluations are */
     ALIKE_PERCENT = 67      /* of the other operations are between those that are */
@@ -74,7 +74,7 @@ static bool is_marker(const struct comm_uses *uses, const struct comm_use *use)
            uses->operations - use->count >= OTHERS_TIMES * use->count;
 }
 
-/* The rank's marker with about so many operations; one without a communicator, if it has none. */
+/* The rank's marker with about `count` operations; one without a communicator, if it has none. */
 static struct comm_use find_marker(struct speed_rank *rank, uint64_t count)
 {
     struct comm_uses uses;

@@ -7,6 +7,7 @@
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
 #include "analyzer/speed/ranks.h"
+#include "analyzer/speed/slowdown.h"
 #include "analyzer/speed/standings.h"
 #include "lib/trace/kinds.h"
 #include "lib/trace/lacks.h"
@@ -14,7 +15,8 @@
 
 enum {
     MEETINGS_OPEN = 4096, /* of a communicator; then the oldest is given up */
-    MESSAGE_MEMBERS = 2
+    MESSAGE_MEMBERS = 2,
+    PAIRS_PER_RANK = 4 /* to and fro, with the next stage and the previous */
 };
 
 struct meeting_key {
@@ -37,16 +39,16 @@ struct speed_meeting {
     UT_hash_handle hh;
 };
 
-static struct speed_comm *speed_comm_get(struct analyzer *analyzer, const struct comm *comm)
+static struct speed_comm *speed_comm_get(struct analyzer *analyzer, struct comm *comm)
 {
     struct speed_comm *known;
     uint64_t id = comm->id;
-    TABLE_FIND(analyzer->speed->comms, &id, known);
+    TABLE_FIND(analyzer->slot.speed->comms, &id, known);
     if (known || !(known = calloc(1, sizeof *known)))
         return known;
     known->id = id;
     known->comm = comm;
-    TABLE_ADD(analyzer->speed->comms, id, known);
+    TABLE_ADD(analyzer->slot.speed->comms, id, known);
     if (TABLE_ADDED(known))
         return known;
     free(known);
@@ -87,6 +89,21 @@ static uint32_t histogram_step(uint64_t ns)
     return step < TRANSFER_STEPS * TRANSFER_OCTAVES ? step : TRANSFER_STEPS * TRANSFER_OCTAVES - 1;
 }
 
+static struct speed_class *class_get(struct speed_class **classes,
+                                     const struct speed_class_key *key)
+{
+    struct speed_class *class;
+    TABLE_FIND(*classes, key, class);
+    if (class || !(class = calloc(1, sizeof *class)))
+        return class;
+    class->key = *key;
+    TABLE_ADD(*classes, key, class);
+    if (TABLE_ADDED(class))
+        return class;
+    free(class);
+    return NULL;
+}
+
 static int count_transfer(struct speed_comm *comm, const struct speed_meeting *meeting,
                           uint64_t transfer_ns)
 {
@@ -97,18 +114,9 @@ static int count_transfer(struct speed_comm *comm, const struct speed_meeting *m
     key.bytes = round_bytes(meeting->bytes);
     key.stride = stride_of(comm->comm);
     key.hosts = count_hosts(comm->comm);
-    struct speed_class *class;
-    TABLE_FIND(comm->classes, &key, class);
-    if (!class) {
-        if (!(class = calloc(1, sizeof *class)))
-            return -1;
-        class->key = key;
-        TABLE_ADD(comm->classes, key, class);
-        if (!TABLE_ADDED(class)) {
-            free(class);
-            return -1;
-        }
-    }
+    struct speed_class *class = class_get(&comm->classes, &key);
+    if (!class)
+        return -1;
     class->count++;
     class->seconds += (double)transfer_ns / 1e9;
     class->histogram[histogram_step(transfer_ns)]++;
@@ -234,6 +242,38 @@ static void note_member(struct speed_rank *rank, struct member *member, const st
     rank->round_sends = passed->api == API_ncclSend;
 }
 
+static void free_pairs(struct speed_comm *comm)
+{
+    struct speed_pair *pair, *next;
+    HASH_ITER(hh, comm->pairs, pair, next) {
+        HASH_DEL(comm->pairs, pair);
+        free(pair);
+    }
+}
+
+/* Who sends to whom. 0 or -1 (ENOMEM). */
+static int note_meeting_pair(struct speed_comm *comm, const struct meeting_key *key)
+{
+    uint64_t ends = (uint64_t)key->from << 32 | (uint64_t)key->to;
+    struct speed_pair *pair = NULL;
+    TABLE_FIND(comm->pairs, &ends, pair);
+    if (pair || comm->has_many_pairs)
+        return 0;
+    if ((int)HASH_COUNT(comm->pairs) >= PAIRS_PER_RANK * comm->comm->nranks) {
+        comm->has_many_pairs = true;
+        free_pairs(comm);
+        return 0;
+    }
+    if (!(pair = calloc(1, sizeof *pair)))
+        return -1;
+    pair->ends = ends;
+    TABLE_ADD(comm->pairs, ends, pair);
+    if (TABLE_ADDED(pair))
+        return 0;
+    free(pair);
+    return -1;
+}
+
 static int meet(struct speed_comm *comm, struct speed_rank *rank, const struct passed *passed,
                 uint64_t serial)
 {
@@ -246,6 +286,8 @@ static int meet(struct speed_comm *comm, struct speed_rank *rank, const struct p
         key.from = sends ? passed->member->rank : passed->peer;
         key.to = sends ? passed->peer : passed->member->rank;
         comm->messages++;
+        if (note_meeting_pair(comm, &key))
+            return -1;
     } else {
         comm->collectives++;
     }
@@ -269,7 +311,7 @@ static int meet(struct speed_comm *comm, struct speed_rank *rank, const struct p
 void speed_passed(struct analyzer *analyzer, const struct passed *passed)
 {
     struct member *member = passed->member;
-    if (member->process->info.lacks & LACKS_DURATIONS)
+    if (member->process->info.lacks & LACKS_DURATIONS || kind_has(passed->api, KIND_ONE_SIDED))
         return;
     struct speed_rank *rank = speed_rank_get(analyzer, member->process, member->device);
     struct speed_comm *comm = rank ? speed_comm_get(analyzer, member->comm) : NULL;
@@ -291,27 +333,98 @@ void speed_passed(struct analyzer *analyzer, const struct passed *passed)
     if (rank->newest == newest)
         return;
     /* Once about each rank has begun another: to look at all of them is then no more than that. */
-    if (++analyzer->speed->advanced >= analyzer->speed->count)
+    if (++analyzer->slot.speed->advanced >= analyzer->slot.speed->count)
         speed_close(analyzer, false);
     else if (rank->newest > rank->closed + OPEN_ITERATIONS)
         speed_rank_close(analyzer, rank, false);
 }
 
+static void free_classes(struct speed_class *classes)
+{
+    struct speed_class *class, *next;
+    HASH_ITER(hh, classes, class, next) {
+        HASH_DEL(classes, class);
+        free(class);
+    }
+}
+
 static void free_speed_comm(struct speed_comm *comm)
 {
-    struct speed_meeting *meeting, *next_meeting;
-    HASH_ITER(hh, comm->meetings, meeting, next_meeting) {
+    struct speed_meeting *meeting, *next;
+    HASH_ITER(hh, comm->meetings, meeting, next) {
         HASH_DEL(comm->meetings, meeting);
         free(meeting->part);
         free(meeting);
     }
-    struct speed_class *class, *next_class;
-    HASH_ITER(hh, comm->classes, class, next_class) {
-        HASH_DEL(comm->classes, class);
-        free(class);
-    }
+    free_classes(comm->classes);
+    free_pairs(comm);
     free(comm->transfer);
     free(comm);
+}
+
+static void visit_by_id(const struct speed *speed, uint64_t id, void (*visit)(struct comm *comm))
+{
+    const struct speed_comm *comm;
+    TABLE_FIND(speed->comms, &id, comm);
+    if (comm)
+        visit(comm->comm);
+}
+
+void speed_visit_comms(const struct speed *speed, void (*visit)(struct comm *comm))
+{
+    for (uint32_t r = 0; r < speed->count; r++) {
+        struct speed_rank *rank = speed->rank[r];
+        if (rank->member)
+            visit(rank->member->comm);
+        if (rank->marker)
+            visit_by_id(speed, rank->marker->id, visit);
+        if (rank->only)
+            visit(rank->only->comm);
+        for (uint64_t i = 0; i < rank->operations; i++)
+            visit(speed_operation_find(rank, rank->first_operation + i)->comm->comm);
+    }
+    for (uint32_t i = 0; speed->found && i < speed->found->count; i++)
+        if (speed->found->slowdown[i].comm)
+            visit_by_id(speed, speed->found->slowdown[i].comm->id, visit);
+}
+
+void speed_drop_gone(struct speed *speed)
+{
+    for (uint32_t r = 0; r < speed->count; r++) {
+        struct speed_rank *rank = speed->rank[r];
+        while (rank->operations &&
+               speed_operation_find(rank, rank->first_operation)->comm->comm->is_gone) {
+            rank->first_operation++;
+            rank->operations--;
+        }
+    }
+}
+
+/* Without memory for it, it is not in the tables of transfers. */
+static void add_forgotten(struct speed *speed, const struct speed_class *class)
+{
+    struct speed_class *sum = class_get(&speed->forgotten, &class->key);
+    double mean = class->seconds / (double)class->count;
+    if (!sum)
+        return;
+    if (!sum->comms++)
+        sum->least = sum->most = mean;
+    sum->count += class->count;
+    sum->seconds += class->seconds;
+    sum->least = mean < sum->least ? mean : sum->least;
+    sum->most = mean > sum->most ? mean : sum->most;
+}
+
+void speed_forget(struct speed *speed, const struct comm *forgotten)
+{
+    struct speed_comm *comm;
+    TABLE_FIND(speed->comms, &forgotten->id, comm);
+    if (!comm || comm->comm != forgotten)
+        return;
+    for (const struct speed_class *class = comm->classes; class; class = class->hh.next)
+        add_forgotten(speed, class);
+    HASH_DEL(speed->comms, comm);
+    free_speed_comm(comm);
 }
 
 void speed_free(struct speed *speed)
@@ -326,7 +439,9 @@ void speed_free(struct speed *speed)
         HASH_DEL(speed->comms, comm);
         free_speed_comm(comm);
     }
+    free_classes(speed->forgotten);
     free(speed->rank);
+    free(speed->numbers);
     slowdowns_free(speed->found);
     speed_standings_free(speed->standings);
     speed_gaps_free(speed);

@@ -70,7 +70,7 @@ static struct slowdown pause_of(const struct judged *judged, const struct pause_
                              .last = first + pauses->at[pauses->count - 1]};
 }
 
-/* A rank's own time by iteration; what is not known is the one before. */
+/* A rank's own time by iteration; what is not known takes the previous value. */
 static void own_of_rank(const struct judged *judged, const struct speed_rank *rank, double *own)
 {
     struct speed_iteration iteration;

@@ -74,7 +74,7 @@ static int judge_waited(const struct judged *judged, const struct comm *comm, co
     return 0;
 }
 
-/* Own time beyond the median member's, into excess[rank] by iteration. */
+/* Own time beyond the median member's, into excess[rank] by iteration; 0 where it is not known. */
 static int compare_members(const struct judged *judged, const struct comm *comm,
                            const uint32_t *index, double *excess)
 {
@@ -88,13 +88,15 @@ static int compare_members(const struct judged *judged, const struct comm *comm,
             struct speed_iteration iteration;
             bool known = index[i] != UINT32_MAX && judged_iteration(judged->speed->rank[index[i]],
                                                                     judged->first + n, &iteration);
-            excess[i * iterations + n] = known ? work_of(judged, &iteration) : 0;
+            excess[i * iterations + n] = known ? work_of(judged, &iteration) : NAN;
             if (known)
                 own[count++] = work_of(judged, &iteration);
         }
         double median = speed_median(own, count);
-        for (uint32_t i = 0; i < comm->members; i++)
-            excess[i * iterations + n] -= excess[i * iterations + n] ? median : 0;
+        for (uint32_t i = 0; i < comm->members; i++) {
+            double *at = &excess[i * iterations + n];
+            *at = isnan(*at) ? 0 : *at - median;
+        }
     }
     free(own);
     return 0;

@@ -38,7 +38,7 @@ size_t speed_warm_up(const struct judged *judged)
     return warm;
 }
 
-/* Sums of the first so many values. */
+/* Sums of the first values, by how many. */
 struct running {
     double *sum, *squares;
 };

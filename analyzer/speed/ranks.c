@@ -6,6 +6,8 @@
 
 #include "analyzer/model/array.h"
 #include "analyzer/model/process.h"
+#include "analyzer/speed/steps.h"
+#include "lib/base/invariant.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -13,9 +15,9 @@ enum { OPERATIONS_MAX = 1 << 20 }; /* of open iterations: then they are closed a
 
 struct speed *speed_get(struct analyzer *analyzer)
 {
-    if (!analyzer->speed && !(analyzer->speed = calloc(1, sizeof *analyzer->speed)))
+    if (!analyzer->slot.speed && !(analyzer->slot.speed = calloc(1, sizeof *analyzer->slot.speed)))
         analyzer->failed = true;
-    return analyzer->speed;
+    return analyzer->slot.speed;
 }
 
 static struct speed_rank *new_speed_rank(struct speed *speed, const struct speed_rank_key *key)
@@ -35,6 +37,8 @@ static struct speed_rank *new_speed_rank(struct speed *speed, const struct speed
         return NULL;
     }
     rank->index = speed->count;
+    invariant(HASH_COUNT(speed->ranks) == speed->count + 1,
+              "the ranks in the table are those in the list");
     return speed->rank[speed->count++] = rank;
 }
 
@@ -73,7 +77,7 @@ struct speed_rank *speed_rank_get(struct analyzer *analyzer, const struct proces
 
 /* Numbers that begin anew (an epoch's) go on from the last; those that make no sense do not count.
  */
-static uint64_t count_iteration(struct speed_rank *rank, uint64_t number)
+static uint64_t count_iteration(struct analyzer *analyzer, struct speed_rank *rank, uint64_t number)
 {
     if (number > SPEED_NUMBER_MOST)
         number = rank->counted;
@@ -81,6 +85,10 @@ static uint64_t count_iteration(struct speed_rank *rank, uint64_t number)
         rank->offset += rank->counted + 1 - number;
     rank->counted = number;
     number += rank->offset;
+    if (rank->named && (number = speed_count_number(analyzer->slot.speed, number)) == UINT64_MAX) {
+        analyzer->failed = true;
+        return rank->newest;
+    }
     if (!rank->has_begun)
         rank->begun = rank->closed = number;
     rank->has_begun = true;
@@ -125,7 +133,8 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
     struct speed_operation *operation = &rank->operation[serial & (rank->operation_capacity - 1)];
     *operation = (struct speed_operation){
         .number = passed->number,
-        .jumps = rank->key.process->jumps,
+        .jumps = rank->key.process->lost.jumps,
+        .self = passed->member->rank,
         .peer = passed->peer,
         .sends = passed->api == API_ncclSend,
         .gathers = passed->api == API_ncclAllGather,
@@ -144,7 +153,7 @@ uint64_t speed_rank_add(struct analyzer *analyzer, struct speed_rank *rank, stru
         number = passed->iteration - 1;
     else if (rank->round)
         number = speed_round_number(rank, operation);
-    operation->iteration = count_iteration(rank, number);
+    operation->iteration = count_iteration(analyzer, rank, number);
     /* The shim records calls. Of another source that has no times of calls the two are equal. */
     uint32_t lacks = rank->key.process->info.lacks;
     rank->knows_issue |= !(lacks & LACKS_STARTS) &&
@@ -159,27 +168,28 @@ struct speed_operation *speed_operation_find(struct speed_rank *rank, uint64_t s
     return &rank->operation[serial & (rank->operation_capacity - 1)];
 }
 
-void speed_activity(struct analyzer *analyzer, const struct process *process,
-                    const struct record *record)
+int speed_activity(struct event *event)
 {
+    struct analyzer *analyzer = event->process->analyzer;
+    const struct process *process = event->process;
+    const struct record *record = event->record;
     struct speed_rank *rank = speed_rank_get(analyzer, process, record->device);
     uint64_t end_ns = record->activity.end_ns ? record->activity.end_ns : record->time_ns;
     if (!rank || record->activity.begin_ns > end_ns)
-        return;
+        return ENGINE_OK;
     struct speed_span *grown =
         array_room(rank->span, sizeof *grown, rank->spans, &rank->span_capacity, 64);
-    if (!grown) {
-        analyzer->failed = true;
-        return;
-    }
+    if (!grown)
+        return ENGINE_FAILED;
     rank->span = grown;
     uint64_t begin_ns = record->activity.begin_ns + process->offset_ns;
     uint64_t lasted_ns = end_ns - record->activity.begin_ns;
     /* Only how long it was busy counts: its pauses are short. */
     if (record->activity.busy_ns && record->activity.busy_ns < lasted_ns)
         lasted_ns = record->activity.busy_ns;
+    rank->named |= record->activity.iteration != 0;
     uint64_t iteration = record->activity.iteration
-                             ? count_iteration(rank, record->activity.iteration - 1)
+                             ? count_iteration(analyzer, rank, record->activity.iteration - 1)
                              : rank->newest;
     if (speed_rank_holds(rank)) /* until rounds.c gives it the iteration of that operation */
         iteration = rank->first_operation + rank->operations;
@@ -190,6 +200,7 @@ void speed_activity(struct analyzer *analyzer, const struct process *process,
     const struct speed_kernel_sum more = {.seconds = (double)lasted_ns / 1e9, .count = 1};
     if (record->activity.name)
         speed_kernel_add(analyzer, rank, record->activity.name, iteration, &more);
+    return ENGINE_OK;
 }
 
 const struct speed_iteration *speed_iteration_find(const struct speed_rank *rank, uint64_t number)
@@ -212,6 +223,7 @@ uint64_t speed_closed(const struct speed *speed)
 void speed_rank_free(struct speed_rank *rank)
 {
     speed_kernels_free(rank);
+    speed_steps_free(rank);
     free(rank->iteration);
     free(rank->operation);
     free(rank->span);

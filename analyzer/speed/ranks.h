@@ -17,9 +17,9 @@ struct speed_operation {
     struct speed_rank *last; /* of the members the one that arrived last, and its operation there */
     uint64_t last_serial;
     struct speed_comm *comm;
-    uint64_t number; /* of its communicator, or of messages between the two */
-    uint64_t jumps;  /* its process's, when it was passed */
-    int32_t peer;    /* of a message, else -1 */
+    uint64_t number;    /* of its communicator, or of messages between the two */
+    uint64_t jumps;     /* its process's, when it was passed */
+    int32_t self, peer; /* in its communicator; peer: of a message, else -1 */
     float bytes;
     struct issued before_it; /* struct passed's */
     bool gathers;            /* parameters or the like: AllGather */
@@ -60,8 +60,9 @@ bool speed_is_work(const struct speed_operation *operation);
  * counted by it. */
 bool speed_choose_markers(struct speed *speed);
 void speed_forget_markers(struct speed *speed);
-/* `others`: how many other operations are behind each of a marker's. Whether they are as many after
- * so many of these: on average they differ by so many percent at most, or most do not. */
+/* `others`: how many other operations are behind each of a marker's. Whether these numbers repeat
+ * every `distance` operations: on average they differ by `percent` % at most, or most do not
+ * differ. */
 bool speed_others_repeat(const double *others, size_t count, size_t distance, double percent);
 /* Finds how many operations an iteration has where the program names none, if enough are known or,
  * with `is_end`, will ever be. */

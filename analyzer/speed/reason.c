@@ -7,10 +7,10 @@
 
 enum {
     WORK_PERCENT = 2,     /* more kernels, operations or bytes than its peers: more work */
-    IDLE_PERCENT = 40,    /* of what is lost: nothing is queued for so long, the host is late */
-    COMPUTE_PERCENT = 80, /* likewise: kernels take that much longer */
-    SEEN_PERCENT = 50,    /* likewise, on a host that may be busy */
-    LAUNCHED_PERCENT = 50 /* likewise: more threads explain so much of it */
+    IDLE_PERCENT = 40,    /* of what is lost: nothing is queued during it, so the host is late */
+    COMPUTE_PERCENT = 80, /* of what is lost: kernels take that much longer */
+    SEEN_PERCENT = 50,    /* the same on a host that may be busy */
+    LAUNCHED_PERCENT = 50 /* of what is lost: more threads explain it, on a host that may be busy */
 };
 
 /* Pauses do not move it; but what is judged may be that which is seldom. */
@@ -115,7 +115,7 @@ static void find_more(const struct means *own, const struct means *peers, double
             more[i] = have[i][1] > 0 ? have[i][0] / have[i][1] : HUGE_VAL;
 }
 
-/* What of the loss would be gone, had the rank so many times less work, as a share of it. */
+/* The share of the loss that would be gone, had the rank as little work as its peers. */
 static double share_due_to(double work, const struct means *own, const struct slowdown *slowdown)
 {
     double mine = own->idle + own->queued + own->compute;

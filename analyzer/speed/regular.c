@@ -22,7 +22,7 @@ bool pauses_are_clear(double chance)
     return chance <= chance_most;
 }
 
-/* Long iterations of at least so many seconds, by number. */
+/* Long iterations, by their number, and how many seconds each is longer. */
 struct long_iterations {
     double extra[ITERATIONS_KEPT + 1]; /* 0: it is not long */
     size_t count;
@@ -40,9 +40,9 @@ static void find_long_iterations(const struct pause_list *all, double least,
     }
 }
 
-/* Whether those at equal distances from `phase` on, of which `hits` are long, are most of all that
- * is lost, and more than chance brings there for any of the periods and phases; a pause may reach
- * into the next iteration. */
+/* Whether the iterations at equal distances from `phase` on (`hits` of them are long) are most of
+ * all that is lost, and more than chance brings there for any of the periods and phases; a pause
+ * may reach into the next iteration. */
 static bool are_pauses(const struct pause_list *all, const struct long_iterations *found,
                        size_t count, size_t phase, size_t hits, struct pause_list *pauses)
 {
@@ -109,15 +109,15 @@ static struct long_pauses find_long(const struct pause_list *all)
 }
 
 /* How probable it is that chance makes neither the first nor the last be further from the ends than
- * so many mean distances: these, and the sum of the distances, are independent of how the distances
- * differ. */
+ * that number of mean distances: these, and the sum of the distances, are independent of how the
+ * distances differ. */
 static double reach_both_ends(size_t distances, double most)
 {
     double n = (double)distances;
     return 1 - 2 * pow(1 + most / n, -n) + pow(1 + 2 * most / n, -n);
 }
 
-/* A garbage collector runs when a heap has grown by so much, a checkpoint after so many minutes:
+/* A garbage collector runs when a heap has grown by an amount, a checkpoint after some minutes:
  * the distances vary, but most are near their mean. Those of chance are geometric; of two and more,
  * as neighbours are one pause. */
 static bool are_nearly_regular(const struct pause_list *all, size_t count, double least,

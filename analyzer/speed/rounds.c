@@ -30,7 +30,7 @@ enum {
     REPEATS = 8,             /* so often others come as often between those of a marker */
     OTHERS_PERCENT = 10,     /* of their mean number may differ, */
     OWN_OTHERS_PERCENT = 20, /* on one rank */
-    SIZES_PERCENT = 2,       /* of the operations may have another size than the one before */
+    SIZES_PERCENT = 2,       /* of the operations may have another size than the previous */
     ROUND_NOT_FOUND = 2      /* operations, where nothing repeats itself */
 };
 
@@ -181,7 +181,7 @@ static int find_gaps(const struct speed *speed, struct gap_series *series)
     return series->count > ITERATIONS_NEEDED ? cut_rare(series->median, series->count) : 0;
 }
 
-/* How much gaps differ from those so many further on, on average. */
+/* How much gaps differ from those `distance` further on, on average. */
 static double difference_at(const double *value, size_t count, size_t distance)
 {
     double sum = 0;
@@ -190,7 +190,7 @@ static double difference_at(const double *value, size_t count, size_t distance)
     return sum / (double)(count - distance);
 }
 
-/* How many operations have another size than those so many further on. */
+/* How many operations have another size than those `distance` further on. */
 static size_t other_sizes_at(const float *bytes, size_t count, size_t distance)
 {
     size_t others = 0;
@@ -214,7 +214,7 @@ static void mark_possible(const struct gap_series *series, size_t most, bool *is
                                 100 * share[distance] <= SIZES_PERCENT;
 }
 
-/* The smallest possible one at which gaps differ by so much at most. */
+/* The smallest possible distance at which gaps differ by `about` at most. */
 static uint64_t first_distance(const bool *is_possible, const double *difference, size_t most,
                                double about)
 {
@@ -224,7 +224,8 @@ static uint64_t first_distance(const bool *is_possible, const double *difference
     return 0;
 }
 
-/* Whether gaps differ less from those so many further on than from others, not only by chance. */
+/* Whether gaps differ less from those `distance` further on than from others, not only by chance.
+ */
 static bool is_surely_less(const double *value, size_t count, size_t most, size_t distance)
 {
     double sum = 0, squares = 0;
@@ -350,7 +351,7 @@ static uint64_t find_round(struct analyzer *analyzer, bool by_marker, bool is_en
                            struct gap_series *series)
 {
     uint64_t round = 0;
-    if (find_gaps(analyzer->speed, series))
+    if (find_gaps(analyzer->slot.speed, series))
         analyzer->failed = true;
     else if (!by_marker || !(round = find_repeating(series)))
         round = find_distance(series, is_end);
@@ -359,7 +360,7 @@ static uint64_t find_round(struct analyzer *analyzer, bool by_marker, bool is_en
 
 void speed_find_rounds(struct analyzer *analyzer, bool is_end)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     struct gap_series series;
     if (!speed->held)
         speed->held = HELD_LEAST;

@@ -66,22 +66,21 @@ static int add_reading(struct run_delays *delays, uint64_t until_ns, struct run_
 }
 
 /* Between the intervals of two records nothing was worth one. */
-void speed_run_delay(struct analyzer *analyzer, const struct process *process,
-                     const struct record *record)
+int speed_run_delay(struct event *event)
 {
+    struct analyzer *analyzer = event->process->analyzer;
+    const struct process *process = event->process;
+    const struct record *record = event->record;
     struct speed *speed = speed_get(analyzer);
     struct run_delays *delays = speed ? delays_get(speed, process) : NULL;
-    if (!delays) {
-        analyzer->failed = true;
-        return;
-    }
-    uint64_t end_ns = record_realtime(process, record),
-             begin_ns = end_ns - record->run_delay.interval_ns;
+    if (!delays)
+        return ENGINE_FAILED;
+    uint64_t end_ns = event->site.time_ns, begin_ns = end_ns - record->run_delay.interval_ns;
     const struct delay_reading *last = delays->count ? &delays->reading[delays->count - 1] : NULL;
     struct run_delay_sum sum = last ? last->sum : (struct run_delay_sum){0};
     if (!record->run_delay.interval_ns || record->run_delay.interval_ns > end_ns ||
         (last && end_ns <= last->until_ns))
-        return; /* noise */
+        return ENGINE_OK; /* noise */
     if (!last || last->until_ns < begin_ns)
         analyzer->failed |= add_reading(delays, begin_ns, sum) != 0;
     uint64_t own_ns = record->run_delay.longest_ns, children_ns = record->run_delay.children_ns;
@@ -90,6 +89,7 @@ void speed_run_delay(struct analyzer *analyzer, const struct process *process,
     sum.throttled += (double)record->run_delay.throttled_ns / 1e9;
     analyzer->failed |= add_reading(delays, end_ns, sum) != 0;
     delays->last_interval_ns = record->run_delay.interval_ns;
+    return ENGINE_OK;
 }
 
 static struct run_delay_sum add_times(struct run_delay_sum sum, double times,

@@ -1,62 +1,24 @@
 /* slow_finding.c: builds the findings about what slows a job down. */
 #include "analyzer/speed/slow_finding.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "analyzer/model/array.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/speed/gaps.h"
 #include "analyzer/states.h"
 #include "lib/trace/names.h"
 
+/* What costs a tenth of the job is worth a warning, also where a busy host may look the same. */
+enum { WARNING_PERCENT = 10 };
 enum { KERNEL_NAME_BYTES = 128, EVIDENCE_ENOUGH = 128 }; /* iterations */
 
-void slowdown_add_time(struct text *text, double seconds)
+void slow_reported_free(void *state)
 {
-    if (seconds < 0.9995)
-        text_add(text, "%.3g ms", 1e3 * seconds);
-    else
-        text_add(text, seconds < 99.95 ? "%.3g s" : "%.0f s", seconds);
-}
-
-void slowdown_add_factor(struct text *text, double factor)
-{
-    double unit = 1;
-    while (factor / unit >= 100)
-        unit *= 10;
-    if (factor < 1.995)
-        text_add(text, "%.2f times", factor);
-    else if (factor < 9.95)
-        text_add(text, "%.1f times", factor);
-    else
-        text_add(text, "%.0f times", unit * rint(factor / unit));
-}
-
-void slowdown_add_loss(struct text *text, const struct slowdown *slowdown)
-{
-    double lost = slowdown->knows_cost ? slowdown->cost : slowdown->lost;
-    slowdown_add_time(text, lost);
-    text_add(text, " of each iteration of ");
-    slowdown_add_time(text, slowdown->length);
-    text_add(text, " (%.0f%%)", 100 * lost / slowdown->length);
-    if (slowdown->since)
-        text_add(text, " since iteration %" PRIu64, slowdown->since);
-    if (slowdown->until)
-        text_add(text, " until iteration %" PRIu64, slowdown->until);
-    if (slowdown->often > 0 && !slowdown->since && !slowdown->until)
-        text_add(text, ", all of it in %.0f%% of the iterations", 100 * slowdown->often);
-}
-
-void slowdown_add_starved(struct text *text, const struct slowdown *slowdown)
-{
-    text_add(text, "threads there waited for a processor, ");
-    slowdown_add_time(text, slowdown->starved);
-    text_add(text, " of each iteration longer than on the peers");
-    if (slowdown->is_throttled)
-        text_add(text, "; the CPU limit of their cgroup was used up");
+    free(((struct slow_reported *)state)->is);
 }
 
 static const char *common_host(const struct slowdown *slowdown)
@@ -68,50 +30,70 @@ static const char *common_host(const struct slowdown *slowdown)
     return host;
 }
 
-void slowdown_add_ranks(struct text *text, const struct slowdown *slowdown)
+static int64_t shown_iteration(const struct analyzer *analyzer, uint64_t iteration)
 {
-    struct rankset ranks = {0};
-    char words[128];
-    if (slowdown->is_all) {
-        text_add(text, "all ranks");
-        return;
-    }
-    for (uint32_t i = 0; i < slowdown->ranks; i++)
-        rankset_add(&ranks, member_shown_rank(slowdown->rank[i]->member));
-    rankset_text(&ranks, words, sizeof words);
-    rankset_free(&ranks);
-    text_add(text, "%s %s", slowdown->ranks == 1 ? "rank" : "ranks", words);
-    if (*common_host(slowdown))
-        text_add(text, " (host %s)", common_host(slowdown));
+    return iteration ? (int64_t)speed_number(analyzer->slot.speed, iteration) : 0;
 }
 
-void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
-                          const struct slowdown *slowdown)
+/* Seconds of an iteration: what the job would gain, if that is known. */
+static double lost_by(const struct slowdown *slowdown)
 {
-    const char *before = " (";
+    return slowdown->gain.is_known ? slowdown->gain.seconds : slowdown->lost;
+}
+
+static void set_loss(struct values *values, const struct analyzer *analyzer,
+                     const struct slowdown *slowdown)
+{
+    double lost = lost_by(slowdown);
+    values->value[SLOW_VALUE_SINCE] = shown_iteration(analyzer, slowdown->since);
+    values->value[SLOW_VALUE_UNTIL] = shown_iteration(analyzer, slowdown->until);
+    values->amount[SLOW_LOST] = lost;
+    values->amount[SLOW_LENGTH] = slowdown->length;
+    values->amount[SLOW_SHARE] = lost / slowdown->length;
+    if (!slowdown->since && !slowdown->until && slowdown->often > 0)
+        values->amount[SLOW_OFTEN] = slowdown->often;
+}
+
+static void set_kernels(struct values *values, const struct analyzer *analyzer,
+                        const struct slowdown *slowdown, char plain[][KERNEL_NAME_BYTES])
+{
+    int kernels = 0;
     for (int i = 0; i < SLOW_KERNELS; i++) {
         const char *name = slowdown_kernel(analyzer, slowdown, i);
-        char plain[KERNEL_NAME_BYTES];
         if (!name)
             continue;
-        text_add(text, "%s%s", before, text_kernel_name(name, plain, sizeof plain));
-        if (slowdown->kernel_ratio[i] > 1) {
-            text_add(text, " ");
-            slowdown_add_factor(text, slowdown->kernel_ratio[i]);
-        }
-        before = ", ";
+        values->name[SLOW_KERNEL + kernels] =
+            text_kernel_name(name, plain[kernels], KERNEL_NAME_BYTES);
+        if (slowdown->kernel_ratio[i] > 1)
+            values->amount[SLOW_KERNEL_RATIO + kernels] = slowdown->kernel_ratio[i];
+        kernels++;
     }
-    text_add(text, "%s", before[0] == ',' ? ")" : "");
 }
 
-void slowdown_add_gap(struct text *text, const struct slowdown *slowdown)
+/* NULL as the first of two calls of the same name. */
+static void set_gap(struct values *values, const struct host_gap *gap)
 {
-    const char *from = api_shown_name(slowdown->gap->from.api),
-               *to = api_shown_name(slowdown->gap->to.api);
-    if (strcmp(from, to) != 0)
-        text_add(text, "between %s() and %s()", from, to);
-    else
-        text_add(text, "between two calls of %s()", to);
+    const char *from = api_shown_name(gap->from.api), *to = api_shown_name(gap->to.api);
+    values->name[SLOW_GAP_FROM] = strcmp(from, to) != 0 ? from : NULL;
+    values->name[SLOW_GAP_TO] = to;
+}
+
+static void say_slowdown(struct draft *draft, const struct analyzer *analyzer,
+                         const struct slowdown *slowdown, enum headline headline,
+                         enum advice advice, const struct values *own)
+{
+    struct values values = own ? *own : (struct values){0};
+    char plain[SLOW_KERNELS][KERNEL_NAME_BYTES];
+    values.flag[SLOW_IS_ALL] = slowdown->is_all;
+    values.flag[SLOW_IS_THROTTLED] = slowdown->starving.is_throttled;
+    values.amount[SLOW_STARVED] = slowdown->starving.seconds;
+    if (slowdown->ranks && *common_host(slowdown))
+        values.name[SLOW_HOST_NAME] = common_host(slowdown);
+    set_loss(&values, analyzer, slowdown);
+    set_kernels(&values, analyzer, slowdown, plain);
+    if (slowdown->gap)
+        set_gap(&values, slowdown->gap);
+    draft_headline(draft, headline, advice, &values);
 }
 
 static struct site site_of_call(const struct site *like, const struct host_call *call)
@@ -163,7 +145,7 @@ static void add_slow_side(struct draft *draft, const struct slowdown *slowdown, 
 static void note_seen(const struct analyzer *analyzer, struct slow_reported *reported,
                       uint32_t place, const struct slowdown *slowdown)
 {
-    reported->is[place].judged = analyzer->speed->judged;
+    reported->is[place].judged = analyzer->slot.speed->judged;
     reported->is[place].first = slowdown->first;
     reported->is[place].last = slowdown->last;
     reported->is[place].since = slowdown->since > slowdown->first ? slowdown->since
@@ -171,29 +153,34 @@ static void note_seen(const struct analyzer *analyzer, struct slow_reported *rep
 }
 
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
-                     const struct slowdown *slowdown, enum did did, struct text *what,
-                     const char *todo)
+                     const struct slowdown *slowdown, enum did did, enum headline headline,
+                     enum advice advice, const struct values *values)
 {
     struct slow_reported *reported = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
     enum certainty certainty = slowdown->kind_is_guess ? POSSIBLE : CERTAIN;
     struct draft draft = draft_new(check, certainty, slowdown->comm);
-    if (slowdown->is_coarse)
+    if (slowdown->is_coarse && 100 * lost_by(slowdown) < WARNING_PERCENT * slowdown->length)
         draft.finding.severity = SEVERITY_NOTE;
     uint64_t comm = slowdown->comm ? slowdown->comm->id : 0;
     uint32_t rank = slowdown->ranks ? slowdown->rank[0]->index : UINT32_MAX;
     add_slow_side(&draft, slowdown, did);
-    draft.finding.first_ns = draft.finding.last_ns = judged_until(analyzer->speed);
-    draft_say(&draft, what, todo);
+    draft.finding.first_ns = draft.finding.last_ns = judged_until(analyzer->slot.speed);
+    say_slowdown(&draft, analyzer, slowdown, headline, advice, values);
     for (uint32_t i = 0; reported && i < reported->count; i++)
         if (reported->is[i].comm == comm && reported->is[i].rank == rank) {
             note_seen(analyzer, reported, i, slowdown);
             findings_replace(analyzer, reported->is[i].finding, &draft);
             return;
         }
-    if (!reported || reported->count == SLOW_REPORTED_MAX) {
+    struct slow_place *grown =
+        reported ? array_room(reported->is, sizeof *grown, reported->count, &reported->capacity, 8)
+                 : NULL;
+    if (!grown) {
+        analyzer->failed = true;
         draft_drop(&draft);
         return;
     }
+    reported->is = grown;
     uint32_t id = 0;
     findings_report(analyzer, &draft, &id);
     if (!id)
@@ -218,7 +205,7 @@ static bool is_explained_by(struct analyzer *analyzer, const struct check *check
     for (uint32_t i = 0; other && i < other->count; i++)
         if (other->is[i].comm == reported->is[place].comm &&
             other->is[i].rank == reported->is[place].rank &&
-            other->is[i].judged == analyzer->speed->judged && other->is[i].since <= middle)
+            other->is[i].judged == analyzer->slot.speed->judged && other->is[i].since <= middle)
             return true;
     return false;
 }
@@ -242,7 +229,7 @@ void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
     uint32_t kept = 0;
     for (uint32_t i = 0; reported && i < reported->count; i++) {
         uint64_t evidence = reported->is[i].last + 1 - reported->is[i].first;
-        bool is_seen = reported->is[i].judged == analyzer->speed->judged;
+        bool is_seen = reported->is[i].judged == analyzer->slot.speed->judged;
         bool other = !is_seen && has_another_reason(analyzer, check, reported, i);
         if (!other &&
             (is_seen || evidence >= EVIDENCE_ENOUGH || reported->is[i].first < judged->first)) {

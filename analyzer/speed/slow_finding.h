@@ -5,40 +5,39 @@
 #include "analyzer/findings.h"
 #include "analyzer/speed/slowdown.h"
 
-enum { SLOW_REPORTED_MAX = 64 }; /* findings of one check; more would be read by nobody */
-
 /* State of a check, with the job: what it has reported, so that it is updated, not repeated. */
 struct slow_reported {
-    struct {
+    struct slow_place {
         uint64_t comm;
         uint32_t rank, finding;
         uint64_t judged;      /* when it was seen last, as speed->judged */
         uint64_t first, last; /* iterations that it was seen in then */
         uint64_t since;       /* from which on; it may be later than the first */
-    } is[SLOW_REPORTED_MAX];
-    uint32_t count;
+    } * is;
+    uint32_t count, capacity;
 };
+/* The state_end of each check that keeps a struct slow_reported. */
+void slow_reported_free(void *state);
 
-/* "5.1 ms", "1.25 s". */
-void slowdown_add_time(struct text *text, double seconds);
-/* "1.25 times", "3.1 times", "73 times", "1700 times": no more digits than say something. */
-void slowdown_add_factor(struct text *text, double factor);
-/* "5.1 ms of each iteration of 17 ms (30%)". */
-void slowdown_add_loss(struct text *text, const struct slowdown *slowdown);
-/* "rank 3 (n1)", "ranks 4-7 (n1)", "all ranks". */
-void slowdown_add_ranks(struct text *text, const struct slowdown *slowdown);
-/* ": ampere_gemm, flash_fwd"; nothing where no kernel is known. */
-void slowdown_add_kernels(struct text *text, const struct analyzer *analyzer,
-                          const struct slowdown *slowdown);
-/* "between cudaLaunchKernel() and cudaMemcpyAsync()": slowdown->gap. */
-void slowdown_add_gap(struct text *text, const struct slowdown *slowdown);
-/* That threads there waited for a processor. */
-void slowdown_add_starved(struct text *text, const struct slowdown *slowdown);
+/* Places in struct values that slowdown_report sets; checks set the others. headlines.def has these
+ * numbers. */
+enum slow_value { SLOW_VALUE_SINCE, SLOW_VALUE_UNTIL, SLOW_VALUE_OWN };
+enum slow_flag { SLOW_IS_ALL, SLOW_IS_THROTTLED, SLOW_FLAG_OWN };
+enum slow_name { SLOW_HOST_NAME, SLOW_GAP_FROM, SLOW_GAP_TO, SLOW_KERNEL, SLOW_NAME_OWN = 6 };
+enum slow_amount {
+    SLOW_LOST,
+    SLOW_LENGTH,
+    SLOW_SHARE,
+    SLOW_OFTEN,
+    SLOW_STARVED,
+    SLOW_KERNEL_RATIO,
+    SLOW_AMOUNT_OWN = 8
+};
 /* Reports it, or brings what was reported of the same ranks up to date; as a note if it rests on
- * coarse times. Takes the text. */
+ * coarse times and costs little. `values`: the check's own; NULL: it has none. */
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
-                     const struct slowdown *slowdown, enum did did, struct text *what,
-                     const char *todo);
+                     const struct slowdown *slowdown, enum did did, enum headline headline,
+                     enum advice advice, const struct values *values);
 /* Withdraws what was reported after few iterations, where more of them do not show it, or what
  * another check says of the same ranks and most of the same iterations now. */
 void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,

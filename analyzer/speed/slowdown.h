@@ -10,18 +10,37 @@ enum slowdown_kind {
     SLOW_WORK,   /* it has more work than its peers */
     SLOW_LINK,   /* transfers of a communicator take longer than those of its sisters */
     SLOW_SINCE,  /* all iterations, from one on */
-    SLOW_PAUSE,  /* every so many iterations */
+    SLOW_PAUSE,  /* at regular intervals */
+    SLOW_UNEVEN, /* work that differs between peers, now here, now there */
+    SLOW_STAGES, /* a stage of a pipeline has more than the others */
     SLOW_KINDS
 };
 enum { SLOW_KERNELS = 3 };
 /* What a rank may have more of in an iteration. */
 enum more_kind { MORE_KERNELS, MORE_THREADS, MORE_OPERATIONS, MORE_BYTES, MORE_KINDS };
 
+/* How long the processes of a slowdown waited for a processor, beyond their peers: starved.c. */
+struct starving {
+    double seconds;    /* of an iteration, on average */
+    bool is_cause;     /* at least half of what is lost */
+    bool is_clear;     /* so long and by that much that it is not just a busy host */
+    bool is_throttled; /* by a CPU limit */
+};
+
+/* What would be gained without a slowdown: whatif.c. */
+struct slowdown_gain {
+    bool is_known;     /* the model explains the iterations */
+    bool is_in_family; /* another one has its ranks */
+    bool is_together;  /* a rank: it is what all stages of its pipeline lose */
+    double seconds;    /* of an iteration */
+};
+
 struct slowdown {
     enum slowdown_kind kind;
     bool is_coarse;     /* it rests on such times, or a busy host looks the same: a note */
     bool kind_is_guess; /* the source does not distinguish a late host from a slow device */
-    bool is_apart;      /* likewise, and most ranks of its host are not slow: it is not the host */
+    bool is_apart; /* the kind is a guess, but most ranks of its host are not slow: it is not the
+                      host */
     const struct speed_rank **rank; /* whom it concerns, by index */
     uint32_t ranks;
     bool is_all;             /* these are all ranks */
@@ -30,32 +49,27 @@ struct slowdown {
     bool is_alone;           /* and there are no other slowdowns */
     const struct comm *comm; /* in which its peers wait; SLOW_LINK: that is slow; else NULL */
     double lost, length;     /* seconds of an iteration, on average */
-    bool knows_cost;         /* of a pipeline: what the others wait for them is known */
-    double cost;             /* that */
-    bool is_together;        /* a rank: that is what all stages of its pipeline lose */
-    double before;           /* what it lost before `since` */
-    bool is_steady;          /* a rank: it loses much of nearly each iteration; LINK: likewise */
-    double rate;             /* LINK: bytes a second, if there is nothing else to compare; else 0 */
-    double often;            /* the share of iterations in which it loses anything; 0: nearly all */
-    double ratio;            /* DEVICE, LINK: how many times as long; else 0 */
-    uint64_t since;          /* iteration from which on; 0 not known */
-    uint64_t until;          /* iteration from which on it is over or hidden; 0: none */
-    uint64_t period;         /* PAUSE: iterations from one to the next */
-    bool period_varies;      /* it is a mean */
-    double each;             /* PAUSE: seconds that one takes */
-    uint64_t times;          /* PAUSE: how many there were */
-    uint64_t first, last;    /* iterations that it was seen in */
-    double confidence;       /* SINCE: how often a later iteration is longer than an earlier one */
+    struct slowdown_gain gain;
+    double before;        /* what it lost before `since` */
+    bool is_steady;       /* a rank: it loses much of nearly each iteration; LINK: the same */
+    double rate;          /* LINK: bytes a second, if there is nothing else to compare; else 0 */
+    double often;         /* the share of iterations in which it loses anything; 0: nearly all */
+    double ratio;         /* DEVICE, LINK: how many times as long; else 0 */
+    uint64_t since;       /* iteration from which on; 0 not known */
+    uint64_t until;       /* iteration from which on it is over or hidden; 0: none */
+    uint64_t period;      /* PAUSE: iterations from one to the next */
+    bool period_varies;   /* it is a mean */
+    double each;          /* PAUSE: seconds that one takes */
+    uint64_t times;       /* PAUSE: how many there were */
+    uint64_t first, last; /* iterations that it was seen in */
+    double confidence;    /* SINCE: how often a later iteration is longer than an earlier one */
     uint64_t kernel[SLOW_KERNELS]; /* DEVICE, WORK: string ids of those that lose most, 0 none */
     double kernel_ratio[SLOW_KERNELS]; /* how many times as long as on the peers they take */
     const struct host_gap *gap; /* HOST, PAUSE: where most of the time passes; NULL not known */
     double gap_each;            /* seconds */
     bool is_timed; /* DEVICE, WORK: by exact times of kernels, which nothing else makes longer */
     bool is_idle;  /* HOST: what is lost is idle time */
-    /* What of `lost` processes waited for a processor, beyond their peers: at least half of it? And
-     * so long and by so much more that it is not just a busy host? Was that a CPU limit? */
-    double starved;
-    bool is_starved, starves_clearly, is_throttled;
+    struct starving starving;
     double work; /* WORK: how many times as many threads and bytes these have, or, if it is not
                     known which these are, kernels and threads the rank has; 0 not known */
     double more[MORE_KINDS]; /* WORK: how many times as many as its peers; 0: not more */
@@ -70,7 +84,7 @@ struct slowdowns {
 };
 /* Adds one, with a copy of its ranks. */
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown);
-/* Likewise, with all ranks. */
+/* Adds it with all ranks. */
 void slowdowns_add_all(struct slowdowns *slowdowns, const struct speed *speed,
                        struct slowdown *slowdown);
 /* Whether one names the rank, other than all of them or those of a slow link. */
@@ -133,25 +147,25 @@ static inline bool judged_iteration(const struct speed_rank *rank, uint64_t numb
 }
 /* The median of values, which are reordered; of an even number the lower. 0 of none. */
 double speed_median(double *value, size_t count);
-/* Likewise, of a copy. */
+/* The median of a copy. */
 double speed_median_of(const double *value, size_t count);
 /* The mean of the middle half: pauses and chance do not move it, and half of the values do. 0 of
  * none. */
 double speed_middle(const double *value, size_t count);
-/* Of a communicator's transfers in an iteration so many of a hundred take no longer. */
+/* The seconds that `percent` % of a communicator's transfers in an iteration take at most. */
 double speed_transfer_quantile(const struct speed_comm *comm, uint64_t first, uint64_t end,
                                uint32_t percent);
 /* How probable it is that chance makes at least `hits` of `count` be what each of them is with this
  * probability. */
 double speed_chance(size_t count, size_t hits, double each);
-/* Of each judged iteration its length, on the median rank; what is not known is the one before.
- * NULL when memory is short; the caller frees. */
+/* The length of each judged iteration on the median rank; where it is not known, that of its
+ * predecessor. NULL when memory is short; the caller frees. */
 double *speed_median_lengths(const struct judged *judged);
 /* Of an iteration, on the median rank: what is not recorded of one may make its iterations longer.
  */
 double speed_mean_length(const struct judged *judged);
 /* The place of each value among all: single long iterations (pauses) weigh no more than others.
- * Likewise. */
+ * NULL when memory is short; the caller frees. */
 double *speed_places(const double *value, size_t count);
 
 /* Where values became larger, most surely; 0: nowhere, or memory is short. */
@@ -161,22 +175,19 @@ size_t speed_find_step(const double *value, size_t count);
 int judge_peers(struct judged *judged);
 /* Whether idle time is the host's: what else the rank does is recorded, or what is queued. */
 bool judged_shows_host(const struct judged *judged);
-void judged_free(struct judged *judged); /* what judge_peers filled in */
 /* Each adds what it finds. */
 void judge_pauses(struct judged *judged, struct slowdowns *found); /* at most one */
 void judge_ranks(struct judged *judged, struct slowdowns *found);
-/* Fills in the cost of what judge_ranks has found, from found[from] on. */
-void judge_costs(const struct judged *judged, struct slowdowns *found, uint32_t from);
 void judge_links(struct judged *judged, struct slowdowns *found);
 /* Takes away slow ranks that are all members of a slow communicator and lose no more than it does:
  * where kernels are not recorded, its transfers look like their work. */
 void drop_explained_by_links(const struct judged *judged, struct slowdowns *found);
-/* Hosts of which now one rank is late, now another, if most of these are not found yet. */
+/* Hosts on which now one rank is late, now another, if most of these ranks are not found yet. */
 void judge_hosts(struct judged *judged, struct slowdowns *found);
 /* Those ranks that are slow in some iterations only, and not found yet. */
 void judge_spells(struct judged *judged, struct slowdowns *found);
-/* Of which ranks the own work takes longer since the step, by most of what iterations are longer,
- * where that of others does not. Returns whether there are any. */
+/* Finds the ranks whose own work takes longer since the step, by most of what iterations are
+ * longer, while that of the others does not. Returns whether there are any. */
 bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
                      struct slowdowns *found);
 /* In a job's first iterations libraries are loaded, kernels compiled and memory allocated: how many
@@ -188,8 +199,8 @@ size_t speed_warm_up(const struct judged *judged);
 uint64_t judge_phase_end(const struct judged *judged, struct slowdowns *found);
 /* The iteration from which on iterations are longer, if there is one: false if not. */
 bool judge_step(const struct judged *judged, struct slowdown *step, struct slowdowns *found);
-/* Likewise from which on, of those from `first` on, the median rank's own work takes longer:
- * neither a slow rank nor a slow link does that. */
+/* The iteration from which on, of those from `first` on, the median rank's own work takes longer,
+ * if there is one: neither a slow rank nor a slow link does that. */
 bool judge_work_step(const struct judged *judged, uint64_t first, struct slowdown *step,
                      struct slowdowns *found);
 

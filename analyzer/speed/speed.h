@@ -13,11 +13,14 @@
  *     followed.c   who waits for an operation, where no kernels are recorded
  *     rounds.c     which operations are an iteration where the program names none
  *     markers.c    the communicator that marks iterations there
- *     numbering.c  the iteration of each operation, then
+ *     names.c      the iteration of each operation, and the program's own numbers of them
  *     level.c      how long iterations are where only durations are known
  *     sweep.c      how an iteration divides into compute, transfer, waiting and idle time
  *     judge.c      what slows the job down: peers.c, links.c, changes.c
- *     costs.c      what a slow rank of a pipeline costs
+ *     steps.c      what each rank does in some iterations, in order
+ *     replay.c     an iteration again, with other durations
+ *     questions.c  what is replaced in it
+ *     whatif.c     what the job would gain without each of these
  *     run_delays.c how long threads waited for a processor; starved.c: what is slow because of it
  *     gaps.c       between which of its calls a host does something else
  *     standings.c  how each rank stands, for readers
@@ -33,7 +36,7 @@ enum {
     SPEED_NUMBER_MOST =
         1 << 30, /* of an iteration, and of an operation that gives iterations theirs */
     ITERATIONS_NEEDED = ANALYZER_ITERATIONS_NEEDED,
-    SHARE_PERCENT = 3 /* of an iteration, likewise */
+    SHARE_PERCENT = 3 /* of an iteration, in the same case */
 };
 
 /* Where an iteration of a rank went, in seconds. What is at once two of these is the first. */
@@ -80,6 +83,12 @@ struct speed_rank_key {
 
 struct speed_operation;
 struct speed_span;
+struct speed_kept;
+
+struct speed_steps {
+    struct speed_kept *kept;
+    uint32_t count;
+};
 
 /* One GPU of the job and what drives it. */
 struct speed_rank {
@@ -103,7 +112,7 @@ struct speed_rank {
     struct issued issued; /* up to the last operation of that iteration */
     bool has_begun, can_close;
     bool named;         /* the program names its iterations */
-    uint64_t round;     /* else so many operations of `member` are one; 0 not known: rounds.c */
+    uint64_t round;     /* else the operations of `member` in an iteration; 0 not known: rounds.c */
     int32_t round_peer; /* where it has no collectives: those messages, by peer and direction */
     bool round_sends;
     const struct comm *marker; /* by whose operations rounds are counted instead: markers.c */
@@ -115,6 +124,7 @@ struct speed_rank {
     uint64_t block_iterations;     /* of a block of these, from `begun` on; 0: none yet */
     const struct speed_comm *only; /* the communicator of its operations, */
     bool has_others;               /* unless some are of others, or messages */
+    struct speed_steps steps;      /* of some iterations: steps.h */
     bool shows_kernels;            /* some of its iterations had any */
     UT_hash_handle hh;
 };
@@ -129,14 +139,16 @@ enum { TRANSFER_STEPS = 4, TRANSFER_OCTAVES = 32 }; /* of a histogram from 1 ns 
 struct speed_class {
     struct speed_class_key key;
     uint64_t count;
-    double seconds; /* of transfer */
+    uint64_t comms;     /* forgotten ones that it sums up; 0: it is one communicator's */
+    double least, most; /* of their means, seconds */
+    double seconds;     /* of transfer */
     uint32_t histogram[TRANSFER_STEPS * TRANSFER_OCTAVES];
     UT_hash_handle hh;
 };
 /* The duration that a quarter of them stays below: a slow link slows the fastest, too, which had
  * nobody to wait for in any sense. */
 double speed_class_quartile(const struct speed_class *class);
-/* Likewise, so many of a hundred. */
+/* The duration that `percent` % of them stay below. */
 double speed_class_quantile(const struct speed_class *class, uint32_t percent);
 /* The bytes that an operation counts as moved (algorithm), and how many of these each link carries
  * (bus), as nccl-tests defines them (doc/PERFORMANCE.md). */
@@ -174,15 +186,23 @@ struct speed_followed {
     struct speed_variance from_start, from_end;
 };
 
+/* Two ranks of a communicator: one sends to the other. */
+struct speed_pair {
+    uint64_t ends; /* sender << 32 | receiver */
+    UT_hash_handle hh;
+};
+
 struct speed_comm {
     uint64_t id;
-    const struct comm *comm;
+    struct comm *comm;
     struct speed_meeting *meetings; /* those that are not complete: table by number and direction */
     struct speed_class *classes;
     uint64_t collectives, messages;
     /* Messages, counted on both ranks, that did not begin together with one the other way: of the
      * communicator, or of any. */
     uint64_t one_way, alone;
+    struct speed_pair *pairs; /* table; NULL: none, or too many for a chain of stages */
+    bool has_many_pairs;
     struct speed_followed followed[SPEED_ROLES];
     float *transfer; /* seconds of an iteration, ring by its number */
     uint32_t transfers;
@@ -198,35 +218,51 @@ struct speed {
     struct speed_rank **rank; /* by index */
     uint32_t count, capacity;
     struct speed_comm *comms;
+    struct speed_class *forgotten;     /* of communicators that were forgotten */
     uint64_t held;                     /* operations of each rank with which rounds.c tries again */
     uint64_t judged;                   /* speed_closed() when last judged */
-    uint64_t levelled;                 /* likewise, by level.c */
+    uint64_t levelled;                 /* speed_closed() when level.c last judged */
     uint32_t advanced;                 /* ranks that began an iteration since some were closed */
     struct slowdowns *found;           /* then; slowdown.h */
-    struct speed_standings *standings; /* likewise; standings.h */
+    struct speed_standings *standings; /* then; standings.h */
     struct run_delays *run_delays;     /* table, by process */
     struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */
     uint32_t gap_room;
-    uint64_t gaps_since;   /* the first iteration of the part in which gaps are now: gaps.h */
+    uint64_t gaps_since; /* the first iteration of the part in which gaps are now: gaps.h */
+    struct speed_numbers *numbers; /* those that the program's iterations have: names.c */
+    uint32_t runs, run_capacity;
+    uint64_t step_stride,
+        steps;             /* steps are kept of every step_stride-th iteration; steps: of all */
     bool rounds_are_alike; /* one operation was taken for an iteration: it may be a part of one */
 };
 
 /* An operation was passed by its stream. Notes want of memory in the analyzer. */
 void speed_passed(struct analyzer *analyzer, const struct passed *passed);
-/* notice_activity. */
-void speed_activity(struct analyzer *analyzer, const struct process *process,
-                    const struct record *record);
-/* notice_kernels. */
-void speed_kernels(struct analyzer *analyzer, const struct process *process,
-                   const struct record *record);
-/* notice_run_delay. */
-void speed_run_delay(struct analyzer *analyzer, const struct process *process,
-                     const struct record *record);
+/* notice_activity, notice_kernels, notice_run_delay. ENGINE_*. */
+int speed_activity(struct event *event);
+int speed_kernels(struct event *event);
+int speed_run_delay(struct event *event);
 /* Judges, if enough iterations are new; at the end of the trace in any case. */
 void speed_judge(struct analyzer *analyzer, bool is_end);
+/* Calls `visit` for each communicator that is referred to; one may come several times. */
+void speed_visit_comms(const struct speed *speed, void (*visit)(struct comm *comm));
+/* Lets go of each rank's oldest open operations that are of communicators which all members have
+ * destroyed: a job that makes one after the other has no iteration that would close them. */
+void speed_drop_gone(struct speed *speed);
+/* Nothing refers to the communicator: what its transfers took is kept with that of others. */
+void speed_forget(struct speed *speed, const struct comm *comm);
 void speed_free(struct speed *speed);
 void speed_gaps_free(struct speed *speed);
 void speed_run_delays_free(struct speed *speed);
+
+/* Iterations are counted from 0 as the job has them; the program's own numbers may have gaps, where
+ * a profiler records some of them. How often it is counted of the one with this number; UINT64_MAX:
+ * memory is short. */
+uint64_t speed_count_number(struct speed *speed, uint64_t number);
+/* The program's number of an iteration. */
+uint64_t speed_number(const struct speed *speed, uint64_t iteration);
+/* Whether the program's number before this one was not recorded. */
+bool speed_follows_gap(const struct speed *speed, uint64_t iteration);
 
 /* NULL when memory is short, which is noted. */
 struct speed *speed_get(struct analyzer *analyzer);

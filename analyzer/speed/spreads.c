@@ -71,7 +71,7 @@ int analyzer_visit_speed_spreads(struct analyzer *analyzer,
                                  void (*visit)(void *context, const struct speed_spread_view *view),
                                  void *context)
 {
-    const struct speed *speed = analyzer->speed;
+    const struct speed *speed = analyzer->slot.speed;
     struct lag_spreads spreads = {.visit = visit, .context = context, .last_rank = -1};
     struct speed_spread_view view;
     double *value = malloc((ITERATIONS_KEPT + 1) * sizeof *value);

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "analyzer/model/comm.h"
+
 /* The ranks of a communicator's members; UINT32_MAX where one was never seen. */
 static uint32_t *member_ranks(const struct judged *judged, const struct comm *comm)
 {
@@ -17,7 +19,14 @@ static uint32_t *member_ranks(const struct judged *judged, const struct comm *co
     return index;
 }
 
-static void mark_spanning(struct stages *stages, uint32_t c)
+/* The rank of a member; UINT32_MAX: it was never seen. */
+static uint32_t rank_of_member(const struct judged *judged, const struct comm *comm, uint32_t rank)
+{
+    const struct speed_rank *found = speed_rank_of(judged->speed, comm_member(comm, (int)rank));
+    return found ? found->index : UINT32_MAX;
+}
+
+static void mark_spanning(const struct judged *judged, struct stages *stages, uint32_t c)
 {
     const struct comm *comm = stages->comm[c]->comm;
     for (uint32_t i = 0; i < comm->members; i++)
@@ -26,7 +35,16 @@ static void mark_spanning(struct stages *stages, uint32_t c)
     for (uint32_t m = 0; m < stages->comms && !stages->spans[c]; m++) {
         if (!stages->pipes[m])
             continue;
+        const struct speed_pair *pair = stages->comm[m]->pairs;
+        for (; pair && !stages->spans[c]; pair = pair->hh.next) {
+            uint32_t from = rank_of_member(judged, stages->comm[m]->comm, pair->ends >> 32);
+            uint32_t to = rank_of_member(judged, stages->comm[m]->comm, (uint32_t)pair->ends);
+            stages->spans[c] = from != UINT32_MAX && to != UINT32_MAX &&
+                               stages->seen[from] == c + 1 && stages->seen[to] == c + 1;
+        }
         uint32_t inside = 0;
+        if (!stages->comm[m]->has_many_pairs)
+            continue;
         for (uint32_t i = 0; i < stages->comm[m]->comm->members; i++) {
             uint32_t rank = stages->rank[m][i];
             inside += rank != UINT32_MAX && stages->seen[rank] == c + 1;
@@ -68,8 +86,18 @@ static uint32_t first_of(const struct stages *stages, uint32_t c)
     return i < members ? stages->rank[c][i] : UINT32_MAX;
 }
 
-static void join_members(uint32_t *parent, const struct stages *stages, uint32_t c)
+static void join_members(const struct judged *judged, const struct stages *stages, uint32_t c)
 {
+    uint32_t *parent = judged->pipeline_of;
+    const struct speed_pair *pair = stages->comm[c]->pairs;
+    for (; pair; pair = pair->hh.next) {
+        uint32_t from = rank_of_member(judged, stages->comm[c]->comm, pair->ends >> 32);
+        uint32_t to = rank_of_member(judged, stages->comm[c]->comm, (uint32_t)pair->ends);
+        if (from != UINT32_MAX && to != UINT32_MAX)
+            parent[pipeline_root(parent, from)] = pipeline_root(parent, to);
+    }
+    if (!stages->comm[c]->has_many_pairs)
+        return;
     uint32_t first = first_of(stages, c);
     for (uint32_t i = 0; i < stages->comm[c]->comm->members; i++)
         if (stages->rank[c][i] != UINT32_MAX)
@@ -86,7 +114,7 @@ static int join_pipelines(const struct judged *judged, struct stages *stages)
         of[r] = r;
     for (uint32_t c = 0; c < stages->comms; c++)
         if (stages->pipes[c])
-            join_members(of, stages, c);
+            join_members(judged, stages, c);
     for (uint32_t r = 0; r < ranks; r++)
         of[r] = pipeline_root(of, r);
     for (uint32_t c = 0; alone && c < stages->comms; c++)
@@ -124,6 +152,6 @@ int stages_find(const struct judged *judged, struct stages *stages)
         return -1;
     for (uint32_t c = 0; c < stages->comms; c++)
         if (stages->comm[c]->collectives)
-            mark_spanning(stages, c);
+            mark_spanning(judged, stages, c);
     return 0;
 }

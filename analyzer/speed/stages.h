@@ -10,7 +10,7 @@ struct stages {
         *rank; /* by communicator: those of its members; UINT32_MAX where one was never seen */
     const struct speed_comm **comm;
     bool *pipes; /* by communicator: messages go from stage to stage */
-    bool *spans; /* likewise: it holds both ends of such a message */
+    bool *spans; /* by communicator: it holds both ends of such a message */
     uint32_t comms;
     uint32_t *seen; /* by rank: 1 + the communicator that was marked last */
 };

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "analyzer/code.h"
+#include "lib/finding/code.h"
 #include "analyzer/model/process.h"
 
 struct rank_standing {
@@ -135,7 +135,7 @@ int speed_keep_standings(struct speed *speed, const struct judged *judged,
 
 uint64_t analyzer_speed_judged(const struct analyzer *analyzer)
 {
-    const struct speed *speed = analyzer->speed;
+    const struct speed *speed = analyzer->slot.speed;
     return speed && speed->standings ? speed->standings->judged : 0;
 }
 
@@ -151,12 +151,14 @@ void analyzer_visit_speed_standings(struct analyzer *analyzer,
         [SLOW_HOST] = {"slow host", DC601},     [SLOW_DEVICE] = {"slow device", DC604},
         [SLOW_WORK] = {"more work", DC605},     [SLOW_LINK] = {"slow link", DC606},
         [SLOW_SINCE] = {"slower since", DC607}, [SLOW_PAUSE] = {"pauses", DC608},
+        [SLOW_UNEVEN] = {"uneven work", DC609}, [SLOW_STAGES] = {"uneven stages", DC610},
         [SLOW_KINDS] = {"", CODE_NONE},
     };
-    const struct speed_standings *standings = analyzer->speed ? analyzer->speed->standings : NULL;
+    const struct speed *speed = analyzer->slot.speed;
+    const struct speed_standings *standings = speed ? speed->standings : NULL;
     for (uint32_t i = 0; standings && i < standings->count; i++) {
         const struct rank_standing *standing = &standings->standing[i];
-        const struct speed_rank *rank = analyzer->speed->rank[standing->rank];
+        const struct speed_rank *rank = speed->rank[standing->rank];
         const struct speed_standing_view view = {
             .shown_rank = member_shown_rank(rank->member),
             .process = rank->key.process->index,
@@ -166,10 +168,10 @@ void analyzer_visit_speed_standings(struct analyzer *analyzer,
             .lag_s = standing->lag,
             .wait_s = standing->wait,
             .length_s = standings->length,
-            .since = standing->since,
+            .since = standing->since ? speed_number(speed, standing->since) : 0,
             .period = standing->period,
-            .first = standings->first,
-            .last = standings->end - 1,
+            .first = speed_number(speed, standings->first),
+            .last = speed_number(speed, standings->end - 1),
             .is_coarse = standings->coarse,
             .trend = standing->trend,
             .columns = standings->columns,

@@ -9,8 +9,8 @@
 enum {
     PARTS = 16,            /* of what is judged, in which waiting is compared */
     STARVED_PERCENT = 50,  /* of what is lost */
-    REPORTED_PERCENT = 70, /* likewise, of what has been reported: it would come and go */
-    CLEAR_TIMES = 4,       /* what its peers wait, in so many of these parts */
+    REPORTED_PERCENT = 70, /* of what is lost, where it has been reported: it would come and go */
+    CLEAR_TIMES = 4,       /* times what its peers wait, in CLEAR_PARTS_PERCENT of these parts */
     CLEAR_PARTS_PERCENT = 75,
     CLEAR_PERCENT = 10, /* of an iteration is lost */
     CLEAR_ITERATIONS = 30,
@@ -174,10 +174,10 @@ static void judge_starved_ranks(const struct judged *judged, struct slowdown *sl
         throttled += starved.is_throttled;
         clear += starved.is_clear;
     }
-    slowdown->starved = waited ? speed_median(waited, slowdown->ranks) : 0;
-    slowdown->is_throttled = 2 * throttled > slowdown->ranks;
-    slowdown->starves_clearly = loses_much(slowdown) && parts.iterations >= CLEAR_ITERATIONS &&
-                                2 * clear > slowdown->ranks;
+    slowdown->starving.seconds = waited ? speed_median(waited, slowdown->ranks) : 0;
+    slowdown->starving.is_throttled = 2 * throttled > slowdown->ranks;
+    slowdown->starving.is_clear = loses_much(slowdown) && parts.iterations >= CLEAR_ITERATIONS &&
+                                  2 * clear > slowdown->ranks;
     free(waited);
 }
 
@@ -194,7 +194,7 @@ static bool is_reported_before(const struct judged *judged, const struct slowdow
     const struct slowdowns *found = judged->speed->found;
     for (uint32_t i = 0; found && i < found->count; i++) {
         const struct slowdown *before = &found->slowdown[i];
-        if (before->is_reported && !before->is_starved && before->kind == slowdown->kind &&
+        if (before->is_reported && !before->starving.is_cause && before->kind == slowdown->kind &&
             before->comm == slowdown->comm && before->ranks && before->rank[0] == slowdown->rank[0])
             return true;
     }
@@ -213,10 +213,10 @@ void judge_starved(const struct judged *judged, struct slowdown *slowdown)
     if (is_rank)
         judge_starved_ranks(judged, slowdown, first, end);
     else
-        slowdown->starved = waiting_of_all(judged, slowdown, first, end);
+        slowdown->starving.seconds = waiting_of_all(judged, slowdown, first, end);
     double percent = is_reported_before(judged, slowdown) ? REPORTED_PERCENT : STARVED_PERCENT;
-    slowdown->is_starved = slowdown->starved > 0 &&
-                           100 * slowdown->starved >= percent * slowdown->lost;
+    slowdown->starving.is_cause = slowdown->starving.seconds > 0 &&
+                                  100 * slowdown->starving.seconds >= percent * slowdown->lost;
 }
 
 static bool has_slow_rank(const struct slowdowns *found, uint32_t from,
@@ -251,7 +251,7 @@ static double mean_idle(const struct judged *judged, const struct speed_rank *ra
     return count ? sum / (double)count : 0;
 }
 
-/* Whether most of what it loses is idle time: it has so much more of that than most peers. */
+/* Whether most of what it loses is idle time: it has that much more of it than most peers. */
 static bool is_idle_longer(const struct judged *judged, const struct slowdown *slowdown)
 {
     const struct comm *comm = slowdown->comm;
@@ -282,7 +282,7 @@ void judge_starving(const struct judged *judged, struct slowdowns *found, uint32
             continue;
         slowdown.is_idle = is_idle_longer(judged, &slowdown);
         judge_starved(judged, &slowdown);
-        if (slowdown.is_starved && slowdown.starves_clearly)
+        if (slowdown.starving.is_cause && slowdown.starving.is_clear)
             slowdowns_add_rank(judged, found, added, &slowdown);
     }
 }

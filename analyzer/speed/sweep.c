@@ -16,10 +16,11 @@ static uint64_t clamp_ns(uint64_t time_ns, uint64_t begin_ns, uint64_t end_ns)
     return time_ns > end_ns ? end_ns : time_ns;
 }
 
-void speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint64_t end_ns,
-                 struct speed_iteration *to)
+size_t speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint64_t end_ns,
+                   struct speed_iteration *to, struct speed_piece *piece)
 {
     int open[SHARES] = {0}, meetings = 0;
+    size_t pieces = 0;
     uint64_t last_ns = begin_ns;
     qsort(edge, edges, sizeof *edge, compare_edges);
     for (size_t i = 0; i < edges; i++) {
@@ -32,10 +33,13 @@ void speed_sweep(struct speed_edge *edge, size_t edges, uint64_t begin_ns, uint6
             to->share[first] += seconds;
         if (first == SHARE_WAIT && meetings)
             to->met += seconds;
+        if (now_ns > last_ns)
+            piece[pieces++] = (struct speed_piece){last_ns, now_ns, first};
         last_ns = now_ns;
         open[edge[i].share] += edge[i].change;
         meetings += edge[i].meets ? edge[i].change : 0;
     }
+    return pieces;
 }
 
 float speed_idle(const struct speed_iteration *iteration)

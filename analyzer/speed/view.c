@@ -22,7 +22,7 @@ static bool is_hidden(const struct speed *speed, const struct speed_rank *rank)
 {
     for (uint32_t i = 0; speed->found && i < speed->found->count; i++) {
         const struct slowdown *slowdown = &speed->found->slowdown[i];
-        for (uint32_t k = 0; k < slowdown->ranks && slowdown->is_starved; k++)
+        for (uint32_t k = 0; k < slowdown->ranks && slowdown->starving.is_cause; k++)
             if (slowdown->rank[k] == rank && !slowdown->is_reported)
                 return true;
     }
@@ -71,7 +71,7 @@ static void view_rank(const struct speed *speed, const struct speed_rank *rank, 
 int analyzer_visit_speed(struct analyzer *analyzer,
                          void (*visit)(void *context, const struct speed_view *view), void *context)
 {
-    struct speed *speed = analyzer->speed;
+    struct speed *speed = analyzer->slot.speed;
     uint32_t count = speed ? speed->count : 0;
     struct speed_rank **rank = malloc((count + 1) * sizeof *rank);
     double *length = malloc(ITERATIONS_KEPT * sizeof *length);
@@ -112,6 +112,9 @@ struct class_views {
 static int add_class(struct class_views *views, const struct speed_class *class)
 {
     double mean = class->seconds / (double)class->count;
+    bool is_sum = class->comms;
+    double least = is_sum ? class->least : mean;
+    double most = is_sum ? class->most : mean;
     uint32_t i = 0;
     while (i < views->count &&
            (views->view[i].api != class->key.api || views->view[i].nranks != class->key.nranks ||
@@ -126,15 +129,15 @@ static int add_class(struct class_views *views, const struct speed_class *class)
         grown[views->count++] = (struct speed_class_view){.api = (unsigned)class->key.api,
                                                           .nranks = class->key.nranks,
                                                           .bytes = class->key.bytes,
-                                                          .least_s = mean,
-                                                          .most_s = mean};
+                                                          .least_s = least,
+                                                          .most_s = most};
     }
     struct speed_class_view *view = &views->view[i];
     view->count += class->count;
-    view->comms++;
+    view->comms += class->comms ? class->comms : 1;
     view->mean_s += class->seconds; /* the sum, until all are known */
-    view->least_s = mean < view->least_s ? mean : view->least_s;
-    view->most_s = mean > view->most_s ? mean : view->most_s;
+    view->least_s = least < view->least_s ? least : view->least_s;
+    view->most_s = most > view->most_s ? most : view->most_s;
     return 0;
 }
 
@@ -150,10 +153,14 @@ int analyzer_visit_speed_classes(struct analyzer *analyzer,
 {
     struct class_views views = {0};
     int result = 0;
-    struct speed_comm *comm = analyzer->speed ? analyzer->speed->comms : NULL;
+    struct speed_comm *comm = analyzer->slot.speed ? analyzer->slot.speed->comms : NULL;
     for (; comm; comm = comm->hh.next)
         for (struct speed_class *class = comm->classes; class && !result; class = class->hh.next)
             result = add_class(&views, class);
+    const struct speed_class *forgotten = analyzer->slot.speed ? analyzer->slot.speed->forgotten
+                                                               : NULL;
+    for (; forgotten && !result; forgotten = forgotten->hh.next)
+        result = add_class(&views, forgotten);
     if (views.count)
         qsort(views.view, views.count, sizeof *views.view, compare_classes);
     for (uint32_t i = 0; i < views.count && !result; i++) {

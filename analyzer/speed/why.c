@@ -12,12 +12,13 @@ enum {
         40,      /* of that, another member may exceed them more, unless its kernels show it */
     GROUPS = 24, /* of iterations, where the program names none */
     SAME_FAULT_PERCENT = 50, /* ranks of one host that lose that much alike are one finding */
-    SAME_HOST_PERCENT = 30,  /* likewise, of what such a rank loses, where they hide each other */
+    SAME_HOST_PERCENT =
+        30,              /* of what such a rank loses, where the ranks of a host hide each other */
     UNSEEN_PERCENT = 5,  /* what counts of an iteration where kernels are not recorded, and peers */
     UNSEEN_PEERS = 8,    /* are fewer than these, which show what chance does */
     SPREAD_TIMES = 4,    /* the median distance of peers from their median: chance */
     STEADY_PERCENT = 90, /* of the iterations: chance makes now one rank late, now another */
-    SPREAD_PEERS = 4,    /* of which there have to be so many for it */
+    SPREAD_PEERS = 4,    /* how many peers there have to be for it */
     COUNTED_PERCENT = 125 /* of its peers' threads in kernels */
 };
 
@@ -268,7 +269,7 @@ static bool may_share_cause(const struct judged *judged, const struct slowdown *
     const struct speed_rank *rank = slowdown->rank[0];
     const struct speed_pipeline *pipeline = judged_pipeline(judged, rank->index);
     const char *host = rank->key.process->info.host;
-    if (pipeline->ranks > 1 && (slowdown->kind == SLOW_WORK || slowdown->is_together))
+    if (pipeline->ranks > 1 && (slowdown->kind == SLOW_WORK || slowdown->gain.is_together))
         return judged_pipeline(judged, other->index) == pipeline;
     return !slowdown->is_apart && *host && !strcmp(other->key.process->info.host, host);
 }
@@ -282,8 +283,9 @@ static struct slowdown *find_same_cause(const struct judged *judged, const struc
         double less = fmin(other->lost, slowdown->lost), most = fmax(other->lost, slowdown->lost);
         bool is_alike = 100 * less >= SAME_FAULT_PERCENT * most ||
                         (slowdown->kind == SLOW_HOST && 100 * less >= SAME_HOST_PERCENT * most);
-        if (other->kind == slowdown->kind && other->is_together == slowdown->is_together &&
-            is_alike && may_share_cause(judged, slowdown, other->rank[0]))
+        if (other->kind == slowdown->kind &&
+            other->gain.is_together == slowdown->gain.is_together && is_alike &&
+            may_share_cause(judged, slowdown, other->rank[0]))
             return other;
     }
     return NULL;
@@ -335,8 +337,8 @@ static void judge_one(struct judged *judged, uint32_t r, const struct rank_losse
     slowdown.kind = judged->idles[r] ? SLOW_HOST : slowdown_find_reason(judged, r, &slowdown);
     slowdown.is_idle = slowdown.kind == SLOW_HOST && !slowdown.kind_is_guess;
     slowdown.is_apart = slowdown.kind_is_guess && !is_most_of_host_behind(judged, r, losses);
-    slowdown.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
-    if (slowdown.is_together)
+    slowdown.gain.is_together = 100 * slowdown.lost < SHARE_PERCENT * judged->length;
+    if (slowdown.gain.is_together)
         slowdown.lost = lost_together(judged, r, slowdown.lost);
     slowdown.is_steady = is_steady(judged, r, losses);
     slowdown.before = judged->before ? judged->before[r] : 0;
@@ -359,6 +361,5 @@ void judge_ranks(struct judged *judged, struct slowdowns *found)
         if (losses.is_behind[r] || is_behind_with_host(judged, r, &losses))
             judge_one(judged, r, &losses, from, found);
     judge_starving(judged, found, from);
-    judge_costs(judged, found, from);
     losses_free(&losses);
 }

@@ -21,7 +21,7 @@ import tempfile
 
 from generate import generate, seeds
 
-RANK_CODES = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608")
+RANK_CODES = ("DC601", "DC604", "DC605", "DC606", "DC607", "DC608", "DC609", "DC610")
 NOTE_CODES = ("DC602", "DC603")
 NEEDED, LEAST = 0.10, 0.03      # shares: of what has to be found, and of what may be
 PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
@@ -67,8 +67,16 @@ def names(cause, finding):
     return bool(ranks & set(cause["ranks"])) and ranks <= allowed
 
 
+def last_stage(truth):
+    """The ranks of a pipeline's last stage, where it has the logits beside its layers."""
+    stage = truth["grid"]["tp"] * truth["grid"]["dp"]
+    return set(range(truth["ranks"] - stage, truth["ranks"])) if truth.get("uneven") else set()
+
+
 def has_reason(truth, finding):
     """Something in the job is as the finding reports: where, or, of slower iterations, that they became slower."""
+    if finding["code"] == "DC610" and set(finding["ranks"]) == last_stage(truth):
+        return True
     return any(names(cause, finding) or finding["code"] == "DC607" and cause["since"] for cause in truth["causes"])
 
 
@@ -177,7 +185,7 @@ def show_tables(outcomes):
 def show_aims(outcomes):
     """The figures that the project aims at."""
     clean = [outcome for outcome in outcomes if not outcome["causes"]]
-    print("\nclean jobs without a finding   %s   (aim: 99.5 %%)" % percent(sum(not one["reported"] for one in clean), len(clean)))
+    print("\nclean jobs without a wrong one   %s   (aim: 99.5 %%)" % percent(sum(not one["wrong"] for one in clean), len(clean)))
     for label, count, aim in (("rank, one cause", lambda one: one == 1, 99), ("rank, several", lambda one: one > 1, 95)):
         causes = needed([outcome for outcome in outcomes if count(len(outcome["causes"]))])
         print("%-30s %s   (aim: %d %%)" % (label, percent(sum(cause["found rank"] for cause in causes), len(causes)), aim))

@@ -71,7 +71,7 @@ def truth(job, simulation):
     clean = Simulation(job, []).ends() if job.causes else ends
     return {"seed": job.seed, "half": "tuning" if job.seed in TUNING else "test", "style": job.style, "ranks": job.world,
             "grid": dict(zip(("tp", "dp", "pp"), job.grid)), "ranks_per_host": job.per_host, "iterations": job.iterations,
-            "noise": job.noise, "variable_batches": job.variable, "warm_up": job.warm_up, "sync": job.sync,
+            "noise": job.noise, "variable_batches": job.variable, "warm_up": job.warm_up, "sync": job.sync, "uneven": job.uneven,
             "has": {name: known for name, known in sorted(job.has.items())}, "format": job.format,
             "iteration_seconds": round((ends[-1] - ends[2]) / (len(ends) - 3), 6),
             "causes": [describe(job, cause, ends, clean) for cause in job.causes]}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/hash.h"
 
 enum { HASHED_MAX = 256 }; /* operations of a difference that identify it */
@@ -113,15 +114,11 @@ static struct difference *add_difference(struct diff_result *result,
                                          const struct kind *kind, const struct difference_key *key)
 {
     struct difference *new = calloc(1, sizeof *new);
-    struct difference **more =
-        new ? reallocarray(result->difference, (size_t)result->differences + 1, sizeof *more)
-            : NULL;
-    if (!more) {
+    if (!new || !ARRAY_ADD(result->difference, result->differences)) {
         free(new);
         return NULL;
     }
-    result->difference = more;
-    more[result->differences++] = new;
+    result->difference[result->differences++] = new;
     new->key = *key;
     new->hunk = kind->first;
     for (int which = 0; which < 2; which++) {
@@ -164,7 +161,8 @@ static int merge_differences(struct diff_result *result, const struct comparison
     return 0;
 }
 
-static int compare_members(struct diff_result *result, struct comparison *comparison, int pair)
+static int compare_paired_members(struct diff_result *result, struct comparison *comparison,
+                                  int pair)
 {
     struct op_cursor cursor[2];
     int status = 0;
@@ -207,7 +205,7 @@ static int compare_pair(struct diff_result *result, const struct diff_pairs *pai
             comparison->member[which] = pair->member[which][i];
             comparison->nranks[which] = comparison->side[which]->comm[pair->comm[which]].nranks;
         }
-        if (compare_members(result, comparison, index))
+        if (compare_paired_members(result, comparison, index))
             return -1;
     }
     return 0;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/trace/names.h"
 
 /* The first collective of a member whose number is not below `number`: its number in *number and
@@ -39,11 +40,9 @@ static int add_gap(struct diff_gaps *gaps, const struct diff_gap *found, int ran
     while (i < gaps->gaps && !is_same_gap(&gaps->gap[i], found))
         i++;
     if (i == gaps->gaps) {
-        struct diff_gap *more = diff_grow(gaps->gap, gaps->gaps, sizeof *more);
-        if (!more)
+        if (!ARRAY_ADD(gaps->gap, gaps->gaps))
             return -1;
-        gaps->gap = more;
-        more[gaps->gaps++] = *found;
+        gaps->gap[gaps->gaps++] = *found;
     }
     struct diff_gap *gap = &gaps->gap[i];
     if (found->number < gap->number)

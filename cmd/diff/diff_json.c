@@ -10,7 +10,7 @@ static int print_diff_json(FILE *out, json_t *object, struct error *err)
 {
     return json_print_line(object, out)
                ? error_set(err,
-                           "can't write the differences: memory is short or the output is closed")
+                           "can't write the differences: " OUT_OF_MEMORY " or the output is closed")
                : 0;
 }
 
@@ -71,7 +71,7 @@ static int print_difference_json(const struct diff_report *report,
     if (!a || !b) {
         json_decref(a);
         json_decref(b);
-        return err->text[0] ? -1 : error_set(err, "can't write the differences: memory is short");
+        return err->text[0] ? -1 : error_memory(err, "can't write the differences");
     }
     return print_diff_json(
         out,

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/array.h"
+
 /* Two processes of equal rank, call by call. */
 struct order_walk {
     struct diff_side *const *side;
@@ -57,15 +59,12 @@ static int add_order(struct diff_orders *orders, const struct order_walk *walk, 
                                        orders->difference[i].word[1] != walk->word[1]))
         i++;
     if (i == orders->differences) {
-        struct order_difference *more =
-            reallocarray(orders->difference, (size_t)i + 1, sizeof *more);
-        if (!more)
+        if (!ARRAY_ADD(orders->difference, i))
             return diff_no_memory(err);
-        orders->difference = more;
-        orders->differences++;
-        more[i] = (struct order_difference){.index = index,
-                                            .word = {walk->word[0], walk->word[1]},
-                                            .op = {walk->op[0], walk->op[1]}};
+        orders->difference[orders->differences++] =
+            (struct order_difference){.index = index,
+                                      .word = {walk->word[0], walk->word[1]},
+                                      .op = {walk->op[0], walk->op[1]}};
     }
     return rankset_add(&orders->difference[i].ranks, rank) ? diff_no_memory(err) : 0;
 }

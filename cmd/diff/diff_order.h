@@ -1,7 +1,7 @@
 /* diff_order.h: ranks that call the same on each communicator, but go over the communicators in
  * another order.
  *
- * Of processes one thread of which makes all calls only: between threads the order is chance. */
+ * Only for processes in which one thread makes all calls: between threads the order is chance. */
 #ifndef DDPCHECK_DIFF_ORDER_H
 #define DDPCHECK_DIFF_ORDER_H
 

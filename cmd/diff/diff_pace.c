@@ -4,17 +4,16 @@
 #include <stdlib.h>
 
 #include "cmd/diff/diff_side.h"
+#include "lib/base/array.h"
 
 static void keep_spread(void *context, const struct speed_spread_view *view)
 {
     struct diff_pace *pace = context;
-    struct speed_spread_view *more = diff_grow(pace->spread, pace->count, sizeof *more);
-    if (!more) {
+    if (!ARRAY_ADD(pace->spread, pace->count)) {
         pace->failed = true;
         return;
     }
-    pace->spread = more;
-    more[pace->count++] = *view;
+    pace->spread[pace->count++] = *view;
     if (view->what == SPREAD_ITERATION && view->median_s > pace->iteration_s)
         pace->iteration_s = view->median_s;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/base/hash.h"
 
 /* What is being paired: for each communicator of both sides who is in it, and whether it has found
@@ -18,7 +19,8 @@ struct pairing {
 
 typedef bool pairing_rule(const struct pairing *pairing, int a, int b);
 
-int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm, int rank)
+/* The member whose rank is shown as `rank`, -1 if there is none. */
+static int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm, int rank)
 {
     for (int i = 0; i < comm->ranks; i++)
         if (comm->member[i] >= 0 && side->member[comm->member[i]].shown_rank == rank)
@@ -126,13 +128,11 @@ static int pair_members(const struct pairing *pairing, struct diff_pair *pair)
 static int add_pair(struct pairing *pairing, int a, int b)
 {
     struct diff_pairs *pairs = pairing->pairs;
-    struct diff_pair *more = diff_grow(pairs->pair, pairs->pairs, sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(pairs->pair, pairs->pairs))
         return -1;
-    pairs->pair = more;
-    more[pairs->pairs] = (struct diff_pair){.comm = {a, b}};
+    pairs->pair[pairs->pairs] = (struct diff_pair){.comm = {a, b}};
     pairing->done[0][a] = pairing->done[1][b] = true;
-    return pair_members(pairing, &more[pairs->pairs++]);
+    return pair_members(pairing, &pairs->pair[pairs->pairs++]);
 }
 
 /* Pairs, in order, what the rule allows. */
@@ -181,11 +181,9 @@ static int list_extras(struct pairing *pairing)
         for (int i = 0; i < pairing->side[which]->comms; i++) {
             if (pairing->done[which][i])
                 continue;
-            int *more = diff_grow(pairs->extra[which], pairs->extras[which], sizeof *more);
-            if (!more)
+            if (!ARRAY_ADD(pairs->extra[which], pairs->extras[which]))
                 return -1;
-            pairs->extra[which] = more;
-            more[pairs->extras[which]++] = i;
+            pairs->extra[which][pairs->extras[which]++] = i;
         }
     return 0;
 }

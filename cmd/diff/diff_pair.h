@@ -30,7 +30,4 @@ int diff_pair_traces(struct diff_pairs *pairs, const struct diff_side *a,
 int diff_pair_ranks(struct diff_pairs *pairs, const struct diff_side *side, int rank, int with);
 void diff_pairs_free(struct diff_pairs *pairs);
 
-/* The member whose rank is shown as `rank`, -1 if there is none. */
-int diff_member_shown(const struct diff_side *side, const struct diff_comm *comm, int rank);
-
 #endif

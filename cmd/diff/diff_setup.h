@@ -6,8 +6,9 @@
 #include "lib/base/rankset.h"
 
 struct setup_difference {
-    const char *what;     /* "NCCL" */
-    char value[2][512];   /* what a side does not say is no difference */
+    char what[128];       /* "NCCL", "NCCL_ALGO" */
+    char value[2][512];   /* "not set": a variable that one side has; what a source does not say is
+                             no difference */
     struct rankset ranks; /* for whom */
 };
 

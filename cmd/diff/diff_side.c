@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "lib/base/array.h"
 #include "lib/base/hash.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
@@ -34,7 +35,7 @@ static const char schema[] =
     " stack INTEGER, time INTEGER, rank INTEGER, idx INTEGER, process INTEGER)";
 int diff_no_memory(struct error *err)
 {
-    return error_set(err, "can't compare the traces: memory is short");
+    return error_memory(err, "can't compare the traces");
 }
 
 int diff_store_failed(struct diff_side *side, struct error *err)
@@ -65,27 +66,15 @@ static int index_rank_table(struct diff_side *side, uint64_t comm, int rank, int
     return 0;
 }
 
-/* One more entry at the end of an array; NULL when memory is short. Grows by doubling. */
-void *diff_grow(void *array, int count, size_t bytes)
-{
-    if (count & (count - 1))
-        return array;
-    return reallocarray(array, count ? (size_t)count * 2 : 1, bytes);
-}
-
 static struct diff_comm *get_diff_comm(struct diff_side *side, uint64_t id)
 {
     struct diff_table *entry = find_rank_table(side, id, -1);
     if (entry)
         return &side->comm[entry->index];
-    struct diff_comm *more = diff_grow(side->comm, side->comms, sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(side->comm, side->comms) || index_rank_table(side, id, -1, side->comms))
         return NULL;
-    side->comm = more;
-    if (index_rank_table(side, id, -1, side->comms))
-        return NULL;
-    more[side->comms] = (struct diff_comm){.id = id};
-    return &more[side->comms++];
+    side->comm[side->comms] = (struct diff_comm){.id = id};
+    return &side->comm[side->comms++];
 }
 
 enum { RANKS_MAX = 1 << 24 };
@@ -124,12 +113,10 @@ static int find_comm_member(struct diff_side *side, int process, uint64_t id, in
         *member = entry->index;
         return 0;
     }
-    struct diff_member *more = diff_grow(side->member, side->members, sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(side->member, side->members))
         return -1;
-    side->member = more;
     *member = side->members++;
-    more[*member] =
+    side->member[*member] =
         (struct diff_member){.comm = (int)(comm - side->comm), .rank = rank, .process = process};
     return index_rank_table(side, id, rank, *member) || set_comm_member(comm, rank, *member) ? -1
                                                                                              : 0;

@@ -91,8 +91,4 @@ int diff_store_failed(struct diff_side *side, struct error *err);
 /* Says that memory is short. Returns -1. */
 int diff_no_memory(struct error *err);
 
-/* The array of `count` elements with room for one more, NULL when memory is short. Its room doubles
- * whenever count is a power of two. */
-void *diff_grow(void *array, int count, size_t bytes);
-
 #endif

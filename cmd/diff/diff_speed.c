@@ -5,9 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/array.h"
+
 enum {
     ITERATION_PERCENT = 5, /* of the longer iteration */
-    SHARE_PERCENT = 3,     /* likewise, for lags and transfers */
+    SHARE_PERCENT = 3,     /* of the longer iteration, for lags and transfers */
     ALIKE_PERCENT = 5      /* of an iteration: ranks that differ alike are one difference */
 };
 
@@ -51,12 +53,10 @@ static struct speed_difference *add_speed_difference(struct diff_speed *speed,
     struct speed_difference *alike = alike_difference(speed, of, length);
     if (alike)
         return alike;
-    struct speed_difference *more = diff_grow(speed->difference, speed->differences, sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(speed->difference, speed->differences))
         return NULL;
-    speed->difference = more;
-    more[speed->differences] = *of;
-    return &more[speed->differences++];
+    speed->difference[speed->differences] = *of;
+    return &speed->difference[speed->differences++];
 }
 
 static int compare_spreads(struct diff_speed *speed, struct diff_side *const side[2],

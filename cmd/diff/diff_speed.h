@@ -8,7 +8,7 @@
 
 struct speed_difference {
     enum spread_of what;
-    struct rankset ranks;  /* of whom; of a communicator its members on side 0 */
+    struct rankset ranks;  /* whose difference it is; for a communicator its members on side 0 */
     uint64_t comm[2];      /* of a communicator, else 0 */
     double value_s[2];     /* medians, of the first of the ranks */
     double iteration_s[2]; /* length of its iterations */

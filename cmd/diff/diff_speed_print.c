@@ -27,7 +27,7 @@ static void print_who(const struct speed_difference *difference, bool has_ranks,
     if (has_ranks)
         page_format(page, STYLE_PLAIN, ", %s %s",
                     rankset_count(&difference->ranks) == 1 ? "rank" : "ranks",
-                    rankset_text(&difference->ranks, ranks, sizeof ranks));
+                    rankset_brief(&difference->ranks, ranks, sizeof ranks));
 }
 
 void diff_print_speed_text(const struct diff_report *report, struct page *page)

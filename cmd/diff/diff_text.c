@@ -18,18 +18,6 @@ bool diff_equal(const struct diff_report *report)
            !rankset_count(&report->result->only[0]) && !rankset_count(&report->result->only[1]);
 }
 
-char *diff_comm_ranks(const struct diff_side *side, const struct diff_comm *comm, char *text,
-                      size_t bytes)
-{
-    struct rankset ranks = {0};
-    for (int i = 0; i < comm->ranks; i++)
-        if (comm->member[i] >= 0 && side->member[comm->member[i]].shown_rank >= 0)
-            rankset_add(&ranks, side->member[comm->member[i]].shown_rank);
-    rankset_text(&ranks, text, bytes);
-    rankset_free(&ranks);
-    return text;
-}
-
 int diff_read_ops(struct diff_side *side, int member, uint64_t at, int most, struct diff_op *op,
                   struct error *err)
 {
@@ -199,7 +187,7 @@ static void print_heading(const struct diff_report *report, struct page *page,
         page_format(page, STYLE_STRONG, " %s and %s", report->name[0], report->name[1]);
     else
         page_format(page, STYLE_STRONG, " rank%s %s", one ? "" : "s",
-                    rankset_text(&difference->ranks, ranks, sizeof ranks));
+                    rankset_brief(&difference->ranks, ranks, sizeof ranks));
     page_format(page, STYLE_STRONG, ", %s after the beginning",
                 moment_duration(difference->since_begin_ns, time, sizeof time));
     page_format(page, STYLE_PLAIN, ", on the communicator of ranks %s (%04x in %s, %04x in %s)",
@@ -253,7 +241,7 @@ static void print_orders_text(const struct diff_report *report, struct page *pag
             page_format(page, STYLE_STRONG, "Order: %s and %s", report->name[0], report->name[1]);
         else
             page_format(page, STYLE_STRONG, "Order: rank%s %s", one ? "" : "s",
-                        rankset_text(&difference->ranks, ranks, sizeof ranks));
+                        rankset_brief(&difference->ranks, ranks, sizeof ranks));
         page_format(page, STYLE_PLAIN,
                     " %s the same on each communicator, but not in the same order of "
                     "communicators; behind %" PRIu64 " equal operations:",
@@ -281,7 +269,7 @@ static void print_sides(const struct diff_report *report, struct page *page)
         else
             page_format(page, STYLE_PLAIN,
                         "%s: %s, ranks %s, %" PRIu64 " operations on %d communicator%s",
-                        report->name[which], side->path, rankset_text(&ranks, text, sizeof text),
+                        report->name[which], side->path, rankset_brief(&ranks, text, sizeof text),
                         side->operations, side->comms, side->comms == 1 ? "" : "s");
         rankset_free(&ranks);
     }
@@ -304,7 +292,7 @@ static void print_setup_text(const struct diff_report *report, struct page *page
                     difference->value[0], report->name[0], difference->value[1], report->name[1]);
         if (report->side[0] != report->side[1])
             page_format(page, STYLE_PLAIN, " (ranks %s)",
-                        rankset_text(&difference->ranks, ranks, sizeof ranks));
+                        rankset_brief(&difference->ranks, ranks, sizeof ranks));
         page->indent = 0;
         page_line(page);
     }

@@ -3,6 +3,18 @@
 
 #include "cmd/diff/diff_print.h"
 
+char *diff_comm_ranks(const struct diff_side *side, const struct diff_comm *comm, char *text,
+                      size_t bytes)
+{
+    struct rankset ranks = {0};
+    for (int i = 0; i < comm->ranks; i++)
+        if (comm->member[i] >= 0 && side->member[comm->member[i]].shown_rank >= 0)
+            rankset_add(&ranks, side->member[comm->member[i]].shown_rank);
+    rankset_brief(&ranks, text, bytes);
+    rankset_free(&ranks);
+    return text;
+}
+
 static void print_gap(const struct diff_report *report, struct page *page,
                       const struct diff_gap *gap)
 {
@@ -14,7 +26,7 @@ static void print_gap(const struct diff_report *report, struct page *page,
                 (unsigned)(comm->id >> 48), report->name[0]);
     if (report->side[0] != report->side[1])
         page_format(page, STYLE_STRONG, ", rank%s %s", rankset_count(&gap->ranks) == 1 ? "" : "s",
-                    rankset_text(&gap->ranks, ranks, sizeof ranks));
+                    rankset_brief(&gap->ranks, ranks, sizeof ranks));
     if (gap->number == DIFF_NOTHING)
         page_format(page, STYLE_PLAIN, ": not compared: no call is in both,");
     else if (gap->number == gap->last_number)
@@ -49,7 +61,7 @@ static void print_only_one(const struct diff_report *report, struct page *page)
         if (rankset_count(&report->result->only[which])) {
             page_gap(page);
             page_format(page, STYLE_STRONG, "Only %s has a trace of ranks %s.", report->name[which],
-                        rankset_text(&report->result->only[which], text, sizeof text));
+                        rankset_brief(&report->result->only[which], text, sizeof text));
             page_line(page);
         }
         for (int i = 0; i < report->pairs->extras[which]; i++) {

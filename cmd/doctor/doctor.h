@@ -55,6 +55,15 @@ bool doctor_libraries(const char *program, const char *interpreter,
                       void (*visit)(void *context, const char *path, const char *missing),
                       void *context);
 
+/* Whether an emulated library stands for the one of this path or file name. */
+bool doctor_emulates(const char *library);
+
+/* Whether the emulated libraries have the functions of CUDA and NCCL that the files (a program, or
+ * libraries that it opens) and their libraries call. Returns false, and no diagnosis, if they call
+ * none or there is no emulator here. */
+bool doctor_emulated(struct diagnosis *diagnosis, const char *const *files, size_t count,
+                     const char *interpreter);
+
 /* NCCL_PROFILER_PLUGIN names another library than our shim; that library's name, else NULL. */
 const char *doctor_other_plugin(void);
 

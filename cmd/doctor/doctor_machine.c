@@ -1,5 +1,6 @@
 /* doctor's checks of the machine. Libraries are loaded in a child, so that a broken one takes
  * nothing with it. */
+#include <stdarg.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,17 @@
 #include "cmd/run_environment.h"
 #include "lib/trace/keep.h"
 #include "lib/trace/ring.h"
+
+void diagnose(struct diagnosis *diagnosis, enum verdict verdict, const char *hint,
+              const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diagnosis->verdict = verdict;
+    vsnprintf(diagnosis->text, sizeof diagnosis->text, format, args);
+    snprintf(diagnosis->hint, sizeof diagnosis->hint, "%s", hint ? hint : "");
+    va_end(args);
+}
 
 enum { PROBE_SECONDS = 20 };
 
@@ -184,11 +196,13 @@ static void check_machine_nccl(struct diagnosis *diagnosis)
                   "a program can bring its own (PyTorch does); see the checks of the program");
 }
 
+/* Rings of 16 threads that have grown to 8,192 records of each kind, a quarter of a second of calls
+ * at full speed, within the part of it that rings may take (interpose/ring/budget.h). */
+static const double rings_wanted = 16.0 * 2 * 8192 * RECORD_BYTES, rings_part = 1.0 / 16;
+
 static void check_memory(struct diagnosis *diagnosis)
 {
     struct statvfs status;
-    const double wanted =
-        (double)ring_segment_bytes(RING_CONTROL_RECORDS, RING_BULK_RECORDS, RING_NEWEST_RECORDS);
     if (statvfs("/dev/shm", &status) < 0 || access("/dev/shm", W_OK) < 0) {
         diagnose(diagnosis, VERDICT_WARN,
                  "records go to TMPDIR or /tmp instead, which costs disk writes", "/dev/shm: %s",
@@ -196,11 +210,10 @@ static void check_memory(struct diagnosis *diagnosis)
         return;
     }
     double free_bytes = (double)status.f_bavail * (double)status.f_frsize;
-    if (free_bytes < 16 * wanted)
+    if (free_bytes * rings_part < rings_wanted)
         diagnose(diagnosis, VERDICT_WARN,
-                 "rings will be smaller and can overflow; in a container: --shm-size=1g",
-                 "%.0f MB free in /dev/shm, room for %.0f recording threads", free_bytes / 1e6,
-                 free_bytes / wanted);
+                 "rings take 1/16 of it at most and can overflow; in a container: --shm-size=1g",
+                 "%.0f MB free in /dev/shm", free_bytes / 1e6);
     else
         diagnose(diagnosis, VERDICT_OK, NULL, "%.0f MB free in /dev/shm", free_bytes / 1e6);
 }
@@ -227,11 +240,14 @@ static void check_ptrace(struct diagnosis *diagnosis)
         fclose(file);
     if (scope > 1)
         diagnose(diagnosis, VERDICT_WARN,
-                 "ddpcheck needs no ptrace; gdb and py-spy on a hung rank will",
+                 "ddpcheck run needs no ptrace; ddpcheck attach, gdb and py-spy do, on a rank that "
+                 "hangs: attach reads RAS and the kernel's log without it",
                  "kernel.yama.ptrace_scope is %d", scope);
     else
-        diagnose(diagnosis, VERDICT_OK, NULL,
-                 "kernel.yama.ptrace_scope is %d (ddpcheck needs no ptrace)", scope);
+        diagnose(
+            diagnosis, VERDICT_OK, NULL,
+            "kernel.yama.ptrace_scope is %d (ddpcheck run needs no ptrace; ddpcheck attach %s)",
+            scope, scope ? "needs root or CAP_SYS_PTRACE" : "may read your processes");
 }
 
 static void check_glibc(struct diagnosis *diagnosis)

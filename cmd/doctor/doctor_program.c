@@ -132,8 +132,10 @@ static enum front_end check_inside(struct diagnosis *diagnosis, const char *what
 struct libraries {
     char inside[PATH_MAX]; /* one that NCCL is linked into */
     bool inside_holds_plugins;
-    char nccl[PATH_MAX]; /* libnccl.so */
-    char missing[256];   /* the first that ld.so can't find */
+    char nccl[PATH_MAX];      /* libnccl.so */
+    char sanitizer[PATH_MAX]; /* AddressSanitizer's runtime */
+    char cudart[PATH_MAX];    /* one with a CUDA runtime that no emulated library stands for */
+    char missing[256];        /* the first that ld.so can't find */
 };
 
 static void visit_library(void *context, const char *path, const char *missing)
@@ -147,32 +149,37 @@ static void visit_library(void *context, const char *path, const char *missing)
         return;
     }
     const char *base = strrchr(path, '/');
-    if (base && strncmp(base, "/libnccl.so", strlen("/libnccl.so")) == 0)
+    bool is_nccl = base && strncmp(base, "/libnccl.so", strlen("/libnccl.so")) == 0;
+    if (base && (strncmp(base, "/libasan.so", strlen("/libasan.so")) == 0 ||
+                 strncmp(base, "/libclang_rt.asan", strlen("/libclang_rt.asan")) == 0))
+        snprintf(libraries->sanitizer, sizeof libraries->sanitizer, "%s", path);
+    if (is_nccl)
         snprintf(libraries->nccl, sizeof libraries->nccl, "%s", path);
-    else if (!libraries->inside[0] && elf_file_read(&elf, path, &err) == 0 && elf.defines_nccl &&
-             elf.holds_nccl) {
+    if (is_nccl || elf_file_read(&elf, path, &err) < 0)
+        return;
+    if (elf.holds_cudart && !doctor_emulates(path))
+        snprintf(libraries->cudart, sizeof libraries->cudart, "%s", path);
+    if (!libraries->inside[0] && elf.defines_nccl && elf.holds_nccl) {
         snprintf(libraries->inside, sizeof libraries->inside, "%s", path);
         libraries->inside_holds_plugins = elf.holds_plugins;
     }
 }
 
-static enum front_end check_libraries(struct diagnosis *diagnosis, const char *path,
-                                      const struct elf_file *elf)
+static enum front_end check_libraries(struct diagnosis *diagnosis, const struct elf_file *elf,
+                                      const struct libraries *libraries)
 {
-    struct libraries libraries = {0};
-    doctor_libraries(path, elf->interpreter, visit_library, &libraries);
-    if (libraries.inside[0])
-        return check_inside(diagnosis, libraries.inside, libraries.inside_holds_plugins);
-    if (libraries.missing[0] && !libraries.nccl[0] &&
-        strncmp(libraries.missing, "libnccl.so", strlen("libnccl.so")) != 0)
+    if (libraries->inside[0])
+        return check_inside(diagnosis, libraries->inside, libraries->inside_holds_plugins);
+    if (libraries->missing[0] && !libraries->nccl[0] &&
+        strncmp(libraries->missing, "libnccl.so", strlen("libnccl.so")) != 0)
         diagnose(diagnosis, VERDICT_WARN, "set LD_LIBRARY_PATH as for the run and ask again",
-                 "ld.so finds no %s, so the program can't start here", libraries.missing);
+                 "ld.so finds no %s, so the program can't start here", libraries->missing);
     else if (elf_file_needs(elf, "libnccl.so"))
         diagnose(diagnosis, VERDICT_OK, NULL, "linked dynamically with libnccl.so%s%.400s",
-                 libraries.nccl[0] ? ": " : "", libraries.nccl);
-    else if (libraries.nccl[0])
+                 libraries->nccl[0] ? ": " : "", libraries->nccl);
+    else if (libraries->nccl[0])
         diagnose(diagnosis, VERDICT_OK, NULL,
-                 "a library of the program is linked dynamically with %.400s", libraries.nccl);
+                 "a library of the program is linked dynamically with %.400s", libraries->nccl);
     else if (elf->imports_nccl)
         diagnose(diagnosis, VERDICT_OK, NULL, "calls NCCL through another library");
     else if (elf->imports_dlopen)
@@ -187,8 +194,8 @@ static enum front_end check_libraries(struct diagnosis *diagnosis, const char *p
     return FRONT_END_PRELOAD;
 }
 
-static enum front_end check_program_nccl(struct diagnosis *diagnosis, const char *path,
-                                         const struct elf_file *elf)
+static enum front_end check_program_nccl(struct diagnosis *diagnosis, const struct elf_file *elf,
+                                         const struct libraries *libraries)
 {
     if (elf->defines_nccl && elf->holds_nccl)
         return check_inside(diagnosis, "the program", elf->holds_plugins);
@@ -207,19 +214,48 @@ static enum front_end check_program_nccl(struct diagnosis *diagnosis, const char
                  "the program is stripped and has texts of NCCL's in it: it may be linked in");
         return FRONT_END_PRELOAD;
     }
-    return check_libraries(diagnosis, path, elf);
+    return check_libraries(diagnosis, elf, libraries);
 }
 
-static void check_program_cudart(struct diagnosis *diagnosis, const struct elf_file *elf)
+static void check_program_cudart(struct diagnosis *diagnosis, const struct elf_file *elf,
+                                 const struct libraries *libraries)
 {
-    if (elf->defines_cudart)
+    bool is_inside = elf->defines_cudart || elf->holds_cudart;
+    if (is_inside && !doctor_has_driver())
+        diagnose(diagnosis, VERDICT_FAIL,
+                 "build it with nvcc -cudart shared, or run it where there is a GPU",
+                 "the CUDA runtime is linked in (nvcc's default): it needs a GPU's driver, so on "
+                 "emulated GPUs its calls fail with error 36");
+    else if (is_inside)
         diagnose(diagnosis, VERDICT_OK, NULL,
                  "the CUDA runtime is linked in (nvcc's default): its calls are seen where they "
                  "reach the driver, under the driver's names");
+    else if (libraries->cudart[0] && !doctor_has_driver())
+        diagnose(diagnosis, VERDICT_WARN,
+                 "if the program uses it, build it with nvcc -cudart shared, or run the program "
+                 "where there is a GPU",
+                 "%s has a CUDA runtime of its own inside: on emulated GPUs its calls fail with "
+                 "error 36",
+                 libraries->cudart);
     else if (elf_file_needs(elf, "libcudart.so"))
         diagnose(diagnosis, VERDICT_OK, NULL, "linked dynamically with libcudart.so");
     else
         diagnose(diagnosis, VERDICT_OK, NULL, "not linked with the CUDA runtime itself");
+}
+
+/* It ends a program that has another library before it. */
+static void check_sanitizer(const struct printing *printing, const char *runtime)
+{
+    struct diagnosis diagnosis = {0};
+    char hint[PATH_MAX + 128];
+    if (!*runtime)
+        return;
+    snprintf(hint, sizeof hint,
+             "'ddpcheck run' does what is needed; without it: LD_PRELOAD=%s:/path/libddpcheck.so",
+             runtime);
+    diagnose(&diagnosis, VERDICT_WARN, hint,
+             "AddressSanitizer's runtime has to come before every other library");
+    print_diagnosis(printing, "its sanitizer", &diagnosis);
 }
 
 /* PyTorch's wheels had NCCL linked into libtorch_cuda.so once, and builds of one's own still may.
@@ -252,7 +288,29 @@ static enum front_end check_torch(const struct printing *printing, const char *p
     return front_end;
 }
 
-static enum front_end check_python(const struct printing *printing, const char *path)
+/* Python binds all functions of an extension when it is imported. */
+static void check_torch_emulated(const struct printing *printing, const char *path,
+                                 const char *interpreter)
+{
+    static const char *const names[] = {"torch/lib/libtorch_cuda.so",
+                                        "torch/lib/libtorch_python.so",
+                                        "torch/lib/libtorch_cuda_linalg.so"};
+    enum { NAMES = sizeof names / sizeof *names };
+    char found[NAMES][PATH_MAX];
+    const char *files[NAMES];
+    struct diagnosis diagnosis = {0};
+    size_t count = 0;
+    for (int i = 0; i < NAMES; i++)
+        if (find_in_packages(path, names[i], found[count])) {
+            files[count] = found[count];
+            count++;
+        }
+    if (count > 0 && doctor_emulated(&diagnosis, files, count, interpreter))
+        print_diagnosis(printing, "PyTorch, emulated", &diagnosis);
+}
+
+static enum front_end check_python(const struct printing *printing, const char *path,
+                                   const char *interpreter)
 {
     struct diagnosis diagnosis;
     struct elf_file elf;
@@ -269,7 +327,9 @@ static enum front_end check_python(const struct printing *printing, const char *
         diagnose(&diagnosis, VERDICT_OK, NULL,
                  "%s, loaded dynamically: seen, by ctypes and dlsym as well", nccl);
     print_diagnosis(printing, "Python's NCCL", &diagnosis);
-    return check_torch(printing, path);
+    enum front_end front_end = check_torch(printing, path);
+    check_torch_emulated(printing, path, interpreter);
+    return front_end;
 }
 
 static enum front_end check_elf(const struct printing *printing, const char *path,
@@ -281,15 +341,20 @@ static enum front_end check_elf(const struct printing *printing, const char *pat
     if (!is_reached)
         return FRONT_END_NONE;
     if (is_python(path))
-        return check_python(printing, path);
+        return check_python(printing, path, elf->interpreter);
     if (doctor_launcher(&diagnosis, path)) {
         print_diagnosis(printing, "what it starts", &diagnosis);
         return diagnosis.verdict == VERDICT_FAIL ? FRONT_END_NONE : FRONT_END_PRELOAD;
     }
-    enum front_end front_end = check_program_nccl(&diagnosis, path, elf);
+    struct libraries libraries = {0};
+    doctor_libraries(path, elf->interpreter, visit_library, &libraries);
+    enum front_end front_end = check_program_nccl(&diagnosis, elf, &libraries);
     print_diagnosis(printing, "its NCCL", &diagnosis);
-    check_program_cudart(&diagnosis, elf);
+    check_program_cudart(&diagnosis, elf, &libraries);
     print_diagnosis(printing, "its CUDA runtime", &diagnosis);
+    check_sanitizer(printing, libraries.sanitizer);
+    if (doctor_emulated(&diagnosis, &path, 1, elf->interpreter))
+        print_diagnosis(printing, "its calls, emulated", &diagnosis);
     return front_end;
 }
 

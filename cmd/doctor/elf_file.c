@@ -70,13 +70,16 @@ static void read_needed(struct elf_file *elf, const struct elf_image *image,
                      text_at(image, names->sh_offset, names->sh_size, entry[i].d_un.d_val));
 }
 
-/* Texts that NCCL alone has; NCCL's plugin loader tries names that begin with the second. */
+/* Texts that NCCL alone has; NCCL's plugin loader tries names that begin with the second. The third
+ * is the CUDA runtime's. */
 static void read_texts(struct elf_file *elf, const struct elf_image *image)
 {
     static const char nccl[] = "NCCL_DEBUG_SUBSYS", plugin[] = "libnccl-profiler";
+    static const char cudart[] = "/cudart.shm.";
     elf->holds_plugins = memmem(image->bytes, image->size, plugin, sizeof plugin - 1);
     elf->holds_nccl = elf->holds_plugins ||
                       memmem(image->bytes, image->size, nccl, sizeof nccl - 1);
+    elf->holds_cudart = memmem(image->bytes, image->size, cudart, sizeof cudart - 1);
 }
 
 static int read_sections(struct elf_file *elf, const struct elf_image *image,
@@ -152,30 +155,87 @@ static int read_elf_image(struct elf_file *elf, const struct elf_image *image, c
     return 0;
 }
 
-int elf_file_read(struct elf_file *elf, const char *path, struct error *err)
+/* Maps a file. Returns 0, or -1 with err; the image of an empty file has no bytes. */
+static int map_image(struct elf_image *image, struct stat *status, const char *path,
+                     struct error *err)
 {
-    struct stat status;
-    *elf = (struct elf_file){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
+    if (fd < 0 || fstat(fd, status) < 0 || !S_ISREG(status->st_mode)) {
         int number = errno;
         if (fd >= 0)
             close(fd);
         return error_set(err, "can't read %s: %s", path,
                          fd < 0 ? strerror(number) : "it is no regular file");
     }
-    elf->is_setuid = (status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
-                     status.st_mode & S_ISGID;
-    struct elf_image image = {.size = (uint64_t)status.st_size};
-    void *bytes = image.size ? mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    *image = (struct elf_image){.size = (uint64_t)status->st_size};
+    void *bytes = image->size ? mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    int number = errno;
     close(fd);
     if (bytes == MAP_FAILED)
-        return error_set(err, "can't read %s: %s", path, strerror(errno));
-    image.bytes = bytes;
+        return error_set(err, "can't read %s: %s", path, strerror(number));
+    image->bytes = bytes;
+    return 0;
+}
+
+static void unmap_image(const struct elf_image *image)
+{
+    if (image->bytes)
+        munmap((void *)image->bytes, image->size);
+}
+
+int elf_file_read(struct elf_file *elf, const char *path, struct error *err)
+{
+    struct stat status;
+    struct elf_image image;
+    *elf = (struct elf_file){0};
+    if (map_image(&image, &status, path, err) < 0)
+        return -1;
+    elf->is_setuid = (status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
+                     status.st_mode & S_ISGID;
     int result = read_elf_image(elf, &image, path, err);
-    if (bytes)
-        munmap(bytes, image.size);
+    unmap_image(&image);
     return result;
+}
+
+static enum elf_symbol_kind symbol_kind(const Elf64_Sym *symbol)
+{
+    if (symbol->st_shndx != SHN_UNDEF)
+        return ELF_SYMBOL_DEFINED;
+    return ELF64_ST_BIND(symbol->st_info) == STB_WEAK ? ELF_SYMBOL_OPTIONAL : ELF_SYMBOL_WANTED;
+}
+
+static void visit_table(const struct elf_image *image, const Elf64_Shdr *table,
+                        const Elf64_Shdr *names,
+                        void (*visit)(void *context, const char *name, enum elf_symbol_kind kind),
+                        void *context)
+{
+    uint64_t count = table->sh_size / sizeof(Elf64_Sym);
+    const Elf64_Sym *symbol = image_part(image, table->sh_offset, count * sizeof *symbol);
+    for (uint64_t i = 1; symbol && i < count; i++)
+        visit(context, text_at(image, names->sh_offset, names->sh_size, symbol[i].st_name),
+              symbol_kind(&symbol[i]));
+}
+
+int elf_file_visit_symbols(const char *path,
+                           void (*visit)(void *context, const char *name,
+                                         enum elf_symbol_kind kind),
+                           void *context, struct error *err)
+{
+    struct stat status;
+    struct elf_image image;
+    if (map_image(&image, &status, path, err) < 0)
+        return -1;
+    const Elf64_Ehdr *header = image_part(&image, 0, sizeof *header);
+    bool is_read = header && memcmp(image.bytes, ELFMAG, SELFMAG) == 0 &&
+                   header->e_ident[EI_CLASS] == ELFCLASS64;
+    const Elf64_Shdr *section =
+        is_read ? image_part(&image, header->e_shoff, (uint64_t)header->e_shnum * sizeof *section)
+                : NULL;
+    for (unsigned i = 0; section && i < header->e_shnum; i++)
+        if (section[i].sh_type == SHT_DYNSYM && section[i].sh_link < header->e_shnum)
+            visit_table(&image, &section[i], &section[section[i].sh_link], visit, context);
+    unmap_image(&image);
+    return section ? 0 : error_set(err, "%s is no ELF file that can be read", path);
 }
 
 bool elf_file_needs(const struct elf_file *elf, const char *prefix)

@@ -9,7 +9,6 @@
 
 #include "cmd/export/comms.h"
 #include "cmd/export/export.h"
-#include "cmd/export/kineto.h"
 #include "cmd/export/text.h"
 #include "cmd/export/timeline.h"
 #include "cmd/export/tracks.h"
@@ -96,7 +95,7 @@ static void put_args(const struct chrome_writer *writer, const struct timeline_o
             "\"Process Group Description\":\"%s\",\"Process Group "
             "Ranks\":\"%s\",\"Rank\":%d,\"Seq\":%" PRIu64,
             nranks, comm ? comm->hex : "", comm ? comm->name : "", comm ? comm->ranks : "[]",
-            info->rank >= 0 ? info->rank : call->op.rank, call->op.number);
+            names_rank(&writer->names, operation->process, call), call->op.number);
     if (call->api == API_ncclSend)
         fprintf(out, ",\"Dst Rank\":%d", call->op.root);
     else if (call->api == API_ncclRecv)
@@ -285,7 +284,7 @@ static void put_chrome_finding(void *context, const struct finding *finding)
         put_event(writer, "i", side->process, 0);
         put_chrome_time(writer, "ts", side->since_ns ? side->since_ns : finding->first_ns);
         fprintf(writer->out, ",\"s\":\"p\",\"cat\":\"finding\",\"name\":\"%s\",\"args\":{\"what\":",
-                finding->code);
+                code_name(finding->code));
         text_json(finding->what, writer->out);
         fputs(",\"call\":", writer->out);
         text_json(side->call, writer->out);
@@ -336,7 +335,7 @@ int export_chrome(const struct export *export, struct error *err)
     int result = timeline_read(export->paths, export->path_count, &visitor, err);
     fputs("\n]}\n", export->out);
     if (result == 0 && writer.failed)
-        result = error_set(err, "can't write the timeline: memory is short");
+        result = error_memory(err, "can't write the timeline");
     free_flows(&writer);
     tracks_free(&writer.tracks);
     names_free(&writer.names);

@@ -16,17 +16,47 @@ const struct export_comm *names_comm(const struct export_names *names, uint64_t 
     return comm;
 }
 
+int names_rank(const struct export_names *names, int process, const struct record *call)
+{
+    const struct export_comm *comm = names_comm(names, call->op.comm);
+    int rank = call->op.rank;
+    if (names->process[process].rank >= 0)
+        return names->process[process].rank;
+    bool is_known = comm && rank >= 0 && rank < comm->nranks && comm->shown[rank] >= 0;
+    return is_known ? comm->shown[rank] : rank;
+}
+
+static void free_export_comm(struct export_comm *comm)
+{
+    free(comm->ranks);
+    free(comm->shown);
+    free(comm);
+}
+
+static struct export_comm *new_export_comm(const struct member_state *member)
+{
+    size_t nranks = member->nranks > 0 ? (size_t)member->nranks : 1;
+    struct export_comm *comm = calloc(1, sizeof *comm);
+    if (!comm)
+        return NULL;
+    comm->ranks = malloc(nranks * RANK_TEXT + 3);
+    comm->shown = malloc(nranks * sizeof *comm->shown);
+    if (!comm->ranks || !comm->shown) {
+        free_export_comm(comm);
+        return NULL;
+    }
+    for (size_t i = 0; i < nranks; i++)
+        comm->shown[i] = -1;
+    return comm;
+}
+
 /* Members come by communicator, ranks ascending. */
 static int add_comm_member(struct export_names *names, const struct member_state *member)
 {
     struct export_comm *comm = (struct export_comm *)names_comm(names, member->comm);
     if (!comm) {
-        comm = calloc(1, sizeof *comm);
-        if (!comm || !(comm->ranks = malloc(
-                           (size_t)(member->nranks > 0 ? member->nranks : 1) * RANK_TEXT + 3))) {
-            free(comm);
+        if (!(comm = new_export_comm(member)))
             return -1;
-        }
         comm->id = member->comm;
         comm->nranks = member->nranks;
         comm->is_named = *member->label;
@@ -36,51 +66,70 @@ static int add_comm_member(struct export_names *names, const struct member_state
             comm_name(comm->id, comm->name);
         snprintf(comm->hex, sizeof comm->hex, "0x%016" PRIx64, comm->id);
         strcpy(comm->ranks, "[]");
+        comm->ranks_bytes = 2;
         HASH_ADD(hh, names->comms, id, sizeof comm->id, comm);
     }
     if (comm->known < (member->nranks > 0 ? member->nranks : 1)) {
-        char *end = comm->ranks + strlen(comm->ranks) - 1;
-        snprintf(end, RANK_TEXT + 2, "%s%d]", comm->known ? ", " : "", member->shown_rank);
+        size_t end = comm->ranks_bytes - 1; /* of the bracket, which goes behind the new rank */
+        int written = snprintf(comm->ranks + end, RANK_TEXT + 2, "%s%d]", comm->known ? ", " : "",
+                               member->shown_rank);
+        comm->ranks_bytes = end + (size_t)written;
         comm->known++;
     }
+    if (member->rank >= 0 && member->rank < comm->nranks)
+        comm->shown[member->rank] = member->shown_rank;
     return 0;
 }
 
-static bool is_alone(const struct report *report, int process)
+static int compare_ranks(const void *left, const void *right)
 {
-    int rank = trace_process(report->trace, process)->rank;
-    for (int i = 0; i < trace_process_count(report->trace); i++)
-        if (i != process && trace_process(report->trace, i)->rank == rank)
-            return false;
-    return rank >= 0;
+    const int *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
 }
 
-static void name_process(struct export_process *process, const struct report *report, int index)
+/* `ranks`: of all processes, ascending. */
+static bool is_alone(const int *ranks, int count, int rank)
+{
+    const int *found = bsearch(&rank, ranks, (size_t)count, sizeof *ranks, compare_ranks);
+    return rank >= 0 && found && (found == ranks || found[-1] != rank) &&
+           (found + 1 == ranks + count || found[1] != rank);
+}
+
+static void name_process(struct export_process *process, const struct report *report, int index,
+                         const int *ranks)
 {
     const struct process_info *info = trace_process(report->trace, index);
-    process->pid = is_alone(report, index) ? info->rank : NO_RANK_FROM + index;
-    if (info->rank < 0)
+    int rank = process->rank = report->rank[index];
+    bool alone = is_alone(ranks, trace_process_count(report->trace), rank);
+    process->pid = alone ? rank : NO_RANK_FROM + index;
+    if (rank < 0)
         snprintf(process->name, sizeof process->name, "process %d (%s)", info->pid, info->host);
-    else if (process->pid == info->rank)
-        snprintf(process->name, sizeof process->name, "rank %d (%s)", info->rank, info->host);
+    else if (process->pid == rank)
+        snprintf(process->name, sizeof process->name, "rank %d (%s)", rank, info->host);
     else
-        snprintf(process->name, sizeof process->name, "rank %d (%s, process %d)", info->rank,
-                 info->host, info->pid);
+        snprintf(process->name, sizeof process->name, "rank %d (%s, process %d)", rank, info->host,
+                 info->pid);
 }
 
 int names_load(struct export_names *names, const struct report *report, struct error *err)
 {
     *names = (struct export_names){.processes = trace_process_count(report->trace)};
     names->process = calloc((size_t)names->processes + 1, sizeof *names->process);
-    int result = names->process ? 0 : -1;
+    int *ranks = malloc(((size_t)names->processes + 1) * sizeof *ranks);
+    int result = names->process && ranks ? 0 : -1;
     for (int i = 0; i < report->members && result == 0; i++)
         result = add_comm_member(names, &report->member[i]);
     for (int i = 0; i < names->processes && result == 0; i++)
-        name_process(&names->process[i], report, i);
+        ranks[i] = report->rank[i];
+    if (result == 0)
+        qsort(ranks, (size_t)names->processes, sizeof *ranks, compare_ranks);
+    for (int i = 0; i < names->processes && result == 0; i++)
+        name_process(&names->process[i], report, i, ranks);
+    free(ranks);
     if (result == 0)
         return 0;
     names_free(names);
-    return error_set(err, "can't name the communicators: memory is short");
+    return error_memory(err, "can't name the communicators");
 }
 
 void names_free(struct export_names *names)
@@ -88,8 +137,7 @@ void names_free(struct export_names *names)
     struct export_comm *comm, *next;
     HASH_ITER(hh, names->comms, comm, next) {
         HASH_DEL(names->comms, comm);
-        free(comm->ranks);
-        free(comm);
+        free_export_comm(comm);
     }
     free(names->process);
     *names = (struct export_names){0};

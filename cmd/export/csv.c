@@ -55,7 +55,7 @@ static void put_csv_row(void *context, const struct timeline_operation *operatio
     const struct process_info *info =
         trace_process(writer->export->report->trace, operation->process);
     FILE *out = writer->export->out;
-    int global_rank = info->rank >= 0 ? info->rank : call->op.rank;
+    int global_rank = names_rank(&writer->names, operation->process, call);
     fprintf(out, "%016" PRIx64 ",%d,%d,%d,%" PRIu64 ",%s,", call->op.comm, global_rank,
             call->op.rank, comm ? comm->nranks : 0, call->op.number, api_name(call->api));
     put_what(call, out);

@@ -17,13 +17,20 @@ struct export
     struct report *report;    /* the findings that were chosen, members, processes */
     const char *const *paths; /* the traces, to be read again */
     int path_count;
-    const struct not_checked
-        *not_checked; /* what an importer's source can't show: not found does not mean fine */
+    struct not_checked *not_checked; /* what an importer's source can't show: not found does not
+                                        mean fine */
     int not_checked_count;
     const char *src_prefix; /* "FROM=TO,...": where sources lie for the reader of the export; NULL
                                as recorded */
+    bool is_live;           /* a server shows the page: its scripts are files beside it */
     FILE *out;
 };
+
+/* Fills in the report, its paths and what was not checked. Returns 0 (export_end it), or -1 with
+ * err. */
+int export_begin(struct export *export, struct report *report, const char *const *paths, int count,
+                 struct error *err);
+void export_end(struct export *export);
 
 /* Each writes a whole document to export->out. Returns 0, or -1 with err; errors of the stream
  * itself show when the output is committed, and need not be checked on the way. */

@@ -1,13 +1,16 @@
 /* Workflow commands of GitHub Actions: a line each, which its runner turns into annotations of the
  * sources. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
+#include "cmd/report/report_culprit.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/base/printable.h"
 
-/* GitHub shows so many annotations of each kind for a step, and drops what comes after. */
+/* GitHub shows 10 annotations of each kind for a step, and drops the others. */
 enum { SHOWN_MOST = 10 };
 
 struct github_writer {
@@ -31,15 +34,16 @@ static void put_escaped(const char *text, bool property, FILE *out)
     }
 }
 
-static void put_github_side(const struct github_writer *writer, const struct finding_side *side)
+static void put_github_side(const struct github_writer *writer, const struct finding *finding,
+                            int index)
 {
+    const struct finding_side *side = &finding->side[index];
     char ranks[256];
     struct export_place place;
     FILE *out = writer->export->out;
-    fprintf(out, "%%0A%s %s: ", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-            rankset_text(&side->ranks, ranks, sizeof ranks));
+    fprintf(out, "%%0A%s: ", rankset_words(&side->ranks, ranks, sizeof ranks));
     put_escaped(side->call, false, out);
-    if (place_of_side(writer->export, side, &place)) {
+    if (place_of_side(writer->export, finding, index, &place)) {
         fputs(" at ", out);
         put_escaped(place.path, false, out);
         fprintf(out, ":%d", place.line);
@@ -54,14 +58,15 @@ static void print_github_finding(void *context, const struct finding *finding)
 {
     struct github_writer *writer = context;
     FILE *out = writer->export->out;
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     struct export_place place;
+    char culprit[CULPRIT_BYTES];
     if (writer->shown[finding->severity]++ >= SHOWN_MOST)
         return;
     place_of_finding(writer->export, finding, &place);
     fprintf(out, "::%s file=", commands[finding->severity]);
     put_escaped(place.path, true, out);
-    fprintf(out, ",line=%d,title=%s", place.line, finding->code);
+    fprintf(out, ",line=%d,title=%s", place.line, code_name(finding->code));
     if (check) {
         fputs("%3A ", out);
         put_escaped(check->title, true, out);
@@ -69,9 +74,15 @@ static void print_github_finding(void *context, const struct finding *finding)
     fputs("::", out);
     if (finding->certainty == POSSIBLE)
         fputs("(possible) ", out);
-    put_escaped(finding->what, false, out);
+    char *sentence = finding_sentence(writer->export->report->trace, finding);
+    put_escaped(sentence ? sentence : finding->what, false, out);
+    free(sentence);
+    if (*culprit_text(writer->export->report, finding, culprit)) {
+        fputs("%0A", out);
+        put_escaped(culprit, false, out);
+    }
     for (int i = 0; i < finding->sides; i++)
-        put_github_side(writer, &finding->side[i]);
+        put_github_side(writer, finding, i);
     if (*finding->todo) {
         fputs("%0A", out);
         put_escaped(finding_fix(writer->export->report->trace, finding), false, out);

@@ -2,124 +2,19 @@
  * asks no network (its own content policy forbids it), and says everything but the timeline's
  * details without the script. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/check.h"
 #include "cmd/export/html.h"
-#include "cmd/export/place.h"
 #include "cmd/export/text.h"
-#include "export_page.h" /* page/page.css and page/page.js */
+#include "export_page.h" /* page/page.css, page/page.js and page/live.js */
 #include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
+#include "lib/base/text.h"
 #include "lib/import/import.h"
-#include "lib/trace/lacks.h"
 
-enum { TEXT_BYTES = 1024, PLACE_WIDTH = 120 };
-
-void html_text(const struct html *html, const char *text)
-{
-    text_xml(text, html->out);
-}
-
-void html_rank_ranges(const struct html *html, const char *ranks)
-{
-    while (*ranks) {
-        int length = (int)strcspn(ranks, ",");
-        bool more = ranks[length] == ',';
-        fprintf(html->out, "<span class=range>%.*s%s</span>%s", length, ranks, more ? "," : "",
-                more ? "<wbr>" : "");
-        ranks += length + more;
-    }
-}
-
-void html_format(const struct html *html, const char *format, ...)
-{
-    char text[TEXT_BYTES];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    html_text(html, text);
-}
-
-void html_paragraphs(const struct html *html, const char *text)
-{
-    const char *open = NULL;
-    for (const char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
-        const char *wanted = length == 0 ? NULL : *line == ' ' ? "pre" : "p";
-        if (open && open != wanted)
-            fprintf(html->out, "</%s>", open);
-        if (wanted && open != wanted)
-            fprintf(html->out, "<%s>", wanted);
-        open = wanted;
-        if (wanted) {
-            char *copy = strndup(line, length);
-            html_text(html, copy ? copy : "");
-            free(copy);
-            putc('\n', html->out);
-        }
-        line += length + (line[length] == '\n');
-    }
-    if (open)
-        fprintf(html->out, "</%s>", open);
-}
-
-void html_path(const struct html *html, char *path)
-{
-    for (char *part = path; *part;) {
-        size_t bytes = strcspn(part, "/");
-        bytes += part[bytes] == '/';
-        char after = part[bytes];
-        part[bytes] = '\0';
-        html_text(html, part);
-        part[bytes] = after;
-        part += bytes;
-        if (*part && part > path + 1)
-            fputs("<wbr>", html->out);
-    }
-}
-
-static void put_frame(const struct html *html, const struct frame *frame)
-{
-    char function[sizeof frame->function + 32], path[PATH_MAX];
-    fputs("<code>", html->out);
-    html_text(html, frame_function(frame, function, sizeof function));
-    fputs("</code>", html->out);
-    if (*frame->file) {
-        fputs(" <span class=place>", html->out);
-        html_path(html, place_path(html->export, frame->file, path));
-        if (frame->line > 0)
-            fprintf(html->out, ":%d", frame->line);
-        fputs("</span>", html->out);
-    }
-}
-
-void html_frames(const struct html *html, int process, uint64_t stack, bool is_address)
-{
-    struct frame *frame = malloc(SITE_FRAMES_MAX * sizeof *frame);
-    int count = frame ? site_frames(html->export->report->trace, process, stack, is_address, frame)
-                      : 0;
-    if (count == 1) {
-        fputs("<div class=frames>", html->out);
-        put_frame(html, frame);
-        fputs("</div>", html->out);
-    } else if (count > 1) {
-        int first = site_user_frame(frame, count);
-        fputs("<details class=frames><summary>", html->out);
-        put_frame(html, &frame[first < 0 ? 0 : first]);
-        fprintf(html->out, " <span class=more>%d frames</span></summary><ol>", count);
-        for (int i = 0; i < count; i++) {
-            fputs("<li>", html->out);
-            put_frame(html, &frame[i]);
-        }
-        fputs("</ol></details>", html->out);
-    }
-    free(frame);
-}
+enum { TEXT_BYTES = 1024 };
 
 /* "2 errors, 1 note", and how it is to be taken. */
 static const char *verdict_of(const struct report *report, char *text, size_t bytes)
@@ -222,28 +117,52 @@ static void put_facts(const struct html *html)
     fputs("</dl>", html->out);
 }
 
+/* The worst finding in words, as a colleague reads it first: "DC201: ranks 0-2 wait in ...". The
+ * caller's; NULL: no error or warning was found. */
+static char *headline_of(const struct html *html)
+{
+    struct report *report = html->export->report;
+    struct fault_list faults;
+    struct text text = {0};
+    report_faults_find(&faults, report, FINDING_OPEN, true);
+    const struct finding *worst = faults.count ? faults.fault[0].finding : NULL;
+    if (worst && worst->severity != SEVERITY_NOTE)
+        text_add(&text, "%s%s: %s", worst->certainty == POSSIBLE ? "possible " : "",
+                 code_name(worst->code), worst->what);
+    fault_list_free(&faults);
+    return text_take(&text);
+}
+
 static void put_html_head(const struct html *html)
 {
-    char verdict[128];
+    char verdict[128], *headline = headline_of(html);
     const char *class = verdict_of(html->export->report, verdict, sizeof verdict);
     FILE *out = html->out;
     fputs("<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
           "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<meta "
-          "name=color-scheme content=\"light dark\">\n"
-          "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
-          "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-          "<title>",
+          "name=color-scheme content=\"light dark\">\n",
           out);
-    html_text(html, verdict);
+    if (!html->export->is_live) /* else the server's header has it */
+        fputs("<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
+              "'unsafe-inline'; script-src 'unsafe-inline'\">\n",
+              out);
+    fputs("<title>", out);
+    html_text(html, headline ? headline : verdict);
     fputs(" - ddpcheck</title>\n<style>\n", out);
     fputs(page_css, out);
     fprintf(out,
             "</style></head>\n<body class=no-script>\n<a class=skip href=#findings>To the "
             "findings</a>\n"
-            "<header class=%s><p class=brand>ddpcheck <span>%s</span></p><h1>",
-            class, DDPCHECK_VERSION);
+            "<header class=%s%s><p class=brand>ddpcheck <span>%s</span></p>",
+            class, html->export->report->collecting ? " data-recording" : "", DDPCHECK_VERSION);
+    fputs(headline ? "<p class=verdict>" : "<h1>", out);
     html_text(html, verdict);
-    fputs("</h1>", out);
+    fputs(headline ? "</p><h1 class=headline>" : "</h1>", out);
+    if (headline) {
+        html_text(html, headline);
+        fputs("</h1>", out);
+    }
+    free(headline);
     put_facts(html);
     fputs("</header>\n<main>\n", out);
 }
@@ -311,9 +230,39 @@ static void put_caveats(const struct html *html)
 
 static void find_slow(void *found, const struct finding *finding)
 {
-    const struct check *check = check_find(finding->code);
-    *(bool *)found |= check && check->family == FAMILY_SPEED &&
+    const struct check *check = check_of(finding->code);
+    *(bool *)found |= check && code_family(check->code) == FAMILY_SPEED &&
                       check->needs & LACKS_DURATIONS; /* on the map */
+}
+
+static void put_scripts(const struct html *html)
+{
+    fputs("</main>\n", html->out);
+    if (html->export->is_live)
+        fputs("<script src=page.js></script>\n<script src=live.js></script>\n", html->out);
+    else
+        fprintf(html->out, "<script>\n%s</script>\n", page_js);
+    fputs("</body></html>\n", html->out);
+}
+
+const char *html_script(bool is_live)
+{
+    return is_live ? live_js : page_js;
+}
+
+void html_waiting(FILE *out, const char *why)
+{
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
+            "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n"
+            "<meta name=color-scheme content=\"light dark\">\n"
+            "<title>ddpcheck</title>\n<style>\n%s</style></head>\n"
+            "<body><header><p class=brand>ddpcheck <span>%s</span></p><p class=verdict>",
+            page_css, DDPCHECK_VERSION);
+    text_xml(why, out);
+    fputs("</p></header>\n<script src=page.js></script>\n<script src=live.js></script>\n"
+          "</body></html>\n",
+          out);
 }
 
 int export_html(const struct export *export, struct error *err)
@@ -325,17 +274,17 @@ int export_html(const struct export *export, struct error *err)
     report_visit_findings(export->report, FINDING_OPEN, find_slow, &is_slow);
     put_html_head(&html);
     html_findings(&html);
+    int result = html_waits(&html, err);
     int failed = is_slow ? html_speed(&html) : 0; /* what its reader looks for comes first */
     html_ranks(&html);
-    int result = html_timeline(&html, err);
+    if (!result)
+        result = html_timeline(&html, err);
     failed |= is_slow ? 0 : html_speed(&html);
     if (failed && !result)
-        result = error_set(err, "can't draw the ranks' times: memory is short");
+        result = error_memory(err, "can't draw the ranks' times");
     html_stacks(&html);
     put_caveats(&html);
-    fputs("</main>\n<script>\n", html.out);
-    fputs(page_js, html.out);
-    fputs("</script>\n</body></html>\n", html.out);
+    put_scripts(&html);
     names_free(&html.names);
     return result;
 }

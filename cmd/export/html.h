@@ -5,6 +5,7 @@
 
 #include "cmd/export/comms.h"
 #include "cmd/export/export.h"
+#include "lib/trace/site.h"
 
 struct html {
     const struct export *export;
@@ -14,6 +15,10 @@ struct html {
 
 /* What was found, worst first, each with its ranks, places and fix; what the codes mean. */
 void html_findings(const struct html *html);
+
+/* Who waits for whom, as a tree. Nothing where nobody waits, or where there are databases of
+ * several hosts: each knows its own waits alone. Returns 0, or -1 with err. */
+int html_waits(const struct html *html, struct error *err);
 
 /* A cell for each rank of each communicator, and where the ranks are, in words. */
 void html_ranks(const struct html *html);
@@ -40,8 +45,17 @@ void html_rank_ranges(const struct html *html, const char *ranks);
 /* Paragraphs; a line that begins with blanks is a listing. */
 void html_paragraphs(const struct html *html, const char *text);
 
-/* A list of a call's frames, behind a line to open it if there are several. `label` is before the
- * first. */
-void html_frames(const struct html *html, int process, uint64_t stack, bool is_address);
+/* The lines of source around the frame's, if the process ran on this host since it was booted and
+ * the file was not changed after it. */
+void html_source(const struct html *html, int process, const struct frame *frame);
+
+/* A list of a call's frames, behind a line to open it if there are several. */
+void html_frames(const struct html *html, const struct shown_frames *frames);
+
+/* The scripts of a page that a server shows (struct export, is_live): page.js, and live.js, which
+ * keeps it up to date. */
+const char *html_script(bool is_live);
+/* The page that a server shows as long as there is nothing to read, for this reason. */
+void html_waiting(FILE *out, const char *why);
 
 #endif

@@ -7,9 +7,12 @@
 #include "cmd/export/place.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
-#include "cmd/report/report_faults.h"
+#include "cmd/report/report_culprit.h"
+#include "cmd/report/report_model.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/finding/finding_said.h"
+#include "lib/finding/finding_site.h"
 #include "lib/base/moment.h"
 
 enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
@@ -17,7 +20,7 @@ enum { RANKS_BYTES = 512, FINDINGS_MOST = 500, CODES_MOST = 64 };
 struct findings_writer {
     const struct html *html;
     int number;
-    const char *code[CODES_MOST]; /* that occur */
+    enum code code[CODES_MOST]; /* that occur */
     int codes;
 };
 
@@ -34,27 +37,35 @@ static void put_sentence(const struct html *html, const char *text)
         putc('.', html->out);
 }
 
-static void put_html_side(const struct html *html, const struct finding_side *side)
+static void put_html_side(const struct html *html, const struct finding *finding, int index)
 {
+    const struct finding_side *side = &finding->side[index];
+    struct report *report = html->export->report;
+    struct shown_frames frames;
     char ranks[RANKS_BYTES], clock[64], duration[64];
-    uint64_t end_ns = html->export->report->end_ns;
+    uint64_t end_ns = report->end_ns;
     bool several = rankset_count(&side->ranks) != 1;
     fprintf(html->out, "<li><h4>%s ", several ? "Ranks" : "Rank");
-    html_rank_ranges(html, rankset_text(&side->ranks, ranks, sizeof ranks));
+    html_rank_ranges(html, rankset_brief(&side->ranks, ranks, sizeof ranks));
     fputs("</h4><div><p class=call><code>", html->out);
     html_text(html, side->call);
     fputs("</code></p>", html->out);
-    html_frames(html, side->process, side->stack, side->stack_is_address);
+    finding_side_frames(report->trace, finding, index, SIDE_STACK_ACT, &frames);
+    html_frames(html, &frames);
+    if (frames.shown >= 0)
+        html_source(html, side->process, &frames.frame[frames.shown]);
     if (*side->where && strcmp(side->where, side->call)) {
         bool is_address;
         char where[WHERE_BYTES];
-        uint64_t stack = stack_of_where(html->export->report, side, &is_address);
+        uint64_t stack = stack_of_where(report, side, &is_address);
         fprintf(html->out, "<p class=where><span class=label>%s</span> ",
                 side->now.did == DID_BUSY_BEFORE ? "then" : "now");
-        html_text(html, where_of_side(html->export->report, side, where, sizeof where));
+        html_text(html, where_of_side(report, side, where, sizeof where));
         fputs("</p>", html->out);
-        if (stack && stack != side->stack)
-            html_frames(html, side->process, stack, is_address);
+        if (stack && stack != side->stack) {
+            site_shown_frames(report->trace, side->process, stack, is_address, &frames);
+            html_frames(html, &frames);
+        }
     }
     fputs("<p class=meta>", html->out);
     if (*side->phase) {
@@ -81,10 +92,10 @@ static void put_html_side(const struct html *html, const struct finding_side *si
     fputs("</p></div>", html->out);
 }
 
-static void note_code(struct findings_writer *writer, const char *code)
+static void note_code(struct findings_writer *writer, enum code code)
 {
     for (int i = 0; i < writer->codes; i++)
-        if (!strcmp(writer->code[i], code))
+        if (writer->code[i] == code)
             return;
     if (writer->codes < CODES_MOST)
         writer->code[writer->codes++] = code;
@@ -105,8 +116,7 @@ static void put_version_fact(const struct html *html, const struct finding *find
 
 static void put_likely_cause(const struct html *html, const struct finding *finding)
 {
-    struct diverged_cause diverged;
-    const struct cause *cause = report_cause(html->export->report, finding, &diverged);
+    const struct cause *cause = report_cause(html->export->report, finding);
     if (!cause)
         return;
     fputs("<p class=todo><span class=label>Likely</span> ", html->out);
@@ -119,21 +129,30 @@ static void put_likely_cause(const struct html *html, const struct finding *find
 /* The user's line, as in the report: where to look comes before what happened. */
 static void put_location(const struct html *html, const struct finding *finding)
 {
-    struct export_place place;
-    place_of_finding(html->export, finding, &place);
-    if (!place.exact)
+    char place[PATH_MAX];
+    finding_location(html->export->report->trace, finding, sizeof place, place, sizeof place);
+    if (!*place)
         return;
     fputs("<p class=at><code>", html->out);
-    html_path(html, place.path);
-    fprintf(html->out, ":%d</code></p>", place.line);
+    html_path(html, place);
+    fputs("</code></p>", html->out);
 }
 
-static void put_html_fault(struct findings_writer *writer, const struct report_fault *fault)
+static void put_others(const struct html *html, const char *sentence)
+{
+    if (!*sentence)
+        return;
+    fputs("<p class=others>", html->out);
+    html_text(html, sentence);
+    fputs("</p>", html->out);
+}
+
+static void put_html_fault(struct findings_writer *writer, const struct fault_group *fault)
 {
     const struct finding *finding = fault->finding;
-    char others[RANKS_BYTES + 128];
+    char others[RANKS_BYTES + 128], culprit[CULPRIT_BYTES];
     const struct html *html = writer->html;
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     FILE *out = html->out;
     if (++writer->number > FINDINGS_MOST)
         return;
@@ -144,20 +163,17 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
             severity_name(finding->severity), finding->fingerprint,
             severity_name(finding->severity),
             finding->certainty == POSSIBLE ? "<span class=possible>possible</span>" : "",
-            finding->code, finding->code);
+            code_name(finding->code), code_name(finding->code));
     html_text(html, check ? check->title : "");
     fputs("</h3>", out);
     put_location(html, finding);
     fputs("<p class=what>", out);
-    char *said = finding_said(html->export->report->trace, finding);
-    put_sentence(html, said ? said : finding->what);
-    free(said);
+    char *sentence = finding_sentence(html->export->report->trace, finding);
+    put_sentence(html, sentence ? sentence : finding->what);
+    free(sentence);
     fputs("</p>", out);
-    if (*report_fault_others(fault, others, sizeof others)) {
-        fputs("<p class=others>", out);
-        html_text(html, others);
-        fputs("</p>", out);
-    }
+    put_others(html, report_fault_others(fault, others, sizeof others));
+    put_others(html, culprit_text(html->export->report, finding, culprit));
     if (*finding->todo) {
         fputs("<p class=todo><span class=label>Fix</span> ", out);
         put_sentence(html, finding_fix(html->export->report->trace, finding));
@@ -167,7 +183,7 @@ static void put_html_fault(struct findings_writer *writer, const struct report_f
     put_likely_cause(html, finding);
     fputs("<ul class=sides>", out);
     for (int i = 0; i < finding->sides; i++)
-        put_html_side(html, &finding->side[i]);
+        put_html_side(html, finding, i);
     fputs("</ul>", out);
     fprintf(out, "<p class=meta><span>%s</span>", certainty_name(finding->certainty));
     if (finding->comm)
@@ -225,14 +241,14 @@ static void put_version_facts(const struct html *html, enum code code)
     fputs("</ul>", html->out);
 }
 
-static void put_code(const struct html *html, const char *code)
+static void put_code(const struct html *html, enum code code)
 {
-    const struct check *check = check_find(code);
+    const struct check *check = check_of(code);
     if (!check)
         return;
     fprintf(html->out,
             "<details class=about id=about-%s><summary>What %s means, and how to fix it</summary>",
-            code, code);
+            code_name(code), code_name(code));
     html_paragraphs(html, check->text);
     put_version_facts(html, check->code);
     put_causes(html, check->causes);
@@ -244,11 +260,11 @@ static void put_code(const struct html *html, const char *code)
 
 static void put_faults(struct findings_writer *writer, enum finding_state state)
 {
-    struct report_faults faults;
+    struct fault_list faults;
     report_faults_find(&faults, writer->html->export->report, state, true);
     for (int i = 0; i < faults.count; i++)
         put_html_fault(writer, &faults.fault[i]);
-    report_faults_free(&faults);
+    fault_list_free(&faults);
 }
 
 void html_findings(const struct html *html)

@@ -1,6 +1,5 @@
 /* The ranks of the page: a cell for each rank of each communicator, where they are in words, and
  * their stacks. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +17,11 @@ enum {
     SENTENCE_BYTES = 512
 };
 
+/* How a member is shown: by its standing, but that it was terminated does not look like success. */
+enum { LOOK_TERMINATED = STANDINGS, LOOKS };
 static const struct {
     const char *class, *mark, *what;
-} looks[STANDINGS] = {
+} looks[LOOKS] = {
     [STANDS_MISSING] = {"behind", "!", "has not called what others wait in"},
     [STANDS_EXITED] = {"broken", "\xe2\x9c\x97", "ended badly or too early"},
     [STANDS_UNSEEN] = {"unseen", "?", "no NCCL call of it was recorded"},
@@ -29,7 +30,15 @@ static const struct {
     [STANDS_STARTED] = {"waits", "\xe2\x96\xb6", "waits in an operation"},
     [STANDS_DONE] = {"runs", "\xc2\xb7", "has no operation in flight"},
     [STANDS_OVER] = {"over", "\xe2\x9c\x93", "has finished"},
+    [LOOK_TERMINATED] = {"terminated", "\xc2\xb7",
+                         "was terminated, with no operation of its own in flight"},
 }; /* marks as in the terminal UI */
+
+static int look_of(const struct member_state *member)
+{
+    bool terminated = member->ended && member->how == END_SIGNAL && !member->destroyed;
+    return member->standing == STANDS_OVER && terminated ? LOOK_TERMINATED : (int)member->standing;
+}
 
 /* The members of one communicator. */
 struct rank_group {
@@ -50,15 +59,18 @@ static void put_cells(const struct html *html, const struct rank_group *group)
             if (group->member[j].standing < group->member[worst].standing)
                 worst = j;
         const struct member_state *member = &group->member[worst];
-        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", looks[member->standing].class,
+        const int look = look_of(member);
+        char issued[LAST_NUMBER_BYTES], done[LAST_NUMBER_BYTES];
+        fprintf(html->out, "<li class=%s tabindex=0 title=\"rank %d", looks[look].class,
                 member->shown_rank);
         if (each > 1)
             fprintf(html->out, " (of %d to %d)", group->member[i].shown_rank,
                     group->member[last].shown_rank);
-        fprintf(html->out, " %s: ", looks[member->standing].what);
+        fprintf(html->out, " %s: ", looks[look].what);
         html_text(html, member->where);
-        fprintf(html->out, "; %" PRIu64 " called, %" PRIu64 " done\">%d<i>%s</i>", member->issued,
-                member->done, member->shown_rank, looks[member->standing].mark);
+        fprintf(html->out, "; issued %s, done %s\">%d<i>%s</i>",
+                last_number_text(member->issued, issued), last_number_text(member->done, done),
+                member->shown_rank, looks[look].mark);
     }
     fputs("</ul>", html->out);
 }
@@ -76,12 +88,14 @@ static void put_rank_row(const struct html *html, const struct member_state *mem
                          const struct rankset *ranks)
 {
     char text[RANKS_BYTES], duration[64];
+    char issued[LAST_NUMBER_BYTES], started[LAST_NUMBER_BYTES], done[LAST_NUMBER_BYTES];
     uint64_t end_ns = html->export->report->end_ns;
-    fprintf(html->out,
-            "<tr><th scope=row class=%s><i>%s</i> %s<td>%" PRIu64 "<td>%" PRIu64 "<td>%" PRIu64
-            "<td>",
-            looks[member->standing].class, looks[member->standing].mark,
-            rankset_text(ranks, text, sizeof text), member->issued, member->started, member->done);
+    const int look = look_of(member);
+    fprintf(html->out, "<tr><th scope=row class=%s><i>%s</i> ", looks[look].class,
+            looks[look].mark);
+    html_rank_ranges(html, rankset_brief(ranks, text, sizeof text));
+    fprintf(html->out, "<td>%s<td>%s<td>%s<td>", last_number_text(member->issued, issued),
+            last_number_text(member->started, started), last_number_text(member->done, done));
     html_text(html, member->where);
     if (member->since_ns && member->since_ns < end_ns && !member->ended)
         fprintf(html->out, " <span class=meta>for %s</span>",
@@ -132,7 +146,7 @@ static void put_rows_of(const struct html *html, const struct rank_group *group,
 static void put_rows(const struct html *html, const struct rank_group *group)
 {
     struct rank_rows rows = {.reported = calloc((size_t)group->count, sizeof *rows.reported)};
-    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>called<th "
+    fputs("<div class=wide><table><thead><tr><th scope=col>ranks<th scope=col>issued<th "
           "scope=col>started<th scope=col>done"
           "<th scope=col>where it is<th scope=col>last call</thead><tbody>",
           html->out);
@@ -148,11 +162,11 @@ static void put_rows(const struct html *html, const struct rank_group *group)
 static void put_key(const struct html *html)
 {
     const struct report *report = html->export->report;
-    bool occurs[STANDINGS] = {false};
+    bool occurs[LOOKS] = {false};
     for (int i = 0; i < report->members; i++)
-        occurs[report->member[i].standing] = true;
+        occurs[look_of(&report->member[i])] = true;
     fputs("<ul class=key>", html->out);
-    for (int i = 0; i < STANDINGS; i++)
+    for (int i = 0; i < LOOKS; i++)
         if (occurs[i])
             fprintf(html->out, "<li class=%s><i>%s</i> %s", looks[i].class, looks[i].mark,
                     looks[i].what);
@@ -231,12 +245,13 @@ static void put_group(const struct html *html, const struct stack_group *group)
     const struct report *report = html->export->report;
     const struct report_standing *standing = group->first;
     const char *name = trace_string(report->trace, standing->process, standing->name);
+    struct shown_frames frames;
     char text[RANKS_BYTES], called[256];
     int ranks = rankset_count(&group->ranks);
     fputs("<li><h4>", html->out);
     if (ranks) {
         fputs(ranks == 1 ? "Rank " : "Ranks ", html->out);
-        html_rank_ranges(html, rankset_text(&group->ranks, text, sizeof text));
+        html_rank_ranges(html, rankset_brief(&group->ranks, text, sizeof text));
     } else
         fprintf(html->out, "Process %d", trace_process(report->trace, standing->process)->pid);
     fputs("</h4><div><p class=call>", html->out);
@@ -248,7 +263,8 @@ static void put_group(const struct html *html, const struct stack_group *group)
     if (*standing_waits_in(report, standing, called, sizeof called))
         html_format(html, ", in %s", called);
     fputs("</p>", html->out);
-    html_frames(html, standing->process, standing->stack, false);
+    site_shown_frames(report->trace, standing->process, standing->stack, false, &frames);
+    html_frames(html, &frames);
     fputs("</div>", html->out);
 }
 

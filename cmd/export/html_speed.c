@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "lib/base/array.h"
 
 enum {
     MAP_COLUMNS = 96,
@@ -36,12 +37,10 @@ struct lag_rows {
 static void keep_lags(void *context, const struct speed_lag_view *view)
 {
     struct lag_rows *rows = context;
-    struct lag_row *grown = realloc(rows->row, (size_t)(rows->count + 1) * sizeof *grown);
-    if (!grown) {
+    if (!ARRAY_ADD(rows->row, rows->count)) {
         rows->failed = true;
         return;
     }
-    rows->row = grown;
     rows->columns = view->columns;
     rows->first = view->first;
     rows->per_column = view->per_column;

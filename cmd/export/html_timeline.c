@@ -307,7 +307,7 @@ static void put_mark(void *context, const struct finding *finding)
             continue;
         fprintf(marks->writer->html->out, "%s[%d,%" PRIu64 ",\"%s\"]", marks->count++ ? "," : "",
                 marks->writer->row_of[side->process], since_begin(marks->writer, side->since_ns),
-                finding->code);
+                code_name(finding->code));
     }
 }
 
@@ -363,7 +363,7 @@ int html_timeline(const struct html *html, struct error *err)
                      : timeline_read(html->export->paths, html->export->path_count, &visitor, err);
     if (result || writer.failed) {
         if (!result || !*err->text)
-            result = error_set(err, "can't draw the timeline: memory is short");
+            result = error_memory(err, "can't draw the timeline");
         free_writer(&writer);
         return result;
     }

@@ -4,5 +4,5 @@
 
 int export_jsonl(const struct export *export, struct error *err)
 {
-    return report_print_json(export->report, false, export->out, err);
+    return report_print_json(export->report, &(struct report_parts){0}, export->out, err);
 }

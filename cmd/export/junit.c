@@ -8,13 +8,15 @@
 #include "cmd/options/codes.h"
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
+#include "cmd/report/report_culprit.h"
 #include "cmd/export/text.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/base/moment.h"
 
 /* The findings of one code. */
 struct gathered {
-    const char *code;
+    enum code code;
     int count;
     enum severity worst;
     char *first; /* what the first says */
@@ -22,13 +24,14 @@ struct gathered {
     const struct export *export;
 };
 
-static void put_junit_side(const struct export *export, const struct finding_side *side, FILE *out)
+static void put_junit_side(const struct export *export, const struct finding *finding, int index,
+                           FILE *out)
 {
+    const struct finding_side *side = &finding->side[index];
     char ranks[256];
     struct export_place place;
-    fprintf(out, "  %s %s: %s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-            rankset_text(&side->ranks, ranks, sizeof ranks), side->call);
-    if (place_of_side(export, side, &place))
+    fprintf(out, "  %s: %s", rankset_words(&side->ranks, ranks, sizeof ranks), side->call);
+    if (place_of_side(export, finding, index, &place))
         fprintf(out, " at %s:%d", place.path, place.line);
     if (*side->where && strcmp(side->where, side->call))
         fprintf(out, ", now %s", side->where);
@@ -38,18 +41,24 @@ static void put_junit_side(const struct export *export, const struct finding_sid
 static void gather_finding(void *context, const struct finding *finding)
 {
     struct gathered *gathered = context;
-    if (strcmp(finding->code, gathered->code))
+    char culprit[CULPRIT_BYTES];
+    if (finding->code != gathered->code)
         return;
+    char *sentence = finding_sentence(gathered->export->report->trace, finding);
+    const char *what = sentence ? sentence : finding->what;
     if (gathered->count++ == 0) {
-        gathered->first = strdup(finding->what);
+        gathered->first = strdup(what);
         gathered->worst = finding->severity;
     }
     if (finding->severity < gathered->worst)
         gathered->worst = finding->severity;
     fprintf(gathered->text, "%s, %s: %s\n", severity_name(finding->severity),
-            certainty_name(finding->certainty), finding->what);
+            certainty_name(finding->certainty), what);
+    free(sentence);
+    if (*culprit_text(gathered->export->report, finding, culprit))
+        fprintf(gathered->text, "  %s\n", culprit);
     for (int i = 0; i < finding->sides; i++)
-        put_junit_side(gathered->export, &finding->side[i], gathered->text);
+        put_junit_side(gathered->export, finding, i, gathered->text);
     fprintf(gathered->text, "  %s\n  fingerprint %016" PRIx64 "\n",
             finding_fix(gathered->export->report->trace, finding), finding->fingerprint);
 }
@@ -62,7 +71,7 @@ static void print_junit_result(const struct gathered *gathered, const char *text
         fputs("</system-out>", out);
         return;
     }
-    fprintf(out, "<failure type=\"%s\" message=\"", gathered->code);
+    fprintf(out, "<failure type=\"%s\" message=\"", code_name(gathered->code));
     text_xml(gathered->first ? gathered->first : "", out);
     if (gathered->count > 1)
         fprintf(out, " (and %d more)", gathered->count - 1);
@@ -71,7 +80,7 @@ static void print_junit_result(const struct gathered *gathered, const char *text
     fputs("</failure>", out);
 }
 
-static bool is_chosen(const struct export *export, const char *code)
+static bool is_chosen(const struct export *export, enum code code)
 {
     const struct choice_options *options = &export->report->choice->options;
     return codes_have(options->only, code) &&
@@ -86,19 +95,19 @@ static int print_case(const struct export *export, const struct check *check, FI
     const struct not_checked *blind;
     size_t bytes;
     struct gathered gathered = {
-        .code = code_name(check->code), .export = export, .text = open_memstream(&text, &bytes)};
+        .code = check->code, .export = export, .text = open_memstream(&text, &bytes)};
     if (!gathered.text)
         return -1;
     report_visit_findings(export->report, FINDING_OPEN, gather_finding, &gathered);
     bool failed = fclose(gathered.text) || (gathered.count && !gathered.first);
-    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ", family_name(check->family),
-            code_name(check->code));
+    fprintf(out, "    <testcase classname=\"ddpcheck.%s\" name=\"%s ",
+            family_name(code_family(check->code)), code_name(check->code));
     text_xml(check->title, out);
     fputs("\">", out);
     if (gathered.count && !failed) {
         print_junit_result(&gathered, text, out);
         *failures += gathered.worst != SEVERITY_NOTE;
-    } else if (!is_chosen(export, code_name(check->code))) {
+    } else if (!is_chosen(export, check->code)) {
         fputs("<skipped message=\"left out by --only or --disable\"/>", out);
         ++*skipped;
     } else if ((blind = not_checked_code(export->not_checked, export->not_checked_count,
@@ -160,7 +169,7 @@ int export_junit(const struct export *export, struct error *err)
     int count = 1, failures = 0, skipped = 0, result = 0;
     FILE *out = open_memstream(&cases, &bytes);
     if (!out)
-        return error_set(err, "can't write the test cases: memory is short");
+        return error_memory(err, "can't write the test cases");
     print_trace_case(export->report, out);
     for (const struct check *check = check_next(NULL); check && result == 0;
          check = check_next(check)) {
@@ -168,7 +177,7 @@ int export_junit(const struct export *export, struct error *err)
         count++;
     }
     if (fclose(out) || result)
-        result = error_set(err, "can't write the test cases: memory is short");
+        result = error_memory(err, "can't write the test cases");
     else
         print_suite(export->report, cases, count, failures, skipped, export->out);
     free(cases);

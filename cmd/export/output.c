@@ -1,4 +1,5 @@
-/* output.c: writes an export to standard output or atomically to a file. */
+/* output.c: the table of formats, made from formats.def, and an export to standard output or
+ * atomically to a file. */
 #include "cmd/export/output.h"
 
 #include <errno.h>
@@ -9,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "cmd/export/export.h"
+#include "lib/base/partial_file.h"
 
 static int fail_output(struct output *output, struct error *err)
 {
@@ -34,7 +38,13 @@ static int open_temporary(struct output *output)
         output->temporary = NULL;
         return -1;
     }
+    sigset_t all, before; /* a signal must not come before it is known that the file is there */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
     int fd = mkstemp(output->temporary);
+    if (fd >= 0)
+        partial_file_begin(output->temporary);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (fd < 0) {
         free(output->temporary);
         output->temporary = NULL;
@@ -93,6 +103,7 @@ int output_commit(struct output *output, struct error *err)
     output->file = NULL;
     if (fclose(file) || (output->temporary && rename(output->temporary, output->path)))
         return fail_output(output, err);
+    partial_file_end();
     free(output->temporary);
     output->temporary = NULL;
     return 0;
@@ -105,6 +116,38 @@ void output_abandon(struct output *output)
     output->file = NULL;
     if (output->temporary)
         unlink(output->temporary);
+    partial_file_end();
     free(output->temporary);
     output->temporary = NULL;
+}
+
+int export_begin(struct export *export, struct report *report, const char *const *paths, int count,
+                 struct error *err)
+{
+    *export = (struct export){.report = report, .paths = paths, .path_count = count};
+    export->not_checked_count = not_checked_find(report->trace, &export->not_checked);
+    if (export->not_checked_count >= 0 && report->is_by_host)
+        export->not_checked_count =
+            not_checked_add_by_host(&export->not_checked, export->not_checked_count);
+    return export->not_checked_count < 0 ? error_memory(err, "can't write the export") : 0;
+}
+
+void export_end(struct export *export)
+{
+    not_checked_free(export->not_checked, export->not_checked_count);
+}
+
+const struct export_format export_formats[] = {
+#define EXPORT(name, extensions, what) {#name, extensions, what, export_##name},
+#include "cmd/export/formats.def"
+#undef EXPORT
+    {0},
+};
+
+const struct export_format *export_format_find(const char *name)
+{
+    for (const struct export_format *format = export_formats; format->name; format++)
+        if (!strcmp(format->name, name))
+            return format;
+    return NULL;
 }

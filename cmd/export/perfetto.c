@@ -10,7 +10,6 @@
 
 #include "cmd/export/comms.h"
 #include "cmd/export/export.h"
-#include "cmd/export/kineto.h"
 #include "cmd/export/protobuf.h"
 #include "cmd/export/timeline.h"
 #include "cmd/export/tracks.h"
@@ -201,8 +200,6 @@ static void annotate_operation(struct perfetto_writer *writer,
 {
     const struct record *call = operation->call;
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
-    const struct process_info *info =
-        trace_process(writer->export->report->trace, operation->process);
     int nranks = comm ? comm->nranks : 0;
     annotate_text(writer, "Collective name", kineto_collective(call->api));
     annotate_text(writer, "dtype", kineto_dtype(call->op.datatype));
@@ -214,7 +211,7 @@ static void annotate_operation(struct perfetto_writer *writer,
     annotate_text(writer, "Process Group Name", comm ? comm->hex : "");
     annotate_text(writer, "Process Group Ranks", comm ? comm->ranks : "[]");
     annotate_number(writer, "Rank", ANNOTATION_INT,
-                    (uint64_t)(int64_t)(info->rank >= 0 ? info->rank : call->op.rank));
+                    (uint64_t)(int64_t)names_rank(&writer->names, operation->process, call));
     annotate_number(writer, "Seq", ANNOTATION_UINT, call->op.number);
     if (call->op.root >= 0)
         annotate_number(writer,
@@ -246,7 +243,7 @@ static void put_slice(struct perfetto_writer *writer, enum slice type, uint64_t 
  * order of time. */
 static uint64_t hash_flow(const struct record *call)
 {
-    bool is_send = call->api == API_ncclSend, is_p2p = is_send || call->api == API_ncclRecv;
+    bool is_p2p = kind_has(call->api, KIND_TO_PEER), is_send = is_p2p && !kind_receives(call->api);
     int32_t sender = is_send ? call->op.rank : call->op.root;
     int32_t receiver = is_send ? call->op.root : call->op.rank;
     uint64_t pair = is_p2p ? (uint64_t)sender << 32 | (uint32_t)receiver : 0;
@@ -305,7 +302,8 @@ static void put_packet_finding(void *context, const struct finding *finding)
         const struct finding_side *side = &finding->side[i];
         if (side->process < 0)
             continue;
-        put_slice(writer, SLICE_INSTANT, (uint64_t)side->process + 1, "finding", finding->code);
+        put_slice(writer, SLICE_INSTANT, (uint64_t)side->process + 1, "finding",
+                  code_name(finding->code));
         annotate_text(writer, "what", finding->what);
         annotate_text(writer, "call", side->call);
         annotate_text(writer, "where", side->where);
@@ -330,7 +328,7 @@ int export_perfetto(const struct export *export, struct error *err)
     report_visit_findings(export->report, FINDING_OPEN, put_packet_finding, &writer);
     int result = timeline_read(export->paths, export->path_count, &visitor, err);
     if (result == 0 && writer.failed)
-        result = error_set(err, "can't write the timeline: memory is short");
+        result = error_memory(err, "can't write the timeline");
     forget_interned(&writer);
     struct protobuf *const messages[] = {&writer.packet, &writer.event, &writer.part, &writer.entry,
                                          &writer.tables};

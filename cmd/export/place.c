@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/report/report_culprit.h"
 #include "lib/base/path.h"
+#include "lib/finding/finding_site.h"
 
 int place_check_prefix(const char *src_prefix, struct error *err)
 {
@@ -63,19 +65,23 @@ char *place_path(const struct export *export, const char *file, char path[PATH_M
     return path;
 }
 
-bool place_of_side(const struct export *export, const struct finding_side *side,
+static void place_of_frame(const struct export *export, const struct frame *frame,
+                           struct export_place *place)
+{
+    place_path(export, frame->file, place->path);
+    place->line = frame->line > 0 ? frame->line : 1;
+    snprintf(place->function, sizeof place->function, "%s", frame->function);
+    place->exact = true;
+}
+
+bool place_of_side(const struct export *export, const struct finding *finding, int side,
                    struct export_place *place)
 {
-    struct frame frame[SITE_FRAMES_MAX];
-    int count = site_frames(export->report->trace, side->process, side->stack,
-                            side->stack_is_address, frame);
-    int found = site_user_frame(frame, count);
-    if (found < 0)
+    struct shown_frames frames;
+    finding_side_frames(export->report->trace, finding, side, SIDE_STACK_ACT, &frames);
+    if (frames.shown < 0)
         return false;
-    place_path(export, frame[found].file, place->path);
-    place->line = frame[found].line > 0 ? frame[found].line : 1;
-    snprintf(place->function, sizeof place->function, "%s", frame[found].function);
-    place->exact = true;
+    place_of_frame(export, &frames.frame[frames.shown], place);
     return true;
 }
 
@@ -98,8 +104,13 @@ void place_of_finding(const struct export *export, const struct finding *finding
 {
     char script[PATH_MAX] = "";
     *place = (struct export_place){.line = 1};
+    struct shown_frames frames;
+    if (culprit_frames(export->report, finding, &frames) >= 0 && frames.shown >= 0) {
+        place_of_frame(export, &frames.frame[frames.shown], place);
+        return;
+    }
     for (int i = 0; i < finding->sides; i++)
-        if (place_of_side(export, &finding->side[i], place))
+        if (place_of_side(export, finding, i, place))
             return;
     for (int i = -1; i < trace_process_count(export->report->trace); i++) {
         int process = i;

@@ -1,4 +1,4 @@
-/* place.h: where in the program's sources a finding is, as whoever gets the export has them. */
+/* place.h: where in the program's sources a finding is, as readers of the export have them. */
 #ifndef DDPCHECK_EXPORT_PLACE_H
 #define DDPCHECK_EXPORT_PLACE_H
 
@@ -22,13 +22,12 @@ int place_check_prefix(const char *src_prefix, struct error *err);
 /* The path of a source as --src-prefix maps it, else below the working directory. Returns path. */
 char *place_path(const struct export *export, const char *file, char path[PATH_MAX]);
 
-/* The innermost frame of the side's call that lies in a source of the program, else of a package
- * (PyTorch's own distributed_c10d.py). False: none is known. */
-bool place_of_side(const struct export *export, const struct finding_side *side,
+/* The line of the side's call that people look at (finding_side_frames). False: none is known. */
+bool place_of_side(const struct export *export, const struct finding *finding, int side,
                    struct export_place *place);
 
-/* Of the first side that has one; else where the program begins, so that every finding has a place.
- */
+/* Of the rank that the others of a hang wait for; else of the first side that has one; else where
+ * the program begins, so that every finding has a place. */
 void place_of_finding(const struct export *export, const struct finding *finding,
                       struct export_place *place);
 

@@ -13,15 +13,17 @@
 #include "cmd/export/export.h"
 #include "cmd/export/text.h"
 #include "cmd/export/timeline.h"
+#include "lib/base/text.h"
 #include "lib/trace/names.h"
 
-enum { COMMS_MOST = 16 }; /* with a name of their own; those made later are "other" */
+enum { COMMS_MOST = 16 }; /* with a label; those made later are "other" */
 
 struct counter {
     struct {
-        uint64_t process, comm, api;
+        uint64_t process, comm, api, nranks; /* comm: hash of its label */
     } key;
-    int device, nranks;
+    const char *label;
+    int device;
     uint64_t calls, done, bytes, busy_ns;
     UT_hash_handle hh;
 };
@@ -63,24 +65,35 @@ static void put_process_labels(const struct prometheus_writer *writer, int proce
     }
     fputs("node=", out);
     put_label_value(info->host, out);
-    if (info->rank >= 0)
-        fprintf(out, ",rank=\"%d\"", info->rank);
+    if (writer->names.process[process].rank >= 0)
+        fprintf(out, ",rank=\"%d\"", writer->names.process[process].rank);
     else
-        fprintf(out, ",pid=\"%d\"", info->pid);
+        fprintf(out, ",process=\"%d\"", process);
+}
+
+/* The communicator's name, which is the same in every run; an id is not. Those of one name are one
+ * label: a rank can be in several. */
+static const char *label_of(const struct prometheus_writer *writer, const struct export_comm *comm)
+{
+    int place = 0;
+    for (const struct export_comm *at = writer->names.comms; at && at != comm && place < COMMS_MOST;
+         at = at->hh.next)
+        place++;
+    if (!comm || place == COMMS_MOST)
+        return "other";
+    return comm->is_named ? comm->name + strlen("comm ") : "unnamed";
 }
 
 static void tally_operation(void *context, const struct timeline_operation *operation)
 {
     struct prometheus_writer *writer = context;
     const struct record *call = operation->call;
-    struct counter *counter, like = {.key = {(uint64_t)operation->process, 0, call->api}};
+    struct counter *counter, like = {.key = {(uint64_t)operation->process, 0, call->api, 0}};
     const struct export_comm *comm = names_comm(&writer->names, call->op.comm);
     uint64_t last_ns = operation->end_ns ? operation->end_ns : operation->issued_ns;
-    int place = 0;
-    for (const struct export_comm *at = writer->names.comms; at && at != comm && place < COMMS_MOST;
-         at = at->hh.next)
-        place++;
-    like.key.comm = comm && place < COMMS_MOST ? comm->id : 0;
+    const char *label = label_of(writer, comm);
+    like.key.comm = hash_text(HASH_START, label);
+    like.key.nranks = comm ? (uint64_t)comm->nranks : 0;
     if (last_ns > writer->progress_ns[operation->process])
         writer->progress_ns[operation->process] = last_ns;
     HASH_FIND(hh, writer->counters, &like.key, sizeof like.key, counter);
@@ -90,8 +103,8 @@ static void tally_operation(void *context, const struct timeline_operation *oper
             return;
         }
         counter->key = like.key;
+        counter->label = label;
         counter->device = call->device;
-        counter->nranks = comm && like.key.comm ? comm->nranks : 0;
         HASH_ADD(hh, writer->counters, key, sizeof counter->key, counter);
     }
     counter->calls++;
@@ -127,22 +140,17 @@ static void put_metric_head(const char *name, const char *type, const char *help
     fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static const char *label_of(const struct export_comm *comm)
-{
-    return comm->is_named ? comm->name + strlen("comm ") : comm->hex;
-}
-
 static void put_counters(const struct prometheus_writer *writer, const struct metric *metric)
 {
     FILE *out = writer->export->out;
     put_metric_head(metric->name, "counter", metric->help, out);
     for (const struct counter *counter = writer->counters; counter; counter = counter->hh.next) {
-        const struct export_comm *comm = names_comm(&writer->names, counter->key.comm);
         const char *kind = api_name((unsigned)counter->key.api);
         fprintf(out, "%s{", metric->name);
         put_process_labels(writer, (int)counter->key.process, out);
-        fprintf(out, ",gpu=\"%d\",comm_name=\"%s\",nranks=\"%d\",collective=\"%s\"} ",
-                counter->device, comm ? label_of(comm) : "other", counter->nranks,
+        fprintf(out, ",gpu=\"%d\",comm_name=", counter->device);
+        put_label_value(counter->label, out);
+        fprintf(out, ",nranks=\"%" PRIu64 "\",collective=\"%s\"} ", counter->key.nranks,
                 !strncmp(kind, "nccl", 4) ? kind + 4 : kind);
         uint64_t value = *(const uint64_t *)((const char *)counter + metric->offset);
         if (metric->is_time)
@@ -231,14 +239,14 @@ static int put_speed(const struct prometheus_writer *writer)
 }
 
 struct metric_tally {
-    const char *code;
+    enum code code;
     int count;
 };
 
 static void count_code(void *context, const struct finding *finding)
 {
     struct metric_tally *tally = context;
-    tally->count += !strcmp(finding->code, tally->code);
+    tally->count += finding->code == tally->code;
 }
 
 /* Every code that was checked has a line, so that an alert sees a 0 and not nothing. */
@@ -247,7 +255,7 @@ static void put_findings(const struct prometheus_writer *writer)
     FILE *out = writer->export->out;
     put_metric_head("ddpcheck_findings", "gauge", "Findings that are still true.", out);
     for (const struct check *check = check_next(NULL); check; check = check_next(check)) {
-        struct metric_tally tally = {.code = code_name(check->code)};
+        struct metric_tally tally = {.code = check->code};
         report_visit_findings(writer->export->report, FINDING_OPEN, count_code, &tally);
         if (!tally.count &&
             not_checked_code(writer->export->not_checked, writer->export->not_checked_count,
@@ -298,14 +306,14 @@ int export_prometheus(const struct export *export, struct error *err)
     int result =
         writer.progress_ns ? timeline_read(export->paths, export->path_count, &visitor, err) : -1;
     if (!writer.progress_ns || writer.failed)
-        result = error_set(err, "can't count the operations: memory is short");
+        result = error_memory(err, "can't count the operations");
     HASH_SORT(writer.counters, by_key);
     for (size_t i = 0; result == 0 && i < sizeof metrics / sizeof metrics[0]; i++)
         put_counters(&writer, &metrics[i]);
     if (result == 0) {
         put_progress(&writer);
         if (put_speed(&writer))
-            result = error_set(err, "can't write the ranks' times: memory is short");
+            result = error_memory(err, "can't write the ranks' times");
         put_findings(&writer);
         put_trace(&writer);
     }

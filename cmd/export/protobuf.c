@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/export/text.h"
+#include "lib/base/array.h"
 
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2 };
 
@@ -12,15 +13,9 @@ enum { VARINT_BYTES = 10 };
 
 static void append_bytes(struct protobuf *message, const void *bytes, size_t count)
 {
-    if (message->bytes + count > message->space) {
-        size_t space = (message->bytes + count) * 2 + 256;
-        uint8_t *more = realloc(message->byte, space);
-        if (!more) {
-            message->failed = true;
-            return;
-        }
-        message->byte = more;
-        message->space = space;
+    if (!ARRAY_RESERVE(message->byte, message->space, message->bytes + count)) {
+        message->failed = true;
+        return;
     }
     if (count)
         memcpy(message->byte + message->bytes, bytes, count);

@@ -2,10 +2,10 @@
  * message as bytes.
  *
  *     struct protobuf packet = {0}, event = {0};
- *     protobuf_number(&event, 9, 1);                  // TrackEvent.type
- *     protobuf_number(&packet, 8, time_ns);           // TracePacket.timestamp
- *     protobuf_message(&packet, 11, &event);          // TracePacket.track_event; `event` is empty
- * again protobuf_write(&packet, 1, out);                // Trace.packet
+ *     protobuf_number(&event, 9, 1);            // TrackEvent.type
+ *     protobuf_number(&packet, 8, time_ns);     // TracePacket.timestamp
+ *     protobuf_message(&packet, 11, &event);    // TracePacket.track_event; `event` is empty again
+ *     protobuf_write(&packet, 1, out);          // Trace.packet
  */
 #ifndef DDPCHECK_EXPORT_PROTOBUF_H
 #define DDPCHECK_EXPORT_PROTOBUF_H

@@ -1,6 +1,6 @@
 /* SARIF 2.1.0 (OASIS), as GitHub's code scanning, Azure DevOps and editors read it: a rule for each
- * code, one result for each finding whatever the number of its ranks, whose sides are related
- * locations and stacks. */
+ * code that occurs, one result for each finding whatever the number of its ranks, whose sides are
+ * related locations and stacks. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -11,9 +11,11 @@
 #include "cmd/explain.h"
 #include "cmd/export/export.h"
 #include "cmd/export/place.h"
+#include "cmd/report/report_culprit.h"
 #include "cmd/export/text.h"
 #include "cmd/json_values.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/base/moment.h"
 #include "lib/trace/cxx_name.h"
 
@@ -24,6 +26,8 @@ enum { RESULTS_MOST = 25000, MARKDOWN_MOST = 32768, SENTENCE_BYTES = 320, FUNCTI
 
 struct sarif_writer {
     const struct export *export;
+    const struct check *rule[CODES_END]; /* of the codes that occur, as the results name them */
+    int rules;
     int results, left_out;
     bool failed;
 };
@@ -106,14 +110,14 @@ static json_t *make_rule(const struct check *check)
     const char *end = strstr(check->text, "\n\n");
     snprintf(first, sizeof first, "%.*s", end ? (int)(end - check->text) : (int)strlen(check->text),
              check->text);
-    return json_pack("{s:s, s:s*, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id",
-                     code_name(check->code), "helpUri", help_uri(check, uri, sizeof uri), "name",
-                     rule_name(check->title), "shortDescription", make_message(check->title),
-                     "fullDescription", make_message(first), "help", help_of(check),
-                     "defaultConfiguration", "level", levels[check->severity], "properties", "tags",
-                     "distributed-training", family_name(check->family), "problem.severity",
-                     check->severity == SEVERITY_NOTE ? "recommendation"
-                                                      : severity_name(check->severity));
+    return json_pack(
+        "{s:s, s:s*, s:o, s:o, s:o, s:o, s:{s:s}, s:{s:[s,s], s:s}}", "id", code_name(check->code),
+        "helpUri", help_uri(check, uri, sizeof uri), "name", rule_name(check->title),
+        "shortDescription", make_message(check->title), "fullDescription", make_message(first),
+        "help", help_of(check), "defaultConfiguration", "level", levels[check->severity],
+        "properties", "tags", "distributed-training", family_name(code_family(check->code)),
+        "problem.severity",
+        check->severity == SEVERITY_NOTE ? "recommendation" : severity_name(check->severity));
 }
 
 static json_t *physical(const char *path, int line)
@@ -157,9 +161,8 @@ static char *side_sentence(const struct finding_side *side, char *sentence, size
 {
     char ranks[128];
     bool has_where = *side->where && strcmp(side->where, side->call);
-    snprintf(sentence, bytes, "%s %s: %s%s%s", rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&side->ranks, ranks, sizeof ranks), side->call, has_where ? ", now " : "",
-             has_where ? side->where : "");
+    snprintf(sentence, bytes, "%s: %s%s%s", rankset_words(&side->ranks, ranks, sizeof ranks),
+             side->call, has_where ? ", now " : "", has_where ? side->where : "");
     return sentence;
 }
 
@@ -169,7 +172,7 @@ static json_t *related_of(const struct export *export, const struct finding *fin
     for (int i = 0; i < finding->sides; i++) {
         char sentence[SENTENCE_BYTES];
         struct export_place place;
-        if (!place_of_side(export, &finding->side[i], &place))
+        if (!place_of_side(export, finding, i, &place))
             continue;
         json_t *related = location(place.path, place.line, place.function);
         json_object_set_new(related, "id", json_integer(i + 1));
@@ -223,12 +226,17 @@ static json_t *stacks_of(const struct export *export, const struct finding *find
 static json_t *message_of(const struct export *export, const struct finding *finding)
 {
     char *whole = NULL;
-    char sentence[SENTENCE_BYTES];
+    char sentence[SENTENCE_BYTES], culprit[CULPRIT_BYTES];
     size_t bytes;
     FILE *out = open_memstream(&whole, &bytes);
     json_t *json = NULL;
     if (out) {
-        fprintf(out, "%s%s.", finding->certainty == POSSIBLE ? "(possible) " : "", finding->what);
+        char *said = finding_sentence(export->report->trace, finding);
+        fprintf(out, "%s%s.", finding->certainty == POSSIBLE ? "(possible) " : "",
+                said ? said : finding->what);
+        free(said);
+        if (*culprit_text(export->report, finding, culprit))
+            fprintf(out, "\n%s.", culprit);
         for (int i = 0; i < finding->sides; i++)
             fprintf(out, "\n%s.", side_sentence(&finding->side[i], sentence, sizeof sentence));
         if (*finding->todo)
@@ -262,21 +270,27 @@ static json_t *properties_of(const struct finding *finding)
                      time_of(finding->first_ns), "last", time_of(finding->last_ns));
 }
 
-static int rule_index(const char *code)
+/* -1: it is of another version, which has more codes. */
+static int rule_index(const struct sarif_writer *writer, enum code code)
 {
-    int index = 0;
-    const struct check *check = check_next(NULL);
-    while (check && check->code != code_find(code)) {
-        check = check_next(check);
-        index++;
-    }
-    return check ? index : -1;
+    int index = writer->rules - 1;
+    while (index >= 0 && writer->rule[index]->code != code)
+        index--;
+    return index;
+}
+
+static void note_rule(void *context, const struct finding *finding)
+{
+    struct sarif_writer *writer = context;
+    const struct check *check = check_of(finding->code);
+    if (check && rule_index(writer, finding->code) < 0)
+        writer->rule[writer->rules++] = check;
 }
 
 static void print_sarif_result(void *context, const struct finding *finding)
 {
     struct sarif_writer *writer = context;
-    char fingerprint[24], first[24];
+    char fingerprint[24];
     struct export_place place;
     if (writer->results == RESULTS_MOST) {
         writer->left_out++;
@@ -284,16 +298,15 @@ static void print_sarif_result(void *context, const struct finding *finding)
     }
     place_of_finding(writer->export, finding, &place);
     snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, finding->fingerprint);
-    snprintf(first, sizeof first, "%016" PRIx64, finding->first_fingerprint);
     print_object(writer,
-                 json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s, s:s}, s:o}",
-                           "ruleId", finding->code, "ruleIndex", rule_index(finding->code), "kind",
-                           "fail", "level", levels[finding->severity], "message",
+                 json_pack("{s:s, s:i, s:s, s:s, s:o, s:[o], s:o, s:o, s:{s:s}, s:o}", "ruleId",
+                           code_name(finding->code), "ruleIndex", rule_index(writer, finding->code),
+                           "kind", "fail", "level", levels[finding->severity], "message",
                            message_of(writer->export, finding), "locations",
                            location(place.path, place.line, place.function), "relatedLocations",
                            related_of(writer->export, finding), "stacks",
-                           stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v1",
-                           first, "ddpcheck/v2", fingerprint, "properties", properties_of(finding)),
+                           stacks_of(writer->export, finding), "partialFingerprints", "ddpcheck/v2",
+                           fingerprint, "properties", properties_of(finding)),
                  writer->results++ == 0);
 }
 
@@ -361,8 +374,9 @@ int export_sarif(const struct export *export, struct error *err)
             "\"tool\":{\"driver\":{\"name\":\"ddpcheck\",\"version\":\"%s\",%s\"rules\":[",
             DDPCHECK_VERSION,
             *DDPCHECK_HOMEPAGE ? "\"informationUri\":\"" DDPCHECK_HOMEPAGE "\"," : "");
-    for (const struct check *check = check_next(NULL); check; check = check_next(check))
-        print_object(&writer, make_rule(check), check == check_next(NULL));
+    report_visit_findings(export->report, FINDING_OPEN, note_rule, &writer);
+    for (int i = 0; i < writer.rules; i++)
+        print_object(&writer, make_rule(writer.rule[i]), i == 0);
     fputs("]}},\n\"columnKind\":\"utf16CodeUnits\",\n\"originalUriBaseIds\":{\"%SRCROOT%\":{"
           "\"description\":{\"text\":"
           "\"the root of the sources\"}}},\n",
@@ -373,5 +387,5 @@ int export_sarif(const struct export *export, struct error *err)
     fputs("],\n\"invocations\":[", out);
     print_object(&writer, invocation(&writer), true);
     fputs("]}]}\n", out);
-    return writer.failed ? error_set(err, "can't write the results: memory is short") : 0;
+    return writer.failed ? error_memory(err, "can't write the results") : 0;
 }

@@ -7,7 +7,7 @@
 
 void text_json(const char *text, FILE *out)
 {
-    static const char named[] = "\b\t\n\f\r\"\\", name[] = "btnfr\"\\";
+    static const char named[] = "\t\n\"\\", name[] = "tn\"\\";
     putc('"', out);
     while (*text) {
         size_t length;
@@ -16,8 +16,8 @@ void text_json(const char *text, FILE *out)
         const char *is_named = strchr(named, c);
         if (is_named)
             fprintf(out, "\\%c", name[is_named - named]);
-        else if (c < 0x20 || c == 0x7f || c == '<')
-            fprintf(out, "\\u%04x", c);
+        else if (c == '<')
+            fputs("\\u003c", out);
         else if (prints)
             fwrite(text, 1, length, out);
         else

@@ -399,7 +399,7 @@ int timeline_read(const char *const *paths, int count, const struct timeline_vis
     progress_end(&progress);
     if (!reader.failed)
         emit_rest(&reader);
-    int result = reader.failed ? error_set(err, "can't follow the operations: memory is short") : 0;
+    int result = reader.failed ? error_memory(err, "can't follow the operations") : 0;
     free_reader(&reader);
     return result;
 }

@@ -1,7 +1,10 @@
-/* tracks.c: assigns streams and host threads to the tracks of a timeline. */
+/* tracks.c: what the timelines for Chrome and Perfetto share: tracks for streams and host threads,
+ * and calls as PyTorch's profiler names them. */
 #include "cmd/export/tracks.h"
 
 #include <stdlib.h>
+
+#include "lib/trace/kind_names.h"
 
 static struct track *find_track(struct tracks *tracks, const struct track *like, bool *is_new)
 {
@@ -38,4 +41,35 @@ void tracks_free(struct tracks *tracks)
         HASH_DEL(tracks->track, track);
         free(track);
     }
+}
+
+/* --- calls of the profiler --- */
+
+const char *kineto_collective(unsigned api)
+{
+    const char *name = kind_name_of(KIND_KINETO, api);
+    return name ? name : "unknown";
+}
+
+const char *kineto_dtype(unsigned datatype)
+{
+    return datatype_torch_name(datatype);
+}
+
+/* The count of one rank's part, or of the parts of all. */
+static uint64_t elements_moved(const struct record *call, bool all, int nranks)
+{
+    return all && nranks > 0 ? call->op.count * (uint64_t)nranks : call->op.count;
+}
+
+uint64_t kineto_in(const struct record *call, int nranks)
+{
+    const struct kind *kind = kind_find(call->api);
+    return elements_moved(call, kind && kind_share_is_all(kind->send), nranks);
+}
+
+uint64_t kineto_out(const struct record *call, int nranks)
+{
+    const struct kind *kind = kind_find(call->api);
+    return elements_moved(call, kind && kind_share_is_all(kind->recv), nranks);
 }

@@ -49,7 +49,9 @@ static const struct place_row {
 
 enum { PLACE_OTHERS = 4 };
 
-char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
+/* The first name of a list of hosts as Slurm writes it: "n[003-128],login" begins with "n003".
+ * Returns host, "" if the list is empty. */
+static char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES])
 {
     size_t length = strcspn(list, "[,");
     int bytes = snprintf(host, PLACE_HOST_BYTES, "%.*s", (int)length, list);

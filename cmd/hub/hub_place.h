@@ -17,8 +17,4 @@ struct hub_place {
 /* Reads the environment, and the options of the program that is run if it is torchrun. */
 void hub_place_find(struct hub_place *place, char *const *argv);
 
-/* The first name of a list of hosts as Slurm writes it: "n[003-128],login" begins with "n003".
- * Returns host, "" if the list is empty. */
-char *hub_place_first_host(const char *list, char host[PLACE_HOST_BYTES]);
-
 #endif

@@ -16,9 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd/hub/hub_directory.h"
 #include "cmd/hub/hub_token.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
+#include "lib/nats/transport_nats.h"
 
 static const double start_s = 20, stop_s = 5;
 static const char any_address[] = "0.0.0.0";
@@ -30,7 +32,7 @@ static int find_server(char path[PATH_MAX], struct error *err)
     const char *rest = getenv("PATH");
     char *folders = NULL;
     if (asprintf(&folders, "%s:/usr/local/sbin:/usr/sbin:/usr/local/bin", rest ? rest : "") < 0)
-        return error_set(err, "can't find nats-server: out of memory");
+        return error_memory(err, "can't find nats-server");
     int result = -1;
     for (char *at = folders, *folder; result < 0 && (folder = strsep(&at, ":"));) {
         snprintf(path, PATH_MAX, "%s/nats-server", *folder ? folder : ".");
@@ -93,12 +95,12 @@ static int choose_port(struct hub_server *server, struct error *err)
     return port < 0 ? -1 : 0;
 }
 
-int hub_server_prepare(struct hub_server *server, struct error *err)
+/* Makes DIR and finds `real`. Returns 0, or -1 with err. */
+static int hub_server_prepare(struct hub_server *server, struct error *err)
 {
     char store[PATH_MAX + 16];
-    if (mkdir(server->directory, 0700) < 0 && errno != EEXIST)
-        return error_set(err, "can't create the directory %s: %s", server->directory,
-                         strerror(errno));
+    if (hub_directory_make(server->directory, err) < 0)
+        return -1;
     if (!realpath(server->directory, server->real) || access(server->real, W_OK | X_OK) < 0)
         return error_set(err, "can't write into %s: %s", server->directory, strerror(errno));
     if (strpbrk(server->real, "\"\\\n"))
@@ -107,10 +109,36 @@ int hub_server_prepare(struct hub_server *server, struct error *err)
                          "and no backslash in a path",
                          server->real);
     snprintf(store, sizeof store, "%s/jetstream", server->real);
-    if (mkdir(store, 0700) < 0 && errno != EEXIST)
-        return error_set(err, "can't create %s: %s", store, strerror(errno));
+    if (hub_directory_make(store, err) < 0 ||
+        hub_directory_check_file(server->real, "server.log", err) < 0)
+        return -1;
     return chmod(store, 0700) < 0 ? error_set(err, "can't protect %s: %s", store, strerror(errno))
                                   : 0;
+}
+
+/* What each may do: hosts send what is theirs and hear requests and news, readers ask for the job's
+ * database, and all else (news, requests, streams) is the hub's. The subjects are those of
+ * lib/nats/transport_nats.c.
+ * https://docs.nats.io/running-a-nats-service/configuration/securing_nats/authorization */
+static void add_users(struct text *text, const struct hub_server *server)
+{
+    text_add(text,
+             "authorization {\n  timeout: 20\n" /* hosts may be busy */
+             "  users: [\n    {user: \"" HUB_USER_HUB "\", password: \"%s\"},\n",
+             server->secret);
+    text_add(text,
+             "    {user: \"" HUB_USER_HOST "\", password: \"%s\", permissions: {\n"
+             "      publish: [\"ddpcheck.*.digest.*\", \"ddpcheck.*.keep.fact.>\", "
+             "\"ddpcheck.*.answer.>\", \"ddpcheck.*.read.>\", "
+             "\"$JS.API.CONSUMER.CREATE.*.*.ddpcheck.*.keep.news.>\"]\n"
+             "      subscribe: [\"_INBOX.>\", \"ddpcheck.*.ask.>\", \"ddpcheck.*.renew\", "
+             "\"ddpcheck.*.view.>\"]}},\n",
+             server->token);
+    text_add(text,
+             "    {user: \"" HUB_USER_READER "\", password: \"%s\", permissions: {\n"
+             "      publish: [\"ddpcheck.*.read.>\"]\n"
+             "      subscribe: [\"_INBOX.>\", \"ddpcheck.*.view.>\"]}}\n  ]\n}\n",
+             server->reader);
 }
 
 /* https://docs.nats.io/running-a-nats-service/configuration */
@@ -118,15 +146,15 @@ static int write_configuration(const struct hub_server *server, struct error *er
 {
     char path[PATH_MAX + 16];
     struct text text = {0};
+    text_add(&text, "server_name: ddpcheck\nlisten: \"%s:%ld\"\n", listen_address(server),
+             server->port);
+    add_users(&text, server);
     text_add(&text,
-             "server_name: ddpcheck\nlisten: \"%s:%ld\"\n"
-             "authorization { token: \"%s\", timeout: 20 }\n" /* hosts may be busy */
              "jetstream { store_dir: \"%s/jetstream\", max_memory_store: 256MB, "
              "max_file_store: 4GB }\nlog_file: \"%s/server.log\"\nlogfile_size_limit: 16MB\n"
              "ports_file_dir: \"%s\"\n"
              "max_connections: 65536\nping_interval: \"5s\"\nping_max: 3\n",
-             listen_address(server), server->port, server->token, server->real, server->real,
-             server->real);
+             server->real, server->real, server->real);
     if (server->tls_cert)
         text_add(&text, "tls { cert_file: \"%s\", key_file: \"%s\"", server->tls_cert,
                  server->tls_key);
@@ -136,7 +164,7 @@ static int write_configuration(const struct hub_server *server, struct error *er
         text_add(&text, " }\n");
     char *configuration = text_take(&text);
     if (!configuration)
-        return error_set(err, "can't start the hub: out of memory");
+        return error_memory(err, "can't start the hub");
     snprintf(path, sizeof path, "%s/nats.conf", server->real);
     int result = hub_write_private(path, configuration, err);
     free(configuration);
@@ -241,7 +269,7 @@ int hub_server_start(struct hub_server *server, struct error *err)
 {
     char program[PATH_MAX];
     if (find_server(program, err) < 0 || hub_server_prepare(server, err) < 0 ||
-        hub_token_find(server, err) < 0)
+        hub_token_find(server, err) < 0 || hub_token_make_others(server, err) < 0)
         return -1;
     int result = start_on_port(server, err);
     /* Another hub may have taken the port since it was seen to be free. */
@@ -282,11 +310,12 @@ void hub_server_stop(struct hub_server *server)
     }
 }
 
-static void write_url(const struct hub_server *server, const char *host, char url[HUB_URL_BYTES])
+static void write_url(const struct hub_server *server, const char *credentials, const char *host,
+                      char url[HUB_URL_BYTES])
 {
     bool is_ipv6 = strchr(host, ':') != NULL;
     snprintf(url, HUB_URL_BYTES, "%s://%s@%s%s%s:%ld%s%s", server->tls_cert ? "tls" : "nats",
-             server->token, is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", server->port,
+             credentials, is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", server->port,
              server->job ? "/" : "", server->job ? server->job : "");
 }
 
@@ -296,12 +325,14 @@ void hub_server_url(const struct hub_server *server, char url[HUB_URL_BYTES])
     bool is_any = !server->listen || !strcmp(server->listen, any_address) ||
                   !strcmp(server->listen, "::");
     gethostname(host, HOST_NAME_MAX);
-    write_url(server, is_any ? host : server->listen, url);
+    write_url(server, server->token, is_any ? host : server->listen, url);
 }
 
 void hub_server_local_url(const struct hub_server *server, char url[HUB_URL_BYTES])
 {
     bool is_any = !server->listen || !strcmp(server->listen, any_address) ||
                   !strcmp(server->listen, "::");
-    write_url(server, is_any ? "127.0.0.1" : server->listen, url);
+    char credentials[HUB_TOKEN_BYTES + sizeof HUB_USER_HUB + 1];
+    snprintf(credentials, sizeof credentials, HUB_USER_HUB ":%s", server->secret);
+    write_url(server, credentials, is_any ? "127.0.0.1" : server->listen, url);
 }

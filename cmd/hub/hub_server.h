@@ -2,6 +2,7 @@
  *
  *     DIR/nats.conf   what it is started with (0600: it has the token)
  *     DIR/token       the token (0600); a hub that is started again on the folder goes on with it
+ *     DIR/reader-token  the same of those who only read
  *     DIR/jetstream/  what it keeps
  *     DIR/server.log  what it prints */
 #ifndef DDPCHECK_HUB_SERVER_H
@@ -30,13 +31,13 @@ struct hub_server {
     const char *token_file;         /* NULL: DDPCHECK_HUB_TOKEN, DIR/token or a new one */
     const char *job; /* the last part of its addresses, which only its hosts have; NULL none */
 
-    char real[PATH_MAX]; /* the directory's absolute path */
-    char token[HUB_TOKEN_BYTES];
-    pid_t pid; /* 0: it does not run */
+    char real[PATH_MAX];          /* the directory's absolute path */
+    char token[HUB_TOKEN_BYTES];  /* of the hosts */
+    char reader[HUB_TOKEN_BYTES]; /* of those who only read */
+    char secret[HUB_TOKEN_BYTES]; /* of the hub itself, for its server alone */
+    pid_t pid;                    /* 0: it does not run */
 };
 
-/* Makes DIR and finds `real`. Returns 0, or -1 with err. */
-int hub_server_prepare(struct hub_server *server, struct error *err);
 /* Writes the files and starts nats-server. Returns 0 once it accepts connections
  * (hub_server_stop it), or -1 with err: what to install, which port is in use, ... */
 int hub_server_start(struct hub_server *server, struct error *err);
@@ -51,7 +52,7 @@ void hub_server_stop(struct hub_server *server);
 
 /* Where others reach it, with the token: nats://TOKEN@HOST:PORT[/JOB]. */
 void hub_server_url(const struct hub_server *server, char url[HUB_URL_BYTES]);
-/* The same for a process of this host. */
+/* The same for the hub itself, with its own password. */
 void hub_server_local_url(const struct hub_server *server, char url[HUB_URL_BYTES]);
 
 #endif

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/hub/hub_directory.h"
+#include "lib/nats/transport_nats.h"
+
 enum { TOKEN_MIN = 8, RANDOM_BYTES = 16 };
 
 int hub_write_private(const char *path, const char *text, struct error *err)
@@ -44,13 +47,21 @@ static int check_token(const char *token, const char *from, struct error *err)
     return 0;
 }
 
-/* Returns 1 if there is no such file. */
-static int read_token(const char *path, char token[HUB_TOKEN_BYTES], struct error *err)
+/* Reads a token that others can't read; `directory`: that of a hub, which alone has the file, or
+ * NULL for a file that the user names. Returns 1 if there is no such file. */
+static int read_token(const char *path, const char *directory, char token[HUB_TOKEN_BYTES],
+                      struct error *err)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (directory ? O_NOFOLLOW : 0));
+    if (fd < 0 && errno == ELOOP)
+        return hub_directory_check_file(directory, "token", err);
     if (fd < 0)
         return errno == ENOENT ? 1 : error_set(err, "can't read %s: %s", path, strerror(errno));
+    if (directory && hub_directory_check_opened(fd, directory, "token", err) < 0) {
+        close(fd);
+        return -1;
+    }
     ssize_t bytes = read(fd, token, HUB_TOKEN_BYTES - 1);
     bool is_open = fstat(fd, &status) < 0 || (status.st_mode & 077) != 0;
     close(fd);
@@ -63,25 +74,54 @@ static int read_token(const char *path, char token[HUB_TOKEN_BYTES], struct erro
     return check_token(token, path, err);
 }
 
-static int make_token(const char *path, char token[HUB_TOKEN_BYTES], struct error *err)
+static int draw_token(const char *prefix, char token[HUB_TOKEN_BYTES], struct error *err)
 {
     unsigned char bytes[RANDOM_BYTES];
+    size_t length = (size_t)snprintf(token, HUB_TOKEN_BYTES, "%s", prefix);
     if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
         return error_set(err, "can't create a token: %s", strerror(errno));
-    for (int i = 0; i < RANDOM_BYTES; i++)
-        snprintf(token + 2 * i, 3, "%02x", bytes[i]);
-    return hub_write_private(path, token, err);
+    for (size_t i = 0; i < RANDOM_BYTES; i++)
+        snprintf(token + length + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static int make_token(const char *path, const char *prefix, char token[HUB_TOKEN_BYTES],
+                      struct error *err)
+{
+    return draw_token(prefix, token, err) < 0 ? -1 : hub_write_private(path, token, err);
+}
+
+/* By its beginning a token says whose it is. */
+static int check_hosts_token(const struct hub_server *server, struct error *err)
+{
+    if (strncmp(server->token, HUB_READER_PREFIX, strlen(HUB_READER_PREFIX)) == 0)
+        return error_set(err, "the token of hosts can't begin with " HUB_READER_PREFIX
+                              ", as the token of readers does");
+    return 0;
+}
+
+int hub_token_make_others(struct hub_server *server, struct error *err)
+{
+    char path[PATH_MAX + 16];
+    if (check_hosts_token(server, err) < 0 || draw_token("", server->secret, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/reader-token", server->real);
+    int result = read_token(path, server->real, server->reader, err);
+    return result == 1 ? make_token(path, HUB_READER_PREFIX, server->reader, err) : result;
+}
+
+int hub_token_of_file(const char *path, char token[HUB_TOKEN_BYTES], struct error *err)
+{
+    int result = path ? read_token(path, NULL, token, err) : draw_token("", token, err);
+    return result == 1 ? error_set(err, "can't read %s: no such file", path) : result;
 }
 
 int hub_token_find(struct hub_server *server, struct error *err)
 {
     char path[PATH_MAX + 16];
     const char *given = getenv("DDPCHECK_HUB_TOKEN");
-    if (server->token_file) {
-        int result = read_token(server->token_file, server->token, err);
-        return result == 1 ? error_set(err, "can't read %s: no such file", server->token_file)
-                           : result;
-    }
+    if (server->token_file)
+        return hub_token_of_file(server->token_file, server->token, err);
     if (given && *given) {
         if (check_token(given, "DDPCHECK_HUB_TOKEN", err) < 0)
             return -1;
@@ -89,6 +129,6 @@ int hub_token_find(struct hub_server *server, struct error *err)
         return 0;
     }
     snprintf(path, sizeof path, "%s/token", server->real);
-    int result = read_token(path, server->token, err);
-    return result == 1 ? make_token(path, server->token, err) : result;
+    int result = read_token(path, server->real, server->token, err);
+    return result == 1 ? make_token(path, "", server->token, err) : result;
 }

@@ -1,4 +1,5 @@
-/* job_copy.c: fetches the database of a job's hub, once or again and again. */
+/* job_copy.c: fetches the database of a job's hub, once or again and again, also of each
+ * argument that is a hub's address. */
 #include "cmd/hub/job_copy.h"
 
 #include <inttypes.h>
@@ -11,25 +12,29 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cmd/hub/hub_lock.h"
+#include "cmd/hub/hub_directory.h"
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 #include "lib/job/message.h"
 #include "lib/nats/transport_nats.h"
 #include "lib/trace/image.h"
 
 static const double connect_wait_s = 3;
-static const uint64_t answer_within_ns = 5000000000, follow_every_ns = 500000000;
+static const uint64_t answer_usual_ns = 5000000000, follow_every_ns = 500000000;
 static const struct timespec slice = {.tv_nsec = 50000000};
 enum { COPY_POLL_MS = 100, COPY_PATH_BYTES = PATH_MAX / 2, COPY_NAME_BYTES = 256 };
 
 struct job_copy {
-    char *address; /* of the hub, with its token */
+    char *address;    /* of the hub, with its token */
+    double connect_s; /* how long the server may take, and the hub to answer */
+    uint64_t answer_within_ns;
     char name[COPY_NAME_BYTES], folder[COPY_PATH_BYTES], database[COPY_PATH_BYTES + 16];
     struct transport *transport;
-    uint64_t request;          /* id of the last */
-    uint64_t image, version;   /* what the database has */
-    unsigned char *pages;      /* being fetched, or what the database has */
-    uint32_t count, capacity;  /* of pages */
+    uint64_t request;        /* id of the last */
+    uint64_t image, version; /* what the database has */
+    unsigned char *pages;    /* being fetched, or what the database has */
+    uint32_t count;          /* of pages */
+    size_t capacity;
     int lock;                  /* of the folder: the hub runs */
     bool follows, has_changed; /* pages came that the database does not have */
     pthread_t thread;
@@ -43,26 +48,27 @@ bool job_copy_is_address(const char *argument)
     return strncmp(argument, "nats://", 7) == 0 || strncmp(argument, "tls://", 6) == 0;
 }
 
+const char *job_copy_place(const char *address)
+{
+    const char *at = strrchr(address, '@'), *scheme = strstr(address, "://");
+    if (at)
+        return at + 1;
+    return scheme ? scheme + strlen("://") : address;
+}
+
 /* The address without its token. */
 static void name_copy(struct job_copy *copy, const char *address)
 {
-    const char *scheme_end = strstr(address, "://") + 3, *at = strrchr(address, '@');
+    const char *scheme_end = strstr(address, "://") + strlen("://");
     snprintf(copy->name, sizeof copy->name, "%.*s%s", (int)(scheme_end - address), address,
-             at ? at + 1 : scheme_end);
+             job_copy_place(address));
 }
 
 static int reserve_pages(struct job_copy *copy, uint32_t count, struct error *err)
 {
-    if (count <= copy->capacity)
-        return 0;
-    unsigned char *grown = realloc(copy->pages, (size_t)count * ITEM_PAGE_BYTES);
-    if (!grown)
-        return error_set(err, "can't read %s: out of memory", copy->name);
-    memset(grown + (size_t)copy->capacity * ITEM_PAGE_BYTES, 0,
-           (size_t)(count - copy->capacity) * ITEM_PAGE_BYTES);
-    copy->pages = grown;
-    copy->capacity = count;
-    return 0;
+    return array_reserve(&copy->pages, &copy->capacity, count, ITEM_PAGE_BYTES)
+               ? 0
+               : error_memory(err, "can't read %s", copy->name);
 }
 
 static int take_page(struct job_copy *copy, const struct item_page *page, struct error *err)
@@ -108,7 +114,7 @@ static int send_view(struct job_copy *copy, const struct item_view *view, bool *
     uint64_t dropped = copy->transport->dropped;
     int result = is_added ? transport_request(copy->transport, "", ++copy->request, writer.data,
                                               writer.bytes, err)
-                          : error_set(err, "can't ask %s: out of memory", copy->name);
+                          : error_memory(err, "can't ask %s", copy->name);
     *is_sent = copy->transport->dropped == dropped;
     message_free(&writer);
     return result;
@@ -119,7 +125,7 @@ static int ask_hub(struct job_copy *copy, const struct item_view *view, struct i
                    struct error *err)
 {
     struct transport_message message;
-    uint64_t until_ns = monotonic_now_ns() + answer_within_ns;
+    uint64_t until_ns = monotonic_now_ns() + copy->answer_within_ns;
     bool is_sent = false;
     while (monotonic_now_ns() < until_ns && !atomic_load(&copy->stopping)) {
         if (!is_sent && send_view(copy, view, &is_sent, err) < 0)
@@ -185,7 +191,7 @@ static void pause_copy(const struct job_copy *copy, uint64_t pause_ns)
         nanosleep(&slice, NULL);
 }
 
-/* wait_s 0: the connection is opened in the background, so whoever follows can be stopped. */
+/* wait_s 0: the connection is opened in the background, so that following can be stopped. */
 static int connect_copy(struct job_copy *copy, double wait_s, struct error *err)
 {
     const struct transport_nats_options options = {
@@ -236,7 +242,7 @@ static int make_copy_folder(struct job_copy *copy, struct error *err)
 static int fetch_first(struct job_copy *copy, double wait_s, struct error *err)
 {
     uint64_t until_ns = monotonic_now_ns() + (uint64_t)(wait_s * 1e9);
-    if (connect_copy(copy, wait_s > connect_wait_s ? wait_s : connect_wait_s, err) < 0)
+    if (connect_copy(copy, wait_s > copy->connect_s ? wait_s : copy->connect_s, err) < 0)
         return -1;
     while (fetch_copy(copy, err) < 0)
         if (monotonic_now_ns() >= until_ns)
@@ -244,7 +250,7 @@ static int fetch_first(struct job_copy *copy, double wait_s, struct error *err)
     return 0;
 }
 
-/* Likewise. */
+/* 0, or -1 with err. */
 static int start_following(struct job_copy *copy, struct error *err)
 {
     int number = pthread_create(&copy->thread, NULL, follow_job, copy);
@@ -260,10 +266,12 @@ static struct job_copy *copy_new(const char *address, struct error *err)
     struct job_copy *copy = calloc(1, sizeof *copy);
     if (!copy || !(copy->address = strdup(address))) {
         free(copy);
-        error_set(err, "can't ask the hub: out of memory");
+        error_memory(err, "can't ask the hub");
         return NULL;
     }
     copy->lock = -1;
+    copy->connect_s = connect_wait_s;
+    copy->answer_within_ns = answer_usual_ns;
     pthread_mutex_init(&copy->mutex, NULL);
     atomic_init(&copy->stopping, false);
     name_copy(copy, address);
@@ -280,6 +288,22 @@ int job_copy_open(struct job_copy **to, const char *address, double wait_s, bool
     if (!copy)
         return -1;
     if (fetch_first(copy, wait_s, err) < 0 || (follow && start_following(copy, err) < 0)) {
+        job_copy_close(copy);
+        return -1;
+    }
+    *to = copy;
+    return 0;
+}
+
+int job_copy_open_within(struct job_copy **to, const char *address, double within_s,
+                         struct error *err)
+{
+    struct job_copy *copy = copy_new(address, err);
+    if (!copy)
+        return -1;
+    copy->connect_s = within_s;
+    copy->answer_within_ns = (uint64_t)(within_s * 1e9);
+    if (fetch_first(copy, 0, err) < 0) {
         job_copy_close(copy);
         return -1;
     }
@@ -343,4 +367,41 @@ void job_copy_trouble(void *context, struct error *trouble)
     pthread_mutex_lock(&copy->mutex);
     *trouble = copy->trouble;
     pthread_mutex_unlock(&copy->mutex);
+}
+
+/* --- copies of arguments --- */
+
+int job_copies_open(struct job_copies *copies, char **argv, int argc, struct error *err)
+{
+    *copies = (struct job_copies){0};
+    for (int i = 0; i < argc; i++) {
+        struct job_copy **copy = &copies->copy[copies->count];
+        if (!job_copy_is_address(argv[i]))
+            continue;
+        int result = copies->count == JOB_COPIES_MAX
+                         ? error_set(err, "more than %d addresses of hubs", JOB_COPIES_MAX)
+                         : job_copy_open(copy, argv[i], 0, false, err);
+        if (result < 0) {
+            job_copies_close(copies);
+            return -1;
+        }
+        argv[i] = (char *)job_copy_database(*copy);
+        copies->count++;
+    }
+    return 0;
+}
+
+void job_copies_close(struct job_copies *copies)
+{
+    for (int i = 0; i < copies->count; i++)
+        job_copy_close(copies->copy[i]);
+    copies->count = 0;
+}
+
+const char *job_copies_name(const struct job_copies *copies, const char *path)
+{
+    for (int i = 0; i < copies->count; i++)
+        if (strcmp(job_copy_database(copies->copy[i]), path) == 0)
+            return job_copy_name(copies->copy[i]);
+    return path;
 }

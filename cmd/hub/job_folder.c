@@ -1,10 +1,12 @@
-/* job_folder.c: finds what the hub of a job has left beside the databases of its hosts. */
+/* job_folder.c: finds the database of a job's hub: beside those of its hosts, or a copy. */
 #include "cmd/hub/job_folder.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cmd/hub/job_copy.h"
+#include "lib/base/clock.h"
 #include "lib/trace/trace.h"
 
 static bool has_process(const struct trace *trace, const struct process_info *info)
@@ -26,7 +28,7 @@ static bool spans_hosts(const struct trace *job)
     return false;
 }
 
-bool job_spans_hosts(const char *database)
+static bool job_spans_hosts(const char *database)
 {
     struct trace *job = NULL;
     struct error err;
@@ -56,4 +58,34 @@ bool job_folder_find(const char *const *directories, int count, char path[PATH_M
             return true;
     }
     return false;
+}
+
+/* --- the choice of a database --- */
+
+static const uint64_t look_every_ns = 1000000000;
+
+bool job_choice_find(void *context, const char **path, const char **title)
+{
+    struct job_choice *choice = context;
+    uint64_t now_ns = monotonic_now_ns();
+    if (now_ns < choice->due_ns)
+        return false;
+    choice->due_ns = now_ns + look_every_ns;
+    if (job_folder_find(choice->directories, choice->count, choice->path)) {
+        *path = choice->path;
+        return true;
+    }
+    choice->is_copy = choice->copy && job_spans_hosts(job_copy_database(choice->copy));
+    if (choice->is_copy) {
+        *path = job_copy_database(choice->copy);
+        *title = job_copy_name(choice->copy);
+    }
+    return choice->is_copy;
+}
+
+void job_choice_trouble(void *context, struct error *trouble)
+{
+    const struct job_choice *choice = context;
+    if (choice->is_copy)
+        job_copy_trouble(choice->copy, trouble);
 }

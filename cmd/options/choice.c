@@ -33,7 +33,7 @@ static int add_known(struct choice *choice, uint64_t fingerprint, struct error *
         return 0;
     known = calloc(1, sizeof *known);
     if (!known)
-        return error_set(err, "can't read %s: memory is short", choice->options.baseline);
+        return error_memory(err, "can't read %s", choice->options.baseline);
     known->fingerprint = fingerprint;
     HASH_ADD(hh, choice->known, fingerprint, sizeof known->fingerprint, known);
     return 0;
@@ -127,9 +127,6 @@ static enum verdict judge_finding_options(const struct choice *choice,
     if (!is_wanted(&choice->options, finding))
         return NOT_WANTED;
     HASH_FIND(hh, choice->known, &finding->fingerprint, sizeof finding->fingerprint, *known);
-    if (!*known) /* the baseline may be of version 1 */
-        HASH_FIND(hh, choice->known, &finding->first_fingerprint, sizeof finding->first_fingerprint,
-                  *known);
     *line = suppressions_find(&choice->suppressions, finding, trace);
     if (*line)
         return SUPPRESSED;

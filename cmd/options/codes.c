@@ -27,17 +27,11 @@ static bool matches_code(const char *typed, size_t bytes, const char *code)
     return true;
 }
 
-const char *codes_category(const char *code)
+static bool is_code_named(const char *item, size_t bytes, enum code code)
 {
-    const struct check *check = check_find(code);
-    return family_name(check ? check->family : FAMILY_TRACE);
-}
-
-static bool is_named(const char *item, size_t bytes, const char *code)
-{
-    const char *category = codes_category(code);
+    const char *category = family_name(code_family(code));
     return (strlen(category) == bytes && !strncasecmp(category, item, bytes)) ||
-           matches_code(item, bytes, code);
+           matches_code(item, bytes, code_name(code));
 }
 
 static const char *next_code(const char **rest, size_t *bytes)
@@ -49,13 +43,13 @@ static const char *next_code(const char **rest, size_t *bytes)
     return *bytes ? item : NULL;
 }
 
-bool codes_have(const char *list, const char *code)
+bool codes_have(const char *list, enum code code)
 {
     size_t bytes;
     if (!list)
         return true;
     for (const char *item; (item = next_code(&list, &bytes));)
-        if (is_named(item, bytes, code))
+        if (is_code_named(item, bytes, code))
             return true;
     return false;
 }
@@ -63,7 +57,7 @@ bool codes_have(const char *list, const char *code)
 static const struct check *find_code(const char *text, size_t bytes)
 {
     for (const struct check *check = check_next(NULL); check; check = check_next(check))
-        if (is_named(text, bytes, code_name(check->code)))
+        if (is_code_named(text, bytes, check->code))
             return check;
     return NULL;
 }

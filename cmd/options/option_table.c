@@ -52,7 +52,7 @@ const struct option_entry *option_table_entry(const struct command_options *opti
     return i == shown ? &help : NULL;
 }
 
-static bool contains_any(const char *text, const char *const *words)
+static bool has_any_word(const char *text, const char *const *words)
 {
     for (; *words; words++)
         if (strstr(text, *words))
@@ -68,7 +68,7 @@ static enum value_kind kind_of_name(const char *name)
         return VALUE_PROGRAM;
     if (strstr(name, "CODE"))
         return VALUE_CODES;
-    if (contains_any(name, files))
+    if (has_any_word(name, files))
         return VALUE_FILES;
     return strstr(name, "DIR") ? VALUE_FOLDERS : VALUE_OTHER;
 }

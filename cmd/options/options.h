@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 #include "lib/base/error.h"
+#include "lib/trace/keep.h"
 
 enum option_kind {
     OPTION_FLAG,    /* bool *: true if given */
@@ -80,5 +81,21 @@ int command_fail(const struct error *err);
 
 /* The name of the NULL-ended list that a mistyped `name` most likely meant, or NULL. */
 const char *options_nearest(const char *name, const char *const *names);
+
+/* --keep, of the commands that record. */
+
+/* value: const char **, to be read with keep_parse. */
+#define OPTION_KEEP(value)                                                      \
+    {                                                                           \
+        "keep", 0, OPTION_TEXT, "SIZE[,AGE]",                                   \
+            "drop the oldest records beyond this size and age: 5G; 5G,2d; all " \
+            "(default: " KEEP_DEFAULT ")",                                      \
+            value                                                               \
+    }
+
+/* DDPCHECK_KEEP, which a collector started by the shim goes by, or the default. */
+const char *keep_usual(void);
+/* Says that `text` is no argument of --keep. Returns STATUS_USAGE. */
+int keep_usage_error(const struct command_options *options, const char *text);
 
 #endif

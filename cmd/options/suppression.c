@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/options/codes.h"
+#include "lib/base/array.h"
 #include "lib/base/printable.h"
 #include "lib/trace/site.h"
 
@@ -83,14 +84,12 @@ static int read_suppression_line(struct suppressions *file, char *text, int line
     text = trim(text);
     if (!*text || *text == '#')
         return 0;
-    struct suppression *grown = reallocarray(file->entry, (size_t)file->count + 1, sizeof *grown);
-    if (!grown)
-        return error_set(err, "can't read %s: memory is short", file->path);
-    file->entry = grown;
+    if (!ARRAY_ADD(file->entry, file->count))
+        return error_memory(err, "can't read %s", file->path);
     struct suppression *entry = &file->entry[file->count++];
     *entry = (struct suppression){.text = strdup(text), .parts = strdup(text), .line = line};
     if (!entry->text || !entry->parts)
-        return error_set(err, "can't read %s: memory is short", file->path);
+        return error_memory(err, "can't read %s", file->path);
     return parse_suppression(file, entry, err);
 }
 
@@ -117,7 +116,7 @@ int suppressions_load(struct suppressions *suppressions, const char *path, struc
 {
     *suppressions = (struct suppressions){.path = strdup(path)};
     if (!suppressions->path)
-        return error_set(err, "can't read %s: memory is short", path);
+        return error_memory(err, "can't read %s", path);
     FILE *in = fopen(path, "re");
     int result =
         in ? read_lines(suppressions, in, err)
@@ -209,8 +208,7 @@ static bool condition_holds(const struct suppression_condition *condition,
     case KEY_PHASE:
         return side && !fnmatch(condition->glob, side->phase, 0);
     case KEY_FINGERPRINT:
-        return is_fingerprint(condition->glob, finding->fingerprint) ||
-               is_fingerprint(condition->glob, finding->first_fingerprint);
+        return is_fingerprint(condition->glob, finding->fingerprint);
     default:
         return side && stack_matches(condition, trace, side);
     }
@@ -282,7 +280,7 @@ void suppression_print(const struct finding *finding, struct trace *trace, FILE 
     fputs("# ", out);
     printable_put(finding->what, strlen(finding->what), out);
     const struct finding_side *side = side_with_site(finding, trace, &frame);
-    fprintf(out, "\n%s:", finding->code);
+    fprintf(out, "\n%s:", code_name(finding->code));
     if (!side) {
         fprintf(out, "fingerprint=%016" PRIx64 "\n", finding->fingerprint);
         return;

@@ -1,4 +1,4 @@
-/* suppression.h: a file of lines, each of which names findings that are not to be reported.
+/* suppression.h: a file of lines; each names findings that are not to be reported.
  *
  *     # the vendor's library clips in place, and waits elsewhere
  *     DC301:file=vendor/clip.c;call=ncclAllReduce*

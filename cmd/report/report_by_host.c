@@ -13,7 +13,7 @@
 #include "cmd/report/report_stored.h"
 #include "hub/stored_job.h"
 
-const char by_host_unchecked[] = "DC204, DC210, DC308, DC501-DC507, DC601-DC608";
+const char by_host_unchecked[] = "DC204, DC210, DC308, DC501-DC507, DC601-DC610";
 const char by_host_why[] =
     "between hosts: they compare all records of several hosts, of which each "
     "was analysed by itself; --reanalyse checks them";
@@ -73,7 +73,7 @@ static void send_host_finding(void *context, const struct finding *finding)
     sent->failed |= join_add_finding(sent->join, finding) < 0;
     if (join_sends_finding(sent->join, finding))
         return;
-    struct finding *added = united_findings_add(sent->report);
+    struct finding *added = finding_list_add(&sent->report->united);
     sent->failed |= !added || finding_copy(added, finding) < 0;
 }
 
@@ -81,14 +81,14 @@ static int send_host_findings(struct report *report, struct join *join, struct e
 {
     if (stored_findings_unite(report, err))
         return -1;
-    struct united_findings all = report->united;
+    struct finding_list all = report->united;
     struct host_findings sent = {.report = report, .join = join};
-    report->united = (struct united_findings){0};
+    report->united = (struct finding_list){0};
     for (int i = 0; i < all.count; i++)
         send_host_finding(&sent, &all.finding[i]);
     if (!report->is_united)
         analyzer_visit_findings(report->analyzer, send_host_finding, &sent);
-    united_findings_free(&all);
+    finding_list_free(&all);
     join_report_findings(join);
     return sent.failed ? report_fail_memory(err) : 0;
 }
@@ -164,10 +164,10 @@ static enum hub_ending ending_of(const struct by_host *by_host)
 static void add_job_finding(void *context, const struct finding *finding)
 {
     struct by_host *by_host = context;
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     if (check && check->scope == SCOPE_CALLS && !finding->is_taken)
         return; /* its host has it */
-    struct finding *added = united_findings_add(by_host->report);
+    struct finding *added = finding_list_add(&by_host->report->united);
     if (!added || finding_copy(added, finding) < 0) {
         by_host->report->standings.failed = true;
         return;

@@ -8,6 +8,7 @@
 #include "analyzer/cause.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_model.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/trace/site.h"
 
 /* Of the side's call and of where its ranks are now, and its phase as if it were a function. The
@@ -31,15 +32,18 @@ static char *frames_of_side(const struct report *report, const struct finding_si
     return text;
 }
 
-const struct cause *report_cause(const struct report *report, const struct finding *finding,
-                                 struct diverged_cause *diverged)
+/* Two threads made the calls: the origin has said why, and no branch is missing. */
+static bool is_of_threads(const struct report *report, const struct finding *finding)
 {
-    const struct check *check = check_find(finding->code);
-    if (finding_diverged(report->trace, finding, diverged->what)) {
-        diverged->cause = (struct cause){.what = diverged->what, .look = finding_diverged_look};
-        return &diverged->cause;
-    }
-    if (!check || !check->causes)
+    struct finding_origin origin = finding_origin(report->trace, finding);
+    free(origin.what);
+    return origin.kind == ORIGIN_BRANCH && origin.advice == ADVICE_THREADS_SHARE_COMM;
+}
+
+const struct cause *report_cause(const struct report *report, const struct finding *finding)
+{
+    const struct check *check = check_of(finding->code);
+    if (!check || !check->causes || is_of_threads(report, finding))
         return NULL;
     char *frames[FINDING_SIDES_MAX] = {NULL};
     for (int i = 0; i < finding->sides; i++)
@@ -54,7 +58,7 @@ const struct version_fact *report_version_fact(const struct report *report,
                                                const struct finding *finding,
                                                int versions[LIBRARIES])
 {
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     const struct version_fact *fact = NULL;
     for (int i = 0; check && !fact && i < finding->sides; i++) {
         int process = finding->side[i].process;

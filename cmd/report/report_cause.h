@@ -5,21 +5,12 @@
 
 #include "analyzer/check.h"
 #include "analyzer/version_facts.h"
-#include "lib/finding/finding_diverged.h"
 
 struct finding;
 struct report;
 
-/* A cause with a text of its own. */
-struct diverged_cause {
-    struct cause cause;
-    char what[DIVERGED_BYTES];
-};
-
-/* Where the ranks diverged, which is written to *diverged, or one of the check's usual causes;
- * NULL: what was seen fits none. */
-const struct cause *report_cause(const struct report *report, const struct finding *finding,
-                                 struct diverged_cause *diverged);
+/* One of the check's usual causes; NULL: what was seen fits none. */
+const struct cause *report_cause(const struct report *report, const struct finding *finding);
 /* What holds in the versions of the first side whose process is known, and these; NULL: nothing
  * more. */
 const struct version_fact *report_version_fact(const struct report *report,

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "cmd/json_values.h"
-#include "cmd/report/act_json.h"
 #include "cmd/report/not_checked.h"
 #include "cmd/report/report_by_host.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_fix.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/base/moment.h"
+#include "lib/trace/names.h"
 #include "lib/trace/site.h"
 #include "lib/trace/site_operation.h"
 
@@ -56,7 +57,7 @@ static json_t *process_json(const struct json_writer *writer, int process)
         return json_null();
     const struct process_info *info = trace_process(writer->report->trace, process);
     return json_pack("{s:i, s:o, s:i, s:i}", "pid", info->pid, "host", json_of_text(info->host),
-                     "rank", info->rank, "restart", info->restart);
+                     "rank", writer->report->rank[process], "restart", info->restart);
 }
 
 static json_t *finding_side_json(const struct json_writer *writer, const struct finding_side *side)
@@ -65,7 +66,7 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
     char where[WHERE_BYTES], operation[SITE_OPERATION_BYTES];
     uint64_t where_stack = stack_of_where(writer->report, side, &is_address);
     site_operation_of(writer->report->trace, side->process, side->stack, side->stack_is_address,
-                      operation, sizeof operation);
+                      side->call, operation, sizeof operation);
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ranks",
         json_of_ranks(&side->ranks), "operation",
@@ -80,9 +81,27 @@ static json_t *finding_side_json(const struct json_writer *writer, const struct 
 
 static json_t *cause_json(const struct report *report, const struct finding *finding)
 {
-    struct diverged_cause diverged;
-    const struct cause *cause = report_cause(report, finding, &diverged);
+    const struct cause *cause = report_cause(report, finding);
     return cause ? json_pack("{s:s, s:s}", "what", cause->what, "check", cause->look) : json_null();
+}
+
+static json_t *origin_json(const struct report *report, const struct finding *finding)
+{
+    static const char *const kinds[] = {[ORIGIN_BRANCH] = "branch",
+                                        [ORIGIN_FAILED] = "failure",
+                                        [ORIGIN_LINES] = "lines",
+                                        [ORIGIN_SHIFT] = "shift"};
+    struct finding_origin origin = finding_origin(report->trace, finding);
+    bool is_shift = origin.kind == ORIGIN_SHIFT;
+    json_t *json = json_null();
+    if (origin.kind != ORIGIN_NONE)
+        json = json_pack("{s:s, s:o, s:o, s:o, s:s}", "kind", kinds[origin.kind], "number",
+                         json_of_count(origin.number), "shift",
+                         is_shift ? json_integer(origin.shift) : json_null(), "certainty",
+                         is_shift ? json_string(certainty_name(origin.certainty)) : json_null(),
+                         "what", origin.what);
+    free(origin.what);
+    return json;
 }
 
 static json_t *version_fact_json(const struct report *report, const struct finding *finding)
@@ -101,7 +120,7 @@ static json_t *version_fact_json(const struct report *report, const struct findi
 static void print_finding_json(void *context, const struct finding *finding)
 {
     struct json_writer *writer = context;
-    const struct check *check = check_find(finding->code);
+    const struct check *check = check_of(finding->code);
     struct rankset all = {0};
     json_t *sides = json_array();
     for (int i = 0; i < finding->sides; i++) {
@@ -114,19 +133,20 @@ static void print_finding_json(void *context, const struct finding *finding)
         writer,
         json_pack(
             "{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-            "s:o}",
-            "schema", "ddpcheck.finding/1", "code", finding->code, "title",
+            "s:o, s:o}",
+            "schema", "ddpcheck.finding/1", "code", code_name(finding->code), "title",
             check ? check->title : "", "severity", severity_name(finding->severity), "certainty",
             certainty_name(finding->certainty), "state",
             finding->state == FINDING_RESOLVED ? "resolved" : "open", "comm",
             finding->comm ? json_of_address(finding->comm) : json_null(), "number",
             finding->has_number ? json_of_count(finding->number) : json_null(), "ranks",
             json_of_ranks(&all), "what", json_of_text(finding->what), "todo",
-            json_of_text(finding_fix(writer->report->trace, finding)), "cause",
-            cause_json(writer->report, finding), "version_fact",
-            version_fact_json(writer->report, finding), "first", time_json(finding->first_ns),
-            "last", time_json(finding->last_ns), "times", json_of_count(finding->times),
-            "fingerprint", fingerprint_json(finding->fingerprint), "sides", sides));
+            json_of_text(finding_fix(writer->report->trace, finding)), "origin",
+            origin_json(writer->report, finding), "cause", cause_json(writer->report, finding),
+            "version_fact", version_fact_json(writer->report, finding), "first",
+            time_json(finding->first_ns), "last", time_json(finding->last_ns), "times",
+            json_of_count(finding->times), "fingerprint", fingerprint_json(finding->fingerprint),
+            "sides", sides));
     rankset_free(&all);
 }
 
@@ -199,6 +219,41 @@ static void print_dropped_json(struct json_writer *writer)
                                             time_json(report->dropped.until_ns)));
 }
 
+/* NULL: the host had none. */
+static json_t *hub_json(const struct hub_part *hub)
+{
+    json_t *findings = hub->address ? json_array() : NULL;
+    for (int i = 0; findings && i < hub->count; i++) {
+        const struct part_news *news = &hub->news[i];
+        json_array_append_new(
+            findings,
+            json_pack("{s:o, s:s, s:o, s:o, s:o}", "code", json_of_text(news->code), "severity",
+                      severity_name(news->severity), "certainty", json_of_text(news->certainty),
+                      "location", json_of_text(news->location), "what", json_of_text(news->what)));
+    }
+    return findings ? json_pack("{s:o, s:o}", "address", json_of_text(hub->address), "findings",
+                                findings)
+                    : NULL;
+}
+
+static void add_clock_json(void *context, const struct trace_clock *clock)
+{
+    json_array_append_new(context, json_pack("{s:o, s:o, s:b}", "host", json_of_text(clock->host),
+                                             "offset_ns", json_integer(clock->offset_ns), "by_hub",
+                                             clock->is_by_hub));
+}
+
+/* NULL: all are right. */
+static json_t *clocks_json(const struct report *report)
+{
+    json_t *clocks = json_array();
+    trace_visit_clocks(report->trace, add_clock_json, clocks);
+    if (json_array_size(clocks))
+        return clocks;
+    json_decref(clocks);
+    return NULL;
+}
+
 static void print_head_json(struct json_writer *writer)
 {
     const struct report *report = writer->report;
@@ -206,14 +261,15 @@ static void print_head_json(struct json_writer *writer)
     for (int i = 0; i < report->sources; i++) {
         const struct report_source *source = &report->source[i];
         json_array_append_new(
-            sources, json_pack("{s:o, s:o, s:i, s:o, s:b, s:b}", "path", json_of_text(source->path),
-                               "hosts", json_of_text(source->hosts), "processes", source->processes,
-                               "events", json_of_count(source->events), "complete",
-                               source->complete, "collecting", source->collecting));
+            sources,
+            json_pack("{s:o, s:o, s:i, s:o, s:b, s:b, s:o*}", "path", json_of_text(source->path),
+                      "hosts", json_of_text(source->hosts), "processes", source->processes,
+                      "events", json_of_count(source->events), "complete", source->complete,
+                      "collecting", source->collecting, "hub", hub_json(&source->hub)));
     }
-    print_report_json(writer,
-                      json_pack("{s:s, s:s, s:s, s:o}", "schema", "ddpcheck.report/1", "tool",
-                                "ddpcheck", "version", DDPCHECK_VERSION, "databases", sources));
+    print_report_json(writer, json_pack("{s:s, s:s, s:s, s:o, s:o*}", "schema", "ddpcheck.report/1",
+                                        "tool", "ddpcheck", "version", DDPCHECK_VERSION,
+                                        "databases", sources, "clocks", clocks_json(report)));
 }
 
 /* Lines of the suppressions file that no finding matched. */
@@ -252,7 +308,7 @@ static int finish_report_json(const struct json_writer *writer, struct error *er
 {
     if (writer->failed)
         return error_set(err, "can't write the report: %s",
-                         errno ? strerror(errno) : "memory is short");
+                         errno ? strerror(errno) : OUT_OF_MEMORY);
     return 0;
 }
 
@@ -263,7 +319,52 @@ int report_print_json_stacks(struct report *report, FILE *out, struct error *err
     return finish_report_json(&writer, err);
 }
 
-int report_print_json(struct report *report, bool speed, FILE *out, struct error *err)
+struct speed_lines {
+    FILE *out;
+    bool failed;
+};
+
+static void print_speed_line(void *context, const struct speed_view *view)
+{
+    struct speed_lines *lines = context;
+    json_t *compute = view->has_compute ? json_real(view->compute_s) : json_null();
+    lines->failed |=
+        json_print_line(json_pack("{s:s, s:i, s:o, s:o, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:f}",
+                                  "schema", "ddpcheck.speed/1", "rank", view->shown_rank, "host",
+                                  json_of_text(view->host), "iterations",
+                                  json_of_count(view->iterations), "median", view->median_s, "p99",
+                                  view->p99_s, "compute", compute, "waiting", view->wait_s,
+                                  "transfer", view->transfer_s, "queued", view->queued_s, "idle",
+                                  view->idle_s, "processor_wait", view->delay_s),
+                        lines->out) != 0;
+}
+
+static void print_transfer_line(void *context, const struct speed_class_view *view)
+{
+    struct speed_lines *lines = context;
+    json_t *bytes = view->bytes ? json_of_count(view->bytes) : json_null();
+    lines->failed |=
+        json_print_line(json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f}",
+                                  "schema", "ddpcheck.transfer/1", "operation", api_name(view->api),
+                                  "nranks", json_of_count(view->nranks), "bytes", bytes, "comms",
+                                  json_of_count(view->comms), "count", json_of_count(view->count),
+                                  "mean", view->mean_s, "least", view->least_s, "most",
+                                  view->most_s, "algorithm_bandwidth", view->algorithm,
+                                  "bus_bandwidth", view->bus),
+                        lines->out) != 0;
+}
+
+static bool print_json_speed(struct report *report, FILE *out)
+{
+    struct speed_lines lines = {.out = out};
+    int result = analyzer_visit_speed(report->analyzer, print_speed_line, &lines);
+    if (!result)
+        result = analyzer_visit_speed_classes(report->analyzer, print_transfer_line, &lines);
+    return !result && !lines.failed;
+}
+
+int report_print_json(struct report *report, const struct report_parts *parts, FILE *out,
+                      struct error *err)
 {
     struct json_writer writer = {report, out, false};
     print_head_json(&writer);
@@ -271,7 +372,8 @@ int report_print_json(struct report *report, bool speed, FILE *out, struct error
     report_visit_findings(report, FINDING_RESOLVED, print_finding_json, &writer);
     print_not_checked_json(&writer);
     print_dropped_json(&writer);
-    writer.failed |= speed && !report_print_json_speed(report, out);
+    writer.failed |= parts->speed && !print_json_speed(report, out);
+    writer.failed |= parts->env && report_print_json_environment(report, out) != 0;
     print_stacks(&writer);
     for (int i = 0; i < report->members; i++)
         print_member(&writer, &report->member[i]);

@@ -11,7 +11,8 @@
 enum {
     ROWS_MAX = 10, /* of a communicator, unless all ranks are wanted */
     COMMS_MAX = 12,
-    NUMBERS = 3, /* issued, started, done */
+    NAMES_MAX = 4, /* of communicators that are not shown */
+    NUMBERS = 3,   /* issued, started, done */
     RANKS_WIDTH_MOST = 24,
     RANKS_BYTES = 256
 };
@@ -98,12 +99,11 @@ static int compare_progress(const void *a, const void *b)
 }
 
 /* "#41", "#38-41", "-" where nothing was. Counts become the number of the last one. */
-static char *number_text(uint64_t least, uint64_t most, char *text, size_t bytes)
+static char *operations_text(uint64_t least, uint64_t most, char *text, size_t bytes)
 {
-    if (most == 0)
-        snprintf(text, bytes, "-");
-    else if (least == most)
-        snprintf(text, bytes, "#%" PRIu64, most - 1);
+    char number[LAST_NUMBER_BYTES];
+    if (least == most)
+        snprintf(text, bytes, "%s", last_number_text(most, number));
     else if (least == 0)
         snprintf(text, bytes, "-..#%" PRIu64, most - 1);
     else
@@ -149,12 +149,12 @@ static void print_member_row(const struct report *report, const struct member_ta
     char text[RANKS_BYTES];
     int column = 2 + table->ranks_width;
     page_column(page, 2);
-    page_text(page, STYLE_PLAIN, rankset_text(&row->ranks, text, sizeof text));
+    page_text(page, STYLE_PLAIN, rankset_brief(&row->ranks, text, sizeof text));
     if (page->column > column)
         page_line(page);
     for (int i = 0; i < NUMBERS; i++)
         print_right(page, STYLE_PLAIN, &column, table->number_width[i],
-                    number_text(row->least[i], row->most[i], text, sizeof text));
+                    operations_text(row->least[i], row->most[i], text, sizeof text));
     page->indent = column + 2;
     page_column(page, page->indent);
     print_member_where(report, row, page);
@@ -184,12 +184,12 @@ static void measure_columns(struct member_table *table)
     for (int i = 0; i < NUMBERS; i++)
         table->number_width[i] = text_width(number_title[i]);
     for (int row = 0; row < table->rows; row++) {
-        int width = text_width(rankset_text(&table->row[row].ranks, text, sizeof text));
+        int width = text_width(rankset_brief(&table->row[row].ranks, text, sizeof text));
         if (width > table->ranks_width && width <= RANKS_WIDTH_MOST)
             table->ranks_width = width;
         for (int i = 0; i < NUMBERS; i++) {
-            width = text_width(
-                number_text(table->row[row].least[i], table->row[row].most[i], text, sizeof text));
+            width = text_width(operations_text(table->row[row].least[i], table->row[row].most[i],
+                                               text, sizeof text));
             if (width > table->number_width[i])
                 table->number_width[i] = width;
         }
@@ -252,6 +252,39 @@ static void print_communicator(const struct report *report, const struct member_
     table_free(&table);
 }
 
+/* What of the communicators is left out. */
+struct hidden_comms {
+    int count;
+    struct text names; /* of those that the program has named */
+};
+
+static void hide_comm(struct hidden_comms *hidden, const struct member_state *member)
+{
+    char unnamed[16];
+    bool is_named = *member->label && strcmp(member->label, comm_name(member->comm, unnamed)) != 0;
+    hidden->count++;
+    if (hidden->count <= NAMES_MAX && is_named)
+        text_add(&hidden->names, "%s%s", hidden->count > 1 ? ", " : "",
+                 member->label + strlen("comm "));
+}
+
+static void print_hidden_members(struct hidden_comms *hidden, struct page *page)
+{
+    char *names = text_take(&hidden->names);
+    page->indent = 0;
+    if (hidden->count)
+        page_format(page, STYLE_FAINT,
+                    "and %d %s in which every rank is done with all it issued%s%s%s%s; --all-ranks "
+                    "shows %s",
+                    hidden->count, plural((uint64_t)hidden->count, "communicator", "communicators"),
+                    names && *names ? " (" : "", names ? names : "",
+                    hidden->count > NAMES_MAX && names && *names ? ", ..." : "",
+                    names && *names ? ")" : "", plural((uint64_t)hidden->count, "it", "them"));
+    if (hidden->count)
+        page_gap(page);
+    free(names);
+}
+
 /* Nobody is in anything and nobody lags. */
 static bool is_quiet(const struct member_state *member, int count)
 {
@@ -264,23 +297,30 @@ static bool is_quiet(const struct member_state *member, int count)
 
 void report_print_members(const struct report *report, struct page *page, bool all_ranks)
 {
-    int comms = 0, hidden = 0, count;
-    for (int i = 0; i < report->members; i++)
-        comms += i == 0 || report->member[i].comm != report->member[i - 1].comm;
+    int comms = 0, quiet = 0, count;
+    struct hidden_comms hidden = {0};
+    for (int i = 0; i < report->members; i += count) {
+        count = report_comm_members(report, i);
+        quiet += is_quiet(&report->member[i], count);
+        comms++;
+    }
     for (int i = 0; i < report->members; i += count) {
         const struct member_state *member = &report->member[i];
         count = report_comm_members(report, i);
-        bool hide = !all_ranks && comms > COMMS_MAX && is_quiet(member, count);
-        hidden += hide;
-        if (!hide)
+        bool can_hide = comms > COMMS_MAX || quiet < comms;
+        if (!all_ranks && can_hide && is_quiet(member, count))
+            hide_comm(&hidden, member);
+        else
             print_communicator(report, member, count, page, all_ranks);
     }
-    if (hidden) {
+    print_hidden_members(&hidden, page);
+    if (report->forgotten) {
         page->indent = 0;
         page_format(page, STYLE_FAINT,
-                    "and %d communicators in which every rank is done with all it issued; "
-                    "--all-ranks shows them",
-                    hidden);
+                    "%s%" PRIu64 " %s not shown: every rank destroyed %s long before the end",
+                    report->is_by_host ? "at least " : "", report->forgotten,
+                    plural(report->forgotten, "communicator is", "communicators are"),
+                    plural(report->forgotten, "it", "them"));
         page_gap(page);
     }
 }

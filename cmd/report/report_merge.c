@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/check.h"
+#include "analyzer/consequence.h"
 #include "cmd/report/report_stored.h"
 
-enum { UNSEEN_MAX = 4096 }; /* ranks of which nothing can be said are listed so far */
+enum { UNSEEN_MAX = 4096 }; /* ranks without records are listed up to this rank */
 
 /* The job's number of each process of a database, -1 behind the last; NULL when memory is short. */
 static int *number_processes(const struct report *job, int database)
@@ -43,7 +43,7 @@ static int merge_members(struct report *job, struct report *host, const int *pro
 static int merge_findings(struct report *job, struct report *host, const int *process)
 {
     while (host->united.count) {
-        struct finding *added = united_findings_add(job);
+        struct finding *added = finding_list_add(&job->united);
         if (!added)
             return -1;
         *added = host->united.finding[--host->united.count];
@@ -75,6 +75,8 @@ int report_merge(struct report *job, struct report *host, int database)
         job->end_ns = host->end_ns;
     job->events += host->events;
     job->skipped += host->skipped;
+    if (job->forgotten < host->forgotten) /* hosts share communicators */
+        job->forgotten = host->forgotten;
     free(process);
     return 0;
 }
@@ -234,16 +236,15 @@ static bool ranks_meet(const struct finding *a, const struct finding *b)
     return false;
 }
 
-/* By the rule of the analyzer (analyzer/findings.c), for findings of different analyses. */
+/* Of findings of different analyses. A hang held its ranks at the latest when it was found. */
 static bool is_cause_of(const struct finding *cause, const struct finding *finding)
 {
-    const struct check *causing = check_find(cause->code), *check = check_find(finding->code);
-    if (!causing || !check || cause->state != FINDING_OPEN || finding->state != FINDING_OPEN)
+    const struct symptom causing = {check_of(cause->code), cause, cause->last_ns},
+                         symptom = {check_of(finding->code), finding, finding->last_ns};
+    if (!causing.check || !symptom.check || cause->state != FINDING_OPEN ||
+        finding->state != FINDING_OPEN)
         return false;
-    bool weaker = cause->certainty == POSSIBLE && finding->certainty == CERTAIN &&
-                  causing->family == FAMILY_HANG && check->family == FAMILY_HANG;
-    bool listed = check_explains(causing, check->code, cause->first_ns <= finding->first_ns);
-    return listed && !weaker &&
+    return is_consequence(&symptom, &causing) &&
            ((finding->comm && cause->comm == finding->comm) || ranks_meet(cause, finding));
 }
 
@@ -253,7 +254,7 @@ static bool is_same_finding(const struct finding *a, const struct finding *b)
 }
 
 /* By one of the other kind: what a host's analysis and the hub's say of their own is settled. */
-static bool is_superfluous(const struct united_findings *united, int hosts, int number)
+static bool is_superfluous(const struct finding_list *united, int hosts, int number)
 {
     const struct finding *finding = &united->finding[number];
     bool is_host = number < hosts;
@@ -270,15 +271,15 @@ static bool is_superfluous(const struct united_findings *united, int hosts, int 
 static void take_losses(void *context, const struct finding *finding)
 {
     struct report *job = context;
-    if (strcmp(finding->code, code_name(DC901)) != 0)
+    if (finding->code != DC901)
         return;
-    struct finding *added = united_findings_add(job);
+    struct finding *added = finding_list_add(&job->united);
     if (!added || finding_copy(added, finding) < 0)
         job->standings.failed = true;
 }
 
 /* Of findings in the order of time. Returns 0, or -1 when memory is short. */
-static int join_host_findings(struct united_findings *united)
+static int join_host_findings(struct finding_list *united)
 {
     int kept = 0, result = 0;
     for (int i = 0; i < united->count; i++) {
@@ -305,7 +306,7 @@ static int earlier_finding_first(const void *left, const void *right)
 
 int report_merge_hosts(struct report *job)
 {
-    struct united_findings *united = &job->united;
+    struct finding_list *united = &job->united;
     if (analyzer_finish(job->analyzer))
         return -1;
     analyzer_visit_findings(job->analyzer, take_losses, job);
@@ -315,7 +316,7 @@ int report_merge_hosts(struct report *job)
     return join_host_findings(united);
 }
 
-static void drop_superfluous(struct united_findings *united, int hosts)
+static void drop_superfluous(struct finding_list *united, int hosts)
 {
     bool *drop = calloc((size_t)united->count + 1, sizeof *drop);
     int kept = 0;
@@ -340,6 +341,6 @@ int report_merge_end(struct report *job, int hosts)
     drop_superfluous(&job->united, hosts);
     for (int i = 0; i < job->united.count; i++)
         job->united.finding[i].id = (uint32_t)i + 1;
-    united_findings_sort(job);
+    finding_list_sort(&job->united);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* report_model.c: replays the events of one or several traces and collects what a report shows. */
+/* report_model.c: replays the events of one or several traces and collects what a report shows;
+ * joins findings of one fault. */
 #include "cmd/report/report_model.h"
 
 #include <errno.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/hub/job_copies.h"
+#include "cmd/command_traces.h"
 #include "cmd/report/report_by_host.h"
 #include "cmd/report/report_replay.h"
 #include "cmd/report/report_stored.h"
@@ -52,17 +53,39 @@ static void sum_up(struct report *report)
     visit_all_findings(report, count_report_finding, report);
 }
 
-/* People know a copy by the address of its hub. */
-static int name_copies(struct report *report, const struct job_copies *copies)
+/* People know a copy by the address of its hub, or by what was imported. */
+static int name_copies(struct report *report, const struct command_traces *traces)
 {
     for (int i = 0; i < report->sources; i++) {
-        char *name = strdup(job_copies_name(copies, report->source[i].path));
+        char *name = strdup(command_traces_name(traces, report->source[i].path));
         if (!name)
             return -1;
         free(report->source[i].path);
         report->source[i].path = name;
     }
     return 0;
+}
+
+/* What was imported was analysed to its end then, and does not change. */
+static bool is_judged(const struct report *report, const struct report_options *options)
+{
+    char *judged = trace_database_meta(report->trace, 0, "judged");
+    bool is_by_this = judged && !strcmp(judged, DDPCHECK_VERSION);
+    free(judged);
+    return is_by_this && report->sources == 1 && !options->is_anew && !options->hang_after_ns;
+}
+
+/* Takes findings and ranks from the database. */
+static int load_judged(struct report *report, struct error *err)
+{
+    if (replay_begin(report, 0, err) || replay_events(report, err))
+        return -1;
+    report->complete = trace_complete(report->trace) && !report->damage.text[0];
+    report->is_united = true;
+    if (finding_list_load(&report->united, report->trace, 0, 0, err) < 0)
+        return -1;
+    finding_list_sort(&report->united);
+    return replay_stored_members(report, err);
 }
 
 /* All databases as one stream of events. */
@@ -88,12 +111,16 @@ static int load_report(struct report *report, const char *const *paths, int coun
         return -1;
     for (int i = 0; i < report->sources; i++)
         report->collecting |= report->source[i].collecting;
-    if (options->copies && name_copies(report, options->copies) < 0)
+    if (options->traces && name_copies(report, options->traces) < 0)
         return report_fail_memory(err);
     uint64_t hang_after_ns = options->hang_after_ns ? options->hang_after_ns
                                                     : trace_hang_after_ns(report->trace);
+    report->is_judged = is_judged(report, options);
     report->is_by_host = by_host_applies(report, options->hosts);
-    if ((report->is_by_host ? load_by_host : load_merged)(report, options, hang_after_ns, err))
+    if (report->is_judged && load_judged(report, err))
+        return -1;
+    if (!report->is_judged &&
+        (report->is_by_host ? load_by_host : load_merged)(report, options, hang_after_ns, err))
         return -1;
     sum_up(report);
     return 0;
@@ -103,8 +130,12 @@ int report_load(struct report *report, const char *const *paths, int count,
                 const struct report_options *options, struct error *err)
 {
     *report = (struct report){.choice = options->choice};
-    if (!load_report(report, paths, count, options, err))
-        return 0;
+    if (!load_report(report, paths, count, options, err)) {
+        report->rank = member_process_ranks(report->member, report->members, report->trace);
+        if (report->rank)
+            return 0;
+        error_memory(err, "can't find the ranks of the processes");
+    }
     report_free(report);
     return -1;
 }
@@ -114,9 +145,10 @@ void report_free(struct report *report)
     for (int i = 0; i < report->members; i++)
         member_state_free(&report->member[i]);
     free(report->member);
+    free(report->rank);
     free(report->lost);
     free(report->losses);
-    united_findings_free(&report->united);
+    finding_list_free(&report->united);
     standings_free(&report->standings);
     sources_free(report->source, report->sources);
     report_close_trace(report);
@@ -154,8 +186,53 @@ void report_visit_findings(struct report *report, enum finding_state state,
     visit_all_findings(report, visit_chosen, &chosen);
 }
 
+bool report_is_part(const struct report *report)
+{
+    return report->sources == 1 && report->source[0].hub.address;
+}
+
 bool report_incomplete(const struct report *report)
 {
     return !report->complete || report->unseen > 0 || report->events == 0 ||
            trace_unrecorded(report->trace) > 0;
+}
+
+enum { FAULT_RANKS_BYTES = 256 };
+
+struct gathered_faults {
+    struct fault_list *faults;
+    struct report *report;
+    bool merge;
+};
+
+static void gather_fault(void *context, const struct finding *finding)
+{
+    struct gathered_faults *gathered = context;
+    if (!gathered->merge || !finding->is_consequence)
+        fault_list_add(gathered->faults, gathered->report->trace, finding, gathered->merge);
+}
+
+void report_faults_find(struct fault_list *faults, struct report *report, enum finding_state state,
+                        bool merge)
+{
+    struct gathered_faults gathered = {faults, report, merge};
+    *faults = (struct fault_list){0};
+    report_visit_findings(report, state, gather_fault, &gathered);
+}
+
+char *report_fault_others(const struct fault_group *fault, char *text, size_t bytes)
+{
+    char ranks[FAULT_RANKS_BYTES], odd[2 * FAULT_RANKS_BYTES];
+    fault_odd_words(fault, odd, sizeof odd);
+    rankset_words(&fault->ranks, ranks, sizeof ranks);
+    *text = '\0';
+    if (fault->others && fault->comms == fault->others)
+        snprintf(text, bytes, "The same on %d more %s, of %s%s%s.", fault->comms,
+                 plural((uint64_t)fault->comms, "communicator", "communicators"), ranks,
+                 *odd ? ": " : "", odd);
+    else if (fault->others)
+        snprintf(text, bytes, "%d more %s at the same line, of %s%s%s; --verbose shows each.",
+                 fault->others, plural((uint64_t)fault->others, "finding", "findings"), ranks,
+                 *odd ? ": " : "", odd);
+    return text;
 }

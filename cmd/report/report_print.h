@@ -12,9 +12,10 @@
 struct report_parts {
     bool all_ranks; /* a row for each rank, not for each state */
     bool verbose;   /* times, processes and whole stacks */
+    bool env;       /* variables, versions and facts of hosts */
     bool speed;     /* where the iterations' time went */
 };
-/* For people: findings, each of which fits a screen, then where the time went and where the ranks
+/* For people: findings of at most a screen each, then where the time went and where the ranks
  * are, then what the trace is worth. */
 void report_print_text(struct report *report, struct page *page, const struct report_parts *parts);
 
@@ -22,10 +23,13 @@ void report_print_text(struct report *report, struct page *page, const struct re
  */
 void report_print_members(const struct report *report, struct page *page, bool all_ranks);
 
-/* The findings that the user chose to hide, and what could not be checked. */
-void report_print_unshown(const struct report *report, struct page *page);
+/* The findings that the user chose to hide, and what could not be checked; verbose: each check's
+ * reason on a line of its own. */
+void report_print_unshown(const struct report *report, struct page *page, bool verbose);
 /* Where the iterations of each rank went, and how long transfers take. */
 void report_print_speed(struct report *report, struct page *page, bool all_ranks);
+/* Variables, versions and facts of hosts: on one line what all ranks have alike. */
+void report_print_environment(const struct report *report, struct page *page);
 /* How complete the trace is. */
 void report_print_trace(const struct report *report, struct page *page);
 
@@ -39,10 +43,11 @@ void report_print_frames(struct page *page, const char *label, const int column[
                          const struct frame *frame, int count);
 
 /* For programs: JSON lines (docs/json.md). Returns 0, or -1 with err. */
-/* `speed`: also where the iterations went. */
-int report_print_json(struct report *report, bool speed, FILE *out, struct error *err);
-/* The lines of speed alone; returns whether all was written. */
-bool report_print_json_speed(struct report *report, FILE *out);
+/* Of the parts, `speed` and `env` add lines. */
+int report_print_json(struct report *report, const struct report_parts *parts, FILE *out,
+                      struct error *err);
+/* The lines of the environment; 0, or -1 when memory or room for the output is short. */
+int report_print_json_environment(const struct report *report, FILE *out);
 /* The lines of the stacks alone. */
 int report_print_json_stacks(struct report *report, FILE *out, struct error *err);
 

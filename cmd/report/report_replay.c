@@ -8,7 +8,9 @@
 
 #include "cmd/report/report_stored.h"
 #include "collector/join.h"
+#include "lib/base/array.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/member_load.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
@@ -16,7 +18,7 @@ enum { EVENTS_TOGETHER = 16384 }; /* as progress_show wants them */
 
 int report_fail_memory(struct error *err)
 {
-    return error_set(err, "can't analyse the trace: memory is short");
+    return error_memory(err, "can't analyse the trace");
 }
 
 static void note_loss(struct report *report, int process, const struct record *record)
@@ -60,11 +62,12 @@ int replay_events(struct report *report, struct error *err)
     int process, more;
     while ((more = trace_next(report->trace, &process, &record, &report->damage)) > 0) {
         note_event(report, process, &record);
-        if (analyzer_feed(report->analyzer, process, &record))
+        if (report->analyzer && analyzer_feed(report->analyzer, process, &record))
             break;
         progress_show(&progress, ++report->events);
     }
     progress_end(&progress);
+    standings_end(&report->standings);
     return more > 0 ? report_fail_memory(err) : 0;
 }
 
@@ -93,6 +96,7 @@ int replay_host_events(struct report *report, struct join *join, struct replay_p
         if (++report->events % EVENTS_TOGETHER == 0)
             show_together(progress);
     }
+    standings_end(&report->standings);
     return more > 0 ? report_fail_memory(err) : 0;
 }
 
@@ -101,9 +105,12 @@ int replay_begin(struct report *report, uint64_t hang_after_ns, struct error *er
     int processes = trace_process_count(report->trace);
     const struct analyzer_options analysis = {.hang_after_ns = hang_after_ns,
                                               .only_job = trace_is_job(report->trace)};
-    report->analyzer = analyzer_new(&analysis);
     report->lost = calloc(processes + 1, sizeof *report->lost);
-    if (!report->analyzer || !report->lost)
+    if (!report->lost)
+        return report_fail_memory(err);
+    if (report->is_judged)
+        return 0;
+    if (!(report->analyzer = analyzer_new(&analysis)))
         return report_fail_memory(err);
     for (int i = 0; i < processes; i++)
         if (analyzer_add_process(report->analyzer, i, trace_process(report->trace, i)))
@@ -113,7 +120,6 @@ int replay_begin(struct report *report, uint64_t hang_after_ns, struct error *er
 
 struct gather {
     struct report *report;
-    int space;
     bool seen_only, failed;
 };
 
@@ -137,14 +143,9 @@ static void gather_member(void *context, const struct member_state *view)
     struct report *report = gather->report;
     if (gather->failed || (gather->seen_only && view->process < 0))
         return;
-    if (report->members == gather->space) {
-        gather->space = gather->space ? gather->space * 2 : 64;
-        struct member_state *more = reallocarray(report->member, gather->space, sizeof *more);
-        if (!more) {
-            gather->failed = true;
-            return;
-        }
-        report->member = more;
+    if (!ARRAY_ADD(report->member, report->members)) {
+        gather->failed = true;
+        return;
     }
     struct member_state *member = &report->member[report->members];
     char *site = member_site(report, view);
@@ -162,7 +163,24 @@ int replay_members(struct report *report, bool seen_only)
 {
     struct gather gather = {.report = report, .seen_only = seen_only};
     analyzer_visit_members(report->analyzer, gather_member, &gather);
+    report->forgotten = analyzer_forgotten_comms(report->analyzer);
     return gather.failed || report->standings.failed ? -1 : 0;
+}
+
+int replay_stored_members(struct report *report, struct error *err)
+{
+    struct member_state *stored = NULL;
+    struct gather gather = {.report = report};
+    int count = 0;
+    int result = member_states_load(report->trace, true, &stored, &count, err);
+    for (int i = 0; i < count; i++) {
+        gather_member(&gather, &stored[i]);
+        member_state_free(&stored[i]);
+    }
+    free(stored);
+    if (result < 0)
+        return -1;
+    return gather.failed ? report_fail_memory(err) : 0;
 }
 
 int replay_end(struct report *report, bool may_break_off)

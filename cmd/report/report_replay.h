@@ -11,7 +11,8 @@
 
 struct join;
 
-/* Makes the analyzer, which knows all processes of report->trace. Returns 0, or -1 with err. */
+/* Makes the analyzer, which knows all processes of report->trace; none if report->is_judged.
+ * Returns 0, or -1 with err. */
 int replay_begin(struct report *report, uint64_t hang_after_ns, struct error *err);
 /* Feeds all events, with progress on the terminal. Returns 0 (what could not be read is in
  * report->damage), or -1 with err. */
@@ -23,7 +24,7 @@ struct replay_progress {
     struct progress progress;
 };
 
-/* Likewise of one host, and to its join too; *known_ns becomes its clock's last time. */
+/* Replays one host's events, also to its join; *known_ns becomes its clock's last time. */
 int replay_host_events(struct report *report, struct join *join, struct replay_progress *progress,
                        uint64_t *known_ns, struct error *err);
 /* Judges what the end shows, or where the trace breaks off if that may be called an end, or what is
@@ -32,6 +33,9 @@ int replay_end(struct report *report, bool may_break_off);
 /* Fills report->member; seen_only: without the ranks that the trace has nothing of. Returns 0, or
  * -1 when memory is short. */
 int replay_members(struct report *report, bool seen_only);
+
+/* Fills report->member from what the database keeps. Returns 0, or -1 with err. */
+int replay_stored_members(struct report *report, struct error *err);
 
 /* Returns -1 with err. */
 int report_fail_memory(struct error *err);

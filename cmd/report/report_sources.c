@@ -96,6 +96,7 @@ static int describe_source(struct report_source *source, struct trace *trace, in
     };
     source->complete = trace_database_complete(trace, database);
     source->collecting &= !source->complete; /* a hub outlives its job */
+    hub_part_read(&source->hub, trace, database);
     return source->path ? list_hosts(source, trace, database) : -1;
 }
 
@@ -108,7 +109,7 @@ int sources_describe(struct trace *trace, struct report_source **sources, struct
             sources_free(*sources, i + 1);
             *sources = NULL;
         }
-    return *sources ? count : error_set(err, "can't list the traces: memory is short");
+    return *sources ? count : error_memory(err, "can't list the traces");
 }
 
 void sources_free(struct report_source *sources, int count)
@@ -117,6 +118,7 @@ void sources_free(struct report_source *sources, int count)
         free(sources[i].path);
         free(sources[i].hosts);
         free(sources[i].host_ranges);
+        hub_part_free(&sources[i].hub);
     }
     free(sources);
 }

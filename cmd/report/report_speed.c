@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cmd/report/report_print.h"
+#include "lib/base/array.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/names.h"
 
@@ -31,12 +32,10 @@ struct speed_rows {
 static void keep_row(void *context, const struct speed_view *view)
 {
     struct speed_rows *rows = context;
-    struct speed_view *grown = realloc(rows->view, (size_t)(rows->count + 1) * sizeof *grown);
-    if (!grown) {
+    if (!ARRAY_ADD(rows->view, rows->count)) {
         rows->failed = true;
         return;
     }
-    rows->view = grown;
     rows->view[rows->count++] = *view;
 }
 
@@ -120,7 +119,7 @@ static void print_delays(struct page *page, const struct speed_rows *rows)
         page_format(page, STYLE_WARNING,
                     "A thread of %s %s was ready and had no processor for %s%.3g ms of each "
                     "iteration, on average: the host may be busy.",
-                    count == 1 ? "rank" : "each of ranks", rankset_text(&ranks, text, sizeof text),
+                    count == 1 ? "rank" : "each of ranks", rankset_brief(&ranks, text, sizeof text),
                     count == 1 ? "" : "up to ", 1e3 * most);
     }
     rankset_free(&ranks);

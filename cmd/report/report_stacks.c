@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "cmd/report/report_model.h"
+#include "lib/base/array.h"
 #include "lib/trace/names.h"
 #include "lib/trace/site.h"
 
-enum { CALLERS = 1024, PLACE_COLUMNS = 60 };
+enum { CALLERS = 1024, PLACE_COLUMNS = 60, NAME_BYTES = 192 };
 
 static struct caller *caller_of(const struct standings *standings, int process, uint32_t thread)
 {
@@ -50,35 +51,39 @@ void standings_note_call(struct standings *standings, int process, const struct 
     *caller = now;
 }
 
-static void forget_older(struct standings *standings, int process, uint64_t capture)
+void standings_end(struct standings *standings)
 {
     int kept = 0;
-    for (int i = 0; i < standings->count; i++)
-        if (standings->standing[i].process != process || standings->standing[i].capture >= capture)
+    for (int i = 0; i < standings->count && standings->has_older; i++)
+        if (standings->standing[i].capture >= standings->newest[standings->standing[i].process])
             standings->standing[kept++] = standings->standing[i];
-    standings->count = kept;
+    if (standings->has_older)
+        standings->count = kept;
+    standings->has_older = false;
 }
 
-static bool reserve_standings(struct standings *standings, int count)
+/* False: memory is short. */
+static bool note_capture(struct standings *standings, int process, uint64_t capture)
 {
-    if (count <= standings->space)
-        return true;
-    int space = standings->space ? standings->space : 64;
-    while (space < count)
-        space *= 2;
-    struct report_standing *more = reallocarray(standings->standing, (size_t)space, sizeof *more);
-    if (!more)
+    if (!ARRAY_RESERVE(standings->newest, standings->processes, process + 1))
         return false;
-    standings->standing = more;
-    standings->space = space;
+    uint64_t *newest = &standings->newest[process];
+    standings->has_older |= *newest && *newest != capture;
+    if (*newest < capture)
+        *newest = capture;
     return true;
 }
 
 void standings_note(struct standings *standings, int process, const struct record *record,
                     uint64_t time_ns)
 {
-    forget_older(standings, process, record->standing.capture);
-    if (!reserve_standings(standings, standings->count + 1)) {
+    bool has_room = note_capture(standings, process, record->standing.capture);
+    if (has_room && (size_t)standings->count == standings->space) {
+        standings_end(standings); /* rather than grow for what is dropped anyway */
+        size_t wanted = 2 * (size_t)standings->count + 1;
+        has_room = ARRAY_RESERVE(standings->standing, standings->space, wanted);
+    }
+    if (!has_room) {
         standings->failed = true;
         return;
     }
@@ -111,7 +116,7 @@ static bool append_callers(struct standings *standings, const struct caller *cal
 
 void standings_append(struct standings *standings, const struct standings *more, const int *process)
 {
-    if (!reserve_standings(standings, standings->count + more->count) ||
+    if (!ARRAY_RESERVE(standings->standing, standings->space, standings->count + more->count) ||
         (more->caller && !append_callers(standings, more->caller, process))) {
         standings->failed = true;
         return;
@@ -144,6 +149,7 @@ void standings_free(struct standings *standings)
 {
     free(standings->standing);
     free(standings->caller);
+    free(standings->newest);
     *standings = (struct standings){0};
 }
 
@@ -154,17 +160,20 @@ char *standing_called(const struct report *report, const struct report_standing 
     int count = frame ? trace_frames(report->trace, standing->process, standing->stack, false,
                                      frame, SITE_FRAMES_MAX)
                       : 0;
+    char inside[NAME_BYTES];
     site_called(frame, count, text, bytes);
+    if (*text && *site_inside_nccl(frame, count, inside, sizeof inside))
+        snprintf(text + strlen(text), bytes - strlen(text), ", inside NCCL: %s", inside);
     free(frame);
     return text;
 }
 
-/* The launcher's rank; else the one whose operations the thread calls; else those of all members in
+/* The process's rank; else the one whose operations the thread calls; else those of all members in
  * the process. */
-static bool add_ranks(const struct report *report, const struct report_standing *standing,
-                      struct rankset *ranks)
+static bool add_stack_ranks(const struct report *report, const struct report_standing *standing,
+                            struct rankset *ranks)
 {
-    int rank = trace_process(report->trace, standing->process)->rank;
+    int rank = report->rank[standing->process];
     bool found = false;
     if (rank >= 0)
         return rankset_add(ranks, rank) == 0;
@@ -223,7 +232,8 @@ static void write_holder(const struct report *report, const struct report_standi
         fprintf(out, ", for a lock that thread %u holds", standing->holder);
         return;
     }
-    bool of_one = add_ranks(report, holder, &ranks) && rankset_count(&ranks) == 1 &&
+    /* Where no launcher gave the process a rank its threads may be ranks. */
+    bool of_one = add_stack_ranks(report, holder, &ranks) && rankset_count(&ranks) == 1 &&
                   trace_process(report->trace, standing->process)->rank < 0;
     if (of_one)
         fprintf(out, ", for a lock that the thread of rank %d holds,", rankset_next(&ranks, 0));
@@ -307,7 +317,7 @@ int stack_groups(const struct report *report, struct stack_group **result)
         if (!texts[at])
             break;
         groups[at].threads++;
-        groups[at].known_ranks &= add_ranks(report, standing, &groups[at].ranks);
+        groups[at].known_ranks &= add_stack_ranks(report, standing, &groups[at].ranks);
     }
     for (int i = 0; i < count && texts; i++)
         free(texts[i]);
@@ -331,7 +341,7 @@ static int fits(const struct report *report, const struct report_standing *stand
     struct rankset ranks = {0};
     if (standing->process != side->process)
         return 0;
-    bool known = add_ranks(report, standing, &ranks);
+    bool known = add_stack_ranks(report, standing, &ranks);
     int rank = rankset_next(&ranks, 0);
     bool own = known && rankset_count(&ranks) == 1 && rankset_has(&side->ranks, rank);
     bool shared = known && rankset_has(&side->ranks, rank) && standing->flags & RECORD_THREAD_CALLS;

@@ -35,7 +35,11 @@ struct caller {
 
 struct standings {
     struct report_standing *standing;
-    int count, space;
+    int count;
+    size_t space;
+    uint64_t *newest; /* capture of each process; 0 none */
+    size_t processes; /* in `newest` */
+    bool has_older;   /* captures that standings_end drops */
     struct caller
         *caller; /* by a hash of process and thread; a newer one takes the place of an older */
     bool failed; /* memory was short */
@@ -51,9 +55,11 @@ struct stack_group {
 
 /* Takes an ENTER: whose calls the thread makes. */
 void standings_note_call(struct standings *standings, int process, const struct record *record);
-/* Takes a notice_thread_stack; an older capture of the same process is forgotten. */
+/* Takes a notice_thread_stack. */
 void standings_note(struct standings *standings, int process, const struct record *record,
                     uint64_t time_ns);
+/* Call when all were noted: of each process only the newest capture stays. */
+void standings_end(struct standings *standings);
 /* Appends those of a report of one database; its process p is process[p] here. */
 void standings_append(struct standings *standings, const struct standings *more,
                       const int *process);

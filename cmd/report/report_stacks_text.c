@@ -35,8 +35,7 @@ static void print_stack_ranks(const struct report *report, const struct stack_gr
     int count = rankset_count(&group->ranks);
     page_column(page, 2);
     if (count)
-        page_format(page, STYLE_STRONG, "%s %s", count == 1 ? "rank" : "ranks",
-                    rankset_text(&group->ranks, ranks, sizeof ranks));
+        page_format(page, STYLE_STRONG, "%s", rankset_words(&group->ranks, ranks, sizeof ranks));
     else
         page_format(page, STYLE_STRONG, "process %d",
                     trace_process(report->trace, group->first->process)->pid);
@@ -94,4 +93,29 @@ void report_print_stacks(const struct report *report, struct page *page, bool al
     if (count)
         page_gap(page);
     stack_groups_free(groups, count);
+}
+
+void report_print_frames(struct page *page, const char *label, const int column[2],
+                         const struct frame *frame, int count)
+{
+    char function[sizeof frame->function + 32], place[sizeof frame->file];
+    int widest = 0, most = (page->width - column[1]) / 2;
+    for (int i = 0; i < count; i++) {
+        int width = text_width(frame_function(&frame[i], function, sizeof function));
+        widest = width > widest ? width : widest;
+    }
+    int places = column[1] + (widest < most ? widest : most) + 2;
+    for (int i = 0; i < count; i++) {
+        page_line(page);
+        page_column(page, column[0]);
+        page_text(page, STYLE_FAINT, i == 0 ? label : "");
+        page_column(page, column[1]);
+        page_text(page, i == 0 ? STYLE_STRONG : STYLE_PLAIN,
+                  frame_function(&frame[i], function, sizeof function));
+        int begin = page->column + 2 > places ? page->column + 2 : places;
+        if (!*frame_place(&frame[i], page->width - begin, place, sizeof place))
+            continue;
+        page_column(page, begin);
+        page_text(page, STYLE_PLAIN, place);
+    }
 }

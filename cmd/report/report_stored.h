@@ -12,10 +12,5 @@ int stored_findings_unite(struct report *report, struct error *err);
 /* Of the database of a job: gives the analyzer, before the records, what the hub took from hosts.
  * Returns 0, or -1 with err. */
 int stored_findings_take(struct report *report, struct error *err);
-/* A new one, of zeroes; NULL when memory is short. */
-struct finding *united_findings_add(struct report *report);
-/* Worst first. */
-void united_findings_sort(struct report *report);
-void united_findings_free(struct united_findings *united);
 
 #endif

@@ -6,13 +6,14 @@
 #include "lib/finding/finding_fix.h"
 #include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
-#include "cmd/report/report_faults.h"
+#include "cmd/report/report_model.h"
 #include "analyzer/version_facts.h"
 #include "cmd/report/report_cause.h"
+#include "cmd/report/report_culprit.h"
 #include "cmd/report/report_print.h"
 #include "lib/finding/finding_site.h"
 #include "lib/trace/site.h"
-#include "lib/finding/finding_said.h"
+#include "lib/finding/finding_origin.h"
 #include "lib/trace/site_operation.h"
 
 enum {
@@ -32,7 +33,7 @@ struct text_writer {
     struct page *page;
     bool verbose;
     int value_column; /* of the finding at hand */
-    const char *code; /* of the last finding, and its fix */
+    enum code code;   /* of the last finding, and its fix */
     const char *todo;
 };
 
@@ -48,13 +49,13 @@ static const struct {
 /* "1 error, 2 notes", each in its colour: as many as are shown. */
 static bool print_severities(struct report *report, struct page *page, bool verbose)
 {
-    struct report_faults faults;
+    struct fault_list faults;
     int count[SEVERITY_NOTE + 1] = {0};
     bool any = false;
     report_faults_find(&faults, report, FINDING_OPEN, !verbose);
     for (int i = 0; i < faults.count; i++)
         count[faults.fault[i].finding->severity]++;
-    report_faults_free(&faults);
+    fault_list_free(&faults);
     for (int i = SEVERITY_ERROR; i <= SEVERITY_NOTE; i++) {
         if (count[i] == 0)
             continue;
@@ -77,6 +78,8 @@ static void print_verdict(struct report *report, struct page *page, bool verbose
         page_words(page, STYLE_WARNING, "Nothing was recorded");
     else if (report->damage.text[0])
         page_words(page, STYLE_WARNING, "No finding in the part that could be read");
+    else if (report_is_part(report))
+        page_words(page, STYLE_WARNING, "No finding of this host alone");
     else if (report_incomplete(report))
         page_words(page, STYLE_WARNING, "No finding so far");
     else if (report->choice->suppressed || report->choice->known_again)
@@ -133,6 +136,8 @@ static void print_head_text(struct report *report, struct page *page, bool verbo
         page_line(page),
             page_words(page, STYLE_STRONG, "The job is still running; this is a snapshot.");
     page_gap(page);
+    for (int i = 0; i < report->sources; i++)
+        hub_part_print(&report->source[i].hub, report->source[i].hosts, page);
 }
 
 /* "   since     " */
@@ -146,17 +151,15 @@ static void print_label(const struct text_writer *writer, const char *label)
     page->indent = writer->value_column;
 }
 
-static void print_labeled_frames(const struct text_writer *writer, const char *label, int process,
-                                 uint64_t stack, bool is_address)
+static void print_labeled_frames(const struct text_writer *writer, const char *label,
+                                 const struct shown_frames *frames)
 {
-    struct frame frame[SITE_FRAMES_MAX];
     struct page *page = writer->page;
-    int count = site_frames(writer->report->trace, process, stack, is_address, frame);
-    int most = writer->verbose ? FRAMES_SHOWN : FRAMES_SHORT;
-    int first = count > most + 1 ? site_first_frame(frame, count, most) : 0, left = count - first;
+    int most = writer->verbose ? FRAMES_SHOWN : FRAMES_SHORT, count = frames->count;
+    int first = count > most + 1 ? site_first_shown(frames->shown, most) : 0, left = count - first;
     int shown = left > most + 1 ? most : left;
     report_print_frames(page, label, (const int[]){LABEL_COLUMN, writer->value_column},
-                        frame + first, shown);
+                        frames->frame + first, shown);
     page->indent = writer->value_column;
     if (count > shown && writer->verbose) {
         print_label(writer, "");
@@ -191,13 +194,9 @@ static void print_side_process(const struct text_writer *writer, const struct fi
 /* "ranks 0-2", "unknown rank". Returns text. */
 static char *ranks_label(const struct finding_side *side, char *text, size_t bytes)
 {
-    char ranks[RANKS_BYTES];
-    uint32_t count = rankset_count(&side->ranks);
-    if (!count)
-        snprintf(text, bytes, "unknown rank");
-    else
-        snprintf(text, bytes, "%s %s", count == 1 ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks));
+    if (rankset_count(&side->ranks))
+        return rankset_words(&side->ranks, text, bytes);
+    snprintf(text, bytes, "unknown rank");
     return text;
 }
 
@@ -219,7 +218,10 @@ static void print_side_where(const struct text_writer *writer, const struct find
         return;
     bool is_address;
     uint64_t stack = stack_of_where(writer->report, side, &is_address);
-    print_labeled_frames(writer, "at", side->process, stack, is_address);
+    struct shown_frames frames;
+    site_shown_frames(writer->report->trace, side->process, stack, is_address, &frames);
+    if (frames.shown >= 0 || writer->verbose)
+        print_labeled_frames(writer, "at", &frames);
 }
 
 /* They are in the same calls of the program. */
@@ -244,7 +246,10 @@ static void print_side_stack(const struct text_writer *writer, const struct find
     char ranks[RANKS_BYTES + 8];
     const struct finding_side *first = &finding->side[0];
     if (side == first || !same_stack(writer->report->trace, first, side)) {
-        print_labeled_frames(writer, "at", side->process, side->stack, side->stack_is_address);
+        struct shown_frames frames;
+        finding_side_frames(writer->report->trace, finding, (int)(side - first), SIDE_STACK_ACT,
+                            &frames);
+        print_labeled_frames(writer, "at", &frames);
         return;
     }
     print_label(writer, "at");
@@ -265,13 +270,14 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
         page_line(page);
     page_column(page, writer->value_column);
     site_operation_of(writer->report->trace, side->process, side->stack, side->stack_is_address,
-                      operation, sizeof operation);
+                      side->call, operation, sizeof operation);
     bool is_call = side->act.did == DID_CALLED || side->act.did == DID_CALLED_IN_GROUP;
     page_format(page, STYLE_STRONG, *operation && is_call ? "%s: %s" : "%s%s",
                 is_call ? operation : "", side->call);
     if (*operation && !is_call)
         page_format(page, STYLE_PLAIN, " (last: %s)", operation);
-    if (side->stack != side->where_stack || !has_where(side) || !writer->verbose)
+    bool is_placed = did_end(side->act.did) && side == &finding->side[0] + finding_culprit(finding);
+    if (writer->verbose ? side->stack != side->where_stack || !has_where(side) : !is_placed)
         print_side_stack(writer, finding, side);
     if (*side->phase) {
         print_label(writer, "phase");
@@ -309,7 +315,7 @@ static void print_times(const struct text_writer *writer, const struct finding *
     if (finding->times < 2)
         return;
     page_column(writer->page, 2);
-    if (!finding->first_ns) {
+    if (!moment_known(finding->first_ns)) {
         page_format(writer->page, STYLE_FAINT, "Seen %" PRIu64 " times.", finding->times);
         return;
     }
@@ -338,8 +344,7 @@ static void print_version_fact(const struct text_writer *writer, const struct fi
 static void print_cause(const struct text_writer *writer, const struct finding *finding)
 {
     struct page *page = writer->page;
-    struct diverged_cause diverged;
-    const struct cause *cause = report_cause(writer->report, finding, &diverged);
+    const struct cause *cause = report_cause(writer->report, finding);
     if (!cause)
         return;
     page_column(page, 2);
@@ -359,7 +364,7 @@ static void print_fix(struct text_writer *writer, const struct finding *finding)
 {
     struct page *page = writer->page;
     const char *fix = finding_fix(writer->report->trace, finding);
-    if (writer->code && !strcmp(writer->code, finding->code) && !strcmp(writer->todo, fix))
+    if (writer->code == finding->code && !strcmp(writer->todo, fix))
         return;
     writer->code = finding->code;
     writer->todo = fix;
@@ -372,7 +377,7 @@ static void print_fix(struct text_writer *writer, const struct finding *finding)
     print_cause(writer, finding);
     page_column(page, 2);
     page_text(page, STYLE_FAINT, "More: ");
-    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", finding->code);
+    page_format(page, STYLE_PLAIN, "ddpcheck explain %s", code_name(finding->code));
     page_gap(page);
 }
 
@@ -381,7 +386,7 @@ static void print_headline(const struct text_writer *writer, const struct findin
 {
     struct report *report = writer->report;
     struct page *page = writer->page;
-    char location[LOCATION_BYTES], duration[TIME_BYTES];
+    char location[LOCATION_BYTES], duration[TIME_BYTES], culprit[CULPRIT_BYTES];
     uint64_t wait_ns = finding_wait_ns(finding, report->end_ns);
     page->indent = 2;
     finding_location(report->trace, finding, LOCATION_WIDTH, location, sizeof location);
@@ -389,45 +394,44 @@ static void print_headline(const struct text_writer *writer, const struct findin
         page_format(page, STYLE_STRONG, "%s:", location);
     page_format(page, severities[finding->severity].style, "%s%s%s %s:", *location ? " " : "",
                 finding->certainty == POSSIBLE ? "possible " : "",
-                severities[finding->severity].one, finding->code);
-    char *said = finding_said(report->trace, finding);
-    page_format(page, STYLE_STRONG, " %s", said ? said : finding->what);
-    free(said);
+                severities[finding->severity].one, code_name(finding->code));
+    char *sentence = finding_sentence(report->trace, finding);
+    page_format(page, STYLE_STRONG, " %s", sentence ? sentence : finding->what);
+    free(sentence);
     if (wait_ns)
         page_format(page, STYLE_STRONG, " (waiting for %s)",
                     moment_duration(wait_ns, duration, sizeof duration));
     page_line(page);
     print_times(writer, finding);
+    if (*culprit_text(report, finding, culprit)) {
+        page_column(page, 2);
+        page_words(page, STYLE_STRONG, culprit);
+    }
     page_gap(page);
-}
-
-static void print_others(const struct text_writer *writer, const struct report_fault *fault)
-{
-    char others[RANKS_BYTES * 2];
-    if (!*report_fault_others(fault, others, sizeof others))
-        return;
-    writer->page->indent = 2;
-    page_column(writer->page, 2);
-    page_words(writer->page, STYLE_STRONG, others);
-    page_gap(writer->page);
 }
 
 /* One fault is one finding; --verbose shows all that are of it. */
 static void print_faults(struct text_writer *writer)
 {
-    struct report_faults faults;
+    struct fault_list faults;
+    char others[RANKS_BYTES * 2];
     report_faults_find(&faults, writer->report, FINDING_OPEN, !writer->verbose);
     for (int i = 0; i < faults.count; i++) {
         const struct finding *finding = faults.fault[i].finding;
         writer->value_column = value_column(finding);
         print_headline(writer, finding);
-        print_others(writer, &faults.fault[i]);
+        if (*report_fault_others(&faults.fault[i], others, sizeof others)) {
+            writer->page->indent = 2;
+            page_column(writer->page, 2);
+            page_words(writer->page, STYLE_STRONG, others);
+            page_gap(writer->page);
+        }
         print_fix(writer, finding);
         print_finding_sides(writer, finding);
     }
     if (faults.failed)
         page_words(writer->page, STYLE_WARNING, "Memory was short: not all findings are shown.");
-    report_faults_free(&faults);
+    fault_list_free(&faults);
 }
 
 /* What another finding is the cause of is part of the same fault: --verbose shows it. */
@@ -439,7 +443,7 @@ static void print_resolved(void *context, const struct finding *finding)
         return;
     page->indent = 9;
     page_column(page, 2);
-    page_text(page, STYLE_STRONG, finding->code);
+    page_text(page, STYLE_STRONG, code_name(finding->code));
     page_column(page, 9);
     page_sentence(page, STYLE_PLAIN, finding->what);
     page_line(page);
@@ -448,7 +452,7 @@ static void print_resolved(void *context, const struct finding *finding)
 /* Nobody waits in a call, or everybody in the same: only the stacks show what holds the job up. */
 static void find_standstill(void *found, const struct finding *finding)
 {
-    if (!strcmp(finding->code, "DC211"))
+    if (finding->code == DC211)
         *(bool *)found = true;
 }
 
@@ -478,7 +482,9 @@ void report_print_text(struct report *report, struct page *page, const struct re
     }
     if (parts->speed)
         report_print_speed(report, page, all_ranks);
-    report_print_unshown(report, page);
+    if (parts->env)
+        report_print_environment(report, page);
+    report_print_unshown(report, page, verbose);
     if (needs_stacks)
         report_print_stacks(report, page, all_ranks);
     else if (report->standings.count) {

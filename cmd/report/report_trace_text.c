@@ -1,6 +1,8 @@
 /* report_trace_text.c: prints what a report does not show, and what its trace is worth. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/report/not_checked.h"
 #include "cmd/report/report_by_host.h"
@@ -8,7 +10,7 @@
 #include "lib/base/name_ranges.h"
 #include "cmd/report/report_print.h"
 
-enum { RANKS_BYTES = 256 };
+enum { RANKS_BYTES = 256, WHY_BYTES = 2048 };
 
 /* "2 findings suppressed (ci.supp:3, ci.supp:7)." */
 static void print_suppressed(const struct report *report, struct page *page)
@@ -69,31 +71,61 @@ static void print_hidden(const struct report *report, struct page *page)
     page_gap(page);
 }
 
+static void print_unchecked(struct page *page, const char *codes, const char *why)
+{
+    page->indent = 6;
+    page_column(page, 2);
+    page_format(page, STYLE_STRONG, "%s:", codes);
+    page_format(page, STYLE_PLAIN, " %s", why);
+    page_line(page);
+}
+
+/* What one source lacks of the same ranks, as one list; a log lacks so much that -v lists it. */
+static void print_unchecked_source(struct page *page, const struct not_checked *list, int count)
+{
+    struct text codes = {0}, what = {0};
+    char text[WHY_BYTES];
+    not_checked_codes(&codes, list, count);
+    if (list->is_text && !codes.failed) {
+        snprintf(text, sizeof text, "%s says too little for them (-v: what is missing)",
+                 list->title);
+        print_unchecked(page, codes.data, text);
+        text_free(&codes);
+        return;
+    }
+    for (int i = 0; i < count; i++)
+        text_add(&what, "%s%s", i ? ", " : "", list[i].lack->what);
+    if (!codes.failed && !what.failed) {
+        const struct lack_text all = {.what = what.data, .codes = codes.data};
+        struct not_checked entry = *list;
+        entry.lack = &all;
+        print_unchecked(page, codes.data, not_checked_text(&entry, text, sizeof text));
+    }
+    text_free(&codes);
+    text_free(&what);
+}
+
 /* What the source of imported ranks can't show is not fine: it is not known. */
-static void print_not_checked_text(const struct report *report, struct page *page)
+static void print_not_checked_text(const struct report *report, struct page *page, bool verbose)
 {
     struct not_checked *list;
     char text[2 * RANKS_BYTES];
-    int count = not_checked_find(report->trace, &list);
+    int count = not_checked_find(report->trace, &list), alike;
     if (count <= 0 && !report->is_by_host)
         return;
     page->indent = 0;
     page_words(page, STYLE_STRONG, "Not checked");
     page_line(page);
-    for (int i = 0; i < count; i++) {
-        page->indent = 6;
-        page_column(page, 2);
-        page_format(page, STYLE_STRONG, "%s:", list[i].lack->codes);
-        page_format(page, STYLE_PLAIN, " %s", not_checked_text(&list[i], text, sizeof text));
-        page_line(page);
+    for (int i = 0; i < count; i += alike) {
+        alike = verbose ? 1 : not_checked_alike(list + i, count - i);
+        if (alike > 1)
+            print_unchecked_source(page, list + i, alike);
+        else
+            print_unchecked(page, list[i].lack->codes,
+                            not_checked_text(&list[i], text, sizeof text));
     }
-    if (report->is_by_host) {
-        page->indent = 6;
-        page_column(page, 2);
-        page_format(page, STYLE_STRONG, "%s", by_host_unchecked);
-        page_format(page, STYLE_PLAIN, " %s", by_host_why);
-        page_line(page);
-    }
+    if (report->is_by_host)
+        print_unchecked(page, by_host_unchecked, by_host_why);
     not_checked_free(list, count > 0 ? count : 0);
     page_gap(page);
 }
@@ -158,7 +190,7 @@ static bool is_of_state(const struct report *report, const struct report_source 
     return !source->unrecorded && state_of(report, source) == state;
 }
 
-/* One line for all databases of which there is nothing else to say. */
+/* One line for all databases in the same state. */
 static void print_sources_of_state(const struct report *report, enum source_state state,
                                    struct page *page)
 {
@@ -194,20 +226,31 @@ static void print_sources(const struct report *report, struct page *page)
             print_source(report, &report->source[i], page);
 }
 
+static void print_clock(void *context, const struct trace_clock *clock)
+{
+    struct page *page = context;
+    page->indent = 4;
+    page_column(page, 2);
+    page_format(page, STYLE_WARNING, "the clock of %s was %.1f s %s %s", clock->host,
+                fabs((double)clock->offset_ns / 1e9), clock->offset_ns < 0 ? "ahead of" : "behind",
+                clock->is_by_hub ? "the hub's" : "that of other hosts");
+    page_format(page, STYLE_PLAIN, "; its times are corrected by that.");
+    page_line(page);
+}
+
 static void print_lost(const struct report *report, struct page *page)
 {
     struct rankset ranks = {0};
     char text[RANKS_BYTES];
     for (int i = 0; i < trace_process_count(report->trace); i++)
-        if (report->lost[i] && trace_process(report->trace, i)->rank >= 0)
-            rankset_add(&ranks, trace_process(report->trace, i)->rank);
+        if (report->lost[i] && report->rank[i] >= 0)
+            rankset_add(&ranks, report->rank[i]);
     page->indent = 4;
     page_column(page, 2);
     page_format(page, STYLE_WARNING, "%" PRIu64 " %s lost", report->lost_total,
                 plural(report->lost_total, "record was", "records were"));
     if (rankset_count(&ranks))
-        page_format(page, STYLE_PLAIN, " by %s %s", rankset_count(&ranks) == 1 ? "rank" : "ranks",
-                    rankset_text(&ranks, text, sizeof text));
+        page_format(page, STYLE_PLAIN, " by %s", rankset_words(&ranks, text, sizeof text));
     page_text(page, STYLE_PLAIN, ".");
     page_line(page);
     rankset_free(&ranks);
@@ -243,6 +286,7 @@ void report_print_trace(const struct report *report, struct page *page)
     page_words(page, STYLE_STRONG, "The trace");
     page_line(page);
     print_sources(report, page);
+    trace_visit_clocks(report->trace, print_clock, page);
     if (report->lost_total)
         print_lost(report, page);
     if (report->dropped.records)
@@ -264,8 +308,8 @@ void report_print_trace(const struct report *report, struct page *page)
     }
 }
 
-void report_print_unshown(const struct report *report, struct page *page)
+void report_print_unshown(const struct report *report, struct page *page, bool verbose)
 {
     print_hidden(report, page);
-    print_not_checked_text(report, page);
+    print_not_checked_text(report, page, verbose);
 }

@@ -46,6 +46,9 @@ static int authorize(void *context, int action, const char *first, const char *s
 
 int sql_only_read(sqlite3 *database, struct error *err)
 {
+    /* A user's own query may use views, and take as long as it likes. */
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 1, NULL);
+    sqlite3_progress_handler(database, 0, NULL, NULL);
     if (sqlite3_exec(database, "PRAGMA query_only = ON", NULL, NULL, NULL) == SQLITE_OK &&
         sqlite3_set_authorizer(database, authorize, NULL) == SQLITE_OK)
         return 0;
@@ -72,6 +75,8 @@ static int fail_sql(sqlite3 *database, const char *text, struct error *err)
         return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
     int at = sqlite3_error_offset(database);
     const char *message = sqlite3_errmsg(database);
+    if (!strcmp(message, "incomplete input"))
+        return error_set(err, "the query ends before it is complete: %s", text);
     const char *todo = strncmp(message, "no such ", strlen("no such "))
                            ? ""
                            : "; .views lists the views and tables with their columns";
@@ -88,12 +93,12 @@ static int run_statement(sqlite3 *database, sqlite3_stmt *statement, const char 
         return error_set(err, "%.*s: ddpcheck sql only reads the trace", word_length(text), text);
     struct sql_rows *rows = NULL;
     if (sqlite3_column_count(statement) > 0 && !(rows = sql_rows_begin(format, statement, out)))
-        return error_set(err, "out of memory");
+        return error_set(err, OUT_OF_MEMORY);
     int code, result = 0;
     while (result == 0 && (code = sqlite3_step(statement)) == SQLITE_ROW)
         result = sql_rows_add(rows, statement);
     if (result < 0)
-        error_set(err, "out of memory, or the output can't be written");
+        error_set(err, OUT_OF_MEMORY ", or the output can't be written");
     else if (code != SQLITE_DONE)
         result = fail_sql(database, text, err);
     sql_rows_end(rows);

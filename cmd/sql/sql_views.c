@@ -21,8 +21,10 @@ static const struct {
     {"v_dropped", "what was dropped of a process to stay within --keep"},
     {"v_digest", "1,024 collectives of a member that were dropped: counts, hash, durations"},
     {"v_event", "any record, with its call's name and rank"},
+    {"ranked_process", "a process, with the rank that people know"},
     {"meta", "a fact about the trace: schema, collector, host, clock"},
     {"process", "a watched process"},
+    {"ranked_process", "a watched process with its rank in the job, also without a launcher's"},
     {"event", "a record, as the shim wrote it (lib/trace/record.h)"},
     {"dropped", "how much was dropped of a process (v_dropped)"},
     {"finding", "a finding"},
@@ -42,6 +44,7 @@ static const struct {
     {"stack", "a frame of an interned call stack"},
     {"python", "a Python frame of an interned call stack"},
     {"module", "a file mapped into a process"},
+    {"setting", "a variable that a process read, or a fact about its host"},
     {"library", "the version of a library that a process has loaded"},
     {"symbol", "an address with its function, file and line"},
     {"inlined", "a function that the one of a symbol was inlined into"},
@@ -55,7 +58,8 @@ static const struct {
 
 enum { VIEWS = sizeof views / sizeof views[0] };
 
-const char *sql_view_help(const char *name)
+/* What a row of a view or table of ours is; NULL of others. */
+static const char *sql_view_help(const char *name)
 {
     for (int i = 0; i < VIEWS; i++)
         if (strcmp(views[i].name, name) == 0)

@@ -7,9 +7,6 @@
 
 #include "lib/base/error.h"
 
-/* What a row of a view or table of ours is; NULL of others. */
-const char *sql_view_help(const char *name);
-
 /* Lists the views, then the tables, each with a line and its columns. Returns 0, or -1 with err. */
 int sql_views_print(sqlite3 *database, FILE *out, struct error *err);
 

@@ -32,7 +32,7 @@ uint32_t emu_activity_launch(void);
 uint64_t emu_activity_begin(void);
 /* It has ended; without a begin nothing happens. Fills in the end. */
 void emu_activity_end(struct emu_activity *activity, uint64_t begin_ns);
-/* Likewise, and it lasted so long (model.h). */
+/* The same with a given duration in ns (model.h). */
 void emu_activity_lasted(struct emu_activity *activity, uint64_t begin_ns, uint64_t lasted_ns);
 
 #endif

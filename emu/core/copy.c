@@ -45,7 +45,7 @@ struct copy_work {
     struct work_activity activity;
 };
 
-static struct work_activity describe_work(const struct emu_stream *stream)
+static struct work_activity describe_stream(const struct emu_stream *stream)
 {
     return (struct work_activity){stream->id,
                                   emu_stream_is_capturing(stream) ? 0 : emu_activity_launch(),
@@ -258,7 +258,7 @@ int emu_copy(struct emu_stream *stream, const struct emu_copy *copy, bool async,
         return cudaErrorMemoryAllocation;
     *work = (struct copy_work){.copy = *copy,
                                .device = copy->peer ? -1 : emu_stream_device(stream),
-                               .activity = describe_work(stream)};
+                               .activity = describe_stream(stream)};
     if (from == PAGEABLE && (on_device(to) || to == MANAGED) && !capturing)
         error = stage(work);
     if (!error)
@@ -337,7 +337,7 @@ int emu_fill(struct emu_stream *stream, const struct emu_fill *fill, bool async,
     work = malloc(sizeof(*work));
     if (!work)
         return cudaErrorMemoryAllocation;
-    *work = (struct fill_work){*fill, emu_stream_device(stream), describe_work(stream)};
+    *work = (struct fill_work){*fill, emu_stream_device(stream), describe_stream(stream)};
     error = emu_stream_push(stream, name, run_fill, work, free);
     if (error) {
         free(work);

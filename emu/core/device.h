@@ -34,7 +34,7 @@ struct emu_device {
 /* NULL if there is no such device (or no memory to set the machine up). */
 struct emu_device *emu_device_get(int index);
 struct emu_device *emu_device_here(void);
-/* Makes the error sticky if there is none yet, and wakes whoever waits for the device. */
+/* Makes the error sticky if there is none yet, and wakes the threads that wait for the device. */
 void emu_device_fail(int device, int error);
 /* cudaDeviceReset: forgets the error, frees memory, lets go of streams. */
 int emu_device_reset(struct emu_device *device);

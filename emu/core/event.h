@@ -1,6 +1,6 @@
 /* event.h: events. A record is a position of a stream with the time when it was passed; an event
- * refers to its latest record, and whoever waits for the event to the record that was latest then.
- */
+ * refers to its latest record; a wait for the event refers to the record that was latest when the
+ * wait began. */
 #ifndef DDPCHECK_EMU_EVENT_H
 #define DDPCHECK_EMU_EVENT_H
 

@@ -160,16 +160,18 @@ static bool read_part(struct image_visit *to, int kind, const char *inside)
     return kind == PART_PTX && image_read_ptx(to, inside);
 }
 
-/* A part that LZ4 packed; one of zstd, as of CUDA 13, stays unread. */
+/* A part that LZ4 packed, or zstd, as CUDA 13 does. */
 static bool read_packed_part(struct image_visit *to, const struct part *part)
 {
     enum { BYTES_MAX = 1 << 30 };
-    bool sound = part->flags & PART_LZ4 && part->packed_bytes <= part->bytes &&
-                 part->unpacked_bytes && part->unpacked_bytes <= BYTES_MAX;
+    bool sound = part->packed_bytes <= part->bytes && part->unpacked_bytes &&
+                 part->unpacked_bytes <= BYTES_MAX;
+    bool (*unpack)(const void *packed, size_t bytes, void *to, size_t room) =
+        part->flags & PART_ZSTD ? image_unpack_zstd : image_unpack_lz4;
     char *inside = sound ? calloc(1, part->unpacked_bytes + 1) : NULL; /* NUL behind text */
     bool read = inside &&
-                image_unpack_lz4((const char *)part + part->header_bytes, part->packed_bytes,
-                                 inside, part->unpacked_bytes) &&
+                unpack((const char *)part + part->header_bytes, part->packed_bytes, inside,
+                       part->unpacked_bytes) &&
                 read_part(to, part->kind, inside);
 
     free(inside);

@@ -15,9 +15,10 @@ struct image_visit {
 /* Passes a kernel on, unless the visit was stopped. */
 void image_visit_kernel(struct image_visit *visit, const struct emu_image_kernel *kernel);
 
-/* image_lz4.c. Unpacks exactly `room` bytes. False if the block is damaged or has another length.
- */
+/* image_unpack.c. Unpacks exactly `room` bytes. False if the block is damaged or has another
+ * length; of zstd also where the machine has no libzstd.so.1. */
 bool image_unpack_lz4(const void *packed, size_t bytes, void *to, size_t room);
+bool image_unpack_zstd(const void *packed, size_t bytes, void *to, size_t room);
 
 /* image_cubin.c. False if it is no cubin. */
 bool image_read_cubin(struct image_visit *visit, const char *image);

@@ -1,8 +1,10 @@
-/* kernel.c: registers kernels and finds them by handle or name. */
+/* kernel.c: registers kernels, finds them by handle or name, and loads them at their first use. */
 #include "emu/core/kernel.h"
 
 #include <driver_types.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include "emu/core/device.h"
 #include "emu/core/handles.h"
 #include "emu/core/image.h"
+#include "emu/core/stream.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -217,4 +220,44 @@ int emu_kernel_check(const void *function, int unknown)
     const struct emu_kernel *kernel = emu_kernel_find(function);
 
     return kernel ? emu_kernel_misfit(kernel) : unknown;
+}
+
+/* --- loading --- */
+
+enum { BITS = 64 };
+
+/* Read once: a program may change its environment while other threads call CUDA. */
+bool emu_loads_lazily(void)
+{
+    enum { UNKNOWN, EAGER, LAZY };
+    static atomic_int mode;
+    int known = atomic_load_explicit(&mode, memory_order_relaxed);
+
+    if (known == UNKNOWN) {
+        const char *wanted = getenv("DDPCHECK_EMU_LAZY_LOADING"),
+                   *cuda = getenv("CUDA_MODULE_LOADING");
+
+        known = wanted && !strcmp(wanted, "1") && (!cuda || strcmp(cuda, "EAGER")) ? LAZY : EAGER;
+        atomic_store(&mode, known);
+    }
+    return known == LAZY;
+}
+
+bool emu_kernel_is_loaded(const struct emu_kernel *kernel, const struct emu_device *device)
+{
+    uint64_t bit = UINT64_C(1) << device->index % BITS;
+
+    return !emu_loads_lazily() || (atomic_load(&kernel->loaded[device->index / BITS]) & bit);
+}
+
+int emu_kernel_make_loaded(struct emu_kernel *kernel, struct emu_device *device)
+{
+    int error;
+
+    if (emu_kernel_is_loaded(kernel, device))
+        return 0;
+    error = emu_stream_synchronize_device(device);
+    if (!error)
+        atomic_fetch_or(&kernel->loaded[device->index / BITS], UINT64_C(1) << device->index % BITS);
+    return error;
 }

@@ -29,7 +29,7 @@ struct emu_kernel {
     const void *host_function; /* or NULL */
     const void *context;       /* of its module (device.h); NULL: whatever its stream's is */
     char *mangled, *name;
-    atomic_uint_fast64_t loaded[EMU_MAX_DEVICES / 64]; /* lazy.h: bit d: on device d */
+    atomic_uint_fast64_t loaded[EMU_MAX_DEVICES / 64]; /* bit d: on device d */
     const void *image; /* the registered fat binary that it is in, or NULL */
     atomic_bool looked_up;
     int misfit;              /* why no device runs it (emu_image_misfit), or 0 */
@@ -66,8 +66,6 @@ int emu_kernel_launch(struct emu_kernel *kernel, const struct twin_grid *grid, v
 char *emu_kernel_base_name(const char *mangled);
 /* Lays out a twin's parameter letters. Returns their number, or -1 if they can't be read. */
 int emu_kernel_lay_out(const char *letters, struct emu_parameter *parameters);
-/* counts.c: what writes the count of this kernel of CUB, or NULL if it is none. */
-const struct twin *emu_count_find(const char *name);
 /* pytorch.c: the twin of this kernel of PyTorch, by its mangled name and the bytes of its first
  * parameter (0 if the device code doesn't show them), or NULL. */
 const struct twin *emu_pytorch_find(const char *mangled, size_t bytes);
@@ -75,5 +73,18 @@ const struct twin *emu_pytorch_find(const char *mangled, size_t bytes);
 const struct twin *emu_twin_find(const char *name);
 /* Runs it on the calling (stream's) thread; does nothing once the process is in exit(). */
 void emu_twin_run(const struct twin *twin, const struct twin_grid *grid, void *const *args);
+
+/* Lazy loading of kernels, which CUDA does by default since 12.2 and the emulated machine
+ * with DDPCHECK_EMU_LAZY_LOADING=1, unless CUDA_MODULE_LOADING=EAGER: what first uses a kernel on a
+ * device waits for all work there, as loading may (CUDA programming guide, "Lazy Loading"). */
+
+struct emu_device;
+struct emu_kernel;
+struct emu_stream;
+
+bool emu_loads_lazily(void);
+bool emu_kernel_is_loaded(const struct emu_kernel *kernel, const struct emu_device *device);
+/* Loads it if it is not yet. Returns 0 or the device's error. */
+int emu_kernel_make_loaded(struct emu_kernel *kernel, struct emu_device *device);
 
 #endif

@@ -8,7 +8,6 @@
 #include "emu/core/activity.h"
 #include "emu/core/device.h"
 #include "emu/core/kernel.h"
-#include "emu/core/lazy.h"
 #include "emu/core/memory.h"
 #include "emu/core/model.h"
 #include "emu/core/stream.h"

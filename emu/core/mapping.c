@@ -64,7 +64,7 @@ bool emu_mapping_reserves(uintptr_t address)
 }
 
 /* Pages that nobody can touch, at a multiple of the granule. */
-static uintptr_t reserve_pages(size_t bytes, size_t alignment, uintptr_t wanted)
+static uintptr_t reserve_addresses(size_t bytes, size_t alignment, uintptr_t wanted)
 {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *base = MAP_FAILED;
@@ -93,7 +93,7 @@ int emu_mapping_reserve(size_t bytes, size_t alignment, uintptr_t wanted, uintpt
     if (alignment < EMU_MAPPING_GRANULE)
         alignment = EMU_MAPPING_GRANULE;
     reservation = malloc(sizeof(*reservation));
-    *base = reservation ? reserve_pages(bytes, alignment, wanted) : 0;
+    *base = reservation ? reserve_addresses(bytes, alignment, wanted) : 0;
     if (!*base) {
         free(reservation);
         return cudaErrorMemoryAllocation;

@@ -35,8 +35,8 @@ int emu_physical_import(int file, struct emu_physical **physical);
 
 /* Maps memory from `offset` on. No device can touch it before emu_mapping_allow. */
 int emu_mapping_map(uintptr_t base, size_t bytes, size_t offset, struct emu_physical *physical);
-/* Ends all mappings in there, of which none may begin before or end after it, once the devices are
- * done. */
+/* Once the devices are done, ends all mappings of [base, base + bytes). None may reach beyond it.
+ */
 int emu_mapping_unmap(uintptr_t base, size_t bytes);
 /* The table of ranges (memory.c) lets go of a mapping. */
 void emu_mapping_close(const struct emu_range *range);

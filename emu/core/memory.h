@@ -49,7 +49,7 @@ int emu_memory_register(int device, void *pointer, size_t bytes, unsigned flags)
 /* Frees what starts at `pointer` and is of a kind in `kinds` (bits 1 << kind). Returns 0 or
  * cudaErrorInvalidValue. */
 int emu_memory_free(void *pointer, unsigned kinds);
-/* The same after everything on the memory's device is done (release.c). NULL is allowed. */
+/* The same after everything on the memory's device is done (pool.c). NULL is allowed. */
 int emu_memory_free_when_idle(void *pointer, unsigned kinds);
 /* Makes another process's memory known, which `model` describes, and ends that. Return 0,
  * cudaErrorMemoryAllocation, cudaErrorInvalidValue. */
@@ -65,11 +65,11 @@ int emu_memory_map(const struct emu_range *model);
 /* Ends the mappings that fill these addresses, and their pages. Returns 0, cudaErrorInvalidValue
  * (there are none, or one is cut). */
 int emu_memory_unmap(uintptr_t base, size_t bytes);
-/* Whether a device may touch the mappings that fill these addresses. Likewise. */
+/* Sets whether the device may touch the mappings that fill these addresses. Fails as unmap does. */
 int emu_memory_allow(uintptr_t base, size_t bytes, int device, bool allowed);
 /* Whether something is mapped in there. */
 bool emu_memory_maps(uintptr_t base, size_t bytes);
-/* Takes bytes of the device's budget: false if there are not so many. And gives them back. */
+/* Takes bytes of the device's budget; false: fewer are left. The second gives them back. */
 bool emu_memory_charge(int device, size_t bytes);
 void emu_memory_refund(int device, size_t bytes);
 
@@ -87,7 +87,7 @@ int emu_memory_hold(int device, const void *pointer, size_t bytes, bool pageable
 /* Ends a hold; NULL is allowed. */
 void emu_memory_release(struct emu_range *range);
 
-/* Whether any of it is mapped from a file that a driver can't pin (backing.c). */
+/* Whether any of it is mapped from a file that a driver can't pin (memory_access.c). */
 bool emu_file_backs(const void *pointer, size_t bytes);
 
 #endif

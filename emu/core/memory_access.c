@@ -1,16 +1,24 @@
-/* memory_access.c: looks addresses up in the table of ranges, and protects memory while work uses
- * it.
- */
+/* memory_access.c: looks addresses up in the table of ranges, protects memory while work uses it,
+ * reserves address space, and finds out which memory can't be pinned. */
+#include "emu/core/memory_table.h"
+
 #include <driver_types.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "emu/core.h"
 #include "emu/core/device.h"
 #include "emu/core/mapping.h"
-#include "emu/core/memory_table.h"
+#include "emu/core/memory.h"
 #include "emu/core/pool.h"
 
 /* The device whose address space holds `address`, or -1. */
@@ -206,4 +214,76 @@ bool emu_memory_reachable(int device, const void *pointer, size_t bytes)
     error = check_range(device, (uintptr_t)pointer, bytes, false, &range);
     pthread_rwlock_unlock(&emu_memory_table.lock);
     return !error;
+}
+
+static bool is_shared_memory(const char *path, dev_t device)
+{
+    struct statfs system;
+    struct stat shm;
+
+    if (!strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5) ||
+        !strncmp(path, "/dev/zero", 9))
+        return true;
+    if (!stat("/dev/shm", &shm) && shm.st_dev == device)
+        return true;
+    return !statfs(path, &system) &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
+}
+
+bool emu_file_backs(const void *pointer, size_t bytes)
+{
+    uintptr_t begin = (uintptr_t)pointer, end = begin + bytes;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    bool refused = false;
+    char line[4352];
+
+    while (maps && !refused && fgets(line, sizeof(line), maps)) {
+        unsigned long from, to, inode;
+        unsigned major, minor;
+        char access[5], path[4096] = "";
+
+        if (sscanf(line, "%lx-%lx %4s %*x %x:%x %lu %4095[^\n]", &from, &to, access, &major, &minor,
+                   &inode, path) >= 6)
+            refused = from < end && to > begin && access[3] == 's' && inode &&
+                      !is_shared_memory(path, makedev(major, minor));
+    }
+    if (maps)
+        fclose(maps);
+    return refused;
+}
+
+/* --- arenas --- */
+
+enum { GENEROSITY = 16 }; /* how often the device's memory fits into its address space */
+
+bool emu_arena_reserve(struct emu_arena *arena, size_t least)
+{
+    for (size_t times = GENEROSITY; times; times /= 2) {
+        void *base = mmap(NULL, least * times, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+        if (base != MAP_FAILED) {
+            *arena = (struct emu_arena){(uintptr_t)base, least * times, (uintptr_t)base};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool emu_arena_holds(const struct emu_arena *arena, uintptr_t address)
+{
+    return address - arena->base < arena->bytes;
+}
+
+bool emu_arena_open(uintptr_t base, size_t bytes)
+{
+    return !mprotect((void *)base, bytes, PROT_READ | PROT_WRITE);
+}
+
+void emu_arena_close(uintptr_t base, size_t bytes)
+{
+    /* A fresh mapping over the old one: one call gives back pages and rights, and can't be seen
+     * half done. */
+    mmap((void *)base, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
 }

@@ -246,7 +246,7 @@ static double model_seconds(const _Atomic uint64_t *ns)
     return (double)atomic_load((_Atomic uint64_t *)ns) / 1e9;
 }
 
-/* A line of what was modelled in this process, for whoever wants to compare with it. */
+/* A line about what was modelled in this process, to compare measurements with. */
 __attribute__((destructor)) static void append_totals(void)
 {
     char line[512];

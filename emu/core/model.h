@@ -28,7 +28,7 @@ uint64_t emu_model_processor_ns(void);
  * would have done it with its modelled speed. */
 void emu_model_work(const struct emu_device *device, uint64_t begin_ns);
 /* The same for a kernel, which has a least time and before which the device may pause. Launched at
- * (emu_model_now; 0: not known), it makes up for what the one before it lasted too long. Returns
+ * (emu_model_now; 0: not known), it is shortened by what the previous kernel overran. Returns
  * how long it lasted since `processor_ns`, as a GPU would. */
 uint64_t emu_model_kernel_begins(const struct emu_device *device);
 uint64_t emu_model_kernel_ends(const struct emu_device *device, uint64_t begin_ns,

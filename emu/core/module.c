@@ -21,7 +21,7 @@ struct loading {
     int error;
 };
 
-static bool load_kernel(void *arg, const struct emu_image_kernel *found)
+static bool load_module_kernel(void *arg, const struct emu_image_kernel *found)
 {
     struct loading *loading = arg;
     char *copy = strndup(found->name, found->length);
@@ -46,7 +46,7 @@ int emu_module_load(const void *image, const void *context, struct emu_module **
     if (!loading.module)
         return cudaErrorMemoryAllocation;
     loading.module->context = context;
-    loading.module->image = emu_image_kernels(image, load_kernel, &loading);
+    loading.module->image = emu_image_kernels(image, load_module_kernel, &loading);
     if (!loading.error && loading.module->image == EMU_IMAGE_NONE)
         loading.error = cudaErrorInvalidKernelImage;
     if (!loading.error)

@@ -1,12 +1,15 @@
-/* pool.c: the memory pools of each device. */
+/* pool.c: the memory pools of each device, and memory that is freed once the device is idle. */
 #include "emu/core/pool.h"
 
 #include <driver_types.h>
 #include <stdlib.h>
 
 #include "emu/core.h"
+#include "emu/core/capture.h"
+#include "emu/core/device.h"
 #include "emu/core/handles.h"
 #include "emu/core/memory.h"
+#include "emu/core/stream.h"
 
 struct emu_pool *emu_pool_new(int device)
 {
@@ -78,4 +81,18 @@ int emu_pool_release(struct emu_stream *stream, void *pointer)
         return cudaErrorStreamCaptureUnsupported;
     }
     return emu_stream_push(stream, "cudaFreeAsync", free_in_order, pointer, NULL);
+}
+
+int emu_memory_free_when_idle(void *pointer, unsigned kinds)
+{
+    struct emu_range range;
+    int error = emu_capture_forbids_call();
+
+    if (!pointer || error)
+        return error;
+    if (!emu_memory_look_up(pointer, &range, NULL) || range.base != (uintptr_t)pointer ||
+        !(kinds & 1u << range.kind))
+        return cudaErrorInvalidValue;
+    error = emu_stream_synchronize_device(emu_device_get(range.device));
+    return error ? error : emu_memory_free(pointer, kinds);
 }

@@ -88,7 +88,7 @@ static bool first_time(const char *name)
     return first;
 }
 
-static void print_line(const char *format, const char *name, const char *rest)
+static void print_name(const char *format, const char *name, const char *rest)
 {
     char line[512];
     int length = snprintf(line, sizeof(line), format, name, rest);
@@ -102,7 +102,7 @@ static void print_line(const char *format, const char *name, const char *rest)
 void emu_unsupported(const char *name, const char *why)
 {
     if (first_time(name))
-        print_line("ddpcheck emu: %s is not supported (%s)\n", name, why);
+        print_name("ddpcheck emu: %s is not supported (%s)\n", name, why);
 }
 
 /* Appends the name to the file of the job. Returns true if there was no file before. */
@@ -133,12 +133,12 @@ void emu_not_computed(const char *name)
         return;
     if (path && *path) {
         if (append_name(path, name))
-            print_line(
+            print_name(
                 "ddpcheck emu: the emulated GPU computes no numbers for this program (first: "
                 "%s); all names: %s\n",
                 name, path);
     } else if (!atomic_exchange(&said, true))
-        print_line("ddpcheck emu: the emulated GPU computes no numbers for this program (first: "
+        print_name("ddpcheck emu: the emulated GPU computes no numbers for this program (first: "
                    "%s)%s\n",
                    name, "");
 }
@@ -150,7 +150,7 @@ int emu_process_check(void)
     if (!inside_callback)
         return 0;
     if (first_time("host function"))
-        print_line("ddpcheck emu: %s is called in a %s, which CUDA forbids\n", "CUDA",
+        print_name("ddpcheck emu: %s is called in a %s, which CUDA forbids\n", "CUDA",
                    "host function");
     return cudaErrorNotPermitted;
 }

@@ -1,9 +1,9 @@
 /* pytorch.c: the few kernels of PyTorch by which programs decide what they call next.
  *
  * Ranks exchange Python objects, sizes and "I have no more batches" as small tensors. They are
- * filled, concatenated and compared on the GPU, then read by the host: broadcast_object_list,
- * all_gather_object, DCP's plans, Join. If these kernels did nothing, such programs would fail or
- * hang only here. All other kernels of PyTorch compute nothing.
+ * filled, concatenated, compared and reduced on the GPU, then read by the host:
+ * broadcast_object_list, all_gather_object, DCP's plans, Join. If these kernels did nothing, such
+ * programs would fail or hang only here. All other kernels of PyTorch compute nothing.
  *
  * A kernel is recognised by its whole mangled name, so that one of another shape stays without a
  * twin, and nothing is written outside of the allocation that a pointer is in. */
@@ -74,7 +74,7 @@ static void compare_int64(const struct twin_grid *grid, void *const *args)
     }
 }
 
-/* int64: a sum of two tensors, of which the second is scaled; a sum of a tensor and a number. */
+/* int64: a + scale * b of two tensors; a tensor plus a number. */
 static void add_int64(const struct twin_grid *grid, void *const *args)
 {
     int32_t count;
@@ -114,83 +114,6 @@ static void add_number(const struct twin_grid *grid, void *const *args)
         a = (int64_t)((uint64_t)a + (uint64_t)number[0] * (uint64_t)number[1]);
         memcpy(data[0] + (size_t)i * 8, &a, sizeof(a));
     }
-}
-
-/* The parameter of a reduction: the functor and an identity, as wide as what is reduced; the
- * numbers of bytes of an element, inputs and outputs, and others; strides of up to 25 dimensions of
- * the input and of the output; the input's address, the output's, and 48 bytes of buffers and
- * flags. */
-enum {
-    NUMBERS_BYTES = 64,
-    STRIDES = NUMBERS_BYTES + 4 + 25 * 12, /* of the input */
-    OUTPUT_STRIDES_BYTES = 4 + 25 * (12 + 8),
-    ADDRESSES_BYTES = 64
-};
-
-static size_t reduction_addresses(size_t element_bytes)
-{
-    return (2 * element_bytes + STRIDES + 25 * 4 + OUTPUT_STRIDES_BYTES + 7) / 8 * 8;
-}
-
-struct reduced_row {
-    const char *from;
-    char *to;
-    size_t count, stride;
-};
-
-/* False where it is no reduction of one row to one number, or the row is in no allocation. */
-static bool read_row(const char *all, size_t element_bytes, size_t result_bytes,
-                     struct reduced_row *row)
-{
-    const char *numbers = all + 2 * element_bytes,
-               *addresses = all + reduction_addresses(element_bytes);
-    int32_t bytes, inputs, outputs, dims;
-    uint32_t stride;
-
-    memcpy(&bytes, numbers, sizeof(bytes));
-    memcpy(&inputs, numbers + 4, sizeof(inputs));
-    memcpy(&outputs, numbers + 8, sizeof(outputs));
-    memcpy(&dims, numbers + NUMBERS_BYTES, sizeof(dims));
-    memcpy(&stride, numbers + STRIDES, sizeof(stride));
-    memcpy(&row->from, addresses, sizeof(row->from));
-    memcpy(&row->to, addresses + 8, sizeof(row->to));
-    row->count = (size_t)inputs;
-    row->stride = dims == 1 ? stride : element_bytes;
-    return !addresses[56] && /* it would add to an earlier part */
-           bytes == (int32_t)element_bytes && outputs == 1 && inputs > 0 && dims >= 0 &&
-           dims <= 1 && emu_room_behind(row->to) >= result_bytes &&
-           (row->count - 1) * row->stride + element_bytes <= emu_room_behind(row->from);
-}
-
-static void sum_int64(const struct twin_grid *grid, void *const *args)
-{
-    uint64_t sum = 0, value;
-    struct reduced_row row;
-
-    (void)grid;
-    if (!read_row(args[0], sizeof(value), sizeof(sum), &row))
-        return;
-    for (size_t i = 0; i < row.count; i++) {
-        memcpy(&value, row.from + i * row.stride, sizeof(value));
-        sum += value;
-    }
-    memcpy(row.to, &sum, sizeof(sum));
-}
-
-/* Whether one of the numbers is not 0: of the results of factorizations, an error. */
-static void any_int32(const struct twin_grid *grid, void *const *args)
-{
-    int32_t value, any = 0;
-    struct reduced_row row;
-
-    (void)grid;
-    if (!read_row(args[0], sizeof(value), 1, &row))
-        return;
-    for (size_t i = 0; i < row.count; i++) {
-        memcpy(&value, row.from + i * row.stride, sizeof(value));
-        any |= value;
-    }
-    *row.to = any != 0;
 }
 
 /* Integers, or bool, to bool: torch.any of one number. Parameters 5 and 6 are a type and its bytes.
@@ -267,28 +190,6 @@ static const struct twin *find_elementwise(const char *mangled)
     return NULL;
 }
 
-static const struct {
-    const char *type, *functor;
-    size_t element_bytes, bytes;
-    struct twin twin;
-} reductions[] = {
-    {"ELi1ENS0_8ReduceOpIl", "sum_functorIlll", 8, 1056, {"sum of PyTorch", "[1056]", sum_int64}},
-    {"ELi1ENS0_8ReduceOpIi", "14or_kernel_cuda", 4, 1048, {"any of PyTorch", "[1048]", any_int32}},
-};
-
-/* at::native::reduce_kernel<THREADS, 1, ReduceOp<TYPE, a functor's operator, ...>> */
-static const struct twin *find_reduction(const char *mangled, size_t bytes)
-{
-    if (!strstr(mangled, "13reduce_kernelILi"))
-        return NULL;
-    for (size_t i = 0; i < sizeof(reductions) / sizeof(reductions[0]); i++)
-        if (bytes == reductions[i].bytes && strstr(mangled, reductions[i].type) &&
-            strstr(mangled, reductions[i].functor) &&
-            reduction_addresses(reductions[i].element_bytes) + ADDRESSES_BYTES == bytes)
-            return &reductions[i].twin;
-    return NULL;
-}
-
 const struct twin *emu_pytorch_find(const char *mangled, size_t bytes)
 {
     const struct twin *found;
@@ -298,5 +199,5 @@ const struct twin *emu_pytorch_find(const char *mangled, size_t bytes)
     found = find_elementwise(mangled);
     if (!found)
         found = emu_pytorch_find_cat(mangled);
-    return found ? found : find_reduction(mangled, bytes);
+    return found ? found : emu_pytorch_find_reduction(mangled, bytes);
 }

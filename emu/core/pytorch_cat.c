@@ -11,7 +11,7 @@ enum { CAT_DIMS = 4, CAT_VECTOR = 16 };
 /* The template arguments of a kernel that concatenates. */
 struct cat_shape {
     unsigned bytes, dims; /* of an element, of a tensor */
-    unsigned slots;       /* room for so many tensors in a launch */
+    unsigned slots;       /* tensors that one launch has room for */
     unsigned strides;     /* slots of strides; 1: all tensors are contiguous */
     bool vectors;         /* sizes and strides of the result are in vectors of 16 bytes */
 };

@@ -215,8 +215,8 @@ int emu_stream_append_wait(struct emu_stream *stream, struct emu_stream *other, 
     return error;
 }
 
-/* A call that would make the queue longer waits until there is room, as a GPU's channel has so many
- * entries. */
+/* A call that finds the queue full waits until there is room: a GPU's channel has a fixed number of
+ * entries, too. */
 static int wait_for_room(struct emu_stream *stream)
 {
     uint64_t pushed = atomic_load(&stream->pushed);

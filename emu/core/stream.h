@@ -34,7 +34,7 @@ struct emu_stream {
 
     pthread_mutex_t lock;    /* guards what follows; atomics may be read without */
     pthread_cond_t work;     /* the thread sleeps here */
-    pthread_cond_t progress; /* whoever waits for a position sleeps here */
+    pthread_cond_t progress; /* threads that wait for a position sleep here */
     struct emu_item *first, *last;
     _Atomic uint64_t pushed, done;
     uint64_t behind_legacy; /* ordered behind the legacy stream up to here */

@@ -1,4 +1,4 @@
-/* worker.c: the thread that does the work of a stream. */
+/* worker.c: the thread that does the work of a stream, and host functions as such work. */
 #include "emu/core/worker.h"
 
 #include <driver_types.h>
@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "emu/core.h"
 #include "emu/core/device.h"
+#include "emu/core/process.h"
 #include "emu/core/stream.h"
 
-/* On a failed device nothing runs any more, but everything is let go of, so that whoever waits
- * for this stream from another device goes on. */
+/* On a failed device nothing runs any more, but every item is released, so that streams of other
+ * devices that wait for this one go on. */
 static void work_off(const struct emu_stream *stream, struct emu_item *item)
 {
     int error = 0;
@@ -91,4 +93,31 @@ int emu_worker_start(struct emu_stream *stream)
     }
     stream->running = true;
     return 0;
+}
+
+static int run_host_call(void *arg)
+{
+    const struct emu_host_call *call = arg;
+
+    emu_process_callback(true);
+    if (call->function)
+        call->function(call->data);
+    else
+        call->callback(call->stream, 0, call->data);
+    emu_process_callback(false);
+    return 0;
+}
+
+int emu_host_call(struct emu_stream *stream, const struct emu_host_call *model, const char *name)
+{
+    struct emu_host_call *call = malloc(sizeof(*call));
+    int error;
+
+    if (!call)
+        return cudaErrorMemoryAllocation;
+    *call = *model;
+    error = emu_stream_push(stream, name, run_host_call, call, free);
+    if (error)
+        free(call);
+    return error;
 }

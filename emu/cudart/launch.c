@@ -5,7 +5,8 @@
 static int runtime_launch(const void *function, dim3 grid, dim3 block, void **args, size_t shared,
                           cudaStream_t handle)
 {
-    const struct twin_grid cut = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
+    const struct twin_grid cut = {
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, NULL};
     struct emu_kernel *kernel = emu_kernel_find(function);
     struct emu_stream *stream;
     int error;

@@ -1,12 +1,13 @@
-/* register.c: registers device code, kernels and variables, as nvcc's host code does before main.
- * The work is done by twins; of the device code only what it is for, and its kernels' parameters,
- * are used. */
+/* register.c: registers device code, kernels and variables, as nvcc's host code does before main,
+ * and loads libraries of device code that programs ask for. The work is done by twins; of the
+ * device code only what it is for, and its kernels' parameters, are used. */
 #include <stdio.h>
 #include <string.h>
 
 #include "emu/core/architecture.h"
 #include "emu/core/image.h"
 #include "emu/core/kernel.h"
+#include "emu/core/module.h"
 #include "emu/cudart/call.h"
 #include "emu/cudart/variable.h"
 
@@ -95,4 +96,59 @@ void __cudaRegisterHostVar(void **module, const char *name, char *host, size_t b
 void __cudaRegisterUnifiedTable(void **module, void *table)
 {
     (void)module, (void)table; /* function pointers for device code */
+}
+
+CALL(cudaLibraryLoadData,
+     (cudaLibrary_t * library, const void *image, enum cudaJitOption *options, void **values,
+      unsigned int count, enum cudaLibraryOption *library_options, void **library_values,
+      unsigned int library_count),
+     (library, image, options, values, count, library_options, library_values, library_count))
+{
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
+    return library && image ? emu_module_load(image, NULL, (struct emu_module **)library)
+                            : (int)cudaErrorInvalidValue;
+}
+
+CALL(cudaLibraryLoadFromFile,
+     (cudaLibrary_t * library, const char *path, enum cudaJitOption *options, void **values,
+      unsigned int count, enum cudaLibraryOption *library_options, void **library_values,
+      unsigned int library_count),
+     (library, path, options, values, count, library_options, library_values, library_count))
+{
+    (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
+        (void)library_count;
+    return library && path ? emu_module_load_file(path, NULL, (struct emu_module **)library)
+                           : (int)cudaErrorInvalidValue;
+}
+
+CALL(cudaLibraryUnload, (cudaLibrary_t library), (library))
+{
+    return emu_module_unload((struct emu_module *)library) ? cudaSuccess
+                                                           : cudaErrorInvalidResourceHandle;
+}
+
+CALL(cudaLibraryGetKernel, (cudaKernel_t * kernel, cudaLibrary_t library, const char *name),
+     (kernel, library, name))
+{
+    if (!kernel || !name)
+        return cudaErrorInvalidValue;
+    return emu_module_kernel((struct emu_module *)library, name, (struct emu_kernel **)kernel);
+}
+
+CALL(cudaLibraryGetKernelCount, (unsigned int *count, cudaLibrary_t library), (count, library))
+{
+    if (!count || !emu_module_known((struct emu_module *)library))
+        return count ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    *count = (unsigned)emu_module_kernels((struct emu_module *)library, NULL, 0);
+    return cudaSuccess;
+}
+
+CALL(cudaLibraryEnumerateKernels,
+     (cudaKernel_t * kernels, unsigned int room, cudaLibrary_t library), (kernels, room, library))
+{
+    if (!kernels || !emu_module_known((struct emu_module *)library))
+        return kernels ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    emu_module_kernels((struct emu_module *)library, (struct emu_kernel **)kernels, room);
+    return cudaSuccess;
 }

@@ -6,7 +6,7 @@
 #include "emu/core/capture.h"
 #include "emu/core/event.h"
 #include "emu/core/handles.h"
-#include "emu/core/host_call.h"
+#include "emu/core/worker.h"
 #include "emu/cudart/call.h"
 
 enum { GREATEST_PRIORITY = -5 };

@@ -12,6 +12,7 @@
 #include "emu/core.h"
 #include "emu/core/activity.h"
 #include "emu/cupti/callbacks.h"
+#include "emu/cupti/version.h"
 
 #if DDPCHECK_EMU_CUDART == 13
 typedef CUpti_ActivityKernel10 kernel_record;
@@ -59,10 +60,28 @@ static void complete_buffer(void)
     activity.completed(NULL, 0, buffer, activity.bytes, activity.used);
 }
 
-/* With the lock held. */
-static void append_activity(const void *record, size_t bytes)
+static size_t activity_bytes(CUpti_ActivityKind kind)
 {
-    size_t most = 0;
+    switch (kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        return sizeof(kernel_record) + cupti_appended_bytes();
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        return sizeof(copy_record) + cupti_appended_bytes();
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        return sizeof(CUpti_ActivityMemset4) + cupti_appended_bytes();
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        return sizeof(CUpti_ActivityExternalCorrelation);
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        return sizeof(CUpti_ActivityAPI);
+    default:
+        return 0;
+    }
+}
+
+/* With the lock held. The record has the fields that are known, and may be longer. */
+static void append_activity(const CUpti_Activity *record, size_t filled)
+{
+    size_t most = 0, bytes = activity_bytes(record->kind);
 
     if (activity.buffer && activity.bytes - activity.used < bytes)
         complete_buffer();
@@ -74,7 +93,8 @@ static void append_activity(const void *record, size_t bytes)
         activity.dropped++;
         return;
     }
-    memcpy(activity.buffer + activity.used, record, bytes);
+    memcpy(activity.buffer + activity.used, record, filled);
+    memset(activity.buffer + activity.used + filled, 0xaa, bytes - filled);
     activity.used += bytes;
 }
 
@@ -122,9 +142,9 @@ static void write_launch(uint32_t correlation)
         if (!external[kind].depth || !activity.enabled[CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION])
             continue;
         cause.externalId = external[kind].id[external[kind].depth - 1];
-        append_activity(&cause, sizeof(cause));
+        append_activity((const CUpti_Activity *)&cause, sizeof(cause));
     }
-    append_activity(&call, sizeof(call));
+    append_activity((const CUpti_Activity *)&call, sizeof(call));
     pthread_mutex_unlock(&activity.lock);
 }
 
@@ -146,7 +166,7 @@ static void write_kernel(const struct emu_activity *ran)
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] ||
         activity.enabled[CUPTI_ACTIVITY_KIND_KERNEL])
-        append_activity(&record, sizeof(record));
+        append_activity((const CUpti_Activity *)&record, sizeof(record));
 }
 
 static uint8_t copy_kind(int kind)
@@ -170,7 +190,7 @@ static void write_copy(const struct emu_activity *ran)
                           .correlationId = ran->correlation};
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_MEMCPY])
-        append_activity(&record, sizeof(record));
+        append_activity((const CUpti_Activity *)&record, sizeof(record));
 }
 
 static void write_fill(const struct emu_activity *ran)
@@ -184,7 +204,7 @@ static void write_fill(const struct emu_activity *ran)
                                     .correlationId = ran->correlation};
 
     if (activity.enabled[CUPTI_ACTIVITY_KIND_MEMSET])
-        append_activity(&record, sizeof(record));
+        append_activity((const CUpti_Activity *)&record, sizeof(record));
 }
 
 static void write_ran(const struct emu_activity *ran)
@@ -264,24 +284,6 @@ CUptiResult cuptiActivityFlushAll(uint32_t flags)
         complete_buffer();
     pthread_mutex_unlock(&activity.lock);
     return CUPTI_SUCCESS;
-}
-
-static size_t activity_bytes(CUpti_ActivityKind kind)
-{
-    switch (kind) {
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-        return sizeof(kernel_record);
-    case CUPTI_ACTIVITY_KIND_MEMCPY:
-        return sizeof(copy_record);
-    case CUPTI_ACTIVITY_KIND_MEMSET:
-        return sizeof(CUpti_ActivityMemset4);
-    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
-        return sizeof(CUpti_ActivityExternalCorrelation);
-    case CUPTI_ACTIVITY_KIND_DRIVER:
-        return sizeof(CUpti_ActivityAPI);
-    default:
-        return 0;
-    }
 }
 
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, CUpti_Activity **record)

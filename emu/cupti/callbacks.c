@@ -84,8 +84,8 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle handle)
     return result;
 }
 
-static void deliver(const struct CUpti_Subscriber_st *to, CUpti_ApiCallbackSite site,
-                    uint32_t correlation)
+static void deliver_callback(const struct CUpti_Subscriber_st *to, CUpti_ApiCallbackSite site,
+                             uint32_t correlation)
 {
     CUpti_CallbackData call = {
         .callbackSite = site, .functionName = "cuLaunchKernelEx", .correlationId = correlation};
@@ -105,8 +105,8 @@ void cupti_call_back(uint32_t correlation)
     if (!to.callback ||
         !to.enabled[CUPTI_CB_DOMAIN_DRIVER_API][CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx])
         return;
-    deliver(&to, CUPTI_API_ENTER, correlation);
-    deliver(&to, CUPTI_API_EXIT, correlation);
+    deliver_callback(&to, CUPTI_API_ENTER, correlation);
+    deliver_callback(&to, CUPTI_API_EXIT, correlation);
 }
 
 CUptiResult cuptiFinalize(void)

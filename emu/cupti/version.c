@@ -1,15 +1,37 @@
 /* version.c: CUPTI's version, result texts and time stamps. */
 #include <cupti.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { VERSION_12 = 28, VERSION_13 = 130001 }; /* of CUDA 12.9 and 13.0 */
+#include "emu/cupti/version.h"
+
+enum {
+    VERSION_12 = 28,
+    VERSION_13 = 130001, /* of CUDA 12.9 and 13.0 */
+    OWN = DDPCHECK_EMU_CUDART == 13 ? VERSION_13 : VERSION_12,
+    APPENDED_BYTES = 64
+};
+
+/* DDPCHECK_EMU_CUPTI_VERSION=130500: a newer one, whose records have more fields at their end. */
+static uint32_t emulated_version(void)
+{
+    const char *text = getenv("DDPCHECK_EMU_CUPTI_VERSION");
+    int version = text ? atoi(text) : 0;
+
+    return version > 0 ? (uint32_t)version : OWN;
+}
+
+size_t cupti_appended_bytes(void)
+{
+    return emulated_version() > OWN ? APPENDED_BYTES : 0;
+}
 
 CUptiResult cuptiGetVersion(uint32_t *version)
 {
     if (!version)
         return CUPTI_ERROR_INVALID_PARAMETER;
-    *version = DDPCHECK_EMU_CUDART == 13 ? VERSION_13 : VERSION_12;
+    *version = emulated_version();
     return CUPTI_SUCCESS;
 }
 

@@ -1,7 +1,6 @@
 /* function.c: the attributes and occupancy of functions and kernels, which are the same here. */
 #include "emu/core/architecture.h"
 #include "emu/core/kernel.h"
-#include "emu/core/lazy.h"
 #include "emu/core/limits.h"
 #include "emu/core/module.h"
 #include "emu/driver/call.h"

@@ -32,7 +32,7 @@ static int driver_launch(CUfunction function, const struct twin_grid *grid, void
 STREAM_CALL(cuLaunchKernel, cuLaunchKernel_ptsz, LAUNCH_PARAMETERS, LAUNCH_ARGUMENTS)
 {
     const struct twin_grid grid = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, NULL};
 
     return driver_launch(function, &grid, args, extra, stream);
 }
@@ -42,7 +42,8 @@ static int driver_launch_config(const CUlaunchConfig *config, CUfunction functio
 {
     const struct twin_grid grid = {{config->gridDimX, config->gridDimY, config->gridDimZ},
                                    {config->blockDimX, config->blockDimY, config->blockDimZ},
-                                   config->sharedMemBytes};
+                                   config->sharedMemBytes,
+                                   NULL};
 
     return driver_launch(function, &grid, args, extra, stream);
 }
@@ -75,7 +76,7 @@ STREAM_CALL(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz, COOPERATI
              args))
 {
     const struct twin_grid grid = {
-        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+        {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, NULL};
 
     return driver_launch(function, &grid, args, NULL, stream);
 }

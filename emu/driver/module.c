@@ -1,12 +1,11 @@
 /* module.c: modules and libraries, which are the same here but for the context that a module
- * belongs to. Both are loaded at once; their kernels may be loaded lazily (lazy.h). */
+ * belongs to. Both are loaded at once; their kernels may be loaded lazily (emu/core/kernel.h). */
 #include "emu/core/module.h"
 
 #include "emu/core/kernel.h"
-#include "emu/core/lazy.h"
 #include "emu/driver/call.h"
 
-static int load_module(const void *image, const void *context, void **module)
+static int load_driver_module(const void *image, const void *context, void **module)
 {
     return image && module ? emu_module_load(image, context, (struct emu_module **)module)
                            : (int)CUDA_ERROR_INVALID_VALUE;
@@ -52,7 +51,7 @@ CONTEXT_CALL(cuModuleLoad, (CUmodule * module, const char *path), (module, path)
 
 CONTEXT_CALL(cuModuleLoadData, (CUmodule * module, const void *image), (module, image))
 {
-    return load_module(image, emu_context_current(), (void **)module);
+    return load_driver_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadDataEx,
@@ -61,12 +60,12 @@ CONTEXT_CALL(cuModuleLoadDataEx,
              (module, image, count, options, values))
 {
     (void)count, (void)options, (void)values; /* how to compile: there is nothing to compile */
-    return load_module(image, emu_context_current(), (void **)module);
+    return load_driver_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleLoadFatBinary, (CUmodule * module, const void *image), (module, image))
 {
-    return load_module(image, emu_context_current(), (void **)module);
+    return load_driver_module(image, emu_context_current(), (void **)module);
 }
 
 CONTEXT_CALL(cuModuleUnload, (CUmodule module), (module))
@@ -113,7 +112,7 @@ DRIVER_CALL(cuLibraryLoadData,
 {
     (void)options, (void)values, (void)count, (void)library_options, (void)library_values,
         (void)library_count;
-    return load_module(image, NULL, (void **)library);
+    return load_driver_module(image, NULL, (void **)library);
 }
 
 DRIVER_CALL(cuLibraryLoadFromFile,

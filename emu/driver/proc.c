@@ -4,7 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500 };
+#include "emu/core.h"
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
 enum { FOUND = 0, NO_SYMBOL = 1, VERSION_TOO_OLD = 2 }; /* CUdriverProcAddressQueryResult */
 enum { PER_THREAD = 2 }; /* CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM */
 
@@ -17,6 +19,18 @@ int cuGetProcAddress(const char *name, void **address, int version, uint64_t fla
 #define FUNCTION(name, symbol, per_thread, since) void per_thread(void);
 #include "emu/driver/functions.def"
 #undef FUNCTION
+
+/* Tables without a documented meaning. NVIDIA's own CUDA runtime queries them, which is linked in
+ * by default. */
+int cuGetExportTable(const void **table, const void *id);
+int cuGetExportTable(const void **table, const void *id)
+{
+    (void)table, (void)id;
+    emu_unsupported("the CUDA runtime inside the program",
+                    "it is libcudart_static.a, nvcc's default, and its calls fail with error 36; "
+                    "build with nvcc -cudart shared");
+    return NOT_SUPPORTED;
+}
 
 static const struct function {
     const char *name;
@@ -45,6 +59,8 @@ int cuGetProcAddress_v2(const char *name, void **address, int version, uint64_t 
         if (functions[i].since <= version && (!best || functions[i].since > best->since))
             best = &functions[i];
     }
+    if (!known && !strcmp(name, "cuGetExportTable"))
+        cuGetExportTable(NULL, NULL);
     *address = best ? (void *)(flags & PER_THREAD ? best->per_thread : best->symbol) : NULL;
     if (best)
         reason = FOUND;

@@ -8,7 +8,7 @@
 #include "emu/core/event.h"
 #include "emu/core/graph.h"
 #include "emu/core/handles.h"
-#include "emu/core/host_call.h"
+#include "emu/core/worker.h"
 #include "emu/driver/call.h"
 #include "emu/driver/context.h"
 

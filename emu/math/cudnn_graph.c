@@ -1,9 +1,9 @@
 /* cudnn_graph.c: cuDNN's graph interface (backend): PyTorch's convolutions run through it.
  *
  * A descriptor keeps what it takes to launch: which tensors, by their unique ids, an operation
- * reads and writes. Whoever is given a descriptor (a graph its operations, an engine its graph, a
- * plan its engine) takes these over, since programs destroy descriptors that others were made of.
- * Numbers are those of cudnn_graph.h. */
+ * reads and writes. A descriptor that is made of others (a graph of operations, an engine of a
+ * graph, a plan of an engine) copies what they keep, since programs destroy the originals. Numbers
+ * are those of cudnn_graph.h. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

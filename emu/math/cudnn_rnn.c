@@ -182,7 +182,7 @@ int cudnnGetRNNWeightSpaceSize(void *handle, const struct rnn_layout *rnn, size_
 }
 
 /* Rows that are 0: there is no such matrix. A caller that does not want the layout passes NULL. */
-static void describe(struct tensor_layout *tensor, int type, size_t rows, size_t columns)
+static void describe_tensor(struct tensor_layout *tensor, int type, size_t rows, size_t columns)
 {
     if (tensor)
         *tensor = (struct tensor_layout){
@@ -218,8 +218,8 @@ int cudnnGetRNNWeightParams(void *handle, const struct rnn_layout *rnn, int laye
         rows = rnn->projected;
         columns = rnn->hidden;
     }
-    describe(matrix, rnn->type, has_matrix ? rows : 0, columns);
-    describe(vector, rnn->type, has_bias ? rnn->hidden : 0, 1);
+    describe_tensor(matrix, rnn->type, has_matrix ? rows : 0, columns);
+    describe_tensor(vector, rnn->type, has_bias ? rnn->hidden : 0, 1);
     if (weights)
         *weights = has_matrix ? space + offset * unit : NULL;
     if (bias)

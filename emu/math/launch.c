@@ -34,8 +34,8 @@ void math_add_touch(struct math_touches *touches, char letter, void *pointer)
     touches->pointers[touches->count++] = pointer;
 }
 
-/* A C++ function of this name with a parameter for each touch, of which those that are read are
- * pointers to const: what the names of kernels say in the same way. False: it is too long. */
+/* The mangled name of a C++ function with one pointer parameter for each touch, to const where it
+ * is only read, as in the names of real kernels. False: the name is too long. */
 static bool name_by_touches(char *text, const char *name, const struct math_touches *touches)
 {
     int used = snprintf(text, NAME_MAX_BYTES, "_Z%zu%s", strlen(name), name);

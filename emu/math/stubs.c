@@ -1,5 +1,5 @@
 /* stubs.c: one of CUDA's math libraries: every function that its list (LIBRARY.def) names. Calls
- * succeed and compute nothing: whoever needs numbers needs a GPU.
+ * succeed and compute nothing: right numbers need a GPU.
  *
  * The lists hold names, which argument is a result that the caller reads on the host, and which are
  * memory that the call works on: no header of these libraries is needed. By the x86-64 calling
@@ -25,7 +25,7 @@ enum { NO_MEMORY = 2 };
         math_launch_words(#name, letters, words); \
         return 0;                                 \
     }
-/* Launches work of which nothing is known. */
+/* Launches work; what memory it touches is not known. */
 #define COMPUTE(name)            \
     int name(void);              \
     int name(void)               \
@@ -117,7 +117,20 @@ enum { NO_MEMORY = 2 };
 #define PLAN(index)         words_set_int(words[index], 1);
 /* The newest of its major version: JAX refuses libraries that are older than its own. */
 #define VERSION(index) words_set_int(words[index], DDPCHECK_EMU_MAJOR * 1000 + 909);
-/* The same, of which the first word asks for a part (libraryPropertyType): major, minor, patch. */
+/* One part of that version; the first word says which (libraryPropertyType): major, minor, patch.
+ */
 #define PROPERTY(index) words_set_int(words[index], (int)(size_t)words[0] ? 9 : DDPCHECK_EMU_MAJOR);
+
+/* A function and its twin with 64-bit counts. */
+#define LAUNCH_64(name, letters) LAUNCH(name, letters) LAUNCH(name##_64, letters)
+#define COMPUTE_64(name)         COMPUTE(name) COMPUTE(name##_64)
+/* The same row for each type of BLAS: S float, D double, C and Z their complex numbers. The type's
+ * letter stands between the arguments `library` and the first of the row. */
+#define SD(row, library, ...)   row(library##S##__VA_ARGS__) row(library##D##__VA_ARGS__)
+#define CZ(row, library, ...)   row(library##C##__VA_ARGS__) row(library##Z##__VA_ARGS__)
+#define SDCZ(row, library, ...) SD(row, library, __VA_ARGS__) CZ(row, library, __VA_ARGS__)
+#define sdcz(row, library, ...)                                                            \
+    row(library##s##__VA_ARGS__) row(library##d##__VA_ARGS__) row(library##c##__VA_ARGS__) \
+        row(library##z##__VA_ARGS__)
 
 #include DDPCHECK_EMU_LIST

@@ -3,7 +3,6 @@
 #include <nccl.h>
 
 #include "emu/nccl/communicator.h"
-#include "emu/nccl/datatypes.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/group.h"
 #include "emu/nccl/operators.h"

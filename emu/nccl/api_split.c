@@ -3,7 +3,7 @@
 
 #include "emu/nccl/bootstrap.h"
 #include "emu/nccl/config.h"
-#include "emu/nccl/creation.h"
+#include "emu/nccl/group.h"
 #include "emu/nccl/errors.h"
 
 struct split {

@@ -1,6 +1,6 @@
 /* bell.h: how ranks wait for each other in shared memory without burning a core.
  *
- * A bell is a number that is changed by whoever has news. A waiter reads it, looks for the news,
+ * A bell is a number that a rank changes when it has news. A waiter reads it, looks for the news,
  * and sleeps (futex) only while the bell still has the number it read. Nothing here belongs to a
  * process, so one that is killed leaves nothing locked: it just never rings again. */
 #ifndef DDPCHECK_EMU_NCCL_BELL_H

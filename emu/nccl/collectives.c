@@ -2,7 +2,7 @@
  *
  * The members first meet and compare what they are about to do. Then they go through the data in
  * rounds: each puts its piece into its own stage, all meet, each takes what it needs from the
- * others' stages. A member has two stages and uses them in turn; whoever is at the next meeting has
+ * others' stages. A member has two stages and uses them in turn; a member at the next meeting has
  * finished reading, so one meeting for each round is enough. Each element is reduced by one member,
  * in order of rank, so results are the same bits everywhere, always.
  *
@@ -16,7 +16,7 @@
 #include "emu/core/memory.h"
 #include "emu/core/model.h"
 #include "emu/nccl/communicator.h"
-#include "emu/nccl/datatypes.h"
+#include "emu/nccl/operators.h"
 #include "emu/nccl/task.h"
 
 enum { ALIGNMENT = 64 }; /* of pieces: whole elements of every type */

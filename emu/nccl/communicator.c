@@ -39,10 +39,16 @@ struct ncclComm *communicator_new(int rank, int ranks, int device, const ncclCon
 bool communicator_resize(struct ncclComm *comm, int rank, int ranks)
 {
     struct traffic *traffic = calloc((size_t)ranks * 2 + 1, sizeof(*traffic));
+    uint64_t *signals = calloc((size_t)ranks * SIGNALS + 1, sizeof(*signals));
 
-    if (!traffic)
+    if (!traffic || !signals) {
+        free(traffic);
+        free(signals);
         return false;
+    }
     free(comm->sent);
+    free(comm->received_signals);
+    comm->received_signals = signals;
     comm->sent = traffic;
     comm->received = traffic + ranks;
     comm->rank = rank;
@@ -79,6 +85,7 @@ void communicator_put(struct ncclComm *comm)
     pthread_mutex_destroy(&comm->lock);
     pthread_mutex_destroy(&comm->issue);
     free(comm->sent);
+    free(comm->received_signals);
     free(comm);
 }
 
@@ -148,7 +155,8 @@ void communicator_hang(struct ncclComm *comm)
 void communicator_drain(struct ncclComm *comm)
 {
     pthread_mutex_lock(&comm->lock);
-    while ((comm->first || comm->running || comm->recorded) && !atomic_load(&comm->stop))
+    while ((comm->first || comm->running || comm->recorded || comm->one_sided) &&
+           !atomic_load(&comm->stop))
         pthread_cond_wait(&comm->changed, &comm->lock);
     pthread_mutex_unlock(&comm->lock);
 }

@@ -35,6 +35,7 @@ struct ncclComm {
     atomic_int stop;  /* enum stop */
     atomic_int state; /* ncclResult_t that ncclCommGetAsyncError returns */
     atomic_bool finalized;
+    atomic_bool suspended;
     struct ncclComm *next; /* of all live handles */
 
     pthread_mutex_t issue;            /* order of launches is order of pushes */
@@ -46,7 +47,11 @@ struct ncclComm {
     uint64_t host_issued, host_done;  /* host calls that take part in host_meeting */
     struct scale_operator *operators;
     struct registration *registrations;
-    int shrinks;
+    uint64_t windows;           /* registered so far */
+    int one_sided;              /* puts, signals and waits that are not done */
+    uint64_t *received_signals; /* [ranks * SIGNALS]: that waits have claimed */
+    int shrinks, grows;
+    int grow_ids;             /* made so far by this member: at most one more than `grows` */
     _Atomic(void *) profiler; /* the plugin's context; NULL: it does not know this communicator */
     bool counted;             /* among those that keep the plugin loaded */
     uint64_t hash;            /* what NCCL calls commHash */

@@ -42,6 +42,12 @@ ncclResult_t fail(ncclResult_t result, const char *format, ...)
     return result;
 }
 
+int fail_unsupported(const char *call)
+{
+    emu_unsupported(call, "the emulated NCCL does not have it");
+    return fail(ncclInvalidUsage, "%s : the emulated NCCL does not have it", call);
+}
+
 PUBLIC(ncclGetLastError);
 const char *ncclGetLastError(ncclComm_t comm)
 {
@@ -72,7 +78,7 @@ const char *ncclGetErrorString(ncclResult_t result)
 }
 
 /* DDPCHECK_EMU_NCCL_VERSION=22703: rules that one release alone has. */
-int nccl_version(void)
+int emulated_nccl_version(void)
 {
     const char *text = getenv("DDPCHECK_EMU_NCCL_VERSION");
     int version = text ? atoi(text) : 0;
@@ -85,14 +91,21 @@ ncclResult_t ncclGetVersion(int *version)
 {
     if (!version)
         return fail(ncclInvalidArgument, "GetVersion : version argument is NULL");
-    *version = nccl_version();
+    *version = emulated_nccl_version();
     return ncclSuccess;
 }
 
-/* NCCL_DEBUG is read at each warning, so there is nothing to reset. */
+/* NCCL_DEBUG is read at each warning, so there is nothing to reset. A macro in nccl.h of 2.30. */
+#undef ncclResetDebugInit
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 void ncclResetDebugInit(void);
 PUBLIC(ncclResetDebugInit);
 void ncclResetDebugInit(void)
+{
+}
+
+void ncclResetDebugInitInternal(void);
+PUBLIC(ncclResetDebugInitInternal);
+void ncclResetDebugInitInternal(void)
 {
 }

@@ -9,12 +9,15 @@
 ncclResult_t fail(ncclResult_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A call that is not emulated: names it on stderr, once for each name. Returns ncclInvalidUsage. */
+int fail_unsupported(const char *call);
+
 /* A second, public name: pncclX for ncclX. */
 #define PUBLIC(name)                                              \
     __attribute__((visibility("default"))) __typeof__(name) name; \
     extern __typeof__(name) p##name __attribute__((visibility("default"), alias(#name)))
 
 /* The release that is emulated, as ncclGetVersion gives it. */
-int nccl_version(void);
+int emulated_nccl_version(void);
 
 #endif

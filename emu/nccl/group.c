@@ -1,4 +1,5 @@
-/* group.c: collects the calls of a group and issues them when it ends. */
+/* group.c: collects the calls of a group, issues them when it ends, and creates its communicators.
+ */
 #include "emu/nccl/group.h"
 
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include "emu/core.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/launch.h"
+#include "emu/nccl/one_sided.h"
 #include "emu/nccl/profiler.h"
 
 /* The tasks of one communicator. */
@@ -102,8 +104,14 @@ static ncclResult_t launch_batches(struct job_batch *batches)
 
     for (struct job_batch *batch = batches; batch && !result; batch = batch->next)
         result = check_self(batch);
-    for (struct job_batch *batch = batches; batch && !result; batch = batch->next)
-        result = launch_push(batch->comm, batch->tasks, batch->count);
+    for (struct job_batch *batch = batches; batch && !result; batch = batch->next) {
+        size_t others = one_sided_sort(batch->tasks, batch->count);
+
+        result = one_sided_push(batch->comm, batch->tasks + others, batch->count - others);
+        batch->count = others;
+        if (!result && others)
+            result = launch_push(batch->comm, batch->tasks, others);
+    }
     return result;
 }
 
@@ -113,6 +121,8 @@ static void free_batches(struct job_batch *batches)
         struct job_batch *next = batches->next;
 
         communicator_put(batches->comm);
+        for (size_t i = 0; i < batches->count; i++)
+            free(batches->tasks[i].one_sided);
         free(batches->tasks);
         free(batches);
         batches = next;
@@ -279,4 +289,46 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *info)
             info->estimatedTime = NCCL_UNDEF_FLOAT;
     }
     return ncclSuccess;
+}
+
+/* --- creation --- */
+
+void creation_begin(struct creation *creation, struct ncclComm *comm, ncclComm_t *slot,
+                    bool blocking)
+{
+    creation->comm = comm;
+    creation->slot = slot;
+    creation->job.blocking = blocking;
+    communicator_hold(comm);
+    *slot = comm;
+}
+
+ncclResult_t creation_end(struct creation *creation, ncclResult_t result)
+{
+    struct ncclComm *comm = creation->comm;
+
+    if (!comm)
+        return result;
+    if (!result)
+        profiler_attach(comm);
+    if (result && creation->job.blocking) {
+        *creation->slot = NULL;
+        communicator_retire(comm);
+    }
+    atomic_store(&comm->state, (int)result);
+    return result;
+}
+
+void creation_release(struct creation *creation)
+{
+    struct ncclComm *comm = creation->comm;
+
+    if (!comm)
+        return;
+    /* The group failed before the job could run. */
+    if (atomic_load(&comm->state) == ncclInProgress) {
+        creation->job.blocking = true;
+        creation_end(creation, ncclInvalidUsage);
+    }
+    communicator_put(comm);
 }

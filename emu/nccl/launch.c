@@ -133,6 +133,10 @@ static int run_task_launch(void *arg)
 
     if (!begin_task_launch(launch))
         return 0;
+    if (atomic_load(&launch->comm->suspended)) { /* its memory is gone */
+        end_task_launch(launch);
+        return cudaErrorIllegalAddress;
+    }
     activity_ns = emu_activity_begin();
     emu_model_operation_begins(emu_device_get(launch->comm->device));
     if (!launch->eager)

@@ -1,10 +1,11 @@
-/* operators.c: the reduction operators: built in, or created with a scalar. */
+/* operators.c: the reduction operators, built in or created with a scalar, and the element types.
+ */
 #include "emu/nccl/operators.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/nccl/datatypes.h"
 #include "emu/nccl/errors.h"
 
 struct scale_operator {
@@ -18,7 +19,7 @@ struct scale_operator {
 static atomic_int handles = ncclNumOps;
 
 /* With comm->lock held. */
-static struct scale_operator **find_operator(struct ncclComm *comm, ncclRedOp_t op)
+static struct scale_operator **find_custom_operator(struct ncclComm *comm, ncclRedOp_t op)
 {
     struct scale_operator **link = &comm->operators;
 
@@ -40,7 +41,7 @@ ncclResult_t operator_find(struct ncclComm *comm, const char *call, ncclRedOp_t 
         return ncclSuccess;
     }
     pthread_mutex_lock(&comm->lock);
-    found = *find_operator(comm, op);
+    found = *find_custom_operator(comm, op);
     if (found) {
         fits = found->type == type;
         *reduction = found->reduction;
@@ -127,7 +128,7 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
         return fail(ncclInvalidArgument,
                     "ncclRedOpDestroy : comm argument is NULL or not a communicator");
     pthread_mutex_lock(&comm->lock);
-    link = find_operator(comm, op);
+    link = find_custom_operator(comm, op);
     found = *link;
     if (found)
         *link = found->next;
@@ -137,4 +138,38 @@ ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t handle)
     return found ? ncclSuccess
                  : fail(ncclInvalidArgument,
                         "ncclRedOpDestroy : operator unknown to this communicator");
+}
+
+/* --- datatypes --- */
+
+static const struct {
+    unsigned char bytes;
+    bool integer;
+} types[ncclNumTypes] = {
+    [ncclInt8] = {1, true},      [ncclUint8] = {1, true},       [ncclInt32] = {4, true},
+    [ncclUint32] = {4, true},    [ncclInt64] = {8, true},       [ncclUint64] = {8, true},
+    [ncclFloat16] = {2, false},  [ncclFloat32] = {4, false},    [ncclFloat64] = {8, false},
+    [ncclBfloat16] = {2, false}, [ncclFloat8e4m3] = {1, false}, [ncclFloat8e5m2] = {1, false},
+};
+
+bool datatype_valid(ncclDataType_t type)
+{
+    return (int)type >= 0 && type < ncclNumTypes;
+}
+
+size_t datatype_bytes(ncclDataType_t type)
+{
+    return types[type].bytes;
+}
+
+bool datatype_is_integer(ncclDataType_t type)
+{
+    return types[type].integer;
+}
+
+size_t datatype_total(ncclDataType_t type, size_t count)
+{
+    size_t total;
+
+    return __builtin_mul_overflow(count, datatype_bytes(type), &total) ? SIZE_MAX : total;
 }

@@ -1,6 +1,7 @@
 /* profiler.c: loads the plugin and calls it for every event. See profiler.h.
  *
- * Events are made as version 5 has them and translated for older plugins, as NCCL does. */
+ * Events are made as version 5 has them and translated for older plugins, as NCCL does; what later
+ * versions added to them is left out. */
 #include "emu/nccl/profiler.h"
 
 #include <dlfcn.h>
@@ -12,10 +13,11 @@
 #include "abi/nccl_profiler.h"
 #include "emu/core.h"
 #include "emu/core/stream.h"
-#include "emu/nccl/datatypes.h"
+#include "emu/nccl/operators.h"
 #include "emu/nccl/errors.h"
+#include "emu/nccl/registrations.h"
 
-enum { VERSIONS = 5 };
+enum { VERSIONS = 7 };
 
 static struct {
     pthread_mutex_t lock; /* guards what follows up to `mask` */
@@ -42,7 +44,8 @@ static void *open_plugin(void)
 
     if (!name)
         return dlopen("libnccl-profiler.so", RTLD_NOW | RTLD_LOCAL);
-    if (!strcasecmp(name, "none") || (nccl_version() == NO_PATHS_VERSION && strchr(name, '/')))
+    if (!strcasecmp(name, "none") ||
+        (emulated_nccl_version() == NO_PATHS_VERSION && strchr(name, '/')))
         return NULL;
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library)
@@ -100,6 +103,8 @@ void profiler_attach(struct ncclComm *comm)
     case 0:
         break;
     case 5:
+    case 6:
+    case 7:
         result =
             CALL(init, &context, comm->hash, &mask, NULL, 1, comm->ranks, comm->rank, log_nothing);
         break;
@@ -271,7 +276,7 @@ static void *start_profile_event(struct ncclComm *comm, struct profile_event_v5 
         (plugin.version < 5 && event.type >= PROFILE_GROUP_API) ||
         (plugin.version < 3 && event.type == PROFILE_KERNEL_CH))
         return NULL;
-    if (plugin.version == 5) {
+    if (plugin.version >= 5) {
         CALL(start, comm->profiler, &handle, &event);
     } else if (plugin.version == 4) {
         start_event_v4(comm, &handle, &event);
@@ -365,6 +370,23 @@ static const char *task_name(const struct task *task)
     return names[task->kind];
 }
 
+/* NCCL lets copy engines gather into a window if the communicator's policy is to use no SM. */
+static bool uses_copy_engine(struct ncclComm *comm, const struct task *task)
+{
+    return task->kind == TASK_ALL_GATHER && comm->config.CTAPolicy & NCCL_CTA_POLICY_ZERO &&
+           registrations_cover(comm, task->recv, 1);
+}
+
+/* Older plugins learn nothing of it. */
+static void report_copy_engine(struct ncclComm *comm, const struct task *task)
+{
+    const struct profile_event_v5 event = {
+        .type = PROFILE_CE_COLL, .parent = task->call, .rank = comm->rank};
+
+    if (plugin.version >= 6)
+        stop_profile_event(start_profile_event(comm, event));
+}
+
 static void *start_task(struct ncclComm *comm, const struct task *task, void *plan)
 {
     bool bytes = task->kind == TASK_ALL_GATHER ||
@@ -407,7 +429,12 @@ void profiler_launch(struct ncclComm *comm, struct task *tasks, size_t count)
         return;
     plan = start_profile_event(comm, (struct profile_event_v5){.type = PROFILE_GROUP});
     for (size_t i = 0; i < count; i++)
-        tasks[i].event = start_task(comm, &tasks[i], plan);
+        if (uses_copy_engine(comm, &tasks[i])) {
+            tasks[i].event = NULL;
+            report_copy_engine(comm, &tasks[i]);
+        } else {
+            tasks[i].event = start_task(comm, &tasks[i], plan);
+        }
     for (size_t i = 0; i < count; i++)
         stop_profile_event(tasks[i].event);
     stop_profile_event(plan);

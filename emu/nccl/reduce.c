@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "emu/nccl/datatypes.h"
-#include "emu/nccl/smallfloat.h"
+#include "emu/core/smallfloat.h"
+#include "emu/nccl/operators.h"
 
 #define AS_IS(x)      (x)
 #define FP16_LOAD(x)  smallfloat_load(FP16, x)

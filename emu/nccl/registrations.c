@@ -1,9 +1,16 @@
-/* registrations.c: registers and deregisters buffers and windows. */
+/* registrations.c: registers and deregisters buffers and windows, and allocates memory. Windows are
+ * numbered in the order of their registration: it is collective, so this is one on all members. */
 #include "emu/nccl/registrations.h"
 
+#include <nccl.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
+#include "abi/nccl_later.h"
+#include "emu/core.h"
+#include "emu/core/device.h"
 #include "emu/core/memory.h"
+#include "emu/core/stream.h"
 #include "emu/nccl/bootstrap.h"
 #include "emu/nccl/errors.h"
 #include "emu/nccl/group.h"
@@ -15,13 +22,15 @@ struct registration {
     enum registration_kind kind;
     void *buffer;
     size_t bytes;
+    uint64_t number; /* of a window */
 };
 
 /* A window's registration waits for all members. */
 struct window_job {
     struct group_job job;
     struct ncclComm *comm; /* a reference */
-    uint64_t number;
+    uint64_t number, window;
+    struct window_place place;
     bool ran;
 };
 
@@ -44,6 +53,8 @@ static ncclResult_t add_registration(struct ncclComm *comm, enum registration_ki
         return fail(ncclSystemError, "Registration : out of memory");
     *registration = (struct registration){.kind = kind, .buffer = buffer, .bytes = bytes};
     pthread_mutex_lock(&comm->lock);
+    if (kind == WINDOW)
+        registration->number = comm->windows++;
     registration->next = comm->registrations;
     comm->registrations = registration;
     pthread_mutex_unlock(&comm->lock);
@@ -67,6 +78,48 @@ static ncclResult_t drop_registration(struct ncclComm *comm, enum registration_k
     return found ? ncclSuccess
                  : fail(ncclInvalidArgument,
                         "Deregistration : %p is no handle of this communicator", handle);
+}
+
+static bool registration_covers(const struct registration *registration, const void *buffer,
+                                size_t bytes)
+{
+    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)registration->buffer;
+
+    return registration->kind == WINDOW && offset <= registration->bytes &&
+           bytes <= registration->bytes - offset;
+}
+
+/* With comm->lock held; NULL: no window of the communicator. */
+static const struct registration *find_window(const struct ncclComm *comm, const void *handle)
+{
+    const struct registration *at = comm->registrations;
+
+    while (at && (at != handle || at->kind != WINDOW))
+        at = at->next;
+    return at;
+}
+
+bool registrations_window(struct ncclComm *comm, const void *handle, uint64_t *number)
+{
+    const struct registration *found;
+
+    pthread_mutex_lock(&comm->lock);
+    found = find_window(comm, handle);
+    if (found)
+        *number = found->number;
+    pthread_mutex_unlock(&comm->lock);
+    return found;
+}
+
+bool registrations_cover(struct ncclComm *comm, const void *buffer, size_t bytes)
+{
+    const struct registration *at;
+
+    pthread_mutex_lock(&comm->lock);
+    for (at = comm->registrations; at && !registration_covers(at, buffer, bytes); at = at->next)
+        continue;
+    pthread_mutex_unlock(&comm->lock);
+    return at;
 }
 
 void registrations_free(struct ncclComm *comm)
@@ -120,12 +173,20 @@ static ncclResult_t window_run(struct group_job *job)
 {
     struct window_job *window = (struct window_job *)job;
 
+    struct ncclComm *comm = window->comm;
+    bool met;
+
     window->ran = true;
-    if (!communicator_host_enter(window->comm, window->number) || !bootstrap_meet(window->comm))
+    met = communicator_host_enter(comm, window->number);
+    if (met) {
+        comm->segment.members[comm->rank].windows[window->window % WINDOWS] = window->place;
+        met = bootstrap_meet(comm);
+    }
+    if (!met)
         return fail(ncclInternalError, "ncclCommWindowRegister : the communicator was aborted");
-    communicator_host_leave(window->comm);
+    communicator_host_leave(comm);
     if (!job->blocking)
-        atomic_store(&window->comm->state, ncclSuccess);
+        atomic_store(&comm->state, ncclSuccess);
     return ncclSuccess;
 }
 
@@ -162,6 +223,9 @@ static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t 
         return fail(ncclSystemError, "ncclCommWindowRegister : out of memory");
     }
     *window = handle;
+    job->place = (struct window_place){(uintptr_t)buffer, bytes};
+    registrations_window(comm, handle, &job->window);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* so that members may write into it */
     communicator_hold(comm);
     job->comm = comm;
     job->job = (struct group_job){
@@ -200,4 +264,58 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t handle, ncclWindow_t window)
     result = drop_registration(comm, WINDOW, window);
     communicator_put(comm);
     return result;
+}
+
+PUBLIC(ncclWinGetUserPtr);
+ncclResult_t ncclWinGetUserPtr(ncclComm_t handle, ncclWindow_t window, void **pointer)
+{
+    struct ncclComm *comm;
+    const struct registration *found;
+    ncclResult_t result = get(handle, &comm);
+
+    if (result)
+        return result;
+    pthread_mutex_lock(&comm->lock);
+    found = find_window(comm, window);
+    if (found && pointer)
+        *pointer = found->buffer;
+    pthread_mutex_unlock(&comm->lock);
+    communicator_put(comm);
+    return found && pointer
+               ? ncclSuccess
+               : fail(ncclInvalidArgument, "ncclWinGetUserPtr : no window, or no outUserPtr");
+}
+
+PUBLIC(ncclMemAlloc);
+ncclResult_t ncclMemAlloc(void **pointer, size_t bytes)
+{
+    int error;
+
+    if (!pointer)
+        return fail(ncclInvalidArgument, "ncclMemAlloc : the argument for the pointer is NULL");
+    *pointer = NULL; /* what 0 bytes give */
+    if (!bytes)
+        return ncclSuccess;
+    error = emu_memory_allocate(emu_device_current(), bytes, NULL, pointer);
+    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't allocate %zu bytes", error,
+                        bytes)
+                 : ncclSuccess;
+}
+
+/* Waits for the device first, as cudaFree. */
+PUBLIC(ncclMemFree);
+ncclResult_t ncclMemFree(void *pointer)
+{
+    struct emu_range range;
+    int error;
+
+    if (!pointer)
+        return ncclSuccess;
+    if (!emu_memory_look_up(pointer, &range, NULL))
+        return fail(ncclInvalidArgument, "ncclMemFree : %p is not device memory", pointer);
+    error = emu_stream_synchronize_device(emu_device_get(range.device));
+    if (!error)
+        error = emu_memory_free(pointer, 1u << EMU_MEMORY_DEVICE);
+    return error ? fail(ncclUnhandledCudaError, "Cuda failure %d : can't free %p", error, pointer)
+                 : ncclSuccess;
 }

@@ -23,6 +23,9 @@ enum {
     SEGMENT_PAGE = 4096, /* the header's room, and what other parts are multiples of */
     STAGES = 2,          /* staging buffers of a member: while one is read the other is written */
     RING_CHUNKS = 4,     /* a channel's ring */
+    WINDOWS = 256,       /* of a member; the slots of older ones are used again */
+    SIGNAL_KINDS = 4,    /* indices of signals, and contexts, that there are */
+    SIGNALS = SIGNAL_KINDS * SIGNAL_KINDS,
 };
 
 /* Names a segment, and is what a ncclUniqueId carries. */
@@ -43,6 +46,11 @@ struct split_vote {
     int32_t color, key;
 };
 
+/* A window in the member's own memory. */
+struct window_place {
+    uint64_t base, bytes;
+};
+
 struct segment_member {
     pid_t process;
     bool present;
@@ -51,6 +59,7 @@ struct segment_member {
     struct bell bell;                    /* rung for news on any of its channels */
     struct call_signature signatures[2]; /* of the operation, by its number's last bit */
     struct split_vote votes[2];
+    struct window_place windows[WINDOWS]; /* by their number, from all members' registration */
 } __attribute__((aligned(64)));
 
 /* The way from one member to another. Numbers only grow. */
@@ -58,6 +67,7 @@ struct segment_channel {
     _Atomic uint64_t sends, recvs;         /* messages announced by either end */
     uint64_t send_bytes[2], recv_bytes[2]; /* their lengths, by the message's last bit */
     _Atomic uint64_t written, read;        /* chunks put into the ring and taken out of it */
+    _Atomic uint64_t signals[SIGNALS];     /* sent so far, by context and index */
 } __attribute__((aligned(64)));
 
 struct header {

@@ -21,7 +21,10 @@ enum task_kind {
     TASK_COLLECTIVES, /* how many kinds of collectives there are */
     TASK_SEND = TASK_COLLECTIVES,
     TASK_RECV,
+    TASK_ONE_SIDED, /* one_sided.c */
 };
+
+struct one_sided;
 
 struct task {
     enum task_kind kind;
@@ -32,7 +35,8 @@ struct task {
     struct reduction reduction;
     int root; /* of a message: the peer */
     cudaStream_t stream;
-    void *call, *event; /* profiler.h's handles */
+    struct one_sided *one_sided; /* of TASK_ONE_SIDED: what it does, owned */
+    void *call, *event;          /* profiler.h's handles */
     void *channels[EMU_CHANNELS];
 };
 

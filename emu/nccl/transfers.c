@@ -12,7 +12,7 @@
 #include "emu/core/memory.h"
 #include "emu/core/model.h"
 #include "emu/nccl/communicator.h"
-#include "emu/nccl/datatypes.h"
+#include "emu/nccl/operators.h"
 #include "emu/nccl/task.h"
 
 enum stage { NEW, ANNOUNCED, MOVING, STUCK, DONE };

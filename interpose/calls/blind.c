@@ -6,13 +6,15 @@
 #include "interpose/shim/comms.h"
 #include "interpose/ring/emit.h"
 
-void notice_one_sided(struct recorded_call *call, ncclResult_t result)
+void device_comm_leave(struct recorded_call *call, ncclResult_t result)
 {
-    if (call->thread->saw_one_sided) /* a loop may make millions of them */
+    static const char text[] = "NCCL operations that kernels start themselves (ncclDevCommCreate)";
+    struct recorded_call notice = *call;
+    emit_leave(call, result, 0);
+    if (result != ncclSuccess)
         return;
-    call->thread->saw_one_sided = true;
-    notice_blind(call, result, UNSEEN_ONE_SIDED,
-                 "one-sided operations (ncclPutSignal, ncclSignal, ncclWaitSignal)");
+    notice.api = API_notice_blind;
+    notice_blind(&notice, result, UNSEEN_DEVICE_NCCL, text);
 }
 
 void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
@@ -23,11 +25,13 @@ void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen k
     emit_point(call, &record, result, NULL);
 }
 
-void notice_grown(struct recorded_call *call, ncclResult_t result, const ncclComm_t *grown)
+void notice_grown(struct shim_thread *thread, ncclResult_t result, const ncclComm_t *grown)
 {
+    static const char text[] = "operations of communicators that ncclCommGrow creates";
+    struct record record = {
+        .range = {.text = emit_string(thread, text, strlen(text)), .id = UNSEEN_GROWN}};
     /* Else calls on it would be taken for calls on the one that had its address before. */
     if (grown && (result == ncclSuccess || result == ncclInProgress))
         comms_reused(*grown);
-    notice_blind(call, result, UNSEEN_GROWN,
-                 "operations of communicators that ncclCommGrow creates");
+    emit_notice(thread, &record, API_notice_blind);
 }

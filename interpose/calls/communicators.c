@@ -1,22 +1,33 @@
-/* communicators.c: records calls that create, use and end communicators, and their members. */
+/* communicators.c: records calls that create communicators, and their members. */
 #include <stddef.h>
 #include <string.h>
 
-#include "interpose/memory/buffers.h"
 #include "interpose/calls/communicators.h"
+#include "interpose/calls/process_groups.h"
 #include "interpose/record/emit_call.h"
 #include "interpose/ring/emit.h"
 #include "interpose/real/gpu.h"
 #include "interpose/hash/hashing.h"
 #include "interpose/process/monitor.h"
+#include "interpose/process/settings.h"
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
 #include "interpose/real/resolve.h"
-#include "interpose/stacks/exceptions.h"
 #include "interpose/timing/timing.h"
 
-/* In the id of a shrunk communicator, so that it differs from those of splits. */
+/* In the ids of shrunk and of grown communicators, so that they differ from those of splits. */
 #define SHRINK_MARK 0x6b6e69726873u /* "shrink" */
+#define GROW_MARK   0x6e776f7267u   /* "grown" */
+
+/* New ranks of a communicator that grows know nothing of the old one but the id of
+ * ncclCommGetUniqueId; NCCL fills its end with zeros and reads none of them. The shim writes there
+ * which communicator it is for, so that all its ranks identify it alike. */
+struct id_mark {
+    char word[8];
+    uint64_t comm;
+};
+static const char id_mark_word[8] = "ddpcheck";
+enum { ID_MARK_AT = NCCL_UNIQUE_ID_BYTES - sizeof(struct id_mark) };
 
 uint64_t unique_id_hash(const ncclUniqueId *ids, int count)
 {
@@ -31,6 +42,7 @@ static struct pending_init *begin_init(struct recorded_call *call, const ncclCon
 {
     struct thread_caches *caches = call->thread->caches;
     monitor_start();
+    settings_record(call->thread);
     if (caches->inits == GROUP_INITS)
         return NULL;
     struct pending_init *init = &caches->init[caches->inits++];
@@ -74,16 +86,20 @@ enum { CONFIG_NAME_OFFSET = 48, COMM_NAME_MAX = 128 };
 _Static_assert(offsetof(ncclConfig_t, commName) == CONFIG_NAME_OFFSET, "nccl.h");
 #endif
 
-/* Id of the string that the config names the communicator by, 0 if it has no name. */
-static uint64_t config_name(struct shim_thread *thread, const ncclConfig_t *config)
+/* Id of the string that the program names the communicator by, 0 if it has no name. */
+static uint64_t config_name(struct shim_thread *thread, const ncclConfig_t *config, uint64_t comm)
 {
+    char title[GROUP_TITLE_BYTES];
     const char *name;
     if (!config || config->magic != CONFIG_MAGIC || config->size < CONFIG_NAME_OFFSET + sizeof name)
         return 0;
     memcpy(&name, (const char *)config + CONFIG_NAME_OFFSET, sizeof name);
     if (!name || !*name)
         return 0;
-    return emit_string(thread, name, strnlen(name, COMM_NAME_MAX));
+    uint32_t bytes = (uint32_t)strnlen(name, COMM_NAME_MAX);
+    if (comm && process_groups_created(comm, name, bytes, title))
+        return emit_string(thread, title, strlen(title));
+    return emit_string(thread, name, bytes);
 }
 
 static void emit_comm_name(struct shim_thread *thread, uint64_t comm, uint64_t name)
@@ -111,35 +127,57 @@ void comm_init_enter(struct recorded_call *call, int nranks, int rank, const ncc
     init->ordinal = (uint32_t)count;
     init->nranks = nranks;
     init->rank = rank;
-    init->name = config_name(call->thread, config);
+    init->name = config_name(call->thread, config, init->comm);
     emit_init_enter(call, init, NULL, rank);
     emit_comm_name(call->thread, init->comm, init->name); /* now, too: it may never come to be */
 }
 
-/* Handle and rank of the ENTER record are the caller's in the parent. */
+/* Identifies a child among the children of its parent: all its ranks have the same id, and no other
+ * child has it. The ranks that a shrink leaves out don't know of it, and may split the parent
+ * later. */
+static uint64_t child_id(const struct pending_init *init, uint64_t color, uint32_t shrinks_before)
+{
+    uint64_t split[3] = {init->parent, init->ordinal, color};
+    uint64_t shrink[4] = {init->parent, shrinks_before, SHRINK_MARK, init->excluded};
+    return color == SHRINK_MARK ? string_id((const char *)shrink, sizeof shrink)
+                                : string_id((const char *)split, sizeof split);
+}
+
+/* What the new communicator has of the one that it is made of. Returns that one's member, as it was
+ * if it has ended; NULL: not known. */
+static const struct local_member *set_parent(struct pending_init *init, ncclComm_t handle,
+                                             const ncclConfig_t *config)
+{
+    const struct local_member *live = comms_find(handle);
+    const struct local_member *parent = live ? live : comms_find_ended(handle);
+    if (!parent)
+        return NULL;
+    init->parent = parent->comm;
+    init->parent_ended = !live;
+    if (live) {
+        init->device = live->device;
+        init->gpu = live->gpu;
+        init->flags |= config ? 0 : live->flags & RECORD_COMM_NONBLOCKING;
+    }
+    return parent;
+}
+
+/* Handle and rank of the ENTER record are the caller's in the parent. `mark`: the color of a split,
+ * or SHRINK_MARK. */
 static void child_enter(struct recorded_call *call, struct pending_init *init, ncclComm_t handle,
                         const ncclConfig_t *config, uint64_t mark, int color, int key)
 {
     struct local_member *parent = comms_find(handle);
-    const struct local_member *ended = parent ? NULL : comms_find_ended(handle);
-    if (ended) {
-        init->parent_ended = true;
-        init->parent = ended->comm;
-    }
-    if (parent) {
-        init->ordinal = atomic_fetch_add(&parent->children, 1);
-        init->parent = parent->comm;
-        init->device = parent->device;
-        init->gpu = parent->gpu;
-        init->flags |= config ? 0 : parent->flags & RECORD_COMM_NONBLOCKING;
-    }
+    const struct local_member *caller = set_parent(init, handle, config);
+    bool is_shrink = mark == SHRINK_MARK;
+    uint32_t shrinks_before = parent && is_shrink ? comms_count_shrink(parent, init->excluded) : 0;
+    if (parent)
+        init->ordinal = atomic_fetch_add(is_shrink ? &parent->shrinks : &parent->splits, 1);
     init->color = color;
     init->key = key;
-    uint64_t words[3] = {init->parent, init->ordinal, mark};
-    if (color != NCCL_SPLIT_NOCOLOR && !ended)
-        init->comm = string_id((const char *)words, sizeof words);
-    const struct local_member *caller = parent ? parent : ended;
-    init->name = config_name(call->thread, config);
+    if (color != NCCL_SPLIT_NOCOLOR && !init->parent_ended)
+        init->comm = child_id(init, mark, shrinks_before);
+    init->name = config_name(call->thread, config, init->comm);
     emit_init_enter(call, init, handle, caller ? caller->rank : RECORD_NO_RANK);
 }
 
@@ -163,6 +201,69 @@ void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int 
     init->excluded_count = count > 0 ? (uint32_t)count : 0;
     init->flags |= flags & NCCL_SHRINK_ABORT ? RECORD_COMM_ABORTS : 0;
     child_enter(call, init, parent, config, SHRINK_MARK, 0, 0);
+}
+
+static uint64_t grown_comm_id(uint64_t parent, uint32_t grows)
+{
+    uint64_t words[3] = {parent, grows, GROW_MARK};
+    return string_id((const char *)words, sizeof words);
+}
+
+void comm_unique_id_enter(struct recorded_call *call, ncclComm_t comm)
+{
+    struct local_member *parent = comms_find(comm);
+    comm_enter(call, comm, NULL, parent ? atomic_load(&parent->grows) : 0);
+}
+
+void comm_unique_id_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
+                          ncclUniqueId *id)
+{
+    struct local_member *parent = comms_find(comm);
+    static const char unused[sizeof(struct id_mark)];
+    if (parent && id && result == ncclSuccess &&
+        !memcmp(id->internal + ID_MARK_AT, unused, sizeof unused)) {
+        struct id_mark mark = {.comm = grown_comm_id(parent->comm, atomic_load(&parent->grows))};
+        memcpy(mark.word, id_mark_word, sizeof mark.word);
+        memcpy(id->internal + ID_MARK_AT, &mark, sizeof mark);
+    }
+    emit_leave(call, result, 0);
+}
+
+static uint64_t marked_comm(const ncclUniqueId *id)
+{
+    struct id_mark mark;
+    memcpy(&mark, id->internal + ID_MARK_AT, sizeof mark);
+    return memcmp(mark.word, id_mark_word, sizeof mark.word) ? unique_id_hash(id, 1) : mark.comm;
+}
+
+void comm_grow_enter(struct recorded_call *call, ncclComm_t handle, int nranks,
+                     const ncclUniqueId *id, int rank, const ncclConfig_t *config)
+{
+    struct pending_init *init = begin_init(call, config);
+    if (!init)
+        return;
+    struct local_member *parent = comms_find(handle);
+    const struct local_member *caller = set_parent(init, handle, config);
+    init->nranks = nranks;
+    init->rank = caller ? caller->rank : rank;
+    if (parent) {
+        init->ordinal = atomic_fetch_add(&parent->grows, 1);
+        init->comm = grown_comm_id(parent->comm, init->ordinal);
+    } else if (!handle && id) {
+        init->comm = marked_comm(id);
+    }
+    init->name = config_name(call->thread, config, init->comm);
+    emit_init_enter(call, init, handle, init->rank);
+    emit_comm_name(call->thread, init->comm, init->name);
+}
+
+void comm_grow_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *grown)
+{
+    const struct pending_init *init = call->init;
+    bool is_known = init && init->comm;
+    comm_init_leave(call, result, grown);
+    if (!is_known)
+        notice_grown(call->thread, result, grown);
 }
 
 /* Queries NCCL for what the call does not show. A communicator that is not ready yet is not
@@ -263,7 +364,7 @@ static int listed_twice(const int *devices, int count)
 
 void comm_init_all_enter(struct recorded_call *call, int count, const int *devices)
 {
-    const struct process_info *process = &shim.file->process;
+    const struct process_info *process = &shim.process;
     monitor_start();
     struct pending_init init = {.rank = RECORD_NO_RANK,
                                 .nranks = count,
@@ -296,102 +397,4 @@ void comm_init_all_leave(struct recorded_call *call, ncclResult_t result, ncclCo
                                     .ordinal = (uint32_t)call->scalar};
         finish_init(call->thread, &init, result);
     }
-}
-
-void comm_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer, size_t bytes)
-{
-    const struct local_member *member = comms_find(comm),
-                              *ended = member ? NULL : comms_find_ended(comm);
-    struct record record = {.comm = {.handle = (uintptr_t)comm,
-                                     .nranks = -1,
-                                     .rank = RECORD_NO_RANK,
-                                     .device = RECORD_NO_DEVICE,
-                                     .pointer = (uintptr_t)pointer,
-                                     .bytes = bytes}};
-    if (member) {
-        record.comm.comm = call->comm = member->comm;
-        record.comm.parent = member->parent;
-        record.comm.nranks = member->nranks;
-        record.comm.rank = member->rank;
-        record.comm.device = member->device;
-        record.comm.gpu = member->gpu;
-        record.comm.flags = member->flags;
-        record.comm.ordinal = member->ordinal;
-        record.comm.color = member->color;
-        record.comm.key = member->key;
-    }
-    if (ended) {
-        record.flags = RECORD_FLAG_GONE;
-        record.comm.comm = ended->comm;
-        record.comm.rank = ended->rank;
-    }
-    if (bytes)
-        buffers_record(call->thread, pointer);
-    emit_enter(call, &record, NULL);
-}
-
-/* NCCL may give the handle out again as soon as it is destroyed, so it is forgotten before. */
-void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm)
-{
-    exceptions_record(call);
-    comm_enter(call, comm, NULL, 0);
-    struct local_member *member = comms_find(comm);
-    if (!member)
-        return;
-    if (call->api != API_ncclCommAbort) /* a write could block behind what is stuck */
-        progress_flush(call->thread, member);
-    progress_release(member);
-    comms_remove(member);
-}
-
-void comm_destroy_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm)
-{
-    if (result == ncclSuccess)
-        comms_ended(comm);
-    emit_leave(call, result, 0);
-}
-
-void comm_finalize_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm)
-{
-    struct local_member *member = comms_find(comm);
-    if (member && result == ncclSuccess)
-        progress_flush(call->thread, member);
-    if (member && result == ncclInProgress)
-        atomic_store(&member->async, ncclInProgress);
-    emit_leave(call, result, 0);
-}
-
-void comm_query_enter(struct recorded_call *call)
-{
-    struct record record = {0};
-    emit_enter(call, &record, NULL);
-}
-
-void comm_plain_leave(struct recorded_call *call, ncclResult_t result, uint64_t handle)
-{
-    if (call->api == API_ncclGetUniqueId) {
-        call->comm = result == ncclSuccess ? handle : 0;
-        handle = 0;
-    }
-    emit_leave(call, result, handle);
-}
-
-/* Programs call this all the time; only a result that differs from the last is recorded. The
- * record's result is the communicator's state, its payload is that of a LEAVE without ENTER. */
-void comm_async_error(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
-                      const ncclResult_t *error)
-{
-    struct local_member *member = comms_find(comm);
-    if (result != ncclSuccess || !error || !member)
-        return;
-    progress_poll();
-    if (*error == ncclSuccess && !atomic_load_explicit(&member->announced, memory_order_relaxed))
-        communicators_announce(call->thread, member);
-    int32_t before = atomic_exchange(&member->async, (int32_t)*error);
-    if (before == (int32_t)*error)
-        return;
-    if (*error == ncclSuccess)
-        progress_flush(call->thread, member);
-    struct record record = {.leave = {.comm = member->comm, .handle = (uintptr_t)comm}};
-    emit_point(call, &record, (int)*error, NULL);
 }

@@ -7,7 +7,7 @@
 
 static CUresult device_changed(CUresult result)
 {
-    thread_self.device = RECORD_NO_DEVICE;
+    thread_self.device = thread_self.context_device = RECORD_NO_DEVICE;
     thread_self.device_queries = 0;
     return result;
 }

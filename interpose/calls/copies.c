@@ -12,8 +12,8 @@
 
 enum { SLICES_MAX = 64 };
 
-/* One side of a copy; address 0: an array, or none. A slice is so many bytes after the one before.
- */
+/* One side of a copy; address 0: an array, or none. `slice` is the distance in bytes of a slice
+ * from the previous one. */
 struct copy_side {
     uint64_t address, pitch, slice;
 };

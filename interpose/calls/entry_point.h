@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The caller (a return address) is CUDA itself: it gets the real function. Why: docs/decisions.md.
+/* The caller (a return address) is CUDA itself: it gets the real function. Why:
+ * docs/decisions/interpose.md.
  */
 bool entry_point_is_for_cuda(const void *caller);
 

@@ -18,6 +18,7 @@ void group_started(struct recorded_call *call, ncclResult_t result)
     if (result == ncclSuccess && thread->group_depth++ == 0) {
         thread->group = record.serial;
         thread->group_calls = 0;
+        thread->group_refused = false;
         memset(thread->group_slots, 0, sizeof thread->group_slots);
     }
     record.group.group = thread->group;

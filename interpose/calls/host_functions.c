@@ -55,10 +55,10 @@ static struct host_function_slot *take_slot(struct recorded_call *call, cudaStre
 static void record_run(const struct host_function_slot *slot, uint64_t serial, enum api api)
 {
     struct shim_thread *thread = &thread_self;
-    if (!serial || thread->inside ||
+    if (!serial || thread_is_inside(thread, __builtin_frame_address(0)) ||
         atomic_load_explicit(&shim.state, memory_order_acquire) != SHIM_ACTIVE)
         return;
-    thread->inside = 1;
+    thread_enter(thread, __builtin_frame_address(0));
     int error = errno;
     if (thread->attached || attach_thread(thread)) {
         struct record record = {.stream = slot->stream, .leave = {.enter = serial}};

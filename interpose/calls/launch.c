@@ -208,7 +208,7 @@ static struct record launch_record(const struct recorded_call *call, dim3 grid, 
     return record;
 }
 
-/* A launch of more pointers than fit is kept in pieces, none of which is all that the kernel
+/* A launch with more pointers than fit is kept in pieces; each names a part of what the kernel
  * touches. */
 static bool keep_launch(struct recorded_call *call, cudaError_t result, dim3 grid, dim3 block,
                         cudaStream_t stream, uint16_t flags)

@@ -5,22 +5,25 @@
 #include "interpose/calls/communicators.h"
 #include "interpose/record/emit_call.h"
 #include "interpose/ring/emit.h"
+#include "interpose/ring/guard.h"
 #include "interpose/real/gpu.h"
 #include "interpose/graphs/graphs.h"
 #include "interpose/hash/hashing.h"
 #include "interpose/progress/progress.h"
 #include "interpose/calls/recording.h"
+#include "interpose/calls/refuse.h"
 #include "interpose/memory/selection.h"
 #include "interpose/stacks/python_exit.h"
 #include "interpose/timing/timing.h"
 #include "lib/trace/kinds.h"
 
 /* A handle of ncclRedOpCreatePreMulSum may differ between ranks that mean the same: its scalar
- * counts. */
-static void set_redop(struct record *record, ncclComm_t comm, int redop)
+ * counts. A handle can have any value, REDOP_NONE's too. */
+static void set_redop(struct record *record, unsigned api, ncclComm_t comm, int redop)
 {
-    record->op.redop = (uint8_t)redop;
-    if ((redop >= 0 && redop < ncclNumOps) || redop == REDOP_NONE)
+    bool reduces = kind_has(api, KIND_REDUCES);
+    record->op.redop = reduces ? (uint8_t)redop : REDOP_NONE;
+    if (!reduces || (redop >= 0 && redop < ncclNumOps))
         return;
     const struct premul *premul = comms_premul_find(comm, redop);
     record->op.redop = premul ? REDOP_PREMULSUM : REDOP_UNKNOWN;
@@ -40,6 +43,16 @@ static void set_ended(struct record *record, ncclComm_t comm)
     record->op.rank = member->rank;
 }
 
+/* A wait has the number of the last signal that it waits for. */
+static bool number_signals(struct record *record, const struct local_member *member, bool waits)
+{
+    uint64_t signals = waits ? record->op.count : 1, before;
+    if (!comms_signal_number(member, record->op.root, record->result, waits, signals, &before))
+        return false;
+    record->op.number = before + signals - 1;
+    return true;
+}
+
 /* The operation's number. What only becomes part of a graph is numbered when the graph is launched;
  * until then it holds the count so far. Returns false if the operation can't be numbered. */
 static bool number_operation(struct record *record, struct local_member *member,
@@ -50,6 +63,8 @@ static bool number_operation(struct record *record, struct local_member *member,
         record->op.number = atomic_load_explicit(&member->number, memory_order_relaxed);
     else if (way == WAY_COLLECTIVE)
         record->op.number = atomic_fetch_add_explicit(&member->number, 1, memory_order_relaxed);
+    else if (!captured && (way == WAY_SIGNAL || way == WAY_WAIT))
+        return number_signals(record, member, way == WAY_WAIT);
     else if (!captured)
         return comms_p2p_number(member, record->op.root, way == WAY_RECV, &record->op.number);
     return true;
@@ -109,7 +124,8 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
                                    .datatype = (uint8_t)operation->type,
                                    .root = operation->root,
                                    .slot = RECORD_NO_SLOT,
-                                   .rank = RECORD_NO_RANK}};
+                                   .rank = RECORD_NO_RANK},
+                            .result = operation->signal};
     uint64_t capture = gpu_capture_id(stream);
     python_exit_forget();
     if (capture)
@@ -118,7 +134,7 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
         record.op.group = thread->group;
         thread->group_calls++;
     }
-    set_redop(&record, comm, operation->redop);
+    set_redop(&record, call->api, comm, operation->redop);
     struct local_member *member = comms_find(comm);
     call->device = member ? member->device : RECORD_NO_DEVICE;
     if (member && !set_operation_member(call, &record, member, operation->way, stream))
@@ -127,11 +143,21 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
         set_ended(&record, comm);
     if (!comm)
         record.op.flags |= RECORD_OP_NULL_COMM;
+    if (member && guard_is_on() && operation->way == WAY_COLLECTIVE)
+        refuse_if_different(call, &record, member, stream);
     buffers_record(thread, operation->send);
     if (operation->recv != operation->send)
         buffers_record(thread, operation->recv);
     use_buffers(thread, call->api, &record, member);
+    if (operation->window) {
+        record.op.recvbuff = operation->offset;
+        record.op.scalar = operation->window;
+    }
+    if (operation->config)
+        collective_config_record(thread, operation->config);
     emit_enter(call, &record, stream);
+    if (call->is_refused)
+        return;
     if (member && operation->way == WAY_COLLECTIVE)
         emit_issued(member);
     if (member && capture)
@@ -149,9 +175,12 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
 
 static enum operation_way way_of(uint16_t api)
 {
-    if (api == API_ncclSend)
-        return WAY_SEND;
-    return api == API_ncclRecv ? WAY_RECV : WAY_COLLECTIVE;
+    bool receives = kind_receives(api);
+    if (kind_has(api, KIND_ONE_SIDED))
+        return receives ? WAY_WAIT : WAY_SIGNAL;
+    if (kind_has(api, KIND_TO_PEER))
+        return receives ? WAY_RECV : WAY_SEND;
+    return WAY_COLLECTIVE;
 }
 
 void operation_replay(struct recorded_call *call, struct local_member *member,
@@ -159,6 +188,7 @@ void operation_replay(struct recorded_call *call, struct local_member *member,
 {
     struct shim_thread *thread = call->thread;
     struct record record = {.op = captured->op,
+                            .result = captured->result,
                             .stack = captured->stack,
                             .flags = captured->flags & RECORD_FLAG_ADDRESS};
     if (!comms_is_live(member) || member->comm != captured->op.comm)

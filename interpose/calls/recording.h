@@ -9,26 +9,35 @@
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <nccl.h>
-
+#include "abi/nccl_later.h"
 #include "interpose/record/call.h"
 #include "interpose/memory/kernels.h"
 #include "interpose/progress/progress.h"
 #include "lib/trace/unseen.h"
 
 /* Collectives and point to point (operations.c). */
-enum operation_way { WAY_COLLECTIVE, WAY_SEND, WAY_RECV };
+enum operation_way { WAY_COLLECTIVE, WAY_SEND, WAY_RECV, WAY_SIGNAL, WAY_WAIT };
 
 struct operation_arguments {
     const void *send, *recv;
     size_t count;
     int type, redop, root;
     enum operation_way way;
+    int32_t signal;                 /* of one-sided calls, as in their ENTER */
+    uint64_t window, offset;        /* of a put: where to */
+    const ncclCollConfig_t *config; /* NULL: none */
 };
+#define SIGNAL_OF(index, context) ((int32_t)(((uint32_t)(context) << 16) | ((index)&0xffff)))
 
 void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream,
                      const struct operation_arguments *operation);
 void operation_leave(struct recorded_call *call, ncclResult_t result);
+/* Emits what the configuration sets (collective_config.c), before the operation's own record. */
+void collective_config_record(struct shim_thread *thread, const ncclCollConfig_t *config);
+/* ncclWaitSignal (one_sided.c): a wait for each of `count` signals, as one launch. */
+void wait_signal_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream, int count,
+                       const ncclWaitSignalDesc_t *signals);
+void wait_signal_leave(struct recorded_call *call, ncclResult_t result);
 
 /* Groups (groups.c). */
 void group_started(struct recorded_call *call, ncclResult_t result);
@@ -43,12 +52,26 @@ void comm_split_enter(struct recorded_call *call, ncclComm_t parent, int color, 
                       const ncclConfig_t *config);
 void comm_shrink_enter(struct recorded_call *call, ncclComm_t parent, const int *excluded,
                        int count, const ncclConfig_t *config, int flags);
+void comm_unique_id_enter(struct recorded_call *call, ncclComm_t comm);
+void comm_unique_id_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
+                          ncclUniqueId *id);
+void comm_grow_enter(struct recorded_call *call, ncclComm_t handle, int nranks,
+                     const ncclUniqueId *id, int rank, const ncclConfig_t *config);
+void comm_grow_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *grown);
 void comm_init_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comm);
 void comm_init_all_enter(struct recorded_call *call, int count, const int *devices);
 void comm_init_all_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t *comms,
                          int count, const int *devices);
 /* A call on a communicator; pointer and bytes as far as it has them. */
 void comm_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer, size_t bytes);
+/* A window is registered: `flags` are NCCL_WIN_*. */
+void comm_window_enter(struct recorded_call *call, ncclComm_t comm, const void *pointer,
+                       size_t bytes, int flags);
+void comm_window_leave(struct recorded_call *call, ncclResult_t result, const ncclWindow_t *window);
+/* ncclDevCommCreate: what its kernels do is not seen. */
+void device_comm_leave(struct recorded_call *call, ncclResult_t result);
+/* `flags` as given to ncclCommSuspend. */
+void comm_suspend_enter(struct recorded_call *call, ncclComm_t comm, int flags);
 void comm_destroy_enter(struct recorded_call *call, ncclComm_t comm);
 void comm_destroy_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm);
 void comm_finalize_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm);
@@ -62,8 +85,8 @@ void redop_create_enter(struct recorded_call *call, const void *scalar, ncclData
 void redop_create_leave(struct recorded_call *call, ncclResult_t result, ncclComm_t comm,
                         const ncclRedOp_t *op);
 void redop_destroy_enter(struct recorded_call *call, ncclRedOp_t op, ncclComm_t comm);
-void notice_one_sided(struct recorded_call *call, ncclResult_t result);
-void notice_grown(struct recorded_call *call, ncclResult_t result, const ncclComm_t *grown);
+/* A communicator grew that can't be identified: neither its parent nor its id is known. */
+void notice_grown(struct shim_thread *thread, ncclResult_t result, const ncclComm_t *grown);
 void notice_blind(struct recorded_call *call, ncclResult_t result, enum unseen kind,
                   const char *text);
 

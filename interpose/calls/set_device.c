@@ -18,8 +18,11 @@ EXPORT cudaError_t cudaSetDevice(int device)
         return cudaErrorSharedObjectSymbolNotFound;
     }
     cudaError_t result = real(device);
-    if (result == cudaSuccess)
+    if (result == cudaSuccess) {
+        if (thread_self.device != device)
+            thread_self.context_device = RECORD_NO_DEVICE;
         thread_self.device = device;
+    }
     if (atomic_load_explicit(&shim.state, memory_order_relaxed) == SHIM_DORMANT)
         exceptions_watch(shim_start);
     return result;

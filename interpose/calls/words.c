@@ -1,7 +1,7 @@
 /* words.c: wraps the functions of calls.def whose parameters changed between CUDA versions, and
- * those of which only the graph that they were called on is recorded. All parameters are integers
- * or pointers, so as many words are forwarded as the longest has, which is right for every version:
- * a function does not read what is not among its parameters. This file must not include CUDA's
+ * those whose record is only the graph that they were called on. All parameters are integers or
+ * pointers, so as many words are forwarded as the longest version has. That is right for every
+ * version: a function does not read words beyond its parameters. This file must not include CUDA's
  * headers, which have one version. */
 #include <errno.h>
 #include <stddef.h>
@@ -56,6 +56,7 @@ static int call_and_record(struct recorded_call *call, words_function *real, int
 
 #define NCCL(...)
 #define NCCL_AS(...)
+#define NCCL_OWN(...)
 #define CUDA(...)
 #define CUDA_PTSZ(...)
 #define CUDA_PTDS(...)

@@ -80,7 +80,9 @@ typedef cudaError_t recorded_CUresult;
         call.flags = flags_;                                                                    \
         before;                                                                                 \
         errno = call.error;                                                                     \
-        recorded_##result_type result = (recorded_##result_type)real arguments;                 \
+        recorded_##result_type result = (starts) && call.is_refused                             \
+                                            ? (recorded_##result_type)ncclInvalidUsage          \
+                                            : (recorded_##result_type)real arguments;           \
         call.error = errno;                                                                     \
         if (still_active()) {                                                                   \
             after;                                                                              \
@@ -101,6 +103,7 @@ typedef cudaError_t recorded_CUresult;
 #define CUDA_PTDS(name, ...)                                   \
     OF_RUNTIME(name, API_##name, false, false, 0, __VA_ARGS__) \
     OF_RUNTIME(name##_ptds, API_##name, false, true, 0, __VA_ARGS__)
+#define NCCL_OWN(name)
 #define CUDA_OWN(name, ...)
 #define CUDA_AS(name, api, ...) OF_RUNTIME(name, API_##api, false, false, 0, __VA_ARGS__)
 #define CUDA_AS_PTSZ(name, api, ...)                          \

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
+#include "abi/nccl_later.h"
 #include "interpose/calls/runtime_symbols.h"
 #include "interpose/shim/shim.h"
 
@@ -25,6 +26,7 @@ struct ncclDevComm;
 
 #define NCCL(name, result, parameters, ...)         PROTOTYPE(name, result, parameters)
 #define NCCL_AS(name, api, result, parameters, ...) PROTOTYPE(name, result, parameters)
+#define NCCL_OWN(name)                              /* refuse.c */
 #define CUDA(name, result, parameters, ...)         RUNTIME_PROTOTYPE(name, result, parameters)
 #define CUDA_PTSZ(name, result, parameters, ...) \
     RUNTIME_PROTOTYPE(name, result, parameters)  \
@@ -49,6 +51,7 @@ struct ncclDevComm;
 #include "interpose/calls/calls.def"
 #undef NCCL
 #undef NCCL_AS
+#undef NCCL_OWN
 #undef CUDA
 #undef CUDA_PTSZ
 #undef CUDA_PTDS

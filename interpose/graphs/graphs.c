@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/shim/forget.h"
 #include "interpose/shim/handles.h"
 
 enum { KEYS_MAX = 4096, LIST_FIRST = 62 };
@@ -26,7 +27,7 @@ static struct {
 
 void graphs_forked(void)
 {
-    memset((void *)&graphs, 0, sizeof graphs);
+    forget_state(&graphs, sizeof graphs);
 }
 
 static void lock_graphs(void)

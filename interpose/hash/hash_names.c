@@ -5,6 +5,8 @@
 
 #include "lib/trace/record.h"
 
+#include "interpose/shim/forget.h"
+
 enum { NAMES = 4096 };
 
 /* Never emptied: programs have few names. */
@@ -33,5 +35,5 @@ bool hash_names_number(const struct local_member *member, uint64_t name, uint64_
 
 void hash_names_forked(void)
 {
-    memset((void *)names, 0, sizeof names);
+    forget_state(names, sizeof names);
 }

@@ -4,13 +4,15 @@
  * just before and just after it and leaves its result in the ring file (struct hash_entry), where
  * the collector finds it. Nobody waits: if no entry is free the hash is left out and counted.
  *
- *   what         send buffers before; after as well where nothing of the operation writes them;
- * receive buffers after where all ranks must hold the same (AllReduce, AllGather, Broadcast) in a
- * group   NCCL puts work on the streams at the outermost ncclGroupEnd, so that is where the kernels
- * go left out     operations captured into graphs; communicators that do not block (NCCL may put
- * the operation on the stream at any later time); buffers that are not memory of the communicator's
- * device, or that end before the operation does: the kernel must not fail where NCCL might not.
- * Each is reported once. */
+ *   what         Send buffers before; after as well where nothing of the operation writes them.
+ *                Receive buffers after, where all ranks must hold the same (AllReduce, AllGather,
+ *                Broadcast).
+ *   in a group   NCCL puts work on the streams at the outermost ncclGroupEnd, so that is where the
+ *                kernels go.
+ *   left out     Operations captured into graphs; communicators that do not block (NCCL may put the
+ *                operation on the stream at any later time); buffers that are not memory of the
+ *                communicator's device, or that end before the operation does: the kernel must not
+ *                fail where NCCL might not. Each is reported once. */
 #ifndef DDPCHECK_INTERPOSE_HASHING_H
 #define DDPCHECK_INTERPOSE_HASHING_H
 

@@ -12,6 +12,7 @@
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
 #include "interpose/ring/files.h"
+#include "interpose/shim/forget.h"
 #include "kernels/payload.h"
 #include "lib/trace/unseen.h"
 
@@ -61,7 +62,7 @@ static struct {
 
 void hashing_kernel_forked(void)
 {
-    memset((void *)&kernel, 0, sizeof kernel);
+    forget_state(&kernel, sizeof kernel);
 }
 
 /* On stderr and in the trace. Returns the id of the text. */
@@ -78,7 +79,7 @@ static uint64_t report_reason(struct shim_thread *thread, const char *why)
 
 static void emit_hashing(struct shim_thread *thread, const char *why)
 {
-    struct record record = {.hashing = {.entries = why ? 0 : shim.file->hash_entries}};
+    struct record record = {.hashing = {.entries = why ? 0 : files_hash_entries()}};
     if (why)
         record.hashing.text = report_reason(thread, why);
     emit_notice(thread, &record, API_notice_hashing);
@@ -92,13 +93,13 @@ static const char *register_entries(void)
     struct ring_file *file = shim.file;
     if (!hashing_image_bytes)
         return "this ddpcheck was built without nvcc and has no kernel for it";
-    if (!file->hash_entries)
+    if (!files_hash_entries())
         return "there was no room for the hashes";
     if (!host_register || !device_pointer || !REAL_HELPER(cuModuleLoadData) ||
         !REAL_HELPER(cuModuleGetFunction) || !REAL_HELPER(cuLaunchKernel) ||
         !REAL_HELPER(cuCtxGetCurrent))
         return "the CUDA driver has not the functions that it takes";
-    size_t bytes = file->hash_entries * sizeof(struct hash_entry);
+    size_t bytes = files_hash_entries() * sizeof(struct hash_entry);
     if (host_register(ring_hashes(file), bytes,
                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) != CUDA_SUCCESS ||
         device_pointer(&kernel.page, ring_hashes(file), 0) != CUDA_SUCCESS)
@@ -206,7 +207,7 @@ static struct hash_entry *take_hash_entry(uint64_t *ticket)
     struct ring_file *file = shim.file;
     *ticket = atomic_fetch_add_explicit(&file->hash_tickets, 1, memory_order_relaxed) + 1;
     for (uint64_t i = 0; i < PROBES; i++) {
-        struct hash_entry *entry = &ring_hashes(file)[(*ticket + i) % file->hash_entries];
+        struct hash_entry *entry = &ring_hashes(file)[(*ticket + i) % files_hash_entries()];
         uint64_t nobody = 0;
         if (atomic_load_explicit(&entry->taken, memory_order_relaxed) == 0 &&
             atomic_compare_exchange_strong_explicit(&entry->taken, &nobody, *ticket,

@@ -6,6 +6,7 @@
 
 #include "interpose/real/gpu.h"
 #include "interpose/ring/emit.h"
+#include "interpose/shim/forget.h"
 #include "interpose/shim/known.h"
 
 static struct {
@@ -15,7 +16,7 @@ static struct {
 
 void buffers_forked(void)
 {
-    memset((void *)&buffers, 0, sizeof buffers);
+    forget_state(&buffers, sizeof buffers);
 }
 
 static bool emit_buffer(struct shim_thread *thread, uint64_t pointer,
@@ -93,15 +94,16 @@ static _Atomic uint64_t *slot_of(uint64_t base)
  * tried again. */
 static void emit_buffer_once(struct shim_thread *thread, struct buffer_entry *entry)
 {
+    if (entry->recorded)
+        return;
     struct gpu_memory memory = {entry->base, entry->bytes, entry->device, entry->type};
     uint64_t facts[] = {entry->base, entry->bytes,
                         (uint32_t)entry->device | (uint64_t)entry->type << 32};
     uint64_t id = string_id((const char *)facts, sizeof facts);
-    if (!entry->recorded && entry->bytes &&
-        atomic_load_explicit(slot_of(entry->base), memory_order_relaxed) == id)
+    if (entry->bytes && atomic_load_explicit(slot_of(entry->base), memory_order_relaxed) == id) {
         entry->recorded = true;
-    if (entry->recorded)
         return;
+    }
     entry->recorded = emit_buffer(thread, entry->pointer, &memory);
     if (entry->recorded)
         atomic_store_explicit(slot_of(entry->base), id, memory_order_relaxed);

@@ -9,8 +9,8 @@ struct by_value {
     uint32_t offset, count; /* count 0: not known */
     uint32_t written;       /* bit i: the kernel may write through the i-th */
     uint32_t step;          /* from one to the next */
-    uint32_t inputs_end;    /* of a struct of which no more is known: nothing is written through
-                               what lies before */
+    uint32_t inputs_end;    /* bytes of the struct whose pointers are only read; what follows is
+                               not known */
 };
 
 /* By the kernel's mangled name and the parameter's size. */

@@ -10,17 +10,20 @@
 #include "interpose/ring/emit.h"
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
+#include "interpose/shim/forget.h"
+#include "lib/trace/unseen.h"
 
 enum { BUILD_YIELDS = 1000 };
 
 static struct {
     struct kernel kernel[KERNELS_MAX];
     _Atomic uint32_t epoch; /* goes up when device code is unloaded */
+    _Atomic bool has_noticed_symmetric;
 } kernels;
 
 void kernels_forked(void)
 {
-    memset((void *)&kernels, 0, sizeof kernels);
+    forget_state(&kernels, sizeof kernels);
 }
 
 static const char *kernel_name(const void *function, enum kernel_kind kind)
@@ -113,6 +116,19 @@ static void read_parameters(struct kernel *kernel, const void *handle, enum kern
     kernel->count = count || named < 0 ? count : (uint32_t)named;
 }
 
+/* Kernels of PyTorch's symmetric memory read and write other ranks' memory themselves. */
+static void notice_symmetric_memory(struct shim_thread *thread, const char *name)
+{
+    static const char text[] =
+        "operations of PyTorch's symmetric memory, which kernels make themselves";
+    bool is_one = strstr(name, "SymmetricMemory") || strstr(name, "symmetric_memory");
+    if (!is_one || atomic_exchange(&kernels.has_noticed_symmetric, true))
+        return;
+    struct record record = {
+        .range = {.text = emit_string(thread, text, sizeof text - 1), .id = UNSEEN_DEVICE_NCCL}};
+    emit_notice(thread, &record, API_notice_blind);
+}
+
 static void build_kernel(struct shim_thread *thread, struct kernel *kernel, const void *function,
                          enum kernel_kind kind)
 {
@@ -121,6 +137,8 @@ static void build_kernel(struct shim_thread *thread, struct kernel *kernel, cons
     read_parameters(kernel, function, kind, name);
     kernel->known = name ? known_kernel_find(name) : (struct known_kernel){0};
     kernel->name = name ? emit_string(thread, name, strlen(name)) : 0;
+    if (name)
+        notice_symmetric_memory(thread, name);
     kernel->epoch = epoch;
     atomic_store_explicit(&kernel->ready, 1, memory_order_release);
 }

@@ -35,7 +35,7 @@ struct kernel {
         uint8_t kind;              /* enum mangled_kind */
         bool reads;                /* of a class: nothing is written through its pointers */
         struct by_value addresses; /* of a class, if that is known */
-        struct tensor_lists lists; /* likewise */
+        struct tensor_lists lists; /* of a class, if they are known */
     } parameter[KERNEL_PARAMETERS];
 };
 

@@ -7,18 +7,21 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-enum { SUBSTITUTIONS = 128, DEPTH = 48 };
+/* The thread that launches a kernel may have a stack of 16 KB (PTHREAD_STACK_MIN), which is in use:
+ * a name that needs more than a quarter of it is left unread. */
+enum { SUBSTITUTIONS = 128, STACK_BYTES = 4096 };
 
 struct type {
-    bool pointer, to_const; /* a pointer, and what it points to is const */
-    bool is_const;
-    bool number;       /* a builtin type */
-    unsigned pointers; /* a class that is an array of so many pointers; 0 not known to be one */
-    bool of_const;     /* a class whose template's first argument is a const type */
-    bool is_view;      /* a class, or its template, that has one pointer at its start */
-    unsigned value;    /* of a number that is a template argument */
+    uint16_t pointers; /* a class that is an array of pointers: how many; 0 not known to be one */
+    uint16_t value;    /* of a number that is a template argument */
+    bool pointer : 1, to_const : 1; /* a pointer, and what it points to is const */
+    bool is_const : 1;
+    bool number : 1;   /* a builtin type */
+    bool of_const : 1; /* a class whose template's first argument is a const type */
+    bool is_view : 1;  /* a class, or its template, that has one pointer at its start */
 };
 
 struct name_reader {
@@ -27,13 +30,14 @@ struct name_reader {
     struct type
         argument[SUBSTITUTIONS]; /* T_, T0_, ...: of the function's own template arguments */
     struct type nested;          /* what the last nested name stands for */
-    int knowns, arguments, depth;
-    bool view; /* the last source name was that of a view */
+    int knowns, arguments;
+    uintptr_t stack; /* where the reader's begins */
+    bool view;       /* the last source name was that of a view */
     bool failed;
 };
 
-/* PyTorch's classes for a tensor: the address, then sizes and strides, of which those of dimensions
- * that the tensor does not have are not initialized (TensorInfo.cuh, TensorAccessor.h). */
+/* PyTorch's classes for a tensor: the address, then sizes and strides. Those of dimensions that the
+ * tensor does not have are not initialized (TensorInfo.cuh, TensorAccessor.h). */
 static const char *const views[] = {"10TensorInfo", "22PackedTensorAccessor32",
                                     "27GenericPackedTensorAccessor"};
 
@@ -69,23 +73,25 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void skip_source_name(struct name_reader *r)
+static void skip_counted_name(struct name_reader *r)
 {
     size_t length = 0;
+    while (is_digit(*r->at) && length < 100000)
+        length = length * 10 + (size_t)(*r->at++ - '0');
+    if (!length || strnlen(r->at, length) < length)
+        fail_reading(r);
+    else
+        r->at += length;
+}
+
+static void skip_source_name(struct name_reader *r)
+{
     r->view = false;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         r->view |= !strncmp(r->at, views[i], strlen(views[i]));
-    while (is_digit(*r->at) && length < 100000)
-        length = length * 10 + (size_t)(*r->at++ - '0');
-    if (!length || strnlen(r->at, length) < length) {
-        fail_reading(r);
-        return;
-    }
-    r->at += length;
-    while (*r->at == 'B' && !r->failed) { /* ABI tag */
-        r->at++;
-        skip_source_name(r);
-    }
+    skip_counted_name(r);
+    while (!r->failed && take_char(r, 'B')) /* ABI tag */
+        skip_counted_name(r);
 }
 
 /* "_" is 0, "0_" is 1, ... in the given base. Returns -1 if it is none. */
@@ -174,7 +180,7 @@ static struct type read_literal(struct name_reader *r)
     struct type type = read_type(r);
     for (; *r->at && *r->at != 'E'; r->at++)
         if (is_digit(*r->at) && type.value < SUBSTITUTIONS)
-            type.value = type.value * 10 + (unsigned)(*r->at - '0');
+            type.value = (uint16_t)(type.value * 10 + (*r->at - '0'));
     return take_char(r, 'E') ? type : fail_reading(r);
 }
 
@@ -207,7 +213,7 @@ static void read_expression(struct name_reader *r)
  * gives with them. */
 static struct type read_template_arguments(struct name_reader *r, bool keep)
 {
-    struct type arguments[SUBSTITUTIONS];
+    struct type first[2]; /* a class is known by these */
     int count = 0, packs = 0;
     if (!take_char(r, 'I'))
         fail_reading(r);
@@ -226,17 +232,18 @@ static struct type read_template_arguments(struct name_reader *r, bool keep)
         else
             type = read_type(r);
         if (count == SUBSTITUTIONS)
-            fail_reading(r);
-        else
-            arguments[count++] = type;
+            return fail_reading(r);
+        if (count < (int)(sizeof first / sizeof *first))
+            first[count] = type;
+        if (keep)
+            r->argument[count] = type;
+        count++;
     }
     if (r->failed || !take_char(r, 'E'))
         return fail_reading(r);
-    if (keep) {
-        memcpy(r->argument, arguments, (size_t)count * sizeof *arguments);
+    if (keep)
         r->arguments = count;
-    }
-    return class_of(arguments, count);
+    return class_of(first, count);
 }
 
 static struct type read_class(struct name_reader *r)
@@ -339,11 +346,8 @@ static struct type read_any(struct name_reader *r)
 
 static struct type read_type(struct name_reader *r)
 {
-    if (r->failed || ++r->depth > DEPTH)
-        return fail_reading(r);
-    struct type type = read_any(r);
-    r->depth--;
-    return type;
+    bool is_deep = r->stack - (uintptr_t)__builtin_frame_address(0) > STACK_BYTES;
+    return r->failed || is_deep ? fail_reading(r) : read_any(r);
 }
 
 /* The function's name. Returns whether it ends in template arguments: then a return type follows.
@@ -364,7 +368,7 @@ static bool read_mangled_name(struct name_reader *r)
 
 int mangled_parameters(const char *name, struct mangled_parameter *parameters, int max)
 {
-    struct name_reader r = {.at = name};
+    struct name_reader r = {.at = name, .stack = (uintptr_t)__builtin_frame_address(0)};
     if (strncmp(name, "_Z", 2))
         return -1;
     r.at += 2;

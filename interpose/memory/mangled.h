@@ -14,8 +14,8 @@ enum mangled_kind {
 
 struct mangled_parameter {
     enum mangled_kind kind;
-    unsigned pointers; /* MANGLED_CLASS: it is an array of so many (std::array<float *, 2>); 0 its
-                          size is not known */
+    unsigned pointers; /* MANGLED_CLASS: its size, if it is an array of pointers (std::array<float
+                        *, 2>: 2); 0 not known */
     bool of_const; /* MANGLED_CLASS: a template for a const type, as TensorInfo<const float, int> */
     bool is_view;  /* MANGLED_CLASS: its first word is its only pointer */
 };

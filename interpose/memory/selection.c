@@ -11,6 +11,7 @@
 #include "interpose/ring/emit.h"
 #include "interpose/record/streams.h"
 #include "interpose/shim/environment.h"
+#include "interpose/shim/forget.h"
 
 enum {
     PAGE_BITS = 16,
@@ -21,7 +22,7 @@ enum {
     PAGES_MAX = 8 << 20, /* of one range: 512 GB */
     PAGES_CHECKED = 64,  /* of one access; a longer one is recorded */
     GENERATION = 1024,   /* buffers that NCCL was given */
-    GENERATIONS = 3      /* this one, the one before, and the next; older marks are forgotten */
+    GENERATIONS = 3      /* the previous, this one and the next; older marks are forgotten */
 };
 
 enum { ENTRY_FREE, ENTRY_BUSY, ENTRY_FULL };
@@ -41,12 +42,13 @@ static struct {
     } range[RANGES];                               /* buffers that NCCL was given before */
     _Atomic uint64_t incomplete[ALLOCATIONS / 64]; /* allocations that unrecorded work may have
                                                       written, nobody knows where */
-    _Atomic uint64_t announced[ALLOCATIONS / 64];  /* of which that was emitted */
+    _Atomic uint64_t announced[ALLOCATIONS / 64];  /* those that a record has announced */
     _Atomic uint32_t kept;                         /* records so far */
     _Atomic uint32_t anywhere;     /* work that was not recorded may have written anything since the
                                       last     notice of that */
     _Atomic uint32_t none_emitted; /* the notice that nothing is recorded was emitted */
     struct kept_access entry[KEPT_MAX];
+    _Atomic uint64_t occupied[KEPT_MAX / 64]; /* entries that are not free */
 } selection;
 
 bool selection_start(void)
@@ -62,7 +64,7 @@ bool selection_start(void)
 
 void selection_forked(void)
 {
-    memset((void *)&selection, 0, sizeof selection);
+    forget_state(&selection, sizeof selection);
 }
 
 static uint64_t hash_value(uint64_t value)
@@ -147,7 +149,8 @@ static bool is_same_access(const struct kept_access *entry, const struct touch *
 static void keep_access(const struct record *record, uint32_t number, const struct touch *touch)
 {
     uint64_t key = touch->begin + (record->stream << 1) + touch->written;
-    struct kept_access *entry = &selection.entry[hash_value(key) % KEPT_MAX];
+    uint64_t at = hash_value(key) % KEPT_MAX;
+    struct kept_access *entry = &selection.entry[at];
     uint32_t state = atomic_exchange_explicit(&entry->state, ENTRY_BUSY, memory_order_acquire);
     if (state == ENTRY_BUSY) {
         mark_incomplete(touch);
@@ -158,6 +161,7 @@ static void keep_access(const struct record *record, uint32_t number, const stru
     entry->touch = *touch;
     entry->record = *record;
     entry->record_number = number;
+    set_bit(selection.occupied, at);
     atomic_store_explicit(&entry->state, ENTRY_FULL, memory_order_seq_cst);
 }
 
@@ -202,25 +206,38 @@ static bool overlaps(const struct kept_access *entry, uint64_t begin, uint64_t e
     return entry->touch.begin < end && entry->touch.end > begin;
 }
 
-/* Frees the entries that overlap. Emits their records if there is a thread to do it on; of records
- * that have several entries, those that were just emitted are remembered. */
+/* Of records that have several entries, those that were just emitted. */
+enum { REMEMBERED = 64 };
+typedef uint32_t recently_emitted[REMEMBERED];
+
+/* Frees the entry if it overlaps. Emits its record if there is a thread to do it on. */
+static void free_entry(struct shim_thread *thread, uint64_t at, uint64_t begin, uint64_t end,
+                       recently_emitted emitted)
+{
+    struct kept_access *entry = &selection.entry[at];
+    uint32_t full = ENTRY_FULL;
+    if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_FULL ||
+        !overlaps(entry, begin, end) ||
+        !atomic_compare_exchange_strong(&entry->state, &full, ENTRY_BUSY))
+        return;
+    bool taken = overlaps(entry, begin, end);
+    uint32_t *recent = &emitted[entry->record_number % REMEMBERED];
+    if (taken && thread && *recent != entry->record_number) {
+        *recent = entry->record_number;
+        emit_kept(thread, entry);
+    }
+    if (taken)
+        clear_bit(selection.occupied, at);
+    atomic_store_explicit(&entry->state, taken ? ENTRY_FREE : ENTRY_FULL, memory_order_release);
+}
+
 static void free_overlapping(struct shim_thread *thread, uint64_t begin, uint64_t end)
 {
-    enum { REMEMBERED = 64 };
-    uint32_t emitted[REMEMBERED] = {0};
-    for (int i = 0; i < KEPT_MAX; i++) {
-        struct kept_access *entry = &selection.entry[i];
-        uint32_t full = ENTRY_FULL;
-        if (atomic_load_explicit(&entry->state, memory_order_relaxed) != ENTRY_FULL ||
-            !overlaps(entry, begin, end) ||
-            !atomic_compare_exchange_strong(&entry->state, &full, ENTRY_BUSY))
-            continue;
-        bool taken = overlaps(entry, begin, end);
-        if (taken && thread && emitted[entry->record_number % REMEMBERED] != entry->record_number) {
-            emitted[entry->record_number % REMEMBERED] = entry->record_number;
-            emit_kept(thread, entry);
-        }
-        atomic_store_explicit(&entry->state, taken ? ENTRY_FREE : ENTRY_FULL, memory_order_release);
+    recently_emitted emitted = {0};
+    for (uint64_t word = 0; word < KEPT_MAX / 64; word++) {
+        uint64_t bits = atomic_load(&selection.occupied[word]);
+        for (; bits; bits &= bits - 1)
+            free_entry(thread, 64 * word + (uint64_t)__builtin_ctzll(bits), begin, end, emitted);
     }
 }
 

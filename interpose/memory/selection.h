@@ -3,9 +3,10 @@
  * By default only those that touch memory which NCCL uses; what orders work (streams, events,
  * waits, graphs, allocations) is always recorded. An access to other memory is kept here instead,
  * in a table, and emitted late if NCCL then uses that memory after all. Why no finding is lost, and
- * where a table of a fixed size may lose one: docs/decisions.md, "Which work the shim records".
+ * where a table of a fixed size may lose one: docs/decisions/interpose.md, "Which work the shim
+ * records".
  *
- * No locks: pages are bits, an entry of the table belongs to whoever takes it. */
+ * No locks: pages are bits, an entry of the table belongs to the thread that claims it. */
 #ifndef DDPCHECK_SELECTION_H
 #define DDPCHECK_SELECTION_H
 

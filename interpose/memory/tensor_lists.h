@@ -12,6 +12,8 @@ struct tensor_lists {
     uint8_t written;    /* bit i: the kernel writes the tensors of list i */
     uint32_t more_read; /* offset of one more list, of tensors that are only read; 0: none */
     uint32_t blocks; /* offset of each block's tensor, by number; 0: the grid has a row a tensor */
+    uint16_t blocks_max; /* blocks of one launch */
+    uint8_t index_bytes; /* of such a number */
 };
 
 /* By the kernel's mangled name, the parameter's index and its size. */

@@ -15,8 +15,13 @@
 #include "interpose/ring/emit.h"
 #include "interpose/shim/shim.h"
 #include "interpose/plugin/nvtx_marks.h"
+#include "interpose/process/child_polls.h"
+#include "interpose/process/confined.h"
 #include "interpose/process/start.h"
+#include "interpose/real/confine.h"
+#include "interpose/real/libc.h"
 #include "interpose/shim/environment.h"
+#include "interpose/stacks/aborts.h"
 #include "interpose/stacks/exceptions.h"
 
 enum { TEXT_BYTES = 256, REGISTERED_BYTES = 1 << 16 };
@@ -184,7 +189,7 @@ static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
     record_range(&(struct range){.api = API_nvtxRangeEnd, .domain = domain, .id = id}, SITE);
 }
 
-/* A domain is its name: whoever creates one of the same name gets the same. */
+/* A domain is its name: two that are created with one name are the same. */
 static nvtxDomainHandle_t create_domain(const char *name)
 {
     return (nvtxDomainHandle_t)(uintptr_t)string_id(name ? name : "",
@@ -308,12 +313,19 @@ static void set_injection_path(void)
     setenv(variable, path, 1);
 }
 
-/* glibc gives constructors what main gets. */
+/* glibc gives constructors what main gets; musl does not. */
 __attribute__((constructor)) static void begin_process(int argc, char **argv, char **environment)
 {
     (void)argc;
     (void)argv;
+    if (!libc_is_glibc()) {
+        atomic_store(&shim.state, SHIM_OFF);
+        return;
+    }
     environment_remember(environment);
+    aborts_find();
+    child_polls_find();
+    confine_load(confined_stop);
     set_injection_path();
     exceptions_watch_from_load(shim_start);
 }

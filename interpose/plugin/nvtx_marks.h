@@ -1,8 +1,8 @@
 /* nvtx_marks.h: marks by which a program announces the versions of tensors (docs/nvtx.md).
  *
- *     ddpcheck:save   tensor=ID version=V [name=TEXT]             kept for backward, at this
- * version ddpcheck:modify tensor=ID version=V [name=TEXT]             written in place; this is its
- * version now ddpcheck:use    tensor=ID version=V [saved=S] [name=TEXT]   backward reads it
+ *     ddpcheck:save   tensor=ID version=V [name=TEXT]           kept for backward at this version
+ *     ddpcheck:modify tensor=ID version=V [name=TEXT]           written in place; its version now
+ *     ddpcheck:use    tensor=ID version=V [saved=S] [name=TEXT] backward reads it
  *
  * Numbers are decimal or 0x...; name comes last and reaches to the end of the text. */
 #ifndef DDPCHECK_NVTX_MARKS_H

@@ -26,7 +26,8 @@ enum kind {
     KIND_MESSAGE_CALL,
     KIND_PLAN,
     KIND_TASK,
-    KIND_CHANNEL
+    KIND_CHANNEL,
+    KIND_COPY_ENGINE /* the last that fits into 3 bits */
 };
 enum { PEERS_UNKNOWN = 65536 }; /* ranks that a communicator of unknown size may have */
 
@@ -80,7 +81,7 @@ static bool is_preloaded(void)
 static bool wrappers_record(const void *site)
 {
     Dl_info caller, real;
-    if (!atomic_load(&shim.nccl_called) || !dladdr(site, &caller))
+    if (!(atomic_load(&shim.used) & USED_NCCL) || !dladdr(site, &caller))
         return false;
     for (int id = 0; id < CALL_COUNT; id++) {
         const void *address = NULL;
@@ -397,6 +398,16 @@ void *profiler_channel(void *parent)
     return pack_handle(&handle);
 }
 
+void *profiler_copy_engine(void *parent)
+{
+    struct event_handle handle = unpack_handle(parent);
+    if (handle.kind != KIND_CALL || handle.captured || atomic_load(&shim.state) != SHIM_ACTIVE)
+        return NULL;
+    progress_host_started(handle.slot, handle.launch);
+    handle.kind = KIND_COPY_ENGINE;
+    return pack_handle(&handle);
+}
+
 void profiler_state(struct profiler_place place, void *packed, int state)
 {
     if (state != PROFILE_STATE_GROUP_END_BEGINS || unpack_handle(packed).kind != KIND_GROUP_API)
@@ -418,6 +429,7 @@ void profiler_stop(struct profiler_place place, void *packed)
             close_group(place);
         break;
     case KIND_CHANNEL:
+    case KIND_COPY_ENGINE:
         if (atomic_load(&shim.state) == SHIM_ACTIVE)
             progress_host_done(handle.slot, handle.launch, handle.channels);
         break;

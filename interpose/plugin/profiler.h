@@ -58,6 +58,9 @@ void *profiler_plan(void);                  /* GROUP */
 void *profiler_task(struct profiler_place place, void *context, void *parent,
                     const struct profiler_task *task);
 void *profiler_channel(void *parent); /* KERNEL_CH */
+/* CE_COLL: NCCL has put its copies on the stream when the event stops, and reports no more of them:
+ * the operation counts as done then, so that nobody is said to be stuck in it. */
+void *profiler_copy_engine(void *parent);
 
 /* recordEventState and stopEvent of any of them. */
 void profiler_state(struct profiler_place place, void *handle, int state);

@@ -1,4 +1,4 @@
-/* profiler_versions.c: translates the five versions of NCCL's profiler plugin interface into calls
+/* profiler_versions.c: translates the versions of NCCL's profiler plugin interface into calls
  * of profiler.h. */
 #include <string.h>
 
@@ -212,6 +212,9 @@ static ncclResult_t start_profile_v5(void *context, void **handle, struct profil
     case PROFILE_KERNEL_CH:
         *handle = profiler_channel(event->parent);
         break;
+    case PROFILE_CE_COLL:
+        *handle = profiler_copy_engine(event->parent);
+        break;
     default:
         break;
     }
@@ -221,7 +224,8 @@ static ncclResult_t start_profile_v5(void *context, void **handle, struct profil
 enum {
     WANTED = PROFILE_GROUP | PROFILE_COLL | PROFILE_P2P,
     WANTED_CHANNELS = WANTED | PROFILE_KERNEL_CH,
-    WANTED_CALLS = WANTED_CHANNELS | PROFILE_GROUP_API | PROFILE_COLL_API | PROFILE_P2P_API
+    WANTED_CALLS = WANTED_CHANNELS | PROFILE_GROUP_API | PROFILE_COLL_API | PROFILE_P2P_API,
+    WANTED_COPIES = WANTED_CALLS | PROFILE_CE_COLL
 };
 
 static ncclResult_t init_profiler_v1(void **context, int *mask)
@@ -254,6 +258,15 @@ static ncclResult_t init_profiler_v5(void **context, uint64_t comm_hash, int *ma
     return ncclSuccess;
 }
 
+static ncclResult_t init_profiler_v6(void **context, uint64_t comm_hash, int *mask,
+                                     const char *name, int nodes, int ranks, int rank,
+                                     profile_logger *log)
+{
+    (void)name, (void)nodes, (void)log;
+    profiler_init(PROFILER_PLACE, context, mask, WANTED_COPIES, comm_hash, ranks, rank);
+    return ncclSuccess;
+}
+
 static ncclResult_t stop_event(void *handle)
 {
     profiler_stop(PROFILER_PLACE, handle);
@@ -273,11 +286,13 @@ static ncclResult_t finalize_profiler(void *context)
     return ncclSuccess;
 }
 
-#define TABLE(version, init)                                           \
+#define TABLE(version, init, start)                                    \
     EXPORT struct nccl_profiler_v##version ncclProfiler_v##version = { \
-        "ddpcheck", init, start_profile_v##version, stop_event, record_state, finalize_profiler}
-TABLE(1, init_profiler_v1);
-TABLE(2, init_profiler_v1);
-TABLE(3, init_profiler_v3);
-TABLE(4, init_profiler_v4);
-TABLE(5, init_profiler_v5);
+        "ddpcheck", init, start, stop_event, record_state, finalize_profiler}
+TABLE(1, init_profiler_v1, start_profile_v1);
+TABLE(2, init_profiler_v1, start_profile_v2);
+TABLE(3, init_profiler_v3, start_profile_v3);
+TABLE(4, init_profiler_v4, start_profile_v4);
+TABLE(5, init_profiler_v5, start_profile_v5);
+TABLE(6, init_profiler_v6, start_profile_v5);
+TABLE(7, init_profiler_v6, start_profile_v5);

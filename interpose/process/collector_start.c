@@ -18,16 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "interpose/real/libc.h"
 #include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
 #include "lib/trace/collector_lock.h"
 #include "interpose/shim/environment.h"
 
 extern char **environ;
-
-/* clone(2) by the C library's own name: ThreadSanitizer takes every clone() for a fork, also of a
- * child that shares the memory, and then ends the program at its next thread. */
-extern int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 
 static struct {
     char lock[PATH_MAX + COLLECTOR_LOCK_BYTES],
@@ -196,4 +193,11 @@ void collector_start(void)
         problem_print(PROBLEM_COLLECTOR,
                       "can't start %s: %s; to see the records: ddpcheck collect %s", path,
                       strerror(error), shim.directory);
+}
+
+/* While the collector that leaves still has its lock, the next call tries again. */
+void collector_restart(void)
+{
+    if (!is_collector_running(false) && atomic_exchange(&shim.file->collector_left, 0))
+        collector_start();
 }

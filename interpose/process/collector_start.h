@@ -9,4 +9,8 @@
  * printed once; the records stay in the rings for a later `ddpcheck collect DIR`. */
 void collector_start(void);
 
+/* The collector has left this process, which it may do while the process waits (ring.h,
+ * collector_left): starts another. */
+void collector_restart(void);
+
 #endif

@@ -173,15 +173,36 @@ static void pause_ms(int milliseconds)
     nanosleep(&(struct timespec){.tv_nsec = milliseconds * 1000000l}, NULL);
 }
 
-/* A thread that runs may be about to wait: only one that keeps running counts as running. */
+/* The processor time that the thread has had, which the kernel brings up to date at each of its
+ * ticks (proc(5), schedstat). Empty: the kernel does not say. */
+static void read_run_time(uint32_t thread, char *text, size_t bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%u/schedstat", thread);
+    *text = '\0';
+    if (file_read(path, text, bytes) > 0)
+        text[strcspn(text, " ")] = '\0';
+}
+
+/* A thread that runs may be about to wait: only one that keeps running counts as running. One that
+ * waits for a processor has not left the call yet that it was in, which a signal would end with
+ * EINTR. */
 static void find_position(uint32_t thread, struct thread_position *position)
 {
-    enum { READS = 4 };
+    enum { READS = 4, READS_MOST = 16 /* ms: a tick lasts 10 ms at most */ };
+    char before[64], now[64];
+    bool has_run = false;
+    read_run_time(thread, before, sizeof before);
     read_position(thread, position);
-    for (int i = 1; i < READS && position->syscall == SYSCALL_NONE; i++) {
+    for (int i = 1; i < READS_MOST && (i < READS || !has_run) && position->syscall == SYSCALL_NONE;
+         i++) {
         pause_ms(1);
+        read_run_time(thread, now, sizeof now);
+        has_run = !*before || strcmp(before, now) != 0;
         read_position(thread, position);
     }
+    if (position->syscall == SYSCALL_NONE && !has_run)
+        position->syscall = SYSCALL_UNKNOWN;
 }
 
 static bool wait_for_state(uint32_t state, int milliseconds)

@@ -15,13 +15,14 @@
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
+#include "interpose/ring/segments.h"
 #include "interpose/process/interrupt.h"
 #include "interpose/stacks/modules.h"
 #include "interpose/stacks/python.h"
 #include "interpose/stacks/stacks.h"
 #include "interpose/shim/environment.h"
 
-enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20, NEVER_QUERY_CUDA = 255 };
+enum { THREADS_MAX = 256, MONITOR_STACK = 1 << 20 };
 
 /* Large, and but for `started` used by the monitor alone. */
 static struct {
@@ -44,7 +45,7 @@ static void add_program_thread(uint32_t id, uint32_t self)
 {
     uint32_t flags = id == (uint32_t)getpid() ? RECORD_THREAD_MAIN : 0;
     uint64_t python = 0;
-    if (files_has_thread(id))
+    if (segments_has_thread(id))
         flags |= RECORD_THREAD_CALLS;
     for (uint32_t i = 0; i < monitor.pythons; i++)
         if (monitor.python[i].id == id)
@@ -133,7 +134,7 @@ static void *run_monitor(void *unused)
     struct shim_thread *thread = &thread_self;
     struct ring_file *file = shim.file;
     (void)unused;
-    thread->inside = 1;                        /* what this thread calls is not the program's */
+    thread->inside = THREAD_ALWAYS_INSIDE;     /* what this thread calls is not the program's */
     thread->device_queries = NEVER_QUERY_CUDA; /* CUDA may be what hangs */
     prctl(PR_SET_NAME, "ddpcheck");
     uint32_t answered = atomic_load(&file->stacks_reported);
@@ -143,7 +144,8 @@ static void *run_monitor(void *unused)
             syscall(SYS_futex, &file->stacks_wanted, FUTEX_WAIT, wanted, NULL, NULL, 0);
             continue;
         }
-        if (thread->attached || attach_thread(thread))
+        bool is_active = atomic_load(&shim.state) == SHIM_ACTIVE; /* not after confine.h */
+        if (is_active && (thread->attached || attach_thread(thread)))
             record_all_threads(thread, wanted);
         answered = wanted;
         atomic_store(&file->stacks_reported, answered);

@@ -18,7 +18,10 @@
 #include "interpose/process/collector_start.h"
 #include "interpose/process/interrupt.h"
 #include "interpose/process/monitor.h"
+#include "interpose/process/settings.h"
 #include "interpose/progress/progress.h"
+#include "interpose/real/confine.h"
+#include "interpose/real/libc.h"
 #include "interpose/progress/progress_events.h"
 #include "interpose/progress/progress_host.h"
 #include "interpose/record/streams.h"
@@ -26,6 +29,8 @@
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
+#include "interpose/ring/guard.h"
+#include "interpose/ring/segments.h"
 #include "interpose/shim/comms.h"
 #include "interpose/stacks/aborts.h"
 #include "interpose/stacks/exceptions.h"
@@ -45,11 +50,12 @@ static void exit_record(int status)
     struct record record = {.stack = aborts_exit_stack(status),
                             .end = {.how = END_EXIT, .value = status & 0xff}};
     struct shim_thread *thread = &thread_self;
-    if (!thread->attached && !attach_thread(thread))
-        return;
+    attach_at_end(thread);
     python_exit_record(thread, status);
     if (emit_notice(thread, &record, API_notice_exit))
         atomic_store_explicit(&shim.file->closed, 1, memory_order_release);
+    if (atomic_load(&shim.file->collector_left))
+        collector_restart();
 }
 
 /* In the order in which they start. A part's start returns false, having printed why, if the shim
@@ -64,7 +70,9 @@ static const struct part {
     {hashing_start, hashing_forked, NULL},
     {NULL, hashing_kernel_forked, NULL},
     {NULL, hash_names_forked, NULL},
+    {NULL, segments_forked, NULL},
     {files_start, files_forked, exit_record},
+    {guard_start, NULL, NULL},
     {NULL, emit_forked, NULL},
     {stacks_start, stacks_forked, NULL},
     {aborts_start, NULL, NULL},
@@ -83,6 +91,7 @@ static const struct part {
     {NULL, graphs_forked, NULL},
     {NULL, interrupt_forked, NULL},
     {NULL, monitor_forked, NULL},
+    {NULL, settings_forked, NULL},
     {NULL, shim_forked, NULL}, /* the last: the others read it */
 };
 
@@ -103,9 +112,10 @@ static void parts_end(int status, void *unused)
 {
     (void)unused;
     struct shim_thread *thread = &thread_self;
-    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside)
+    if (atomic_load(&shim.state) != SHIM_ACTIVE ||
+        thread_is_inside(thread, __builtin_frame_address(0)))
         return;
-    thread->inside = 1;
+    thread_enter(thread, __builtin_frame_address(0));
     int error = errno;
     for (int i = 0; i < PARTS; i++)
         if (parts[i].end)
@@ -133,7 +143,7 @@ static bool hooks_start(void)
 static bool parts_start(void)
 {
     const char *disable = environment_get("DDPCHECK_DISABLE");
-    if (disable && !strcmp(disable, "1"))
+    if ((disable && !strcmp(disable, "1")) || confine_is_set())
         return false;
     if (!hooks_start())
         return false;
@@ -163,6 +173,7 @@ static bool start_once(void)
     if (attach_thread(&thread_self)) {
         modules_record(&thread_self);
         iteration_record(&thread_self);
+        settings_record(&thread_self);
     }
     collector_start();
     return true;

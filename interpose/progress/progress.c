@@ -12,6 +12,7 @@
 #include "interpose/ring/emit.h"
 #include "interpose/ring/files.h"
 #include "interpose/shim/environment.h"
+#include "interpose/shim/forget.h"
 
 enum { PREPARE_WAIT_MS = 2000 };
 
@@ -34,6 +35,7 @@ static struct progress {
     _Atomic uint32_t mode; /* enum mode */
     CUdeviceptr page;      /* the slots as the GPU sees them */
     struct progress_state slot[RING_SLOTS_MAX];
+    _Atomic uint32_t slots;    /* in use, as in the ring file */
     _Atomic uint32_t making;   /* lock of a member's list of streams */
     _Atomic uint32_t reported; /* a bit for each reason */
     _Atomic uint32_t late;     /* a slot has late values */
@@ -41,7 +43,7 @@ static struct progress {
 
 void progress_forked(void)
 {
-    memset((void *)&progress, 0, sizeof progress);
+    forget_state(&progress, sizeof progress);
 }
 
 /* Why progress is late or missing; each is emitted once. */
@@ -211,7 +213,7 @@ static uint32_t find_released_slot(void)
 /* Slots that no member had before come first: old ones stay apart as long as there are others. */
 static uint32_t choose_slot(void)
 {
-    uint32_t slots = atomic_load(&shim.file->slots);
+    uint32_t slots = atomic_load(&progress.slots);
     return slots < RING_SLOTS_MAX ? slots : find_released_slot();
 }
 
@@ -237,8 +239,10 @@ static uint32_t create_slot(struct shim_thread *thread, struct local_member *mem
     shared->comm = member->comm;
     shared->stream = stream;
     shared->rank = member->rank;
-    if (slot == atomic_load(&shim.file->slots))
+    if (slot == atomic_load(&progress.slots)) {
+        atomic_store_explicit(&progress.slots, slot + 1, memory_order_release);
         atomic_store_explicit(&shim.file->slots, slot + 1, memory_order_release);
+    }
     entry->stream = stream;
     entry->slot = slot;
     atomic_store_explicit(&entry->ready, 1, memory_order_release);
@@ -375,11 +379,11 @@ static void enqueue_late(uint32_t slot, enum late_word which)
 
 static void enqueue_all_late(void)
 {
-    uint32_t slots = atomic_load_explicit(&shim.file->slots, memory_order_acquire);
+    uint32_t slots = atomic_load_explicit(&progress.slots, memory_order_acquire);
     if (atomic_load(&shim.captures) > 0 || thread_self.in_callback ||
         !atomic_exchange(&progress.late, 0))
         return;
-    for (uint32_t i = 0; i < slots && i < RING_SLOTS_MAX; i++) {
+    for (uint32_t i = 0; i < slots; i++) {
         enqueue_late(i, LATE_STARTED);
         enqueue_late(i, LATE_DONE);
     }
@@ -387,8 +391,8 @@ static void enqueue_all_late(void)
 
 void progress_forget_stream(cudaStream_t stream)
 {
-    uint32_t slots = atomic_load_explicit(&shim.file->slots, memory_order_acquire);
-    for (uint32_t i = 0; i < slots && i < RING_SLOTS_MAX; i++)
+    uint32_t slots = atomic_load_explicit(&progress.slots, memory_order_acquire);
+    for (uint32_t i = 0; i < slots; i++)
         if (progress.slot[i].stream == (uintptr_t)stream) {
             atomic_store(&progress.slot[i].unfinished, 0);
             atomic_store(&progress.slot[i].late[LATE_STARTED], 0);

@@ -6,6 +6,7 @@
 
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
+#include "interpose/shim/forget.h"
 
 enum { EVENTS = 256 };
 
@@ -85,5 +86,5 @@ void progress_events_poll(void)
 
 void progress_events_forked(void)
 {
-    memset((void *)&events, 0, sizeof events);
+    forget_state(&events, sizeof events);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "interpose/shim/forget.h"
 #include "interpose/shim/shim.h"
 
 enum { LAUNCHES = 32 }; /* under way at one time, as far as their channels are counted */
@@ -15,7 +16,7 @@ static struct {
 
 void progress_host_forked(void)
 {
-    memset(counted, 0, sizeof counted);
+    forget_state(counted, sizeof counted);
 }
 
 static void raise_launch(_Atomic uint64_t *word, uint64_t launch)

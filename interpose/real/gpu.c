@@ -25,8 +25,8 @@ int32_t gpu_thread_device(struct shim_thread *thread)
     enum { TRIES = 16 };
     if (__builtin_expect(thread->device >= 0, 1))
         return thread->device;
-    if (!atomic_load_explicit(&shim.cuda_used, memory_order_relaxed) || thread->in_callback ||
-        thread->device_queries >= TRIES)
+    if (!(atomic_load_explicit(&shim.used, memory_order_relaxed) & USED_CUDA) ||
+        thread->in_callback || thread->device_queries >= TRIES)
         return RECORD_NO_DEVICE;
     __typeof__(&cuCtxGetDevice) of_context = REAL_HELPER(cuCtxGetDevice);
     CUdevice current;
@@ -65,9 +65,9 @@ static uint64_t identity_by_uuid(int device)
 static uint64_t identity_by_address(int device)
 {
     __typeof__(&cudaDeviceGetPCIBusId) get = REAL_HELPER(cudaDeviceGetPCIBusId);
-    char text[sizeof shim.file->process.boot_id + 32];
-    size_t length = strnlen(shim.file->process.boot_id, sizeof shim.file->process.boot_id - 1);
-    memcpy(text, shim.file->process.boot_id, length);
+    char text[sizeof shim.process.boot_id + 32];
+    size_t length = strnlen(shim.process.boot_id, sizeof shim.process.boot_id - 1);
+    memcpy(text, shim.process.boot_id, length);
     if (!get || !gpu_may_query())
         return 0;
     if (get(text + length, 32, device) != cudaSuccess) {
@@ -181,8 +181,9 @@ CUcontext gpu_current_context(int device)
 bool gpu_switch_device(struct shim_thread *thread, int device)
 {
     int current = gpu_thread_device(thread);
-    if (device >= 0 && current == device)
-        gpu_current_context(device);
+    if (device >= 0 && current == device && thread->context_device != device &&
+        gpu_current_context(device))
+        thread->context_device = device;
     return device >= 0 && current >= 0 && current != device && choose_device(device);
 }
 

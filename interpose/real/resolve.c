@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "interpose/real/gpu.h"
+#include "interpose/real/libc.h"
 #include "interpose/real/library_name.h"
 #include "interpose/shim/shim.h"
 
@@ -41,7 +42,7 @@ resolve_dlsym_function *resolve_dlsym(void)
      * first version. */
     static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
     for (size_t i = 0; i < sizeof versions / sizeof *versions && !real; i++)
-        real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+        real = libc_is_glibc() ? dlvsym(RTLD_NEXT, "dlsym", versions[i]) : libc_find("dlsym");
     atomic_store_explicit(&resolved.dlsym, real, memory_order_relaxed);
     return (resolve_dlsym_function *)real;
 }

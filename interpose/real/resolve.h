@@ -31,7 +31,6 @@ static inline enum runtime resolve_runtime(int library)
  * name is the header's; the symbol is what the library exports. */
 #define HELPERS                                                                            \
     HELPER(ncclGetVersion, NCCL, "ncclGetVersion")                                         \
-    HELPER(ncclGetLastError, NCCL, "ncclGetLastError")                                     \
     HELPER(ncclCommUserRank, NCCL, "ncclCommUserRank")                                     \
     HELPER(ncclCommCount, NCCL, "ncclCommCount")                                           \
     HELPER(ncclCommCuDevice, NCCL, "ncclCommCuDevice")                                     \

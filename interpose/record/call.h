@@ -15,6 +15,7 @@ struct recorded_call {
     uint64_t enter;    /* serial of the ENTER record, 0 none */
     uint64_t comm;     /* for the LEAVE record */
     uint64_t scalar;   /* PreMulSum */
+    bool is_refused;   /* --guard: the real function is not called */
     bool on_device;    /* its scalar lies in device memory */
     void *init;        /* struct pending_init of a creating call */
     uint32_t slot;     /* progress slot of an operation outside groups */

@@ -10,6 +10,7 @@
 #include "interpose/record/streams.h"
 #include "interpose/record/workload.h"
 #include "interpose/ring/emit.h"
+#include "interpose/ring/guard.h"
 #include "interpose/stacks/stacks.h"
 
 enum { LAST_ERROR_BYTES = 512 };
@@ -56,7 +57,7 @@ static enum stack_depth depth_of_call(uint16_t api)
 void emit_describe(struct recorded_call *call, struct record *record, enum record_phase phase,
                    const void *stream)
 {
-    if (phase != RECORD_LEAVE && !record->stack) { /* a replayed call has that of its capture */
+    if (!record->stack) { /* a replayed call has that of its capture */
         record->stack =
             stacks_take(call->thread, call->site, call->frame, depth_of_call(call->api));
         if (!record->stack) {
@@ -105,16 +106,19 @@ static bool is_nccl(uint16_t api)
  * of another thread may stand there. */
 static uint64_t emit_last_error(struct shim_thread *thread)
 {
-    __typeof__(&ncclGetLastError) last_error = REAL_HELPER(ncclGetLastError);
-    const char *said = last_error ? last_error(NULL) : NULL;
+    __typeof__(&ncclGetLastError) last_error = REAL_CALL(ncclGetLastError);
+    const char *said = guard_said(thread);
+    if (!said && last_error)
+        said = last_error(NULL);
     char text[LAST_ERROR_BYTES];
     size_t bytes = said ? strnlen(said, sizeof text) : 0;
     if (!bytes)
         return 0;
     memcpy(text, said, bytes);
-    return emit_string(thread, text, bytes);
+    return emit_said(thread, text, bytes);
 }
 
+/* The ENTER has the call's stack and stream. */
 static void emit_left(struct recorded_call *call, int result, struct record *record)
 {
     record->result = result;
@@ -123,7 +127,9 @@ static void emit_left(struct recorded_call *call, int result, struct record *rec
     if (__builtin_expect(result != ncclSuccess && result != ncclInProgress, 0) &&
         is_nccl(call->api))
         record->leave.text = emit_last_error(call->thread);
-    emit_prepare(call, record, RECORD_LEAVE, NULL);
+    record->flags |= call->flags;
+    emit_name(call->thread, record, call->api, RECORD_LEAVE);
+    emit_stamp(record);
     emit(call->thread, record, emit_ring(call->api));
 }
 

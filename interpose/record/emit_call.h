@@ -18,7 +18,8 @@ void emit_describe(struct recorded_call *call, struct record *record, enum recor
 void emit_enter(struct recorded_call *call, struct record *record, const void *stream);
 /* LEAVE of the call's ENTER. */
 void emit_leave(struct recorded_call *call, int result, uint64_t handle);
-/* Likewise of an operation of a member on this device: with what was launched there before it. */
+/* LEAVE of an operation of a member on this device: also records what was launched there before it.
+ */
 void emit_operation_leave(struct recorded_call *call, int result, int32_t device);
 /* POINT with the payload that `record` has already. */
 void emit_point(struct recorded_call *call, struct record *record, int result, const void *stream);

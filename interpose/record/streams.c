@@ -10,6 +10,7 @@
 #include "interpose/real/gpu.h"
 #include "interpose/real/resolve.h"
 #include "interpose/ring/emit.h"
+#include "interpose/shim/forget.h"
 
 enum { DEVICES = 64 };
 
@@ -17,7 +18,7 @@ struct streams streams;
 
 void streams_forked(void)
 {
-    memset((void *)&streams, 0, sizeof streams);
+    forget_state(&streams, sizeof streams);
 }
 
 /* cuStreamGetDevice came with CUDA 12.8; before, a stream is used on its own device but for waits.

@@ -10,7 +10,7 @@ struct workload {
     uint64_t kernels, threads;
 };
 
-/* A kernel of so many threads was launched. Device RECORD_NO_DEVICE is not counted. */
+/* A kernel of `threads` threads was launched. Device RECORD_NO_DEVICE is not counted. */
 void workload_add(int32_t device, uint64_t threads);
 /* A graph was launched there, whose kernels are not counted: from now on nothing is known. */
 void workload_graph(int32_t device);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "interpose/ring/emit.h"
-#include "interpose/ring/files.h"
+#include "interpose/ring/segments.h"
 
 /* Survives a fork, as the key does. */
 static struct {
@@ -22,13 +22,13 @@ static struct {
 static void detach_thread(void *value)
 {
     struct shim_thread *thread = value;
-    thread->inside = 1;
+    thread->inside = THREAD_ALWAYS_INSIDE;
     thread->attached = false;
-    if (thread->segment) {
+    if (thread->writer) {
         struct record record = {0};
         emit_notice_on(thread, &record, API_notice_thread_end, RECORD_NO_DEVICE);
-        files_end_segment(thread->segment);
-        thread->segment = NULL;
+        segments_end(thread->writer);
+        thread->writer = NULL;
     }
     if (thread->caches)
         munmap(thread->caches, sizeof *thread->caches);
@@ -55,13 +55,8 @@ static bool is_watchdog_named(void)
 
 static void attach_segment(struct shim_thread *thread)
 {
-    thread->segments_seen = files_segments_ended();
-    struct ring_segment *segment = files_take_segment(thread->id);
-    if (!segment)
-        return;
-    for (int kind = 0; kind < RING_KINDS; kind++)
-        thread->records[kind] = ring_records(shim.file, segment, kind);
-    thread->segment = segment;
+    thread->segments_seen = segments_ended();
+    thread->writer = segments_take(thread->id);
 }
 
 bool attach_thread(struct shim_thread *thread)
@@ -80,14 +75,24 @@ bool attach_thread(struct shim_thread *thread)
         thread->caches = NULL;
         return false;
     }
-    attach_segment(thread);
+    if (!thread->writer)
+        attach_segment(thread);
     thread->attached = true;
     return true;
 }
 
+void attach_at_end(struct shim_thread *thread)
+{
+    thread->device_queries = NEVER_QUERY_CUDA;
+    if (thread->attached || thread->writer)
+        return;
+    thread->id = (uint32_t)syscall(SYS_gettid);
+    attach_segment(thread);
+}
+
 void attach_retry(struct shim_thread *thread)
 {
-    if (files_segments_ended() != thread->segments_seen)
+    if (segments_ended() != thread->segments_seen)
         attach_segment(thread);
 }
 
@@ -96,5 +101,8 @@ void attach_forked(void)
     struct shim_thread *thread = &thread_self;
     if (thread->caches)
         munmap(thread->caches, sizeof *thread->caches);
-    *thread = (struct shim_thread){.device = thread->device, .inside = thread->inside};
+    *thread = (struct shim_thread){.device = thread->device,
+                                   .context_device = RECORD_NO_DEVICE,
+                                   .inside = thread->inside,
+                                   .inside_site = thread->inside_site};
 }

@@ -12,6 +12,11 @@ bool attach_start(void);
  * can't be recorded at all (it is ending, or memory is short). */
 bool attach_thread(struct shim_thread *thread);
 
+/* Gives a thread that ends the process a segment, if it has none: without malloc, which
+ * pthread_setspecific may call. The segment is not given back. From now on CUDA, which may be
+ * locked as well, is not queried for the thread's device. */
+void attach_at_end(struct shim_thread *thread);
+
 /* Tries to get a segment again if there was none the last time and one was given back since. */
 void attach_retry(struct shim_thread *thread);
 

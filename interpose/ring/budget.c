@@ -1,4 +1,4 @@
-/* budget.c: limits what the rings of all processes take of a file system. */
+/* budget.c: limits what the rings of all processes take of a host's memory. */
 #include "interpose/ring/budget.h"
 
 #include <fcntl.h>
@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PART = 4, BLOCK = 512, ROOM_MIN = 32 << 20 };
+#include "interpose/ring/memory_left.h"
+
+enum { PART = 16, BLOCK = 512, ROOM_MIN = 32 << 20 };
 
 /* readdir allocates memory; the kernel's call does not. */
 struct entry {
@@ -50,8 +52,12 @@ static uint64_t used_bytes(const char *directory)
 
 void budget_read(const char *rings, struct budget *budget)
 {
-    uint64_t used = used_bytes(rings);
+    static const struct memory_files host = {"/proc/meminfo", "/proc/self/cgroup",
+                                             "/sys/fs/cgroup"};
+    uint64_t used = used_bytes(rings), left = memory_left(&host);
     budget->free = free_bytes(rings);
+    if (left < budget->free)
+        budget->free = left;
     budget->total = (budget->free + used) / PART;
     budget->left = budget->total > used ? budget->total - used : 0;
 }

@@ -13,22 +13,9 @@
 #include "interpose/ring/process.h"
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
+#include "lib/base/own_path.h"
+#include "lib/trace/rings_directory.h"
 #include "lib/trace/unrecorded_mark.h"
-
-int file_read(const char *path, char *text, uint32_t bytes)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    uint32_t used = 0;
-    ssize_t got = 0;
-    while (used + 1 < bytes &&
-           ((got = read(fd, text + used, bytes - 1 - used)) > 0 || (got < 0 && errno == EINTR)))
-        used += got > 0 ? (uint32_t)got : 0;
-    close(fd);
-    text[used] = 0;
-    return got < 0 ? -1 : (int)used;
-}
 
 /* Used once, by the thread that starts the shim; the stack of that thread may be small. */
 static struct {
@@ -64,50 +51,62 @@ static int make_directories(const char *path)
     return 0;
 }
 
-/* A directory that only we can use, and no link to somewhere else. */
-static bool is_usable_directory(const char *path)
-{
-    struct stat info;
-    return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-           !(info.st_mode & 077) && access(path, W_OK | X_OK) == 0;
-}
-
-/* The directory that `rings` names, if it can be used. */
-static bool read_rings_file(const char *rings_file, char *rings, uint32_t bytes)
+/* What `rings` names, if that was made for this trace directory. */
+static bool read_rings_file(const char *rings_file, const char *directory, char *rings,
+                            uint32_t bytes)
 {
     int length = file_read(rings_file, rings, bytes);
     if (length <= 0)
         return false;
     rings[strcspn(rings, "\n")] = 0;
-    return rings[0] == '/' && is_usable_directory(rings);
+    return rings_name_of(rings, directory) != NULL;
 }
 
 /* Makes the directory of the rings below one of the parents: the first that has room, or that can
  * be used at all. */
-static bool create_below(const char *const *parents, size_t count, bool with_room,
-                         const char *directory, char *rings, uint32_t bytes)
+static bool create_below(const char *const *parents, size_t count, bool with_room, const char *name,
+                         char *rings, uint32_t bytes)
 {
-    uint64_t hash = string_id(directory, strlen(directory));
     for (size_t i = 0; i < count; i++) {
         if (!parents[i] || parents[i][0] != '/' || (with_room && !budget_has_room(parents[i])))
             continue;
-        int length = snprintf(rings, bytes, "%s/ddpcheck-%u-%016llx", parents[i],
-                              (unsigned)geteuid(), (unsigned long long)hash);
-        if (length < 0 || (uint32_t)length >= bytes)
-            continue;
-        if (((mkdir(rings, 0700) == 0 && chmod(rings, 0700) == 0) || errno == EEXIST) &&
-            is_usable_directory(rings))
+        int length = snprintf(rings, bytes, "%s/%s", parents[i], name);
+        if (length > 0 && (uint32_t)length < bytes && rings_make(rings))
             return true;
     }
     return false;
 }
 
-static bool create_rings(const char *directory, char *rings, uint32_t bytes)
+static bool create_rings(const char *name, char *rings, uint32_t bytes)
 {
     const char *parents[] = {"/dev/shm", environment_get("TMPDIR"), "/tmp"};
     size_t count = sizeof parents / sizeof *parents;
-    return create_below(parents, count, true, directory, rings, bytes) ||
-           create_below(parents, count, false, directory, rings, bytes);
+    return create_below(parents, count, true, name, rings, bytes) ||
+           create_below(parents, count, false, name, rings, bytes);
+}
+
+/* A host's directory goes with its last process, and the name is made again by the next; hosts that
+ * share the trace directory have one name, each in its own memory. Where somebody else has taken
+ * the name there is a new one. */
+static bool find_rings(const char *directory, const char *rings_file, char *rings, uint32_t bytes)
+{
+    char name[RINGS_NAME_BYTES];
+    if (read_rings_file(rings_file, directory, rings, bytes)) {
+        if (rings_is_private(rings))
+            return true;
+        snprintf(name, sizeof name, "%s", rings_name_of(rings, directory));
+        if (create_rings(name, rings, bytes))
+            return true;
+    }
+    return rings_name_make(name, directory) && create_rings(name, rings, bytes);
+}
+
+/* Another process was first. What was made here under another name is empty. */
+static void take_others(char *rings)
+{
+    if (strcmp(rings, paths.others) != 0)
+        rmdir(rings);
+    strcpy(rings, paths.others);
 }
 
 /* Writes `rings` so that readers see all of it or nothing. The first process of a directory wins; a
@@ -131,9 +130,10 @@ static int publish_rings(const char *directory, const char *rings_file, char *ri
     if (close(fd) && !error)
         error = errno;
     if (!error && link(temporary, rings_file)) {
-        if (errno == EEXIST && read_rings_file(rings_file, paths.others, sizeof paths.others) &&
-            strlen(paths.others) < bytes)
-            strcpy(rings, paths.others);
+        if (errno == EEXIST &&
+            read_rings_file(rings_file, directory, paths.others, sizeof paths.others) &&
+            rings_is_private(paths.others) && strlen(paths.others) < bytes)
+            take_others(rings);
         else if (rename(temporary, rings_file))
             error = errno;
     }
@@ -164,6 +164,28 @@ bool directory_mark_unrecorded(const char *directory, int error)
     return error == EMFILE || error == EEXIST;
 }
 
+/* Another user who can replace what is in the trace directory could mix records into it, and read
+ * them. Removes '/' at the end of the name: behind it a link would be followed. */
+static bool is_own_directory(const char *wanted, const char *real)
+{
+    struct own_path own;
+    char why[OWN_TEXT_BYTES];
+    size_t length = strlen(wanted);
+    while (length > 1 && wanted[length - 1] == '/')
+        length--;
+    memcpy(paths.part, wanted, length);
+    paths.part[length] = 0;
+    if (own_directory(paths.part, &own))
+        return true;
+    if (own.problem == OWN_FAILED && directory_mark_unrecorded(real, own.number))
+        return false;
+    own_explain(&own, why);
+    problem_print(PROBLEM_DIRECTORY,
+                  "can't use the trace directory %s: %s; nothing is recorded (set DDPCHECK_DIR)",
+                  wanted, why);
+    return false;
+}
+
 bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings_bytes)
 {
     const char *wanted = environment_get("DDPCHECK_DIR");
@@ -182,18 +204,22 @@ bool directory_find(char *path, uint32_t path_bytes, char *rings, uint32_t rings
             strerror(error));
         return false;
     }
+    if (!is_own_directory(wanted, real))
+        return false;
     strcpy(path, real);
     snprintf(rings_file, sizeof paths.rings_file, "%s/rings", real);
-    if (read_rings_file(rings_file, rings, rings_bytes))
-        return true;
-    if (!create_rings(real, rings, rings_bytes)) {
+    if (!find_rings(real, rings_file, rings, rings_bytes)) {
         if (directory_mark_unrecorded(real, ENOSPC))
             return false;
         problem_print(PROBLEM_DIRECTORY,
                       "no place for the rings: neither /dev/shm nor TMPDIR nor /tmp "
-                      "lets this user make a directory; nothing is recorded");
+                      "lets this user make a directory; nothing is recorded (set TMPDIR to a "
+                      "directory of your own)");
         return false;
     }
+    if (read_rings_file(rings_file, real, paths.others, sizeof paths.others) &&
+        !strcmp(paths.others, rings))
+        return true;
     error = publish_rings(real, rings_file, rings, rings_bytes);
     if (error && !directory_mark_unrecorded(real, error))
         problem_print(

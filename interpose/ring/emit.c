@@ -3,13 +3,20 @@
 
 #include <string.h>
 
+#include "interpose/ring/files.h"
+#include "interpose/ring/segments.h"
+#include "interpose/shim/forget.h"
 #include "interpose/shim/known.h"
+#include "lib/base/secrets.h"
 
-static struct emitted_ids strings; /* that were emitted */
+static struct {
+    struct emitted_ids strings;     /* that were emitted */
+    _Atomic uint32_t members_given; /* of the entries of the ring file */
+} emitted;
 
 void emit_forked(void)
 {
-    memset((void *)&strings, 0, sizeof strings);
+    forget_state(&emitted, sizeof emitted);
 }
 
 const uint8_t emit_class_of[API_COUNT] = {
@@ -49,35 +56,56 @@ static bool can_be_spared(enum api_class class)
     }
 }
 
+/* A ring that overflows grows if it can. */
+static bool append_control(struct ring_writer *writer, const struct record *record, bool spared)
+{
+    struct ring_end *end = &writer->end[RING_CONTROL];
+    if (ring_append_below(end, ring_control_limit(end, spared), record) ||
+        (segments_grow(writer, RING_CONTROL) &&
+         ring_append_below(end, ring_control_limit(end, spared), record)))
+        return true;
+    segments_append_newest(writer, record);
+    return false;
+}
+
+static bool append_bulk(struct ring_writer *writer, const struct record *record)
+{
+    struct ring_end *end = &writer->end[RING_BULK];
+    if (ring_append_below(end, end->capacity, record))
+        return true;
+    segments_grow(writer, RING_BULK);
+    return ring_append(end, record);
+}
+
 bool emit(struct shim_thread *thread, const struct record *record, int ring)
 {
-    if (!thread->segment) {
+    if (!thread->writer) {
         atomic_fetch_add_explicit(&shim.file->lost_threads, 1, memory_order_relaxed);
         return false;
     }
     if (ring == RING_CONTROL)
-        return ring_append_control(shim.file, thread->segment, record,
-                                   can_be_spared(emit_class(record->api)));
-    return ring_append(&thread->segment->ring[ring], thread->records[ring], shim.file->bulk_records,
-                       record);
+        return append_control(thread->writer, record, can_be_spared(emit_class(record->api)));
+    return append_bulk(thread->writer, record);
 }
 
 /* The member's entry in the ring file, made at its first collective. Of two threads that make one
  * at once both are good. NULL if there is no room. */
 static struct ring_member *find_state(struct local_member *member)
 {
+    struct ring_member *members = ring_members(shim.file, files_hash_entries());
     uint32_t index = atomic_load_explicit(&member->state, memory_order_relaxed);
     if (index)
-        return &ring_members(shim.file)[index - 1];
-    if (atomic_load_explicit(&shim.file->member_next, memory_order_relaxed) >= shim.file->members)
+        return &members[index - 1];
+    if (atomic_load_explicit(&emitted.members_given, memory_order_relaxed) >= RING_MEMBERS)
         return NULL;
-    index = atomic_fetch_add_explicit(&shim.file->member_next, 1, memory_order_relaxed);
-    if (index >= shim.file->members)
+    index = atomic_fetch_add_explicit(&emitted.members_given, 1, memory_order_relaxed);
+    if (index >= RING_MEMBERS)
         return NULL;
-    struct ring_member *state = &ring_members(shim.file)[index];
+    struct ring_member *state = &members[index];
     state->comm = member->comm;
     state->rank = member->rank;
     atomic_store_explicit(&state->ready, 1, memory_order_release);
+    atomic_fetch_add_explicit(&shim.file->member_next, 1, memory_order_release);
     atomic_store_explicit(&member->state, index + 1, memory_order_relaxed);
     return state;
 }
@@ -105,7 +133,7 @@ bool emit_notice_on(struct shim_thread *thread, struct record *record, enum api 
 uint64_t emit_string(struct shim_thread *thread, const char *text, uint64_t bytes)
 {
     uint64_t id = string_id(text, bytes);
-    if (known_has(&strings, id))
+    if (known_has(&emitted.strings, id))
         return id;
     bool appended = true;
     uint64_t offset = 0;
@@ -119,6 +147,11 @@ uint64_t emit_string(struct shim_thread *thread, const char *text, uint64_t byte
         offset += piece;
     } while (offset < bytes);
     if (appended)
-        known_add(&strings, id);
+        known_add(&emitted.strings, id);
     return id;
+}
+
+uint64_t emit_said(struct shim_thread *thread, char *text, uint64_t bytes)
+{
+    return emit_string(thread, text, secrets_mask(text, bytes));
 }

@@ -68,6 +68,9 @@ void emit_issued(struct local_member *member);
 /* Emits a string once. Returns its id. */
 uint64_t emit_string(struct shim_thread *thread, const char *text, uint64_t bytes);
 
+/* The same for what a program says of an error: secrets in it are masked first, in place. */
+uint64_t emit_said(struct shim_thread *thread, char *text, uint64_t bytes);
+
 /* In the child of a fork. */
 void emit_forked(void);
 

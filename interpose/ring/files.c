@@ -1,4 +1,4 @@
-/* files.c: creates this process's ring file and gives out its segments. */
+/* files.c: creates this process's ring file and makes it longer. */
 #include "interpose/ring/files.h"
 
 #include <errno.h>
@@ -17,37 +17,34 @@
 #include "interpose/ring/budget.h"
 #include "interpose/ring/process.h"
 #include "interpose/ring/words.h"
+#include "interpose/shim/forget.h"
 #include "interpose/shim/shim.h"
+#include "interpose/shim/thread.h"
 #include "lib/trace/unrecorded_mark.h"
 
 enum {
-    CONTROL_MIN = 256,
     ZEROS_BYTES = 1 << 15,
-    SHARE =
-        32, /* a segment takes at most this part of the budget: several ranks, several threads */
-    SHARE_PLENTY = 256 /* and if it is larger than usual, this part */
+    GRANT = 16 /* this part of what is left is taken before it is read again */
 };
 
 static struct {
     int fd; /* the program may have closed it: use descriptor() */
     dev_t device;
     ino_t inode;
-    char rings[PATH_MAX], path[PATH_MAX]; /* the stack of the first NCCL call may be small */
-    _Atomic(struct ring_segment *) segment[RING_SEGMENTS_MAX];
-    _Atomic uint32_t
-        growing; /* lock of the file's length; held only while a thread gets a segment */
-    _Atomic uint32_t segments_ended;
+    char rings[PATH_MAX], path[PATH_MAX];       /* the stack of the first NCCL call may be small */
+    _Atomic(const struct shim_thread *) holder; /* of the lock of the file's length */
+    uint64_t end, granted;   /* the file's length; what it may grow by without another look */
     char zeros[ZEROS_BYTES]; /* never written */
 } files;
 
-static uint32_t hash_entries(void)
+uint32_t files_hash_entries(void)
 {
     return shim.hashing ? RING_HASHES : 0;
 }
 
 static uint64_t header_bytes(void)
 {
-    uint64_t bytes = sizeof(struct ring_file) + hash_entries() * sizeof(struct hash_entry) +
+    uint64_t bytes = sizeof(struct ring_file) + files_hash_entries() * sizeof(struct hash_entry) +
                      RING_MEMBERS * sizeof(struct ring_member);
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
@@ -90,46 +87,35 @@ int files_reserve(int fd, uint64_t offset, uint64_t bytes)
     return is_call_refused(error) ? write_zeros(fd, offset + bytes) : error;
 }
 
-struct capacities {
-    uint32_t control, bulk, newest;
-};
-
-static uint64_t segment_bytes_of(const struct capacities *capacities)
+static uint64_t first_segment_bytes(void)
 {
-    return ring_segment_bytes(capacities->control, capacities->bulk, capacities->newest);
+    return ring_segment_bytes(RING_RECORDS_FIRST, RING_RECORDS_FIRST, RING_NEWEST_FIRST);
 }
 
-/* Capacities by the budget: halved down to the minimum. What remains of the budget may be less than
- * the first segment, without which nothing of the process is recorded: it may take half of what is
- * free. Returns false if not even that fits. */
-static bool choose_capacities(struct capacities *capacities)
+/* What remains of the budget may be less than the first segment, without which nothing of the
+ * process is recorded: it may take half of what is free. */
+static bool has_first_room(void)
 {
     struct budget budget;
+    uint64_t bytes = header_bytes() + first_segment_bytes();
     budget_read(files.rings, &budget);
-    *capacities = (struct capacities){RING_RECORDS_MAX, RING_RECORDS_MAX, RING_NEWEST_RECORDS};
-    while (capacities->control > RING_CONTROL_RECORDS &&
-           segment_bytes_of(capacities) > budget.total / SHARE_PLENTY) {
-        capacities->control /= 2;
-        capacities->bulk /= 2;
-    }
-    while (capacities->control > CONTROL_MIN &&
-           segment_bytes_of(capacities) > budget.total / SHARE) {
-        capacities->control /= 2;
-        capacities->bulk /= 2;
-        capacities->newest /= 2;
-    }
-    uint64_t bytes = header_bytes() + segment_bytes_of(capacities);
     return bytes <= budget.left || bytes <= budget.free / 2;
 }
 
-/* The first one was in the budget when the file was made. */
-static bool is_segment_in_budget(uint32_t index)
+/* Reading what is left takes a good part of a millisecond where cgroups are deep. */
+static bool take_from_budget(uint64_t bytes, enum files_request request)
 {
     struct budget budget;
-    if (!index)
+    if (request == FILES_FIRST) /* when the file was made */
         return true;
-    budget_read(files.rings, &budget);
-    return shim.file->segment_bytes <= budget.left;
+    if (bytes > files.granted) {
+        budget_read(files.rings, &budget);
+        if (bytes > (request == FILES_GROWTH ? budget.left / 2 : budget.left))
+            return false;
+        files.granted = budget.left / GRANT;
+    }
+    files.granted -= bytes < files.granted ? bytes : files.granted;
+    return true;
 }
 
 /* The name is free except where this process was another program before an exec. */
@@ -204,19 +190,10 @@ static int descriptor(void)
     return files.fd = fd;
 }
 
-static struct ring_segment *map_segment(int fd, uint32_t index)
-{
-    uint64_t bytes = shim.file->segment_bytes;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                        (off_t)ring_segment_offset(shim.file, index));
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 /* The file with its header filled in but for `ready`, or NULL with errno set. */
 static struct ring_file *create_ring_file(int fd)
 {
-    struct capacities capacities;
-    if (!choose_capacities(&capacities)) {
+    if (!has_first_room()) {
         errno = ENOSPC;
         return NULL;
     }
@@ -233,16 +210,16 @@ static struct ring_file *create_ring_file(int fd)
     file->record_version = RECORD_VERSION;
     file->record_bytes = RECORD_BYTES;
     file->file_header_bytes = (uint32_t)header_bytes();
-    file->hash_entries = hash_entries();
-    file->control_records = capacities.control;
-    file->bulk_records = capacities.bulk;
-    file->newest_records = capacities.newest;
+    file->hash_entries = files_hash_entries();
+    file->control_records = file->bulk_records = RING_RECORDS_FIRST;
+    file->newest_records = RING_NEWEST_FIRST;
     file->members = RING_MEMBERS;
-    file->segment_bytes = segment_bytes_of(&capacities);
-    process_describe(&file->process);
+    file->segment_bytes = first_segment_bytes();
+    process_describe(&shim.process);
+    file->process = shim.process;
     file->pid_namespace = process_pid_namespace();
     if (!files_are_in_memory())
-        words_place(file, files.path);
+        words_place(file);
     return file;
 }
 
@@ -276,6 +253,7 @@ bool files_start(void)
     }
     shim.file = file;
     files.fd = fd;
+    files.end = header_bytes();
     files.device = status.st_dev;
     files.inode = status.st_ino;
     file->locked = lock_file(fd);
@@ -295,76 +273,38 @@ bool files_are_in_memory(void)
            (system.f_type == TMPFS_MAGIC || system.f_type == HUGETLBFS_MAGIC);
 }
 
-static void lock_length(void)
+bool files_lock(void)
 {
-    while (atomic_exchange_explicit(&files.growing, 1, memory_order_acquire))
+    const struct shim_thread *nobody = NULL;
+    while (!atomic_compare_exchange_weak_explicit(&files.holder, &nobody, &thread_self,
+                                                  memory_order_acquire, memory_order_relaxed)) {
+        if (nobody == &thread_self)
+            return false;
+        nobody = NULL;
         sched_yield();
-}
-
-static struct ring_segment *add_segment(uint32_t thread)
-{
-    struct ring_segment *segment = NULL;
-    lock_length();
-    uint32_t index = atomic_load_explicit(&shim.file->segments, memory_order_relaxed);
-    int fd = index < RING_SEGMENTS_MAX && is_segment_in_budget(index) ? descriptor() : -1;
-    if (fd >= 0 &&
-        !files_reserve(fd, ring_segment_offset(shim.file, index), shim.file->segment_bytes))
-        segment = map_segment(fd, index);
-    if (segment) {
-        atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
-        atomic_store_explicit(&segment->state, SEGMENT_ACTIVE, memory_order_release);
-        atomic_store_explicit(&files.segment[index], segment, memory_order_release);
-        atomic_store_explicit(&shim.file->segments, index + 1, memory_order_release);
     }
-    atomic_store_explicit(&files.growing, 0, memory_order_release);
-    return segment;
+    return true;
 }
 
-struct ring_segment *files_take_segment(uint32_t thread)
+void files_unlock(void)
 {
-    uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ring_segment *segment =
-            atomic_load_explicit(&files.segment[i], memory_order_acquire);
-        uint32_t state = SEGMENT_ENDED;
-        if (segment &&
-            atomic_compare_exchange_strong_explicit(&segment->state, &state, SEGMENT_ACTIVE,
-                                                    memory_order_acq_rel, memory_order_relaxed)) {
-            atomic_store_explicit(&segment->thread, thread, memory_order_relaxed);
-            return segment;
-        }
-    }
-    return add_segment(thread);
+    atomic_store_explicit(&files.holder, NULL, memory_order_release);
 }
 
-void files_end_segment(struct ring_segment *segment)
+void *files_extend(uint64_t bytes, enum files_request request, uint64_t *offset)
 {
-    atomic_store_explicit(&segment->state, SEGMENT_ENDED, memory_order_release);
-    atomic_fetch_add_explicit(&files.segments_ended, 1, memory_order_release);
+    int fd = take_from_budget(bytes, request) ? descriptor() : -1;
+    if (fd < 0 || files_reserve(fd, files.end, bytes))
+        return NULL;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)files.end);
+    if (memory == MAP_FAILED)
+        return NULL;
+    *offset = files.end;
+    files.end += bytes;
+    return memory;
 }
 
-uint32_t files_segments_ended(void)
-{
-    return atomic_load_explicit(&files.segments_ended, memory_order_acquire);
-}
-
-bool files_has_thread(uint32_t thread)
-{
-    uint32_t count = atomic_load_explicit(&shim.file->segments, memory_order_acquire);
-    for (uint32_t i = 0; i < count; i++) {
-        struct ring_segment *segment =
-            atomic_load_explicit(&files.segment[i], memory_order_acquire);
-        if (segment && atomic_load(&segment->state) == SEGMENT_ACTIVE &&
-            atomic_load(&segment->thread) == thread)
-            return true;
-    }
-    return false;
-}
-
-/* Puts memory of this process's own where the parent's file was mapped: the addresses stay, since
- * another of the parent's calls may be using them further up this stack, but the file does not
- * count as in use by this process. */
-static void unshare_mapping(void *at, uint64_t bytes)
+void files_unshare(void *at, uint64_t bytes)
 {
     mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
@@ -372,13 +312,9 @@ static void unshare_mapping(void *at, uint64_t bytes)
 void files_forked(void)
 {
     if (shim.file) {
-        uint64_t header = shim.file->file_header_bytes, segment = shim.file->segment_bytes;
         if (is_ring_file(files.fd))
             close(files.fd);
-        for (int i = 0; i < RING_SEGMENTS_MAX; i++)
-            if (atomic_load(&files.segment[i]))
-                unshare_mapping(atomic_load(&files.segment[i]), segment);
-        unshare_mapping(shim.file, header);
+        files_unshare(shim.file, header_bytes());
     }
-    memset((void *)&files, 0, sizeof files);
+    forget_state(&files, sizeof files);
 }

@@ -1,8 +1,8 @@
 /* files.h: the trace directory, the private directory of the rings and this process's ring file.
  *
  * The trace directory (DDPCHECK_DIR, else ./ddpcheck-trace) may lie anywhere, on NFS too. The rings
- * lie in memory: in /dev/shm/ddpcheck-<uid>-<hash of the trace directory's path>, else the same
- * name under TMPDIR or /tmp. The file `rings` of the trace directory names it. */
+ * lie in memory: in a directory of /dev/shm whose name nobody can guess, else of the same name
+ * under TMPDIR or /tmp (rings_directory.h). The file `rings` of the trace directory names it. */
 #ifndef DDPCHECK_FILES_H
 #define DDPCHECK_FILES_H
 
@@ -25,16 +25,22 @@ bool files_are_in_memory(void);
  * or an errno. */
 int files_reserve(int fd, uint64_t offset, uint64_t bytes);
 
-/* A segment for a thread: one that an ended thread gave back, else a new one at the file's end.
- * Returns NULL if there are RING_SEGMENTS_MAX already or the file system is full. */
-struct ring_segment *files_take_segment(uint32_t thread);
+/* How the budget is shared: a process that records at all has a first segment; another thread's is
+ * granted while there is room, and one ring's growth takes half of what is left at most. */
+enum files_request { FILES_FIRST, FILES_THREAD, FILES_GROWTH };
 
-/* A thread gives its segment back: another may take it. */
-void files_end_segment(struct ring_segment *segment);
-/* How often a segment was given back: if it changed, a new search for a free one may succeed. */
-uint32_t files_segments_ended(void);
-/* Whether the thread has a segment, so that calls of it were recorded. */
-bool files_has_thread(uint32_t thread);
+/* The lock of the file's length. Returns false if this thread has it already: it was interrupted by
+ * a signal meanwhile. */
+bool files_lock(void);
+void files_unlock(void);
+/* Makes the file longer by `bytes`, in whole pages, and maps that. Returns NULL if the budget has
+ * no room for it or the file system refuses. With the lock held. */
+void *files_extend(uint64_t bytes, enum files_request request, uint64_t *offset);
+/* Puts memory of this process's own where a piece of the parent's file was mapped. */
+void files_unshare(void *at, uint64_t bytes);
+
+/* Payload hashes that the file has room for. */
+uint32_t files_hash_entries(void);
 
 /* In the child of a fork: the file is the parent's. */
 void files_forked(void);

@@ -17,32 +17,19 @@
 #include "interpose/real/resolve.h"
 #include "interpose/shim/shim.h"
 #include "interpose/shim/environment.h"
+#include "lib/base/secrets.h"
 
 enum { ENVIRONMENT_BYTES = 1 << 16, MARK_BYTES = 64, ANCESTORS_MAX = 64 };
 
 static const char mark_name[] = "DDPCHECK_RANK_PROCESS";
 
-/* The launchers' variables (docs/launchers.md), best first: a row counts if its rank is a number
- * and `needs` is set. RANK alone is trusted less than the variables of an MPI: a pod of Kubeflow
- * has RANK for its place among the pods, and whatever runs inside of it inherits that. Slurm's are
- * inherited by everything that runs in a job. */
 static const struct launcher {
     const char *name, *needs, *rank, *local_rank, *world_size, *job, *restart;
-    bool is_for_ranks; /* only ranks have them, and not what starts the ranks of a host */
+    bool is_for_ranks;
 } launchers[] = {
-    {"explicit", "", "DDPCHECK_RANK", "DDPCHECK_LOCAL_RANK", "DDPCHECK_WORLD_SIZE", "DDPCHECK_JOB",
-     "DDPCHECK_RESTART", true},
-    {"torchrun", "TORCHELASTIC_RUN_ID", "RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-     "TORCHELASTIC_RESTART_COUNT", true},
-    {"env", "LOCAL_RANK", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "",
-     true}, /* Ray Train, DeepSpeed, Accelerate */
-    {"openmpi", "", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
-     "PMIX_NAMESPACE", "", false},
-    {"mpich", "", "PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE", "I_MPI_HYDRA_UUID", "", false},
-    {"env", "WORLD_SIZE", "RANK", "LOCAL_RANK", "WORLD_SIZE", "RAY_JOB_ID", "", false},
-    {"jax", "", "JAX_PROCESS_ID", "", "JAX_NUM_PROCESSES", "", "", false},
-    {"slurm", "", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_JOB_ID",
-     "SLURM_RESTART_COUNT", false},
+#define LAUNCHER(...) {__VA_ARGS__},
+#include "lib/trace/launchers.def"
+#undef LAUNCHER
 };
 
 static int32_t number_in(const char *name)
@@ -226,7 +213,7 @@ static void describe_versions(struct process_info *info)
     __typeof__(&ncclGetVersion) nccl = REAL_HELPER(ncclGetVersion);
     __typeof__(&cudaRuntimeGetVersion) runtime = REAL_HELPER(cudaRuntimeGetVersion);
     __typeof__(&cuDriverGetVersion) driver = NULL;
-    if (atomic_load(&shim.cuda_used))
+    if (atomic_load(&shim.used) & USED_CUDA)
         driver = REAL_HELPER(cuDriverGetVersion);
     info->nccl_version = nccl && nccl(&version) == ncclSuccess ? version : -1;
     info->cuda_runtime_version = runtime && runtime(&version) == cudaSuccess ? version : -1;
@@ -238,14 +225,7 @@ static void describe_program(struct process_info *info)
     ssize_t length = readlink("/proc/self/exe", info->program, sizeof info->program - 1);
     info->program[length > 0 ? length : 0] = 0;
     int bytes = file_read("/proc/self/cmdline", info->command, sizeof info->command);
-    if (bytes < 0)
-        bytes = 0;
-    while (bytes && !info->command[bytes - 1])
-        bytes--;
-    for (int i = 0; i < bytes; i++)
-        if (!info->command[i])
-            info->command[i] = ' ';
-    info->command[bytes] = 0;
+    secrets_mask_command(info->command, bytes > 0 ? (size_t)bytes : 0);
 }
 
 void process_describe(struct process_info *info)

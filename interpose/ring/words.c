@@ -12,6 +12,7 @@
 
 #include "interpose/ring/files.h"
 #include "interpose/shim/shim.h"
+#include "lib/trace/rings_directory.h"
 
 /* NCCL and others need the same memory: at most this part of what is free. */
 enum { WORDS_PART = 4 };
@@ -30,12 +31,15 @@ static bool map_over_slots(struct ring_file *file, int fd, uint64_t bytes)
                MAP_FAILED;
 }
 
-void words_place(struct ring_file *file, const char *path)
+void words_place(struct ring_file *file)
 {
     uint64_t bytes = ring_words_bytes(file->hash_entries);
     char name[sizeof file->words], place[sizeof RING_WORDS_DIRECTORY + sizeof name];
+    uint64_t number;
+    if (!rings_random(&number))
+        return;
     snprintf(name, sizeof name, "ddpcheck-%u-%016llx.words", (unsigned)geteuid(),
-             (unsigned long long)string_id(path, strlen(path)));
+             (unsigned long long)number);
     snprintf(place, sizeof place, RING_WORDS_DIRECTORY "%s", name);
     if (!has_shared_memory_room(bytes))
         return;

@@ -6,6 +6,6 @@
 
 /* Puts the slots and the hash entries of a new ring file into a file in /dev/shm, mapped over their
  * place, and its name into the header. Where that can't be done they stay in the ring file. */
-void words_place(struct ring_file *file, const char *path);
+void words_place(struct ring_file *file);
 
 #endif

@@ -4,15 +4,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "interpose/shim/forget.h"
 #include "interpose/shim/shim.h"
 
 #define COMM_GONE    ((void *)1) /* was used; searches continue behind it */
 #define COMM_CLAIMED ((void *)2) /* being filled in */
 
-enum { PREMUL_GONE = 1 };
+enum { PREMUL_GONE = 1, PREMUL_CLAIMED = 2 }; /* keys: as COMM_GONE, COMM_CLAIMED */
+
+/* How many signals one member sent to another, or waited for. */
+struct signal_count {
+    _Atomic uint64_t key; /* 0 free */
+    _Atomic uint64_t signals;
+};
 
 static struct {
     struct local_member member[COMMS_MAX];
+    struct signal_count signal[SIGNAL_KINDS_MAX];
     struct premul premul[REDOPS_MAX];
     _Atomic uint32_t init_alls; /* ncclCommInitAll calls so far */
     _Atomic uint32_t premuls;   /* created so far; 0: no need to search */
@@ -20,7 +28,7 @@ static struct {
 
 void comms_forked(void)
 {
-    memset((void *)&comms, 0, sizeof comms);
+    forget_state(&comms, sizeof comms);
 }
 
 static uint32_t hash_handle(const void *handle)
@@ -114,7 +122,10 @@ struct local_member *comms_add(void *handle, const struct pending_init *init)
     member->color = init->color;
     member->key = init->key;
     atomic_store(&member->announced, 0);
-    atomic_store(&member->children, 0);
+    atomic_store(&member->splits, 0);
+    atomic_store(&member->shrinks, 0);
+    atomic_store(&member->grows, 0);
+    memset((void *)member->shrunk, 0, sizeof member->shrunk);
     atomic_store(&member->async, 0);
     atomic_store(&member->number, 0);
     atomic_store(&member->state, 0);
@@ -196,6 +207,37 @@ bool comms_p2p_number(struct local_member *member, int peer, bool receive, uint6
     return true;
 }
 
+bool comms_signal_number(const struct local_member *member, int peer, int32_t signal, bool waits,
+                         uint64_t signals, uint64_t *before)
+{
+    const uint64_t words[] = {member->comm, (uint64_t)member->rank << 32 | (uint32_t)peer,
+                              (uint64_t)waits << 32 | (uint32_t)signal};
+    uint64_t key = string_id((const char *)words, sizeof words) | 1;
+    for (uint64_t i = 0; i < SIGNAL_KINDS_MAX; i++) {
+        struct signal_count *count = &comms.signal[(key / 2 + i) % SIGNAL_KINDS_MAX];
+        uint64_t found = 0;
+        if (atomic_compare_exchange_strong(&count->key, &found, key) || found == key) {
+            *before = atomic_fetch_add_explicit(&count->signals, signals, memory_order_relaxed);
+            return true;
+        }
+    }
+    problem_print(PROBLEM_P2P_FULL, "too many kinds of signals to count; some are not recorded");
+    return false;
+}
+
+uint32_t comms_count_shrink(struct local_member *member, uint64_t excluded)
+{
+    uint64_t used = 0;
+    int at = 0;
+    while (at < SHRUNK_SETS - 1 &&
+           !atomic_compare_exchange_strong(&member->shrunk[at].excluded, &used, excluded) &&
+           used != excluded) {
+        used = 0;
+        at++;
+    }
+    return atomic_fetch_add(&member->shrunk[at].times, 1);
+}
+
 uint32_t comms_count_init_all(void)
 {
     return atomic_fetch_add(&comms.init_alls, 1);
@@ -205,19 +247,30 @@ static uint64_t premul_key(const void *handle, int redop)
 {
     uint64_t words[2] = {(uintptr_t)handle, (uint64_t)redop};
     uint64_t key = string_id((const char *)words, sizeof words);
-    return key <= PREMUL_GONE ? key + 2 : key;
+    return key <= PREMUL_CLAIMED ? key + PREMUL_CLAIMED + 1 : key;
 }
 
-static struct premul *premul_slot(uint64_t key, bool add)
+static struct premul *premul_find(uint64_t key)
 {
     for (uint64_t i = 0; i < REDOPS_MAX; i++) {
         struct premul *premul = &comms.premul[(key + i) % REDOPS_MAX];
         uint64_t found = atomic_load_explicit(&premul->key, memory_order_acquire);
         if (found == key)
             return premul;
-        if (!add && !found)
+        if (!found)
             return NULL;
-        if (add && found <= PREMUL_GONE)
+    }
+    return NULL;
+}
+
+/* A free slot, which no other thread takes; NULL: there is none. */
+static struct premul *premul_claim(uint64_t key)
+{
+    for (uint64_t i = 0; i < REDOPS_MAX; i++) {
+        struct premul *premul = &comms.premul[(key + i) % REDOPS_MAX];
+        uint64_t found = atomic_load_explicit(&premul->key, memory_order_relaxed);
+        if (found <= PREMUL_GONE &&
+            atomic_compare_exchange_strong(&premul->key, &found, PREMUL_CLAIMED))
             return premul;
     }
     return NULL;
@@ -226,9 +279,9 @@ static struct premul *premul_slot(uint64_t key, bool add)
 void comms_premul_add(const void *handle, int redop, uint64_t scalar, bool on_device)
 {
     uint64_t key = premul_key(handle, redop);
-    struct premul *premul = premul_slot(key, false);
+    struct premul *premul = premul_find(key); /* NCCL gave the handle out again */
     if (!premul)
-        premul = premul_slot(key, true);
+        premul = premul_claim(key);
     if (!premul)
         return;
     premul->scalar = scalar;
@@ -239,7 +292,7 @@ void comms_premul_add(const void *handle, int redop, uint64_t scalar, bool on_de
 
 void comms_premul_remove(const void *handle, int redop)
 {
-    struct premul *premul = premul_slot(premul_key(handle, redop), false);
+    struct premul *premul = premul_find(premul_key(handle, redop));
     if (premul)
         atomic_store_explicit(&premul->key, PREMUL_GONE, memory_order_release);
 }
@@ -248,5 +301,5 @@ const struct premul *comms_premul_find(const void *handle, int redop)
 {
     if (!atomic_load_explicit(&comms.premuls, memory_order_relaxed))
         return NULL;
-    return premul_slot(premul_key(handle, redop), false);
+    return premul_find(premul_key(handle, redop));
 }

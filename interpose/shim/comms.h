@@ -10,13 +10,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { COMMS_MAX = 1024, MEMBER_STREAMS = 8, REDOPS_MAX = 1024 };
+enum {
+    COMMS_MAX = 1024,
+    MEMBER_STREAMS = 8,
+    REDOPS_MAX = 1024,
+    SHRUNK_SETS = 8,
+    SIGNAL_KINDS_MAX = 8192
+};
 
 /* A stream that a member launched on, and its progress slot. */
 struct member_stream {
     _Atomic uint32_t ready; /* 1 when the fields are valid */
     uint32_t slot;          /* RECORD_NO_SLOT: none was left */
     uint64_t stream;
+};
+
+/* How often a member has called ncclCommShrink without these ranks. */
+struct shrunk_set {
+    _Atomic uint64_t excluded; /* hash of the set; 0: unused */
+    _Atomic uint32_t times;
 };
 
 struct local_member {
@@ -32,11 +44,12 @@ struct local_member {
     uint32_t flags; /* RECORD_COMM_* */
     uint32_t ordinal;
     int32_t color, key;
-    _Atomic uint32_t announced; /* notice_member was made */
-    _Atomic uint32_t children;  /* splits and shrinks so far */
-    _Atomic int32_t async;      /* last asynchronous error that was recorded */
-    _Atomic uint64_t number;    /* next collective */
-    _Atomic uint32_t state;     /* its struct ring_member, counted from 1; 0 none yet */
+    _Atomic uint32_t announced;              /* notice_member was made */
+    _Atomic uint32_t splits, shrinks, grows; /* so far */
+    struct shrunk_set shrunk[SHRUNK_SETS];
+    _Atomic int32_t async;   /* last asynchronous error that was recorded */
+    _Atomic uint64_t number; /* next collective */
+    _Atomic uint32_t state;  /* its struct ring_member, counted from 1; 0 none yet */
     _Atomic(_Atomic uint64_t *)
         p2p;            /* next number by peer: sends, receives, and one for peers out of range */
     uint32_t p2p_peers; /* peers that the array has room for */
@@ -87,6 +100,16 @@ const struct local_member *comms_find_ended(const void *handle);
 /* The number of the member's next send to (receive from) `peer`. Returns false if memory for the
  * numbers can't be had (printed once). */
 bool comms_p2p_number(struct local_member *member, int peer, bool receive, uint64_t *number);
+
+/* Counts `signals` of one kind to (for a wait: from) `peer`; *before: how many there were. Returns
+ * false if there is no room for another kind (printed once). */
+bool comms_signal_number(const struct local_member *member, int peer, int32_t signal, bool waits,
+                         uint64_t signals, uint64_t *before);
+
+/* Counts a shrink without these ranks; how many there were before. The ranks that stay are the same
+ * each time, so all of them count the same, whatever else each has called. Sets beyond SHRUNK_SETS
+ * share a count. */
+uint32_t comms_count_shrink(struct local_member *member, uint64_t excluded);
 
 /* Counts a call of ncclCommInitAll; how many there were before. */
 uint32_t comms_count_init_all(void);

@@ -7,30 +7,40 @@
 
 extern char **environ;
 
-static char **first_environment; /* on the stack of the main thread; survives a fork */
+enum { VARIABLES_MOST = 1024 };
+
+/* The list is a copy: a shim that is loaded later, as NCCL's plugin, is given one of the heap,
+ * which the program's next setenv frees. The variables themselves glibc keeps for ever. */
+static char *first_environment[VARIABLES_MOST + 1];
 
 void environment_remember(char **environment)
 {
-    first_environment = environment;
+    for (int i = 0; environment && environment[i] && i < VARIABLES_MOST; i++)
+        first_environment[i] = environment[i];
 }
 
-static const char *first_value(const char *name)
+const char *environment_first(const char *name)
 {
     size_t length = strlen(name);
-    for (char **entry = first_environment; entry && *entry; entry++)
+    for (char **entry = first_environment; *entry; entry++)
         if (!strncmp(*entry, name, length) && (*entry)[length] == '=')
             return *entry + length + 1;
     return NULL;
 }
 
+char **environment_first_all(void)
+{
+    return first_environment;
+}
+
 /* A program that removes single variables means it. */
 static bool is_environment_cleared(void)
 {
-    return !environ || !*environ || (!getenv("DDPCHECK_DIR") && first_value("DDPCHECK_DIR"));
+    return !environ || !*environ || (!getenv("DDPCHECK_DIR") && environment_first("DDPCHECK_DIR"));
 }
 
 const char *environment_get(const char *name)
 {
     const char *value = getenv(name);
-    return value || !is_environment_cleared() ? value : first_value(name);
+    return value || !is_environment_cleared() ? value : environment_first(name);
 }

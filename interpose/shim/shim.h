@@ -35,9 +35,16 @@ enum {
     PROFILED_REPLAYS = 4    /* that replays of graphs are not recorded was emitted */
 };
 
+enum {
+    USED_NCCL = 1, /* a wrapper of it: the wrappers see its calls */
+    USED_CUDA = 2  /* it may be queried. Before that, a query would initialize it, and the program
+                      could not fork any more */
+};
+
 struct shim {
-    _Atomic uint32_t state; /* enum shim_state */
-    struct ring_file *file; /* valid while ACTIVE */
+    _Atomic uint32_t state;      /* enum shim_state */
+    struct ring_file *file;      /* valid while ACTIVE */
+    struct process_info process; /* as in the file, which anything may overwrite */
 
     /* Settings, read from the environment at the start. */
     enum stack_mode stacks;
@@ -46,9 +53,7 @@ struct shim {
     bool timing;              /* exact times were requested (timing.h) */
     char directory[4096];     /* the trace directory's absolute path */
 
-    _Atomic uint32_t cuda_used; /* the program uses CUDA, so it may be queried. Before that, a query
-                                   would initialize it, and the program could not fork any more */
-    _Atomic uint32_t nccl_called;    /* a wrapper of NCCL was called: the wrappers see its calls */
+    _Atomic uint32_t used;           /* USED_*: what the program has called */
     _Atomic int captures;            /* stream captures that are open */
     _Atomic uint32_t missing_fields; /* LACKS_*: what this process's records do not contain */
     _Atomic uint32_t profiled;       /* PROFILED_*: NCCL reports its work to profiler.h */
@@ -69,7 +74,10 @@ enum problem {
     PROBLEM_COMMS_FULL,
     PROBLEM_P2P_FULL,
     PROBLEM_HASHING,
-    PROBLEM_TIMING
+    PROBLEM_TIMING,
+    PROBLEM_CONFINED,
+    PROBLEM_GUARD,
+    PROBLEM_REFUSED
 };
 
 /* Writes "ddpcheck: ..." as one line to stderr, the first time for each problem. */

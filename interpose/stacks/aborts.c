@@ -1,12 +1,15 @@
 /* aborts.c: records that native code gives up: abort(), a failed assertion, a C++ exception that
  * nobody caught; and where it calls exit(). What follows is the program's own: nothing is changed.
  *
+ * A program may call these functions in a signal handler, or while another thread is stuck with a
+ * lock of libc, the loader or CUDA. So the real functions are found while the process is loaded.
+ * What is done here takes no lock, allocates nothing and queries neither the loader nor CUDA.
+ *
  * libc's own aborts (a damaged heap) do not come through these names, and are seen as signals. */
 #undef NDEBUG /* else assert.h does not declare __assert_fail */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -21,69 +24,112 @@
 #include "interpose/stacks/python_exit.h"
 #include "interpose/stacks/stacks.h"
 
-enum { REASON_BYTES = 256 };
-
 typedef void abort_function(void);
 typedef void exit_function(int status);
 typedef void assert_function(const char *expression, const char *file, unsigned line,
                              const char *function);
 
-static void *find_next(const char *name)
+struct type_info { /* std::type_info */
+    const void *table;
+    const char *name;
+};
+typedef struct type_info *exception_function(void);
+
+/* What comes after us: libc's functions, or another library's. */
+static struct {
+    _Atomic bool found;
+    abort_function *abort;
+    assert_function *assert_fail;
+    exit_function *exit, *exit_now, *exit_at_once; /* exit, _exit, _Exit */
+    exception_function *current_exception;         /* NULL: no C++ library */
+    uint64_t exit_stack;
+} aborts;
+
+void aborts_find(void)
 {
     resolve_dlsym_function *find = resolve_dlsym();
-    return find ? find(RTLD_NEXT, name) : NULL;
+    if (!find)
+        return;
+    *(void **)&aborts.abort = find(RTLD_NEXT, "abort");
+    *(void **)&aborts.assert_fail = find(RTLD_NEXT, "__assert_fail");
+    *(void **)&aborts.exit = find(RTLD_NEXT, "exit");
+    *(void **)&aborts.exit_now = find(RTLD_NEXT, "_exit");
+    *(void **)&aborts.exit_at_once = find(RTLD_NEXT, "_Exit");
+    *(void **)&aborts.current_exception = find(RTLD_DEFAULT, "__cxa_current_exception_type");
+    atomic_store(&aborts.found, true);
 }
 
-/* std::terminate has caught the exception, so that the C++ library names its type. */
-static void name_exception(char *reason)
+bool aborts_start(void)
 {
-    struct type_info {
-        const void *table;
-        const char *name;
-    };
-    resolve_dlsym_function *find = resolve_dlsym();
-    struct type_info *(*current)(void) = NULL;
-    char *(*demangle)(const char *name, char *buffer, size_t *bytes, int *status) = NULL;
-    if (find) {
-        *(void **)&current = find(RTLD_DEFAULT, "__cxa_current_exception_type");
-        *(void **)&demangle = find(RTLD_DEFAULT, "__cxa_demangle");
-    }
-    const struct type_info *type = current ? current() : NULL;
+    aborts_find(); /* a C++ library may have been loaded since the process began */
+    return true;
+}
+
+/* Another library's constructor may be called before ours. */
+static void find_at_first(void)
+{
+    if (!atomic_load(&aborts.found))
+        aborts_find();
+}
+
+/* A reason as far as there is room. */
+struct reason {
+    char text[ABORT_EXCEPTION_BYTES];
+    size_t bytes;
+};
+
+static void add_to_reason(struct reason *reason, const char *words)
+{
+    size_t bytes = strnlen(words, sizeof reason->text - reason->bytes);
+    memcpy(reason->text + reason->bytes, words, bytes);
+    reason->bytes += bytes;
+}
+
+/* std::terminate has caught the exception, so that the C++ library names its type. The name stays
+ * mangled here: to demangle it needs memory. */
+static void add_exception(struct reason *reason)
+{
+    const struct type_info *type = aborts.current_exception();
     if (!type)
         return;
-    const char *name = type->name + (*type->name == '*'); /* of a type that is local */
-    char *words = demangle ? demangle(name, NULL, NULL, NULL) : NULL;
-    snprintf(reason, REASON_BYTES, "uncaught C++ exception %s", words ? words : name);
-    free(words);
+    add_to_reason(reason, ABORT_EXCEPTION);
+    add_to_reason(reason, type->name + (*type->name == '*')); /* of a type that is local */
 }
 
-static void record_abort(const char *reason, const void *site, const void *frame)
+/* NULL: nothing is to be recorded. */
+static struct shim_thread *begin_record(const void *frame)
 {
     struct shim_thread *thread = &thread_self;
-    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside)
-        return;
-    thread->inside = 1;
-    int error = errno;
-    if (thread->attached || attach_thread(thread)) {
-        char cause[REASON_BYTES] = "";
-        struct record record = {.range = {.id = EXCEPTION_ABORT}};
-        if (reason)
-            snprintf(cause, sizeof cause, "%s", reason);
-        else
-            name_exception(cause);
-        if (*cause)
-            record.range.text = emit_string(thread, cause, strlen(cause));
-        record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
-        emit_notice(thread, &record, API_notice_exception);
-    }
-    errno = error;
-    thread->inside = 0;
+    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread_is_inside(thread, frame))
+        return NULL;
+    thread_enter(thread, frame);
+    attach_at_end(thread);
+    return thread;
 }
 
-static struct {
-    uint64_t exit_stack;
-    exit_function *next[2]; /* _exit and _Exit that come after us: libc's, or another library's */
-} aborts;
+static void record_abort(const char *assertion, const void *site, const void *frame)
+{
+    int error = errno;
+    struct shim_thread *thread = begin_record(frame);
+    if (!thread)
+        return;
+    struct reason reason = {.bytes = 0};
+    struct record record = {.range = {.id = EXCEPTION_ABORT}};
+    struct crash_stack stack =
+        stacks_take_in_crash(thread, site, frame, (uintptr_t)aborts.current_exception);
+    record.stack = stack.id;
+    if (assertion) {
+        add_to_reason(&reason, "assertion ");
+        add_to_reason(&reason, assertion);
+    } else if (stack.is_from_library) {
+        add_exception(&reason);
+    }
+    if (reason.bytes)
+        record.range.text = emit_said(thread, reason.text, reason.bytes);
+    emit_notice(thread, &record, API_notice_exception);
+    thread->inside = 0;
+    errno = error;
+}
 
 uint64_t aborts_exit_stack(int status)
 {
@@ -93,28 +139,23 @@ uint64_t aborts_exit_stack(int status)
 /* An interpreter's own call of exit() is no line of the program. */
 static void take_exit_stack(const void *site, const void *frame)
 {
-    struct shim_thread *thread = &thread_self;
-    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || python_memory())
-        return;
-    thread->inside = 1;
     int error = errno;
-    if (thread->attached || attach_thread(thread))
-        aborts.exit_stack = stacks_take(thread, site, frame, STACK_WHOLE);
-    errno = error;
+    struct shim_thread *thread = python_memory() ? NULL : begin_record(frame);
+    if (!thread)
+        return;
+    aborts.exit_stack = stacks_take_in_crash(thread, site, frame, 0).id;
     thread->inside = 0;
+    errno = error;
 }
 
-/* _exit() runs no handler that would record the end. It may be called in a signal handler, so no
- * lock is taken (before glibc 2.35 the unwinder takes one) but in Python, which defers its
- * handlers; and in a child of vfork, which is not this process. */
+/* _exit() runs no handler that would record the end. A child of vfork is not this process. */
 static void record_exit_at_once(int status, const void *site, const void *frame)
 {
-    struct shim_thread *thread = &thread_self;
-    if (atomic_load(&shim.state) != SHIM_ACTIVE || thread->inside || !thread->attached ||
-        shim.file->process.pid != getpid())
+    bool is_recorded = atomic_load(&shim.state) == SHIM_ACTIVE && thread_self.attached &&
+                       shim.file->process.pid == getpid();
+    struct shim_thread *thread = is_recorded ? begin_record(frame) : NULL;
+    if (!thread)
         return;
-    thread->inside = 1;
-    uint64_t address[STACK_FRAMES];
     struct record record = {.end = {.how = END_EXIT, .value = status & 0xff}};
     if (python_memory()) {
         if (python_is_multiprocessing()) { /* it may have caught SystemExit */
@@ -122,21 +163,11 @@ static void record_exit_at_once(int status, const void *site, const void *frame)
             record.stack = python_exit_stack(status);
         }
         exceptions_record_handled(thread);
-        if (!record.stack)
-            record.stack = stacks_take(thread, site, frame, STACK_WHOLE);
-    } else {
-        uint32_t count = stacks_walk((uintptr_t)site, address, STACK_FRAMES);
-        record.stack = count ? stacks_emit_addresses(thread, address, count) : 0;
     }
+    if (!record.stack)
+        record.stack = stacks_take_in_crash(thread, site, frame, 0).id;
     emit_notice(thread, &record, API_notice_exit);
     thread->inside = 0;
-}
-
-bool aborts_start(void)
-{
-    *(void **)&aborts.next[0] = find_next("_exit");
-    *(void **)&aborts.next[1] = find_next("_Exit");
-    return true;
 }
 
 static _Noreturn void exit_at_once(int status, exit_function *next)
@@ -149,45 +180,43 @@ static _Noreturn void exit_at_once(int status, exit_function *next)
 
 EXPORT _Noreturn void _exit(int status)
 {
+    find_at_first();
     record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
-    exit_at_once(status, aborts.next[0]);
+    exit_at_once(status, aborts.exit_now);
 }
 
 EXPORT _Noreturn void _Exit(int status)
 {
+    find_at_first();
     record_exit_at_once(status, __builtin_return_address(0), __builtin_frame_address(0));
-    exit_at_once(status, aborts.next[1]);
+    exit_at_once(status, aborts.exit_at_once);
 }
 
 EXPORT _Noreturn void exit(int status)
 {
+    find_at_first();
     take_exit_stack(__builtin_return_address(0), __builtin_frame_address(0));
-    exit_function *real;
-    *(void **)&real = find_next("exit");
-    if (real)
-        real(status);
+    if (aborts.exit)
+        aborts.exit(status);
     _Exit(status);
 }
 
 EXPORT _Noreturn void abort(void)
 {
+    find_at_first();
     record_abort(NULL, __builtin_return_address(0), __builtin_frame_address(0));
-    abort_function *real;
-    *(void **)&real = find_next("abort");
-    if (real)
-        real();
+    if (aborts.abort)
+        aborts.abort();
     _Exit(EXIT_FAILURE);
 }
 
 EXPORT _Noreturn void __assert_fail(const char *expression, const char *file, unsigned line,
                                     const char *function)
 {
-    char reason[REASON_BYTES];
-    snprintf(reason, sizeof reason, "assertion %s", expression ? expression : "");
-    record_abort(reason, __builtin_return_address(0), __builtin_frame_address(0));
-    assert_function *real;
-    *(void **)&real = find_next("__assert_fail");
-    if (real)
-        real(expression, file, line, function);
+    find_at_first();
+    record_abort(expression ? expression : "", __builtin_return_address(0),
+                 __builtin_frame_address(0));
+    if (aborts.assert_fail)
+        aborts.assert_fail(expression, file, line, function);
     abort();
 }

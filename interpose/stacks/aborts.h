@@ -5,6 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Finds the functions that do what the program asks for. While the process is loaded: later another
+ * thread may have the loader's lock for ever. */
+void aborts_find(void);
+
 /* Returns true. */
 bool aborts_start(void);
 

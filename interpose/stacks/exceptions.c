@@ -26,7 +26,7 @@ static struct {
     _Atomic int watcher; /* the rank's process, not a child of it; 0: it is none */
     bool (*start)(void);
     _Atomic bool uncaught_recorded, shutdown_recorded;
-    _Atomic uint64_t handled_recorded; /* the exception that was recorded last */
+    _Atomic uint64_t handled_recorded, caught_recorded; /* the exceptions that were recorded last */
     int (*add_hook)(audit_function *hook, void *context);
     void *(*tuple_item)(void *tuple, intptr_t index);
     int (*is_shutting_down)(void);
@@ -61,7 +61,7 @@ static struct record describe_exception(struct shim_thread *thread, uint64_t exc
     const struct python_memory *memory = python_memory();
     uint32_t bytes = exception_text(exception, text);
     if (bytes)
-        record.range.text = emit_string(thread, text, bytes);
+        record.range.text = emit_said(thread, text, bytes);
     if (bytes)
         record.stack = python_stack_of_frames(
             thread, frames,
@@ -87,9 +87,9 @@ bool exceptions_attach(struct shim_thread *thread)
 static void record_uncaught(uint64_t exception)
 {
     struct shim_thread *thread = &thread_self;
-    if (thread->inside)
+    if (thread_is_inside(thread, __builtin_frame_address(0)))
         return;
-    thread->inside = 1;
+    thread_enter(thread, __builtin_frame_address(0));
     int error = errno;
     if (exceptions_attach(thread) && emit_exception(thread, exception, EXCEPTION_UNCAUGHT))
         atomic_store(&exceptions.uncaught_recorded, true);
@@ -114,19 +114,47 @@ static bool ends_process(uint64_t exception)
            place_ends_with(place.file, place.file_bytes, "multiprocessing/process.py");
 }
 
+/* The thread reads lines of sources, as Python's traceback and logging do. */
+static bool reads_lines(uint64_t state)
+{
+    enum { FRAMES = 4 };
+    struct python_frame frames[FRAMES];
+    struct python_place place;
+    bool sound;
+    uint32_t count = python_walk(python_memory(), false, state, frames, FRAMES, &sound);
+    for (uint32_t i = 0; i < count; i++)
+        if (python_place(python_memory(), false, &frames[i], &place) &&
+            place_ends_with(place.file, place.file_bytes, "/linecache.py"))
+            return true;
+    return false;
+}
+
+/* Python keeps the lines that it has read: an exception in a file that it has read is not seen. */
+static void record_caught(struct shim_thread *thread, uint64_t exception)
+{
+    if (!atomic_load(&exceptions.uncaught_recorded) &&
+        atomic_exchange(&exceptions.caught_recorded, exception) != exception)
+        emit_exception(thread, exception, EXCEPTION_CAUGHT);
+}
+
 /* A file is opened: maybe one of those whose lines a traceback shows. */
 static void record_printed(void)
 {
     struct shim_thread *thread = &thread_self;
-    uint64_t state =
-        atomic_load(&shim.state) == SHIM_ACTIVE && !thread->inside ? python_this_thread() : 0;
+    uint64_t state = atomic_load(&shim.state) == SHIM_ACTIVE &&
+                             !thread_is_inside(thread, __builtin_frame_address(0))
+                         ? python_this_thread()
+                         : 0;
     uint64_t exception = state ? python_exception_handled(python_memory(), state) : 0;
-    if (!exception || !ends_process(exception))
+    bool ends = exception && ends_process(exception);
+    if (!exception || (!ends && !reads_lines(state)))
         return;
-    thread->inside = 1;
+    thread_enter(thread, __builtin_frame_address(0));
     int error = errno;
-    if (exceptions_attach(thread))
+    if (exceptions_attach(thread) && ends)
         exceptions_record_handled(thread);
+    else if (!ends && thread->attached)
+        record_caught(thread, exception);
     errno = error;
     thread->inside = 0;
 }
@@ -243,8 +271,8 @@ static uint64_t find_handled(const struct shim_thread *thread)
     return 0;
 }
 
-/* A destructor ends the communicator while a C++ exception unwinds the stack. The C++ library does
- * not say of which type it is before it is caught. */
+/* A destructor ends the communicator while a C++ exception unwinds the stack. The C++ library
+ * shows the exception's type only once it is caught. */
 static void record_unwinding(const struct recorded_call *call)
 {
     static const char name[] = "C++";
@@ -260,13 +288,18 @@ static void record_unwinding(const struct recorded_call *call)
     emit_notice(call->thread, &record, API_notice_exception);
 }
 
+bool exceptions_shutting_down(void)
+{
+    return exceptions.is_shutting_down && exceptions.is_shutting_down();
+}
+
 void exceptions_record(const struct recorded_call *call)
 {
     struct shim_thread *thread = call->thread;
     record_unwinding(call);
     if (!python_memory() || atomic_load(&exceptions.uncaught_recorded))
         return;
-    if (exceptions.is_shutting_down && exceptions.is_shutting_down()) {
+    if (exceptions_shutting_down()) {
         if (!atomic_exchange(&exceptions.shutdown_recorded, true))
             emit_exception(thread, 0, EXCEPTION_SHUTDOWN);
         return;

@@ -40,6 +40,9 @@ struct handled_exception {
 void exceptions_keep_handled(struct shim_thread *thread, struct handled_exception *handled);
 void exceptions_record_kept(struct shim_thread *thread, const struct handled_exception *handled);
 
+/* Whether the Python interpreter shuts down. */
+bool exceptions_shutting_down(void);
+
 /* In the child of a fork. */
 void exceptions_forked(void);
 

@@ -1,303 +1,48 @@
-/* frames.c: unwinds another thread from outside by interpreting call frame information. The format
- * is that of DWARF 4, section 6.4, as the Linux Standard Base changes it for .eh_frame. */
+/* frames.c: unwinds a thread, frame by frame. */
 #include "interpose/stacks/frames.h"
 
-#include <stdbool.h>
-#include <string.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <ucontext.h>
 
+#include "interpose/stacks/frame_rows.h"
 #include "lib/python/peek.h"
-#include "interpose/real/resolve.h"
-
-/* Registers as the x86-64 ABI numbers them; the last stands for the return address. */
-enum { REGISTER_STACK = 7, REGISTER_RETURN = 16, REGISTERS };
-enum { ENTRY_MAX = 4096, STATES_MAX = 8 };
-
-struct bases { /* struct dwarf_eh_bases */
-    void *text, *data, *function;
-};
-static const void *(*find_entry)(void *at, struct bases *bases);
-
-enum rule { RULE_SAME, RULE_SAVED, RULE_VALUE, RULE_UNKNOWN };
-
-struct frame_row {
-    bool has_frame; /* the frame's address is register + offset */
-    uint64_t frame_register;
-    int64_t frame_offset;
-    enum rule rule[REGISTERS];
-    int64_t offset[REGISTERS]; /* SAVED: where, VALUE: what, from the frame's address */
-};
-
-/* Bytes of a description that is read from front to back; past the end they are 0 and `bad` is set.
- */
-struct bytes {
-    const unsigned char *at, *end;
-    bool bad;
-};
-
-struct description {
-    unsigned char entry[ENTRY_MAX], common[ENTRY_MAX];
-    struct bytes entry_code, common_code;
-    uint64_t code_factor, return_register;
-    int64_t data_factor;
-    bool is_signal;
-};
-
-static uint64_t take_code(struct bytes *bytes, unsigned count)
-{
-    uint64_t value = 0;
-    if (bytes->end - bytes->at < (long)count) {
-        bytes->bad = true;
-        return 0;
-    }
-    memcpy(&value, bytes->at, count);
-    bytes->at += count;
-    return value;
-}
-
-/* A number in groups of 7 bits (DWARF 5, 7.6, LEB128). */
-static uint64_t take_groups(struct bytes *bytes, bool is_signed)
-{
-    uint64_t value = 0, byte;
-    unsigned shift = 0;
-    do {
-        byte = take_code(bytes, 1);
-        value |= shift < 64 ? (byte & 0x7f) << shift : 0;
-        shift += 7;
-    } while (byte & 0x80 && !bytes->bad);
-    return is_signed && shift < 64 && byte & 0x40 ? value | ~UINT64_C(0) << shift : value;
-}
-
-static uint64_t take_unsigned_number(struct bytes *bytes)
-{
-    return take_groups(bytes, false);
-}
-
-static int64_t take_signed_number(struct bytes *bytes)
-{
-    return (int64_t)take_groups(bytes, true);
-}
-
-static void skip_code(struct bytes *bytes, uint64_t count)
-{
-    if (count > (uint64_t)(bytes->end - bytes->at))
-        bytes->bad = true;
-    else
-        bytes->at += count;
-}
-
-/* How many bytes a pointer of an encoding (DW_EH_PE_*) takes; 0: not known. */
-static unsigned pointer_bytes(unsigned encoding)
-{
-    switch (encoding & 0x0f) {
-    case 0x00:
-    case 0x04:
-    case 0x0c:
-        return 8;
-    case 0x02:
-    case 0x0a:
-        return 2;
-    case 0x03:
-    case 0x0b:
-        return 4;
-    default:
-        return 0;
-    }
-}
-
-/* Copies an entry whose length stands before it. */
-static bool copy_entry(uint64_t address, unsigned char *copy, struct bytes *bytes)
-{
-    uint32_t length;
-    if (!peek(address, &length, sizeof length) || length < sizeof length || length > ENTRY_MAX ||
-        !peek(address + sizeof length, copy, length))
-        return false;
-    *bytes = (struct bytes){copy, copy + length, false};
-    return true;
-}
-
-static bool read_common(struct description *description, uint64_t address, unsigned *encoding)
-{
-    struct bytes *bytes = &description->common_code;
-    char augmentation[8] = "";
-    if (!copy_entry(address, description->common, bytes) || take_code(bytes, 4) != 0)
-        return false;
-    uint64_t version = take_code(bytes, 1);
-    for (unsigned i = 0; i < sizeof augmentation && (augmentation[i] = (char)take_code(bytes, 1));
-         i++)
-        if (i == sizeof augmentation - 1)
-            return false;
-    description->code_factor = take_unsigned_number(bytes);
-    description->data_factor = take_signed_number(bytes);
-    description->return_register = version == 1 ? take_code(bytes, 1) : take_unsigned_number(bytes);
-    if (augmentation[0] != 'z')
-        return false;
-    uint64_t length = take_unsigned_number(bytes);
-    if (length > (uint64_t)(bytes->end - bytes->at))
-        return false;
-    const unsigned char *end = bytes->at + length;
-    for (const char *letter = augmentation + 1; *letter; letter++) {
-        if (*letter == 'R')
-            *encoding = (unsigned)take_code(bytes, 1);
-        else if (*letter == 'L')
-            take_code(bytes, 1);
-        else if (*letter == 'P')
-            skip_code(bytes, pointer_bytes((unsigned)take_code(bytes, 1)));
-        else if (*letter == 'S')
-            description->is_signal = true;
-        else
-            break; /* the rest says nothing about frames */
-    }
-    bytes->at = end;
-    return !bytes->bad;
-}
-
-/* The description of the function around `at`; *function is where that begins. */
-static bool read_description(struct description *description, uint64_t at, uint64_t *function)
-{
-    struct bases bases;
-    struct bytes *bytes = &description->entry_code;
-    uint64_t entry = (uintptr_t)find_entry((void *)(uintptr_t)at, &bases);
-    unsigned encoding = 0;
-    if (!entry || !copy_entry(entry, description->entry, bytes))
-        return false;
-    uint64_t back = take_code(bytes, 4);
-    description->is_signal = false;
-    if (!read_common(description, entry + 4 - back, &encoding) || !pointer_bytes(encoding) ||
-        description->return_register != REGISTER_RETURN)
-        return false;
-    skip_code(bytes, 2 * pointer_bytes(encoding)); /* where the function begins, and its length */
-    skip_code(bytes, take_unsigned_number(bytes));
-    *function = (uintptr_t)bases.function;
-    return !bytes->bad;
-}
-
-static void set_rule(struct frame_row *row, uint64_t number, enum rule rule, int64_t offset)
-{
-    if (number >= REGISTERS)
-        return;
-    row->rule[number] = rule;
-    row->offset[number] = offset;
-}
-
-/* The instructions that stand alone (no value in the low bits of their first byte). */
-static bool step_extended(const struct description *description, struct bytes *code,
-                          struct frame_row *row, unsigned what, uint64_t *location,
-                          const struct frame_row *initial)
-{
-    const int64_t factor = description->data_factor;
-    uint64_t number;
-    switch (what) {
-    case 0x00: /* nop */
-        return true;
-    case 0x02:
-    case 0x03:
-    case 0x04: /* advance_loc1, 2, 4 */
-        *location += take_code(code, 1u << (what - 2)) * description->code_factor;
-        return true;
-    case 0x05:
-    case 0x11: /* offset_extended, _sf */
-        number = take_unsigned_number(code);
-        set_rule(row, number, RULE_SAVED,
-                 (what == 0x05 ? (int64_t)take_unsigned_number(code) : take_signed_number(code)) *
-                     factor);
-        return true;
-    case 0x06: /* restore_extended */
-        number = take_unsigned_number(code);
-        if (number < REGISTERS)
-            set_rule(row, number, initial->rule[number], initial->offset[number]);
-        return true;
-    case 0x07:
-    case 0x08: /* undefined, same_value */
-        set_rule(row, take_unsigned_number(code), what == 0x07 ? RULE_UNKNOWN : RULE_SAME, 0);
-        return true;
-    case 0x09: /* register */
-        set_rule(row, take_unsigned_number(code), RULE_UNKNOWN, 0);
-        take_unsigned_number(code);
-        return true;
-    case 0x0c:
-    case 0x12: /* def_cfa, _sf */
-        row->has_frame = true;
-        row->frame_register = take_unsigned_number(code);
-        row->frame_offset = what == 0x0c ? (int64_t)take_unsigned_number(code)
-                                         : take_signed_number(code) * factor;
-        return true;
-    case 0x0d: /* def_cfa_register */
-        row->frame_register = take_unsigned_number(code);
-        return true;
-    case 0x0e:
-    case 0x13: /* def_cfa_offset, _sf */
-        row->frame_offset = what == 0x0e ? (int64_t)take_unsigned_number(code)
-                                         : take_signed_number(code) * factor;
-        return true;
-    case 0x0f: /* def_cfa_expression */
-        row->has_frame = false;
-        skip_code(code, take_unsigned_number(code));
-        return true;
-    case 0x10:
-    case 0x16: /* expression, val_expression */
-        set_rule(row, take_unsigned_number(code), RULE_UNKNOWN, 0);
-        skip_code(code, take_unsigned_number(code));
-        return true;
-    case 0x14:
-    case 0x15: /* val_offset, _sf */
-        number = take_unsigned_number(code);
-        set_rule(row, number, RULE_VALUE,
-                 (what == 0x14 ? (int64_t)take_unsigned_number(code) : take_signed_number(code)) *
-                     factor);
-        return true;
-    case 0x2e: /* GNU_args_size */
-        take_unsigned_number(code);
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Executes `code` up to the row that holds at `target`. */
-static bool execute_frame_code(const struct description *description, struct bytes *code,
-                               struct frame_row *row, const struct frame_row *initial,
-                               uint64_t location, uint64_t target)
-{
-    struct frame_row state[STATES_MAX];
-    unsigned states = 0;
-    while (code->at < code->end && location <= target && !code->bad) {
-        unsigned byte = (unsigned)take_code(code, 1), low_bits = byte & 0x3f;
-        if (byte >> 6 == 1) { /* advance_loc */
-            location += low_bits * description->code_factor;
-        } else if (byte >> 6 == 2) { /* offset */
-            set_rule(row, low_bits, RULE_SAVED,
-                     (int64_t)take_unsigned_number(code) * description->data_factor);
-        } else if (byte >> 6 == 3) { /* restore */
-            if (low_bits < REGISTERS)
-                set_rule(row, low_bits, initial->rule[low_bits], initial->offset[low_bits]);
-        } else if (byte == 0x0a) { /* remember_state */
-            if (states == STATES_MAX)
-                return false;
-            state[states++] = *row;
-        } else if (byte == 0x0b) { /* restore_state */
-            if (states == 0)
-                return false;
-            *row = state[--states];
-        } else if (!step_extended(description, code, row, byte, &location, initial)) {
-            return false;
-        }
-    }
-    return !code->bad;
-}
 
 struct registers {
     uint64_t value[REGISTERS];
     uint32_t known; /* a bit for each */
 };
 
-/* From a frame to its caller's. */
-static bool step_to_caller(const struct frame_row *row, struct registers *registers)
+/* Static, because the stack of a signal handler may be small. */
+static struct {
+    _Atomic uint32_t taken;
+    struct frame_row row;
+    struct registers registers;
+} walk;
+
+void frames_forked(void)
 {
+    atomic_store(&walk.taken, 0);
+}
+
+static bool find_frame(uint64_t *frame)
+{
+    const struct frame_row *row = &walk.row;
     if (!row->has_frame || row->frame_register >= REGISTERS ||
-        !(registers->known >> row->frame_register & 1))
+        !(walk.registers.known >> row->frame_register & 1))
         return false;
-    uint64_t frame = registers->value[row->frame_register] + (uint64_t)row->frame_offset;
-    struct registers caller = *registers;
+    *frame = walk.registers.value[row->frame_register] + (uint64_t)row->frame_offset;
+    return !row->is_frame_read || peek(*frame, frame, sizeof *frame);
+}
+
+/* From a frame to its caller's. */
+static bool step_to_caller(void)
+{
+    const struct frame_row *row = &walk.row;
+    struct registers caller = walk.registers;
+    uint64_t frame;
+    if (!find_frame(&frame) || frame <= walk.registers.value[REGISTER_STACK])
+        return false; /* stacks grow down: this is no caller */
     for (unsigned i = 0; i < REGISTERS; i++) {
         uint64_t place = frame + (uint64_t)row->offset[i];
         if (row->rule[i] == RULE_SAME && i != REGISTER_RETURN)
@@ -308,44 +53,79 @@ static bool step_to_caller(const struct frame_row *row, struct registers *regist
             caller.value[i] = place;
         caller.known = (caller.known & ~(1u << i)) | (uint32_t)known << i;
     }
-    if (frame <= registers->value[REGISTER_STACK])
-        return false; /* stacks grow down: this is no caller */
     caller.value[REGISTER_STACK] = frame;
     caller.known |= 1u << REGISTER_STACK;
-    *registers = caller;
+    walk.registers = caller;
     return true;
+}
+
+/* From a signal handler to what it interrupted, whose registers the kernel has put where the
+ * handler's stack ends. */
+static bool step_to_interrupted(void)
+{
+#if defined(__x86_64__)
+    static const unsigned char number[REGISTERS] = {
+        REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+        REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+    greg_t saved[REG_RIP + 1];
+    if (!peek(walk.registers.value[REGISTER_STACK] + offsetof(ucontext_t, uc_mcontext.gregs), saved,
+              sizeof saved))
+        return false;
+    for (unsigned i = 0; i < REGISTERS; i++)
+        walk.registers.value[i] = (uint64_t)saved[number[i]];
+    walk.registers.known = (1u << REGISTERS) - 1;
+    return true;
+#else
+    return false;
+#endif
+}
+
+/* *is_exact: the address is that of an instruction, not where a call returns to. */
+static bool step_frame(bool *is_exact)
+{
+    if (!frame_rows_find(walk.registers.value[REGISTER_RETURN] - !*is_exact, &walk.row))
+        return false;
+    *is_exact = walk.row.is_signal;
+    if (*is_exact)
+        return step_to_interrupted();
+    return step_to_caller() && walk.registers.known >> REGISTER_RETURN & 1 &&
+           walk.registers.value[REGISTER_RETURN];
+}
+
+static uint32_t walk_frames(const struct registers *from, bool is_exact, uint64_t *address,
+                            uint32_t max, bool *in_handler)
+{
+    uint32_t count = 0;
+    address[count++] = from->value[REGISTER_RETURN];
+    if (!FRAMES_ARE_WALKED || atomic_exchange(&walk.taken, 1))
+        return count;
+    walk.registers = *from;
+    while (count < max && step_frame(&is_exact)) {
+        *in_handler |= is_exact;
+        address[count++] = walk.registers.value[REGISTER_RETURN];
+    }
+    atomic_store(&walk.taken, 0);
+    return count;
 }
 
 uint32_t frames_walk(uint64_t at, uint64_t stack_pointer, uint64_t *address, uint32_t max)
 {
-    struct registers registers = {.known = 1u << REGISTER_STACK};
-    uint32_t count = 0;
-    registers.value[REGISTER_STACK] = stack_pointer;
-    registers.value[REGISTER_RETURN] = at;
-    address[count++] = at;
-#if defined(__x86_64__)
-    static struct description description; /* the monitor alone walks */
-    while (find_entry && count < max) {
-        uint64_t function,
-            target = registers.value[REGISTER_RETURN] - (count > 1); /* of a call, not after it */
-        struct frame_row row = {.has_frame = false};
-        if (!read_description(&description, target, &function) || description.is_signal ||
-            !execute_frame_code(&description, &description.common_code, &row, &row, 0, 0))
-            break;
-        const struct frame_row initial = row;
-        if (!execute_frame_code(&description, &description.entry_code, &row, &initial, function,
-                                target) ||
-            !step_to_caller(&row, &registers) || !(registers.known >> REGISTER_RETURN & 1) ||
-            !registers.value[REGISTER_RETURN])
-            break;
-        address[count++] = registers.value[REGISTER_RETURN];
-    }
-#endif
-    return count;
+    struct registers from = {.known = 1u << REGISTER_STACK};
+    bool in_handler = false;
+    from.value[REGISTER_STACK] = stack_pointer;
+    from.value[REGISTER_RETURN] = at;
+    return walk_frames(&from, true, address, max, &in_handler);
 }
 
-void frames_start(void *libgcc)
+uint32_t frames_walk_self(uint64_t site, uint64_t frame, uint64_t *address, uint32_t max,
+                          bool *in_handler)
 {
-    resolve_dlsym_function *find = resolve_dlsym();
-    *(void **)&find_entry = find ? find(libgcc, "_Unwind_Find_FDE") : NULL;
+    enum { SAVED_WORDS = 2 }; /* the caller's base pointer and the return address */
+    struct registers from = {.known = 1u << REGISTER_STACK};
+    from.value[REGISTER_STACK] = frame + SAVED_WORDS * sizeof frame;
+    from.value[REGISTER_RETURN] = site;
+    if (peek(frame, &from.value[REGISTER_BASE], sizeof frame))
+        from.known |= 1u << REGISTER_BASE;
+    *in_handler = false;
+    return walk_frames(&from, false, address, max, in_handler);
 }

@@ -272,7 +272,7 @@ bool python_is_multiprocessing(void)
 }
 
 /* Outside the finalisation of Python this thread's state and frames are its own: nobody else
- * changes or frees them, whoever has the GIL. */
+ * changes or frees them, whether or not it has the GIL. */
 uint64_t python_stack(struct shim_thread *thread, uint64_t native, bool sparing)
 {
     uint64_t state = python_this_thread();

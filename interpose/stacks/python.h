@@ -1,8 +1,8 @@
 /* python.h: Python frames in front of native stacks, where the process runs CPython.
  *
  * Nothing of Python is called but PyGILState_GetThisThreadState, Py_IsInitialized and, for the
- * other threads, PyInterpreterState_Head, _Next and _ThreadHead, none of which takes a lock or
- * needs the GIL; exceptions.h has what it needs besides. An interpreter whose layout is not known
+ * other threads, PyInterpreterState_Head, _Next and _ThreadHead. They take no lock and need no
+ * GIL; exceptions.h has what it needs besides. An interpreter whose layout is not known
  * (python_layout.h) is left alone: native stacks remain. */
 #ifndef DDPCHECK_PYTHON_H
 #define DDPCHECK_PYTHON_H

@@ -84,9 +84,9 @@ static void record_exit(int status, const void *site, const void *frame)
 {
     struct shim_thread *thread = &thread_self;
     bool is_recorded = status || atomic_load(&shim.state) == SHIM_ACTIVE;
-    if (!is_recorded || thread->inside || !is_main_thread())
+    if (!is_recorded || thread_is_inside(thread, frame) || !is_main_thread())
         return;
-    thread->inside = 1;
+    thread_enter(thread, frame);
     int error = errno;
     if (exceptions_attach(thread)) {
         exceptions_keep_handled(thread, &python_exit.handled);

@@ -33,10 +33,17 @@ bool stacks_may_look_up(struct shim_thread *thread, uint32_t weight);
  * many, 0 without an unwinder. */
 uint32_t stacks_walk(uint64_t from, uint64_t *address, uint32_t max);
 
+/* The stack of a call that ends the process, maybe in a signal handler: somebody may hold any lock
+ * of libc or the loader, so none is taken, nothing is allocated, and memory is read by peek(). */
+struct crash_stack {
+    uint64_t id;          /* emitted; 0: not known */
+    bool is_from_library; /* a function around `library` is on it, outside of signal handlers */
+};
+struct crash_stack stacks_take_in_crash(struct shim_thread *thread, const void *site,
+                                        const void *frame, uint64_t library);
+
 /* Emits a stack of addresses, once. Returns its id. */
 uint64_t stacks_emit(struct shim_thread *thread, const uint64_t *address, uint32_t count);
-/* The same without the modules that are new: for signal handlers, as it takes no lock. */
-uint64_t stacks_emit_addresses(struct shim_thread *thread, const uint64_t *address, uint32_t count);
 
 /* Ids of the stacks that were emitted, those with Python frames too. */
 extern struct emitted_ids stacks_emitted;

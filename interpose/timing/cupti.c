@@ -8,20 +8,8 @@
 #include "interpose/real/resolve.h"
 #include "interpose/shim/environment.h"
 
-/* cuptiGetVersion's numbers (cupti_version.h): 10 is CUDA 9.0, 28 the last of CUDA 12; since 13.0
- * they are xxyyzz. */
-enum {
-    VERSION_FIRST = 10,
-    VERSION_LAST_PLAIN = 28,
-    VERSION_CUDA_13 = 130000,
-    VERSION_CUDA_13_1 = 130100
-};
-
-bool cupti_is_known(uint32_t version)
-{
-    return (version >= VERSION_FIRST && version <= VERSION_LAST_PLAIN) ||
-           (version >= VERSION_CUDA_13 && version < VERSION_CUDA_13_1);
-}
+/* cuptiGetVersion's number of CUDA 9.0 (cupti_version.h), whose records later versions extend. */
+enum { VERSION_FIRST = 10 };
 
 /* Profilers that CUPTI's injection brings into a process (Nsight Systems and Compute). */
 static const char *find_injected_profiler(void)
@@ -78,8 +66,8 @@ static void call_began(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId
 static bool subscribe_cupti(struct cupti *cupti, cupti_launch_function *launched, char *why)
 {
     uint32_t version = 0;
-    if (cupti->cuptiGetVersion(&version) != CUPTI_SUCCESS || !cupti_is_known(version)) {
-        snprintf(why, CUPTI_WHY_BYTES, "the records of CUPTI version %u are not known", version);
+    if (cupti->cuptiGetVersion(&version) != CUPTI_SUCCESS || version < VERSION_FIRST) {
+        snprintf(why, CUPTI_WHY_BYTES, "CUPTI version %u is older than that of CUDA 9.0", version);
         return false;
     }
     CUptiResult result = cupti->cuptiSubscribe(&cupti->subscriber, call_began, (void *)launched);

@@ -46,7 +46,4 @@ bool cupti_open(struct cupti *cupti, cupti_launch_function *launched, char why[C
 bool cupti_record(struct cupti *cupti, CUpti_BuffersCallbackRequestFunc requested,
                   CUpti_BuffersCallbackCompleteFunc completed, char why[CUPTI_WHY_BYTES]);
 
-/* Whether the layouts of this version's records are known (decode.h). */
-bool cupti_is_known(uint32_t version);
-
 #endif

@@ -15,7 +15,7 @@ static uint64_t kernel_threads(const CUpti_ActivityKernel4 *kernel)
     return blocks * (uint64_t)kernel->blockX * (uint64_t)kernel->blockY * (uint64_t)kernel->blockZ;
 }
 
-static bool decode_kernel(const void *record, struct timed_work *work)
+static void decode_kernel(const void *record, struct timed_work *work)
 {
     const CUpti_ActivityKernel4 *kernel = record;
     *work = (struct timed_work){.what = TIMED_KERNEL,
@@ -25,7 +25,6 @@ static bool decode_kernel(const void *record, struct timed_work *work)
                                 .correlation = kernel->correlationId,
                                 .device = (int16_t)kernel->deviceId,
                                 .name = kernel->name ? kernel->name : "a kernel without a name"};
-    return true;
 }
 
 static const char *copied_name(unsigned kind)
@@ -44,7 +43,7 @@ static const char *copied_name(unsigned kind)
     }
 }
 
-static bool decode_copy(const void *record, struct timed_work *work)
+static void decode_copy(const void *record, struct timed_work *work)
 {
     const CUpti_ActivityMemcpy *copy = record;
     *work = (struct timed_work){.what = TIMED_COPY,
@@ -54,10 +53,9 @@ static bool decode_copy(const void *record, struct timed_work *work)
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
                                 .name = copied_name(copy->copyKind)};
-    return true;
 }
 
-static bool decode_peer_copy(const void *record, struct timed_work *work)
+static void decode_peer_copy(const void *record, struct timed_work *work)
 {
     const CUpti_ActivityMemcpyPtoP4 *copy = record;
     *work = (struct timed_work){.what = TIMED_COPY,
@@ -67,10 +65,9 @@ static bool decode_peer_copy(const void *record, struct timed_work *work)
                                 .correlation = copy->correlationId,
                                 .device = (int16_t)copy->deviceId,
                                 .name = copied_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP)};
-    return true;
 }
 
-static bool decode_memset(const void *record, struct timed_work *work)
+static void decode_memset(const void *record, struct timed_work *work)
 {
     const CUpti_ActivityMemset *set = record;
     *work = (struct timed_work){.what = TIMED_COPY,
@@ -80,27 +77,31 @@ static bool decode_memset(const void *record, struct timed_work *work)
                                 .correlation = set->correlationId,
                                 .device = (int16_t)set->deviceId,
                                 .name = "memory set"};
-    return true;
 }
 
-bool timing_decode(const void *record, struct timed_work *work)
+enum timed_record timing_decode(const void *record, size_t bytes, struct timed_work *work)
 {
     static const struct {
         CUpti_ActivityKind kind;
-        bool (*decode)(const void *record, struct timed_work *work);
+        size_t bytes;
+        void (*decode)(const void *record, struct timed_work *work);
     } kinds[] = {
-        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, decode_kernel},
-        {CUPTI_ACTIVITY_KIND_KERNEL, decode_kernel},
-        {CUPTI_ACTIVITY_KIND_MEMCPY, decode_copy},
-        {CUPTI_ACTIVITY_KIND_MEMCPY2, decode_peer_copy},
-        {CUPTI_ACTIVITY_KIND_MEMSET, decode_memset},
+        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, sizeof(CUpti_ActivityKernel4), decode_kernel},
+        {CUPTI_ACTIVITY_KIND_KERNEL, sizeof(CUpti_ActivityKernel4), decode_kernel},
+        {CUPTI_ACTIVITY_KIND_MEMCPY, sizeof(CUpti_ActivityMemcpy), decode_copy},
+        {CUPTI_ACTIVITY_KIND_MEMCPY2, sizeof(CUpti_ActivityMemcpyPtoP4), decode_peer_copy},
+        {CUPTI_ACTIVITY_KIND_MEMSET, sizeof(CUpti_ActivityMemset), decode_memset},
     };
     const CUpti_Activity *activity = record;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (activity->kind == kinds[i].kind)
-            return kinds[i].decode(record, work) && work->begin_ns &&
-                   work->end_ns >= work->begin_ns;
-    return false;
+    size_t i = 0;
+    while (i < sizeof kinds / sizeof *kinds && activity->kind != kinds[i].kind)
+        i++;
+    if (i == sizeof kinds / sizeof *kinds)
+        return RECORD_OF_OTHER;
+    if (bytes < kinds[i].bytes)
+        return RECORD_TOO_SHORT;
+    kinds[i].decode(record, work);
+    return work->begin_ns && work->end_ns >= work->begin_ns ? RECORD_OF_WORK : RECORD_OF_OTHER;
 }
 
 bool timing_is_nccl(const char *name)

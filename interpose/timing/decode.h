@@ -1,12 +1,15 @@
 /* decode.h: what ddpcheck takes from a record of CUPTI's.
  *
- * The structs of a kind only grow at their end: CUpti_ActivityKernel4 (CUDA 9.0) to Kernel10 (CUDA
- * 13.0) begin alike, as do those of copies and memory sets (cupti_activity.h and
- * cupti_activity_deprecated.h of each version; tests/interpose/test_timing.c compares them). */
+ * The structs of a kind only grow at their end: CUpti_ActivityKernel4 (CUDA 9.0) to Kernel13 (CUDA
+ * 13.5) begin alike, as do those of copies and memory sets (cupti_activity.h and
+ * cupti_activity_deprecated.h of each version; tests/interpose/test_timing.c compares those that
+ * the build's headers have). So a record of any later version is read by the first struct of its
+ * kind, if it has as many bytes. */
 #ifndef DDPCHECK_TIMING_DECODE_H
 #define DDPCHECK_TIMING_DECODE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum timed_what {
@@ -25,8 +28,14 @@ struct timed_work {
     const char *name; /* of a copy it is static, else it belongs to CUPTI */
 };
 
-/* Returns false for records of other kinds, and for work of which CUPTI has no times. */
-bool timing_decode(const void *record, struct timed_work *work);
+enum timed_record {
+    RECORD_OF_WORK,
+    RECORD_OF_OTHER, /* of another kind, or of work that CUPTI has no times for */
+    RECORD_TOO_SHORT /* for the struct of its kind: its layout is not known */
+};
+
+/* Reads a record of `bytes` bytes; `work` is filled in for RECORD_OF_WORK only. */
+enum timed_record timing_decode(const void *record, size_t bytes, struct timed_work *work);
 
 /* Whether a kernel of this (mangled) name is NCCL's. */
 bool timing_is_nccl(const char *name);

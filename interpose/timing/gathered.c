@@ -49,10 +49,12 @@ static void add_to_sum(struct gathered_records *gathered, const struct timed_wor
 }
 
 /* A kernel's name is read now: its module may be gone later. */
-void gathered_add(struct gathered_records *gathered, const void *record)
+void gathered_add(struct gathered_records *gathered, const void *record, size_t bytes)
 {
     struct timed_work work;
-    if (!timing_decode(record, &work))
+    enum timed_record is = timing_decode(record, bytes, &work);
+    gathered->too_short += is == RECORD_TOO_SHORT;
+    if (is != RECORD_OF_WORK)
         return;
     if (work.what == TIMED_KERNEL && !timing_is_nccl(work.name)) {
         add_to_sum(gathered, &work);

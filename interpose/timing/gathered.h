@@ -35,7 +35,7 @@ struct gathered_records {
     pthread_mutex_t lock; /* of all that follows; the threads that take it are CUPTI's and ours */
     struct timed_work work[GATHERED_WORK];
     size_t count;
-    uint64_t dropped;
+    uint64_t dropped, too_short;
     struct name_sum name[GATHERED_NAMES];
 };
 
@@ -47,8 +47,8 @@ typedef bool gathered_launch_function(uint64_t external, int device, struct plac
  * any thread, with or without the lock. */
 void gathered_name(struct gathered_records *gathered, uint32_t correlation, uint64_t external);
 
-/* Adds a record of CUPTI's, whatever it is. With the lock held. */
-void gathered_add(struct gathered_records *gathered, const void *record);
+/* Adds a record of CUPTI's, whatever it is, of `bytes` bytes. With the lock held. */
+void gathered_add(struct gathered_records *gathered, const void *record, size_t bytes);
 
 /* Moves work that ended at `until_ns` (by CUPTI's clock) or before to `placed`, which has room for
  * GATHERED_WORK; kernels of one launch become one. With the lock held. */

@@ -26,7 +26,8 @@ static void sink_element(char *array, size_t from, size_t count, size_t bytes,
     }
 }
 
-void stretches_sort(void *element, size_t count, size_t bytes, uint64_t (*key)(const void *))
+/* By this key, ascending; in place. */
+static void stretches_sort(void *element, size_t count, size_t bytes, uint64_t (*key)(const void *))
 {
     char *array = element, swapped[RECORD_BYTES];
     for (size_t from = count / 2; from-- > 0;)

@@ -11,7 +11,7 @@
 
 #include "lib/trace/record.h"
 
-/* Work of which it is known whether it is an operation's. Times by the clock of records. */
+/* Work, and whether it belongs to an operation. Times by the clock of records. */
 struct placed_work {
     uint64_t begin_ns, end_ns;
     uint64_t launch; /* of an operation's; else 0 */
@@ -23,8 +23,5 @@ struct placed_work {
  * reordered. Returns how many they are: at most `room`, which is at least the number of operations
  * and devices; stretches become longer until they fit. */
 size_t stretches_record(struct placed_work *work, size_t count, struct record *record, size_t room);
-
-/* By this key, ascending; in place. */
-void stretches_sort(void *element, size_t count, size_t bytes, uint64_t (*key)(const void *));
 
 #endif

@@ -11,18 +11,22 @@
 #include <unistd.h>
 
 #include "interpose/real/gpu.h"
+#include "interpose/real/libc.h"
 #include "interpose/ring/attach.h"
 #include "interpose/ring/emit.h"
+#include "interpose/ring/segments.h"
 #include "interpose/shim/environment.h"
+#include "interpose/shim/forget.h"
 #include "interpose/timing/cupti.h"
 #include "interpose/timing/gathered.h"
+#include "interpose/timing/groups.h"
 
 enum {
     TIMING_STACK = 1 << 20,
     BUFFER_BYTES = 1 << 20, /* CUPTI's guide: 1 to 10 MB */
     BUFFERS = 32,
-    GROUP_RING = 1024, /* ncclGroups of several communicators that have not run yet */
-    NAMES_EVERY = 10,  /* rounds */
+    NAMES_EVERY = 10, /* rounds */
+    CLOCK_READINGS = 5,
     NEVER_ASK_CUDA = 255
 };
 static const long round_ns = 100000000;
@@ -35,10 +39,7 @@ struct timing_room {
     struct gathered_records gathered;
     uint8_t *free_buffer[BUFFERS]; /* with its lock */
     uint32_t free_buffers, buffers;
-    struct named_group {
-        uint64_t number; /* + 1; 0 none */
-        struct timed_launches launches;
-    } group[GROUP_RING];
+    struct timed_groups groups; /* of several communicators */
     struct placed_work placed[GATHERED_WORK];
     struct record record[GATHERED_WORK];
 };
@@ -65,7 +66,7 @@ void timing_forked(void)
 {
     if (timing.room)
         munmap(timing.room, sizeof *timing.room);
-    memset((void *)&timing, 0, sizeof timing);
+    forget_state(&timing, sizeof timing);
 }
 
 static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *bytes, size_t *most)
@@ -95,11 +96,17 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
 {
     struct timing_room *room = timing.room;
     CUpti_Activity *record = NULL;
+    const uint8_t *at = NULL, *end = buffer + valid;
     (void)context, (void)stream, (void)bytes;
     pthread_mutex_lock(&room->gathered.lock);
     while (valid &&
-           timing.cupti.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
-        gathered_add(&room->gathered, record);
+           timing.cupti.cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+        if (at)
+            gathered_add(&room->gathered, at, (size_t)((const uint8_t *)record - at));
+        at = (const uint8_t *)record;
+    }
+    if (at)
+        gathered_add(&room->gathered, at, (size_t)(end - at));
     room->free_buffer[room->free_buffers++] = buffer;
     pthread_mutex_unlock(&room->gathered.lock);
 }
@@ -113,17 +120,16 @@ static bool find_launch(uint64_t external, int device, struct placed_work *work)
         return work->launch != 0;
     }
     uint64_t number = external & ~group_mark;
-    const struct named_group *named = &timing.room->group[number % GROUP_RING];
-    const struct timed_launches *group = &named->launches;
-    if (named->number != number + 1)
-        return false; /* a later one took its place */
-    for (uint32_t i = 0; i < group->count; i++) {
-        if (group->launch[i].device != device)
+    struct timed_launches group;
+    if (!timed_groups_find(&timing.room->groups, number, &group))
+        return false;
+    for (uint32_t i = 0; i < group.count; i++) {
+        if (group.launch[i].device != device)
             continue;
         if (work->launch)
             return false; /* several communicators of one device: which it is nobody says */
-        work->slot = group->launch[i].slot;
-        work->launch = group->launch[i].number;
+        work->slot = group.launch[i].slot;
+        work->launch = group.launch[i].number;
     }
     return work->launch != 0;
 }
@@ -144,9 +150,7 @@ void timing_push(struct shim_thread *thread)
                     atomic_load_explicit(&timing.state, memory_order_acquire) == TIMING_ON;
     if (is_named && launches->count > 1) {
         uint64_t number = atomic_fetch_add(&timing.groups, 1);
-        struct named_group *named = &timing.room->group[number % GROUP_RING];
-        named->launches = *launches;
-        named->number = number + 1;
+        is_named = timed_groups_put(&timing.room->groups, number, launches);
         external = group_mark | number;
     }
     launches->count = 0;
@@ -171,12 +175,22 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* CUPTI's time now, and what has to be added to it for the clock of records. */
+/* CUPTI's time now, and what has to be added to it for the clock of records. The offset is wrong by
+ * half of what passes between the readings around CUPTI's: by milliseconds if the thread loses its
+ * processor there, so the shortest of several is taken (Cristian, "Probabilistic clock
+ * synchronization", 1989). */
 static uint64_t read_clocks(uint64_t *offset_ns)
 {
-    uint64_t cupti_ns = 0, before_ns = monotonic_ns();
-    timing.cupti.cuptiGetTimestamp(&cupti_ns);
-    *offset_ns = before_ns + (monotonic_ns() - before_ns) / 2 - cupti_ns;
+    uint64_t cupti_ns = 0, shortest_ns = UINT64_MAX;
+    *offset_ns = 0;
+    for (int i = 0; i < CLOCK_READINGS; i++) {
+        uint64_t before_ns = monotonic_ns();
+        timing.cupti.cuptiGetTimestamp(&cupti_ns);
+        uint64_t passed_ns = monotonic_ns() - before_ns;
+        if (passed_ns < shortest_ns)
+            *offset_ns = before_ns + passed_ns / 2 - cupti_ns;
+        shortest_ns = passed_ns < shortest_ns ? passed_ns : shortest_ns;
+    }
     return cupti_ns;
 }
 
@@ -191,7 +205,8 @@ static void emit_timed(struct shim_thread *thread, struct record *record)
 static void emit_work(struct shim_thread *thread, size_t count, uint64_t offset_ns)
 {
     struct timing_room *room = timing.room;
-    size_t most = shim.file->bulk_records / 2;
+    size_t most = thread->writer ? segments_make_room(thread->writer, RING_BULK, 2 * count) / 2
+                                 : count;
     for (size_t i = 0; i < count; i++) {
         room->placed[i].begin_ns += offset_ns;
         room->placed[i].end_ns += offset_ns;
@@ -224,15 +239,18 @@ static void emit_names(struct shim_thread *thread)
 
 static void note_dropped(struct shim_thread *thread)
 {
-    static const char text[] = "exact times of some kernels and operations: there were more than "
-                               "the buffers of --timing hold";
+    static const char full[] = "exact times of some kernels and operations: there were more than "
+                               "the buffers of --timing hold",
+                      unknown[] = "exact times of some kernels and operations: this version of "
+                                  "CUPTI has other records than those that are known";
     pthread_mutex_lock(&timing.room->gathered.lock);
-    bool is_new = timing.room->gathered.dropped && !timing.drop_recorded;
+    uint64_t dropped = timing.room->gathered.dropped, too_short = timing.room->gathered.too_short;
     pthread_mutex_unlock(&timing.room->gathered.lock);
-    if (!is_new)
+    if (timing.drop_recorded || (!dropped && !too_short))
         return;
     timing.drop_recorded = true;
-    struct record record = {.range = {.text = emit_string(thread, text, sizeof text - 1)}};
+    const char *text = too_short ? unknown : full;
+    struct record record = {.range = {.text = emit_string(thread, text, strlen(text))}};
     emit_notice(thread, &record, API_notice_blind);
 }
 
@@ -258,8 +276,8 @@ static void *run_timing(void *unused)
     struct shim_thread *thread = &thread_self;
     struct record begin = {.api = API_notice_timed, .device = RECORD_NO_DEVICE};
     (void)unused;
-    thread->inside = 1;
-    thread->device_queries = NEVER_ASK_CUDA;
+    thread->inside = THREAD_ALWAYS_INSIDE;
+    thread->device_queries = NEVER_QUERY_CUDA;
     prctl(PR_SET_NAME, "ddpcheck-timing");
     if (!thread->attached && !attach_thread(thread))
         return NULL;

@@ -1,5 +1,5 @@
 /* batch_norm.cu: one block per channel, so that a channel's sums need no second launch. Threads
- * take WIDTH neighbours at a time: LANES where no group of so many reaches over the end of a plane
+ * take WIDTH neighbours at a time: LANES where no group of LANES reaches over the end of a plane
  * (n, channel), else 1. */
 #include "lanes.cuh"
 #include "launch.cuh"

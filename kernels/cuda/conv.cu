@@ -85,17 +85,10 @@ cudaError_t kernels_conv2d_transposed_forward_activated(const struct conv2d *c, 
                   gemm_threads(TILE), stream, *c, x, w, bias, activation, y);
 }
 
-cudaError_t kernels_conv2d_transposed_forward(const struct conv2d *c, const float *x,
-                                              const float *w, const float *bias, float *y,
-                                              cudaStream_t stream)
-{
-    return kernels_conv2d_transposed_forward_activated(c, x, w, bias, as_it_is, y, stream);
-}
-
 cudaError_t kernels_conv2d_backward_data(const struct conv2d *c, const float *g_y, const float *w,
                                          float *g_x, cudaStream_t stream)
 {
-    return kernels_conv2d_transposed_forward(c, g_y, w, nullptr, g_x, stream);
+    return kernels_conv2d_transposed_forward_activated(c, g_y, w, nullptr, as_it_is, g_x, stream);
 }
 
 cudaError_t kernels_conv2d_transposed_backward_data(const struct conv2d *c, const float *g_y,

@@ -22,14 +22,6 @@ static __device__ inline lanes<const float, LANES> lanes_of(const float *home, s
 {
     return lanes<const float, LANES>(home + first);
 }
-static __device__ inline lanes<uint16_t, LANES> lanes_of(uint16_t *home, size_t first)
-{
-    return lanes<uint16_t, LANES>(home + first);
-}
-static __device__ inline lanes<const uint16_t, LANES> lanes_of(const uint16_t *home, size_t first)
-{
-    return lanes<const uint16_t, LANES>(home + first);
-}
 
 #define DECLARE(type, name)       , type name
 #define DECLARE_WHOLE(type, name) , type name##_whole

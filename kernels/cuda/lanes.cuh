@@ -1,9 +1,8 @@
 /* lanes.cuh: several neighbouring elements of an array at once, in registers: read by one
- * instruction of 16 bytes (8 for 16-bit elements) where the array begins at such a boundary, else
- * one by one.
+ * instruction of 16 bytes where the array begins at such a boundary, else one by one.
  *
- *     const lanes<const float, 4> in(x + i);       reads x[i] .. x[i + 3]
- *     lanes<float, 4> out(y + i);                  likewise; its end writes them back
+ *     const lanes<const float, 4> in(x + i);    reads x[i] .. x[i + 3]
+ *     lanes<float, 4> out(y + i);               refers to y[i] .. y[i + 3], writes them at its end
  *
  * What is overwritten before it is used costs no read: the compiler leaves it out. */
 #ifndef DDPCHECK_KERNELS_LANES_CUH
@@ -17,9 +16,6 @@ enum { LANES = 4 }; /* that a thread takes at a time */
 template <typename T> struct lane_vector;
 template <> struct lane_vector<float> {
     typedef float4 type;
-};
-template <> struct lane_vector<uint16_t> {
-    typedef ushort4 type;
 };
 
 template <typename T> static __device__ inline bool lanes_are_aligned(const T *home)

@@ -20,6 +20,19 @@ int error_set(struct error *err, const char *format, ...)
     return -1;
 }
 
+int error_memory(struct error *err, const char *format, ...)
+{
+    if (!err)
+        return -1;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    struct error what = *err;
+    return error_set(err, "%.*s: " OUT_OF_MEMORY,
+                     (int)(sizeof err->text - sizeof OUT_OF_MEMORY) - 2, what.text);
+}
+
 int error_unreadable(struct error *err, const char *what, const char *name, int number)
 {
     return error_set(err, "can't read %s%s: %s%s", what, name, strerror(number),

@@ -8,10 +8,16 @@
 /* Where this thread goes on. */
 static _Thread_local sigjmp_buf *on_fault;
 
+/* Nobody returns from here, so the signal must not stay blocked, as it is under ThreadSanitizer. */
 static void leave_action(int signal_number)
 {
-    if (on_fault)
+    sigset_t caught;
+    if (on_fault) {
+        sigemptyset(&caught);
+        sigaddset(&caught, signal_number);
+        pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
         siglongjmp(*on_fault, 1);
+    }
     signal(signal_number, SIG_DFL); /* not ours: fault again, and die of it */
 }
 

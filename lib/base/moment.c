@@ -39,8 +39,18 @@ static struct tm local(uint64_t ns)
     return broken;
 }
 
+bool moment_known(uint64_t ns)
+{
+    const uint64_t september_2001 = 1000000000 * SECOND_NS;
+    return ns >= september_2001;
+}
+
 char *moment_clock(uint64_t ns, uint64_t other_ns, char *text, size_t bytes)
 {
+    if (!moment_known(ns)) {
+        snprintf(text, bytes, "unknown");
+        return text;
+    }
     struct tm then = local(ns), other = local(other_ns);
     bool same_day = then.tm_yday == other.tm_yday && then.tm_year == other.tm_year;
     char clock[48];
@@ -54,12 +64,6 @@ char *moment_date(uint64_t ns, char *text, size_t bytes)
     struct tm then = local(ns);
     strftime(text, bytes, "%Y-%m-%d %H:%M:%S %Z", &then);
     return text;
-}
-
-bool moment_known(uint64_t ns)
-{
-    const uint64_t september_2001 = 1000000000 * SECOND_NS;
-    return ns >= september_2001;
 }
 
 char *moment_recorded(uint64_t begin_ns, uint64_t end_ns, char *text, size_t bytes)

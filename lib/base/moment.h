@@ -10,7 +10,7 @@
 char *moment_duration(uint64_t ns, char *text, size_t bytes);
 
 /* Realtime as local wall clock, to the millisecond: "14:03:22.418", with the date before it if that
- * is not the day of `other_ns`. Returns text. */
+ * is not the day of `other_ns`; "unknown" if it is no time of day (moment_known). Returns text. */
 char *moment_clock(uint64_t ns, uint64_t other_ns, char *text, size_t bytes);
 
 /* "2026-11-21 14:03:32 UTC". Returns text. */

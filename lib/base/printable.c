@@ -70,12 +70,12 @@ void printable_put(const char *text, size_t bytes, FILE *out)
     }
 }
 
-void printable_clean(char *text)
+static void clean_but(char *text, const char *kept)
 {
     size_t length;
     char *to = text;
     for (; *text; text += length) {
-        bool prints = printable_next(text, &length);
+        bool prints = printable_next(text, &length) || strchr(kept, *text);
         if (prints)
             memmove(to, text, length);
         else
@@ -83,4 +83,14 @@ void printable_clean(char *text)
         to += prints ? length : 1;
     }
     *to = 0;
+}
+
+void printable_clean(char *text)
+{
+    clean_but(text, "");
+}
+
+void printable_clean_lines(char *text)
+{
+    clean_but(text, "\n\t");
 }

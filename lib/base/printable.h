@@ -22,5 +22,7 @@ void printable_put(const char *text, size_t bytes, FILE *out);
 
 /* The same in place. */
 void printable_clean(char *text);
+/* The same of a text that may have several lines: '\n' and '\t' stay. */
+void printable_clean_lines(char *text);
 
 #endif

@@ -3,6 +3,7 @@
 #define DDPCHECK_PROCESS_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Reads /proc/PID/NAME into `text`, at most bytes - 1 of it, and ends it with a NUL; empty if it
@@ -11,5 +12,15 @@ size_t process_file_read(pid_t pid, const char *name, char *text, size_t bytes);
 /* /proc/PID/stat from the end of the program's name on, which may hold anything; NULL: there is
  * none. `text` has room for `bytes`. See proc_pid_stat(5). */
 const char *process_stat_read(pid_t pid, char *text, size_t bytes);
+
+/* When it started, in ticks of the kernel, which distinguishes two processes with one number; 0:
+ * not known. */
+uint64_t process_start_ticks(pid_t pid);
+/* The processor time of it and of its children that have ended, in ticks (sysconf(_SC_CLK_TCK) a
+ * second); 0: not known. */
+uint64_t process_processor_ticks(pid_t pid);
+
+/* Reads the kernel's identity since it was booted; leaves `text` as it is if it can't be read. */
+void boot_id_read(char *text, size_t bytes);
 
 #endif

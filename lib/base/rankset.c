@@ -6,23 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
+
 enum { RANK_LIMIT = 1 << 24 }; /* no job is larger; a parsed number above it is noise */
 
 int rankset_add(struct rankset *set, int rank)
 {
     if (rank < 0 || rank >= RANK_LIMIT)
         return -1;
-    uint32_t word = (uint32_t)rank / 64;
-    if (word >= set->words) {
-        uint32_t words = word + 1 > 2 * set->words ? word + 1 : 2 * set->words;
-        uint64_t *bits = realloc(set->bits, words * sizeof *bits);
-        if (!bits)
-            return -1;
-        memset(bits + set->words, 0, (words - set->words) * sizeof *bits);
-        set->bits = bits;
-        set->words = words;
-    }
-    set->bits[word] |= UINT64_C(1) << (rank % 64);
+    if (!ARRAY_RESERVE(set->bits, set->words, rank / 64 + 1))
+        return -1;
+    set->bits[rank / 64] |= UINT64_C(1) << (rank % 64);
+    invariant(rankset_has(set, rank), "a set has the rank that was added");
     return 0;
 }
 
@@ -107,6 +103,64 @@ char *rankset_text(const struct rankset *set, char *text, size_t bytes)
         used += (size_t)n;
         first = rankset_next(set, last + 1);
     }
+    return text;
+}
+
+/* Ranks at one distance, few of them left out. */
+struct rank_stride {
+    int first, last, step;
+    int left_out; /* how many between the first and the last are not in the set */
+};
+
+/* False: a list of ranges is as short, or shows more. */
+static bool find_stride(const struct rankset *set, struct rank_stride *stride)
+{
+    enum { RANGES_LEAST = 5, LEFT_OUT_MOST = 3, OF_ONE_LEFT_OUT = 8 };
+    int count = 0, before = -1;
+    *stride = (struct rank_stride){.first = rankset_next(set, 0), .step = RANK_LIMIT};
+    for (int rank = stride->first; rank >= 0; rank = rankset_next(set, rank + 1), count++) {
+        if (before >= 0 && rank - before < stride->step)
+            stride->step = rank - before;
+        stride->last = before = rank;
+    }
+    if (count < RANGES_LEAST || stride->step < 2)
+        return false;
+    for (int rank = stride->first; rank >= 0; rank = rankset_next(set, rank + 1))
+        if ((rank - stride->first) % stride->step)
+            return false;
+    stride->left_out = (stride->last - stride->first) / stride->step + 1 - count;
+    return stride->left_out <= LEFT_OUT_MOST && OF_ONE_LEFT_OUT * stride->left_out <= count;
+}
+
+char *rankset_brief(const struct rankset *set, char *text, size_t bytes)
+{
+    struct rank_stride stride;
+    if (!find_stride(set, &stride))
+        return rankset_text(set, text, bytes);
+    const char *before = ", not ";
+    int used = snprintf(text, bytes, "%d-%d by %d", stride.first, stride.last, stride.step);
+    for (int rank = stride.first; stride.left_out && rank < stride.last; rank += stride.step)
+        if (!rankset_has(set, rank) && (size_t)used < bytes) {
+            used += snprintf(text + used, bytes - (size_t)used, "%s%d", before, rank);
+            before = ",";
+        }
+    return text;
+}
+
+char *rankset_words(const struct rankset *set, char *text, size_t bytes)
+{
+    struct rank_stride stride;
+    int count = rankset_count(set), used;
+    bool names_left_out = find_stride(set, &stride) && stride.left_out;
+    if (names_left_out)
+        used = snprintf(text, bytes, "%d of %d ranks (", count, count + stride.left_out);
+    else
+        used = snprintf(text, bytes, count == 1 ? "rank " : "ranks ");
+    if ((size_t)used >= bytes)
+        return text;
+    rankset_brief(set, text + used, bytes - (size_t)used);
+    if (names_left_out && strlen(text) + 1 < bytes)
+        strcat(text, ")");
     return text;
 }
 

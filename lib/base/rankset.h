@@ -9,7 +9,7 @@
 /* Zero-initialised is the empty set. Grows on demand. */
 struct rankset {
     uint64_t *bits;
-    uint32_t words;
+    size_t words;
 };
 
 /* Adds rank >= 0. Returns 0, or -1 when memory is short. */
@@ -26,6 +26,12 @@ void rankset_free(struct rankset *set);
 
 /* Writes "0-6,8" (cut with "..." if it does not fit; "none" if empty). Returns text. */
 char *rankset_text(const struct rankset *set, char *text, size_t bytes);
+/* The same as people read it, which nothing parses: many ranks at one distance as "5-1021 by 8",
+ * and where few between them are not in it as "5-1021 by 8, not 613". Returns text. */
+char *rankset_brief(const struct rankset *set, char *text, size_t bytes);
+/* That with its noun, for a sentence: "rank 3", "ranks 0-6,8", "ranks 0-14 by 2", "127 of 128 ranks
+ * (5-1021 by 8, not 613)". Returns text. */
+char *rankset_words(const struct rankset *set, char *text, size_t bytes);
 /* The whole text, which the caller frees; NULL when memory is short. */
 char *rankset_text_new(const struct rankset *set);
 /* Reads what rankset_text writes. Returns 0, or -1 if it is something else. */

@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
+
 enum { KERNEL_NAME_MOST = 1024 };
 
 void text_add(struct text *text, const char *format, ...)
@@ -16,20 +19,14 @@ void text_add(struct text *text, const char *format, ...)
     va_copy(again, arguments);
     int need = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    if (need >= 0 && text->len + (size_t)need + 1 > text->capacity) {
-        size_t capacity = 2 * (text->len + (size_t)need + 32);
-        char *data = realloc(text->data, capacity);
-        if (data) {
-            text->data = data;
-            text->capacity = capacity;
-        } else {
-            text->failed = true;
-        }
-    }
-    if (need >= 0 && text->len + (size_t)need + 1 <= text->capacity)
+    bool has_room = need >= 0 &&
+                    ARRAY_RESERVE(text->data, text->capacity, text->len + (size_t)need + 1);
+    text->failed |= need >= 0 && !has_room;
+    if (has_room)
         text->len +=
             (size_t)vsnprintf(text->data + text->len, text->capacity - text->len, format, again);
     va_end(again);
+    invariant(!text->data || text->len < text->capacity, "a text ends inside of its room");
 }
 
 char *text_take(struct text *text)

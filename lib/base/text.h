@@ -32,9 +32,9 @@ char *comm_name(uint64_t comm, char buffer[16]);
 char *text_drop_namespaces(char *name, size_t most);
 
 /* The identifier inside a kernel's mangled name (Itanium C++ ABI, 5.1): "ns::conv2d" of
- * "_ZN2ns6conv2dEPKf"; likewise of "void ns::conv2d<4>(float*)". Arguments and parameters are left
- * out, and what text_drop_namespaces() does if there is no room; other names are copied. Returns
- * name. */
+ * "_ZN2ns6conv2dEPKf", and of "void ns::conv2d<4>(float*)". Arguments and parameters are left out,
+ * and namespaces as text_drop_namespaces() does if there is no room; other names are copied.
+ * Returns name. */
 char *text_kernel_name(const char *symbol, char *name, size_t bytes);
 
 #endif

@@ -7,14 +7,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/rankset.h"
+#include "lib/finding/template.h"
 #include "lib/trace/names.h"
 
-enum { CALL_TEXT_BYTES = 512, SIGNAL_TEXT_BYTES = 24 };
+enum { CALL_TEXT_BYTES = 512, SIGNAL_TEXT_BYTES = 24, RANKS_TEXT_BYTES = 160 };
 
 bool did_end(enum did did)
 {
-    return did == DID_EXITED || did == DID_KILLED || did == DID_KILLED_FOR_MEMORY ||
-           did == DID_GONE;
+    return did == DID_EXITED || did == DID_LACKED || did == DID_KILLED ||
+           did == DID_KILLED_FOR_MEMORY || did == DID_GONE;
+}
+
+bool did_is_awaited(enum did did)
+{
+    static const enum did missing[] = {DID_NEVER_CALLED,
+                                       DID_NEVER_CALLED_HERE,
+                                       DID_NOT_CALLED_OR_INSIDE,
+                                       DID_NEVER_SENT,
+                                       DID_NEVER_RECEIVED,
+                                       DID_HELD_IN_GROUP,
+                                       DID_NOT_COME,
+                                       DID_LEFT,
+                                       DID_ABORTED,
+                                       DID_NOT_SEEN,
+                                       DID_MAY_BE_PROCESS,
+                                       DID_NO_CALL_YET,
+                                       DID_ENDING,
+                                       DID_ENDED,
+                                       DID_THREAD_ENDED,
+                                       DID_STOPPED};
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (missing[i] == did)
+            return true;
+    return did_end(did);
+}
+
+bool act_is_exception(const struct act *act)
+{
+    static const char words[] = ABORT_EXCEPTION;
+    return act->did == DID_KILLED && act->name && !strncmp(act->name, words, strlen(words));
+}
+
+bool did_not_call(enum did did)
+{
+    return did == DID_RUNNING || did == DID_NOT_IN_CALL;
 }
 
 bool did_step(enum did did)
@@ -23,18 +60,28 @@ bool did_step(enum did did)
            did == DID_STEP_OTHER_STREAM;
 }
 
-static const char *const awaited_keys[] = {"nothing",  "operation", "setup",  "split",
-                                           "teardown", "shrink",    "window", "communicator"};
+static const struct {
+    const char *key;
+    const char *noun; /* of a set-up, before "of comm 5ae7"; "": it is called by `call` */
+    enum api call;
+} awaited_rows[] = {
+    [AWAITED_NOTHING] = {.key = "nothing"},
+    [AWAITED_OPERATION] = {.key = "operation"},
+#define SETUP(kind, key, noun, call, ...) [AWAITED_##kind] = {key, noun, API_##call},
+#include "lib/finding/setups.def"
+#undef SETUP
+    [AWAITED_COMM] = {.key = "communicator"},
+};
 
 const char *awaited_key(enum awaited_kind kind)
 {
-    return awaited_keys[kind];
+    return awaited_rows[kind].key;
 }
 
 enum awaited_kind awaited_of_key(const char *key)
 {
-    for (size_t kind = 0; kind < sizeof awaited_keys / sizeof *awaited_keys; kind++)
-        if (!strcmp(awaited_keys[kind], key))
+    for (size_t kind = 0; kind < sizeof awaited_rows / sizeof *awaited_rows; kind++)
+        if (!strcmp(awaited_rows[kind].key, key))
             return (enum awaited_kind)kind;
     return AWAITED_NOTHING;
 }
@@ -50,167 +97,135 @@ void awaited_add(struct text *text, const struct awaited *awaited)
         text_add(text, "%s #%" PRIu64 " of %s", call_text(&awaited->call, call, sizeof call),
                  awaited->number, comm);
         break;
-    case AWAITED_SETUP:
-        text_add(text, "the set-up of %s", comm);
-        break;
-    case AWAITED_SPLIT:
-        text_add(text, "ncclCommSplit #%" PRIu64 " of %s", awaited->number, comm);
-        break;
-    case AWAITED_SHRINK:
-        text_add(text, "ncclCommShrink #%" PRIu64 " of %s", awaited->number, comm);
-        break;
-    case AWAITED_WINDOW:
-        text_add(text, "ncclCommWindowRegister #%" PRIu64 " of %s", awaited->number, comm);
-        break;
     case AWAITED_COMM:
         text_add(text, "%s", comm);
         break;
-    case AWAITED_TEARDOWN:
-        text_add(text, "the tear-down of %s", comm);
+    default:
+        if (*awaited_rows[awaited->kind].noun)
+            text_add(text, "%s of %s", awaited_rows[awaited->kind].noun, comm);
+        else
+            text_add(text, "%s #%" PRIu64 " of %s", api_name(awaited_rows[awaited->kind].call),
+                     awaited->number, comm);
         break;
     }
 }
 
-static void add_call(struct text *text, const struct act *act)
+static const struct act *act_of(const struct words *words)
+{
+    return words->from;
+}
+
+static void add_call(struct words *words)
 {
     char call[CALL_TEXT_BYTES];
-    if (act->call.api)
-        text_add(text, "%s", call_text(&act->call, call, sizeof call));
+    if (act_of(words)->call.api)
+        text_add(words->text, "%s", call_text(&act_of(words)->call, call, sizeof call));
 }
 
-static void add_function(struct text *text, const struct act *act)
+static void add_function(struct words *words)
 {
-    text_add(text, "%s", call_name(&act->call));
+    text_add(words->text, "%s", call_name(&act_of(words)->call));
 }
 
-static void add_datatype(struct text *text, const struct act *act)
+static void add_datatype(struct words *words)
 {
-    text_add(text, "%s", datatype_name(act->call.datatype));
+    text_add(words->text, "%s", datatype_name(act_of(words)->call.datatype));
 }
 
-static void add_value(struct text *text, const struct act *act)
+static void add_value(struct words *words)
 {
-    text_add(text, "%d", act->value);
+    text_add(words->text, "%d", act_of(words)->value);
 }
 
-static void add_rank(struct text *text, const struct act *act)
+static void add_rank_words(struct words *words)
 {
-    text_add(text, "%d", act->rank);
+    text_add(words->text, "%d", act_of(words)->rank);
 }
 
-static void add_number(struct text *text, const struct act *act)
+static void add_number_words(struct words *words)
 {
-    text_add(text, "%" PRIu64, act->number);
+    text_add(words->text, "%" PRIu64, act_of(words)->number);
 }
 
-static void add_more(struct text *text, const struct act *act)
+static void add_more(struct words *words)
 {
-    if (act->number)
-        add_number(text, act);
+    if (act_of(words)->number)
+        add_number_words(words);
 }
 
-static void add_name(struct text *text, const struct act *act)
+static void add_name(struct words *words)
 {
-    text_add(text, "%s", act->name ? act->name : "");
+    text_add(words->text, "%s", act_of(words)->name ? act_of(words)->name : "");
 }
 
-static void add_phase(struct text *text, const struct act *act)
+static void add_phase(struct words *words)
 {
-    text_add(text, "%s", act->phase ? act->phase : "");
+    text_add(words->text, "%s", act_of(words)->phase ? act_of(words)->phase : "");
 }
 
-static void add_signal(struct text *text, const struct act *act)
+static void add_signal(struct words *words)
 {
     char name[SIGNAL_TEXT_BYTES];
-    text_add(text, "%s", signal_text(act->value, name, sizeof name));
+    text_add(words->text, "%s", signal_text(act_of(words)->value, name, sizeof name));
 }
 
-static void add_description(struct text *text, const struct act *act)
+static void add_description(struct words *words)
 {
-    text_add(text, "%s", act->value > 0 && act->value < NSIG ? strsignal(act->value) : "?");
+    int value = act_of(words)->value;
+    text_add(words->text, "%s", value > 0 && value < NSIG ? strsignal(value) : "?");
 }
 
-/* "rank 3 has", "ranks 0-2 have": `name` is the set, `number` how many. */
-static void add_ranks(struct text *text, const struct act *act)
+/* `name` is the set, `number` how many. */
+static void add_ranks(struct words *words)
 {
-    const char *ranks = act->name ? act->name : "";
-    text_add(text, act->number == 1 ? "rank %s has" : "ranks %s have", ranks);
+    char text[RANKS_TEXT_BYTES];
+    struct rankset set = {0};
+    const char *ranks = act_of(words)->name ? act_of(words)->name : "";
+    words->is_one = act_of(words)->number == 1;
+    if (rankset_parse(&set, ranks) == 0)
+        text_add(words->text, "%s", rankset_words(&set, text, sizeof text));
+    else /* it was cut */
+        text_add(words->text, words->is_one ? "rank %s" : "ranks %s", ranks);
+    rankset_free(&set);
 }
 
-static void add_wait(struct text *text, const struct act *act)
+static void add_wait(struct words *words)
 {
-    awaited_add(text, &act->wait);
+    awaited_add(words->text, &act_of(words)->wait);
 }
 
-static void add_behind_what(struct text *text, const struct act *act)
+static void add_behind_what(struct words *words)
 {
-    awaited_add(text, &act->behind);
+    awaited_add(words->text, &act_of(words)->behind);
 }
 
-static const struct {
-    const char *name;
-    void (*add)(struct text *text, const struct act *act);
-} act_fields[] = {
-    {"{call}", add_call},
-    {"{function}", add_function},
-    {"{datatype}", add_datatype},
-    {"{value}", add_value},
-    {"{rank}", add_rank},
-    {"{number}", add_number},
-    {"{more}", add_more},
-    {"{name}", add_name},
-    {"{phase}", add_phase},
-    {"{signal}", add_signal},
-    {"{description}", add_description},
-    {"{ranks}", add_ranks},
-    {"{wait}", add_wait},
-    {"{behind}", add_behind_what},
+static const struct template_field act_fields[] = {
+    {"call", add_call, 1},
+    {"function", add_function, 1},
+    {"datatype", add_datatype, 1},
+    {"value", add_value, 1},
+    {"rank", add_rank_words, 1},
+    {"number", add_number_words, 1},
+    {"more", add_more, 1},
+    {"name", add_name, 1},
+    {"phase", add_phase, 1},
+    {"signal", add_signal, 1},
+    {"description", add_description, 1},
+    {"ranks", add_ranks, 1},
+    {"wait", add_wait, 1},
+    {"behind", add_behind_what, 1},
+    {NULL, NULL, 0},
 };
 
-/* Adds the field that the words go on with. Returns its length in them, 0 if they name none. */
-static size_t add_field(struct text *text, const struct act *act, const char *words)
+static void add_act_words(struct text *text, const struct act *act, const char *template)
 {
-    for (size_t i = 0; i < sizeof act_fields / sizeof *act_fields; i++) {
-        size_t length = strlen(act_fields[i].name);
-        if (!strncmp(words, act_fields[i].name, length)) {
-            act_fields[i].add(text, act);
-            return length;
-        }
-    }
-    return 0;
-}
-
-/* Adds the words up to `end`; false if a field that they name is empty. */
-static bool add_words(struct text *text, const struct act *act, const char *words, const char *end)
-{
-    bool complete = true;
-    while (words < end) {
-        size_t plain = strcspn(words, "{["), len = text->len;
-        if (plain > (size_t)(end - words))
-            plain = (size_t)(end - words);
-        text_add(text, "%.*s", (int)plain, words);
-        words += plain;
-        if (words == end)
-            break;
-        const char *close = *words == '[' ? strchr(words, ']') : NULL;
-        len = text->len;
-        if (close) {
-            if (!add_words(text, act, words + 1, close))
-                text_cut(text, len);
-            words = close + 1;
-            continue;
-        }
-        size_t field = add_field(text, act, words);
-        complete = complete && text->len > len;
-        words += field ? field : 1;
-    }
-    return complete;
+    struct words words = {.text = text, .fields = act_fields, .from = act};
+    template_add(&words, template);
 }
 
 void act_add(struct text *text, const struct act *act)
 {
-    const char *words = did_words(act->did);
-    add_words(text, act, words, words + strlen(words));
+    add_act_words(text, act, did_words(act->did));
 }
 
 char *act_words(const struct act *act)
@@ -262,35 +277,6 @@ uint64_t act_hash(const struct act *act, bool without_peer)
     hash = hash_number(hash, act->number);
     hash = hash_bytes(hash, act->name ? act->name : "", name_length(act));
     return hash_text(hash, act->phase ? act->phase : "");
-}
-
-/* The words of the call without the peer, which differs between ranks that do the same. */
-static uint64_t hash_words(const char *words)
-{
-    const char *peer = strstr(words, ", peer=");
-    if (!peer)
-        return hash_text(HASH_START, words);
-    const char *rest = peer + strlen(", peer=");
-    rest += strspn(rest, "-0123456789");
-    return hash_text(hash_bytes(HASH_START, words, (size_t)(peer - words)), rest);
-}
-
-uint64_t act_first_hash(const struct act *act, bool without_peer)
-{
-    struct text text = {0};
-    struct act untitled = *act;
-    char *name = act->name ? strndup(act->name, name_length(act)) : NULL;
-    untitled.name = name;
-    untitled.wait.title[0] = untitled.behind.title[0] = '\0';
-    const char *words = did_first_words(act->did);
-    add_words(&text, &untitled, words, words + strlen(words));
-    free(name);
-    char *all = text_take(&text);
-    if (!all)
-        return 0;
-    uint64_t hash = without_peer ? hash_words(all) : hash_text(HASH_START, all);
-    free(all);
-    return hash;
 }
 
 static bool text_equal(const char *a, const char *b)

@@ -20,14 +20,12 @@ enum did {
 enum awaited_kind {
     AWAITED_NOTHING,
     AWAITED_OPERATION,
-    AWAITED_SETUP,
-    AWAITED_SPLIT,
-    AWAITED_TEARDOWN,
-    AWAITED_SHRINK,
-    AWAITED_WINDOW,
+#define SETUP(kind, ...) AWAITED_##kind,
+#include "lib/finding/setups.def"
+#undef SETUP
     AWAITED_COMM /* no wait: the communicator itself */
 };
-enum { COMM_TITLE_BYTES = 64 };
+enum { COMM_TITLE_BYTES = 96 };
 struct awaited {
     enum awaited_kind kind;
     struct called call; /* AWAITED_OPERATION */
@@ -51,11 +49,16 @@ struct act {
 const char *did_key(enum did did);
 /* The act of that key; DID_COUNT if this version has none. */
 enum did did_of_key(const char *key);
-/* The words, with {fields}; and those that fingerprints of version 1 hashed. */
+/* The words, with {fields}. */
 const char *did_words(enum did did);
-const char *did_first_words(enum did did);
 /* It says how a process ended. */
 bool did_end(enum did did);
+/* Others wait because of it: a call is left out, ranks have not come, or they are gone. */
+bool did_is_awaited(enum did did);
+/* An exception of C++ that nobody caught ended it, by SIGABRT. */
+bool act_is_exception(const struct act *act);
+/* It says that a rank is in no call. */
+bool did_not_call(enum did did);
 /* It says for whom a rank waits in a cycle of waits. */
 bool did_step(enum did did);
 
@@ -72,8 +75,6 @@ void awaited_add(struct text *text, const struct awaited *awaited);
 
 /* Of the fields, never of the words; without the peer of a send or receive where reported so. */
 uint64_t act_hash(const struct act *act, bool without_peer);
-/* Of the words, as fingerprints of version 1 have it; 0 if memory is short. */
-uint64_t act_first_hash(const struct act *act, bool without_peer);
 
 /* Their words are the same, but for titles of communicators. */
 bool act_equal(const struct act *a, const struct act *b);

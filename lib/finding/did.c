@@ -10,14 +10,6 @@ static const struct {
 #include "lib/finding/acts.def"
 };
 
-/* Words that were others when fingerprints of version 1 hashed them. */
-static const char *const first_words[DID_COUNT] = {
-    [DID_OTHER] = NULL,
-#define ACT(did, key, words)
-#define ACT_REWORDED(did, key, words, first) [DID_##did] = first,
-#include "lib/finding/acts.def"
-};
-
 const char *did_key(enum did did)
 {
     return did < DID_COUNT ? acts[did].key : acts[DID_OTHER].key;
@@ -34,9 +26,4 @@ enum did did_of_key(const char *key)
 const char *did_words(enum did did)
 {
     return did < DID_COUNT ? acts[did].words : acts[DID_OTHER].words;
-}
-
-const char *did_first_words(enum did did)
-{
-    return did < DID_COUNT && first_words[did] ? first_words[did] : did_words(did);
 }

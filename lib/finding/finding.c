@@ -1,4 +1,5 @@
-/* finding.c: copies of findings, and the names of how bad and how certain they are. */
+/* finding.c: copies of findings, their order, and the names of codes, families, severities and
+ * certainties. */
 #include "lib/finding/finding.h"
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ bool finding_can_join(const struct finding *a, const struct finding *b)
 {
     return (a->merges_ranks || a->merges_sides) && a->fingerprint == b->fingerprint &&
            a->comm == b->comm && a->sides == b->sides && a->state == FINDING_OPEN &&
-           b->state == FINDING_OPEN && !strcmp(a->code, b->code);
+           b->state == FINDING_OPEN && a->code == b->code;
 }
 
 int finding_join(struct finding *first, const struct finding *later)
@@ -92,4 +93,70 @@ enum severity severity_of_name(const char *name)
 const char *certainty_name(enum certainty certainty)
 {
     return certainty == CERTAIN ? "certain" : "possible";
+}
+
+enum certainty certainty_of_name(const char *name)
+{
+    return strcmp(name, certainty_name(CERTAIN)) ? POSSIBLE : CERTAIN;
+}
+
+const char *finding_state_name(enum finding_state state)
+{
+    return state == FINDING_RESOLVED ? "resolved" : "open";
+}
+
+enum finding_state finding_state_of_name(const char *name)
+{
+    return strcmp(name, finding_state_name(FINDING_RESOLVED)) ? FINDING_OPEN : FINDING_RESOLVED;
+}
+
+int finding_compare(const struct finding *a, const struct finding *b)
+{
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    if (a->severity != b->severity)
+        return a->severity < b->severity ? -1 : 1;
+    if (a->certainty != b->certainty)
+        return a->certainty < b->certainty ? -1 : 1;
+    if (a->first_ns != b->first_ns)
+        return a->first_ns < b->first_ns ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static const struct {
+    enum family family;
+    const char *name;
+} codes[CODES_END] = {
+#define CHECK(number, check, family) [DC##number] = {FAMILY_##family, "DC" #number},
+#include "lib/finding/checks.def"
+#undef CHECK
+};
+
+const char *code_name(enum code code)
+{
+    return codes[code].name ? codes[code].name : "";
+}
+
+enum code code_find(const char *name)
+{
+    for (enum code code = CODE_NONE; code < CODES_END; code++)
+        if (codes[code].name && !strcmp(codes[code].name, name))
+            return code;
+    return CODE_NONE;
+}
+
+enum family code_family(enum code code)
+{
+    return code == CODE_NONE ? FAMILY_TRACE : codes[code].family;
+}
+
+const char *family_name(enum family family)
+{
+    static const char *const names[] = {
+        [FAMILY_MATCH] = "mismatch",          [FAMILY_HANG] = "hang",
+        [FAMILY_HAZARD] = "hazard",           [FAMILY_DEVICE] = "device",
+        [FAMILY_TRAINING] = "training",       [FAMILY_SPEED] = "performance",
+        [FAMILY_ENVIRONMENT] = "environment", [FAMILY_TRACE] = "trace",
+    };
+    return names[family];
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base/rankset.h"
 #include "lib/finding/act.h"
+#include "lib/finding/code.h"
 
 enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NOTE };
 enum certainty { CERTAIN, POSSIBLE };
@@ -37,8 +38,8 @@ struct finding_side {
 };
 
 struct finding {
-    uint32_t id;      /* 1,2,... within one analyzer; an update has the id of what it updates */
-    const char *code; /* "DC102" */
+    uint32_t id; /* 1,2,... within one analyzer; an update has the id of what it updates */
+    enum code code;
     enum severity severity;
     enum certainty certainty;
     enum finding_state state;
@@ -50,7 +51,6 @@ struct finding {
     uint64_t times;             /* how often the same thing was seen */
     uint64_t fingerprint;       /* the same for the same fault in every run: code and fields of
                                    what the sides did; no words, pids, pointers, times */
-    uint64_t first_fingerprint; /* as version 1 made it, of the words: for old baselines */
     char *what;                 /* one sentence with the values filled in */
     char *todo;                 /* one sentence */
     struct finding_side side[FINDING_SIDES_MAX];
@@ -58,7 +58,8 @@ struct finding {
     /* Of several ranks that did the same it is one finding: their ranks are added to the first
      * side, or to each side its own. Not stored in databases. */
     bool merges_ranks, merges_sides;
-    bool is_taken; /* by a hub, from its host: the hub's own analysis need not find it. Likewise. */
+    bool is_taken; /* by a hub, from its host: the hub's own analysis need not find it. Not stored.
+                    */
 };
 
 /* `to` owns copies of everything. Returns 0, or -1 when memory is short (nothing is owned). */
@@ -71,8 +72,14 @@ bool finding_can_join(const struct finding *a, const struct finding *b);
 /* Adds what ranks of another host did to the first one's. Returns 0, or -1 when memory is short. */
 int finding_join(struct finding *first, const struct finding *later);
 
-const char *severity_name(enum severity severity);    /* "error", ... */
-enum severity severity_of_name(const char *name);     /* of an unknown one: SEVERITY_NOTE */
-const char *certainty_name(enum certainty certainty); /* "certain", "possible" */
+const char *severity_name(enum severity severity);          /* "error", ... */
+enum severity severity_of_name(const char *name);           /* of an unknown one: SEVERITY_NOTE */
+const char *certainty_name(enum certainty certainty);       /* "certain", "possible" */
+enum certainty certainty_of_name(const char *name);         /* of an unknown one: POSSIBLE */
+const char *finding_state_name(enum finding_state state);   /* "open", "resolved" */
+enum finding_state finding_state_of_name(const char *name); /* of an unknown one: FINDING_OPEN */
+/* The order in which findings are shown, for qsort: open before resolved, then the worst, the
+ * certain and the earliest first. */
+int finding_compare(const struct finding *a, const struct finding *b);
 
 #endif

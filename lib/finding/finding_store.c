@@ -101,10 +101,10 @@ static int store_with_sides(struct store *store, const struct finding *finding,
 {
     const struct store_finding stored = {
         .id = finding->id,
-        .code = finding->code,
+        .code = code_name(finding->code),
         .severity = severity_name(finding->severity),
         .certainty = certainty_name(finding->certainty),
-        .state = finding->state == FINDING_RESOLVED ? "resolved" : "open",
+        .state = finding_state_name(finding->state),
         .what = finding->what,
         .todo = finding->todo,
         .comm = finding->comm,
@@ -130,7 +130,7 @@ int finding_store(struct store *store, const struct finding *finding, struct err
         failed |= !ranks[i];
         side[i] = side_row(&finding->side[i], ranks[i]);
     }
-    int result = failed ? error_set(err, "can't store a finding: memory is short")
+    int result = failed ? error_memory(err, "can't store a finding")
                         : store_with_sides(store, finding, side, err);
     for (int i = 0; i < finding->sides; i++)
         free(ranks[i]);

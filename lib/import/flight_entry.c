@@ -16,6 +16,9 @@ static const struct field_name {
 #undef FIELD
 };
 
+/* A dictionary with such fields has less than FIELDS of them, and those of versions to come. */
+enum { PAIRS_MAX = 4 * FIELDS };
+
 static int find_field(const struct text_value *text)
 {
     size_t bytes = text->count;
@@ -27,7 +30,8 @@ static int find_field(const struct text_value *text)
     return -1;
 }
 
-int flight_field(const struct value *key)
+/* Which field a dictionary's key is; -1 none. Keys of hand-made dumps may end in '_'. */
+static int flight_field(const struct value *key)
 {
     if (key->kind != VALUE_TEXT)
         return -1;
@@ -41,7 +45,7 @@ int flight_field(const struct value *key)
 void flight_fields(const struct list_value *dict, const struct value *to[FIELDS])
 {
     memset(to, 0, FIELDS * sizeof *to);
-    for (uint32_t i = 0; i + 1 < dict->count; i += 2) {
+    for (uint32_t i = 0; i + 1 < dict->count && i < 2 * PAIRS_MAX; i += 2) {
         int field = flight_field(&dict->item[i]);
         if (field >= 0 && dict->item[i + 1].kind != VALUE_NONE)
             to[field] = &dict->item[i + 1];
@@ -61,13 +65,16 @@ static void read_peers(const char *text, struct flight_entry *entry)
     }
 }
 
-enum { COALESCED_BYTES = 9, DURATION_MOST_MS = 1000000000 };
+/* "nccl:ALLGATHER_coalesced", "nccl:recv 12<-3": names are short. */
+enum { COALESCED_BYTES = 9, DURATION_MOST_MS = 1000000000, NAME_BYTES_MAX = 256 };
 
 static const struct kind_name *read_entry_name(const struct value *name, struct flight_entry *entry)
 {
     if (!name || name->kind != VALUE_TEXT)
         return NULL;
     const struct text_value *text = name->text;
+    if (text->count > NAME_BYTES_MAX)
+        return NULL;
     const char *colon = memchr(text->bytes, ':', text->count);
     size_t begin = colon ? (size_t)(colon - text->bytes) + 1 : 0;
     const char *space = memchr(text->bytes + begin, ' ', text->count - begin);
@@ -145,10 +152,14 @@ bool flight_entry_read(const struct value *value, struct flight_entry *entry)
     return true;
 }
 
+enum { DIMENSIONS_MAX = 64 }; /* of a tensor: dim_bitset_size of ATen/WrapDimUtilsMulti.h */
+
 /* Elements of one tensor: [3, 4]; -1 if it is no list of numbers. */
 static int64_t elements_of(const struct value *sizes)
 {
     int64_t elements = 1, size;
+    if (sizes->list->count > DIMENSIONS_MAX)
+        return -1;
     for (uint32_t i = 0; i < sizes->list->count; i++)
         if (!value_integer(&sizes->list->item[i], &size) || size < 0 ||
             __builtin_mul_overflow(elements, size, &elements))
@@ -156,12 +167,9 @@ static int64_t elements_of(const struct value *sizes)
     return elements;
 }
 
-/* Of all tensors: [[3, 4], [5]], or of one alone: [3, 4]. */
-static uint64_t all_elements(const struct value *sizes)
+static uint64_t sum_elements(const struct value *sizes)
 {
     int64_t sum = 0, elements;
-    if (!sizes || sizes->kind != VALUE_LIST || !sizes->list->count)
-        return IMPORT_UNKNOWN;
     if (sizes->list->item[0].kind != VALUE_LIST)
         return (elements = elements_of(sizes)) < 0 ? IMPORT_UNKNOWN : (uint64_t)elements;
     for (uint32_t i = 0; i < sizes->list->count; i++)
@@ -170,6 +178,17 @@ static uint64_t all_elements(const struct value *sizes)
             __builtin_add_overflow(sum, elements, &sum))
             return IMPORT_UNKNOWN;
     return (uint64_t)sum;
+}
+
+/* Of all tensors: [[3, 4], [5]], or of one alone: [3, 4]. Counted once, since rows of a pickle can
+ * share a list. */
+static uint64_t all_elements(const struct value *sizes)
+{
+    if (!sizes || sizes->kind != VALUE_LIST || !sizes->list->count)
+        return IMPORT_UNKNOWN;
+    if (!sizes->list->meaning)
+        sizes->list->meaning = sum_elements(sizes) + 2; /* IMPORT_UNKNOWN: 1 */
+    return sizes->list->meaning - 2;
 }
 
 static enum kind_elements elements_counted(const struct flight_entry *entry)
@@ -237,4 +256,19 @@ bool flight_entry_is_unlike(const struct flight_entry *entry, int nranks)
             out_type = side_datatype(entry->field[FIELD_output_dtypes], &factor);
     return (in != IMPORT_UNKNOWN && out != IMPORT_UNKNOWN && in * out_parts != out * in_parts) ||
            (in_type != TYPE_NONE && out_type != TYPE_NONE && in_type != out_type);
+}
+
+uint32_t flight_drop_repeated(struct list_value *entries)
+{
+    uint32_t kept = 0, count = entries->count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct value *entry = &entries->item[i];
+        if (entry->kind == VALUE_DICT && entry->list->meaning)
+            continue;
+        if (entry->kind == VALUE_DICT)
+            entry->list->meaning = true;
+        entries->item[kept++] = *entry;
+    }
+    entries->count = kept;
+    return count - kept;
 }

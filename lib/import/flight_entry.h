@@ -14,8 +14,6 @@ enum flight_field {
     FIELDS
 };
 
-/* Which field a dictionary's key is; -1 none. Keys of hand-made dumps may end in '_'. */
-int flight_field(const struct value *key);
 /* The fields of a dictionary: to[field], NULL where there is none. */
 void flight_fields(const struct list_value *dict, const struct value *to[FIELDS]);
 
@@ -42,5 +40,10 @@ uint64_t flight_entry_count(const struct flight_entry *entry);
 uint8_t flight_entry_datatype(const struct flight_entry *entry, unsigned *factor);
 /* Its input and output do not fit each other, in elements or type, as those of its kind must. */
 bool flight_entry_is_unlike(const struct flight_entry *entry, int nranks);
+
+/* Takes rows out that are one and the same as one before. The recorder's ring has each once, and a
+ * pickle names what it has had by a few bytes: a file of megabytes would make millions of calls.
+ * Returns how many. */
+uint32_t flight_drop_repeated(struct list_value *entries);
 
 #endif

@@ -57,7 +57,7 @@ static int read_ranks(struct flight_dump *dump, const struct value *value,
     uint32_t most = is_text ? value->text->count / 2 + 1 : value->list->count;
     int *rank = arena_take(&dump->arena, ((size_t)most + 1) * sizeof *rank);
     if (!rank)
-        return flight_failed(dump, "memory is short");
+        return flight_failed(dump, OUT_OF_MEMORY);
     int count = 0;
     for (uint32_t i = 0; is_text && i < value->text->count; i++) {
         if (!isdigit((unsigned char)value->text->bytes[i]))
@@ -94,7 +94,7 @@ static int read_title(struct flight_dump *dump, const struct value *desc,
             return 0;
     char *title = arena_take(&dump->arena, (size_t)desc->text->count + 1);
     if (!title)
-        return flight_failed(dump, "memory is short");
+        return flight_failed(dump, OUT_OF_MEMORY);
     memcpy(title, desc->text->bytes, desc->text->count);
     title[desc->text->count] = '\0';
     group->title = title;
@@ -137,7 +137,7 @@ int flight_join(struct flight_dump *dump, struct flight_group *group)
     if (group->own < 0)
         return 0;
     if (write_job_ranks(group, ranks))
-        return flight_failed(dump, "memory is short");
+        return flight_failed(dump, OUT_OF_MEMORY);
     int name_bytes = group->name_bytes < 256 ? (int)group->name_bytes : 256;
     unsigned long long ranks_hash = group->rank ? hash_ranks(group) : 0;
     snprintf(name, sizeof name, "Flight Recorder %s group %.*s %016llx", dump->job, name_bytes,
@@ -172,19 +172,19 @@ int flight_read_groups(struct flight_dump *dump)
             snprintf(number, sizeof number, "%lld", (long long)integer);
             char *kept = arena_take(&dump->arena, sizeof number);
             if (!kept || value_text(&dump->arena, strcpy(kept, number), strlen(number), &made))
-                return flight_failed(dump, "memory is short");
+                return flight_failed(dump, OUT_OF_MEMORY);
             struct flight_group *group = group_add(dump, made.text->bytes, made.text->count);
             if (!group || read_ranks(dump, field[FIELD_ranks], group))
                 return group ? -1
                              : flight_failed(dump,
-                                             "memory is short, or it has too many process groups");
+                                             OUT_OF_MEMORY ", or it has too many process groups");
             continue;
         }
         if (!name || name->kind != VALUE_TEXT || !name->text->count)
             continue; /* Gloo records one group, without a name */
         struct flight_group *group = group_add(dump, name->text->bytes, name->text->count);
         if (!group)
-            return flight_failed(dump, "memory is short, or it has too many process groups");
+            return flight_failed(dump, OUT_OF_MEMORY ", or it has too many process groups");
         if (read_ranks(dump, field[FIELD_ranks], group) ||
             read_title(dump, field[FIELD_desc], group))
             return -1;

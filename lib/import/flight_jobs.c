@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/base/rankset.h"
 #include "lib/import/flight_dump.h"
 
@@ -120,22 +121,8 @@ struct flight_prefix {
 struct flight_jobs {
     struct flight_prefix *prefix;
     struct flight_job *job;
-    uint32_t prefixes, jobs, capacity;
+    uint32_t prefixes, jobs;
 };
-
-static int grow_jobs(struct flight_jobs *all)
-{
-    uint32_t capacity = all->capacity ? 2 * all->capacity : 16;
-    struct flight_prefix *prefix = realloc(all->prefix, capacity * sizeof *prefix);
-    if (prefix)
-        all->prefix = prefix;
-    struct flight_job *job = prefix ? realloc(all->job, capacity * sizeof *job) : NULL;
-    if (!job)
-        return -1;
-    all->job = job;
-    all->capacity = capacity;
-    return 0;
-}
 
 /* The first job without this rank; a new one if all have it. */
 static uint32_t job_without(struct flight_jobs *all, int rank)
@@ -148,7 +135,8 @@ static uint32_t job_without(struct flight_jobs *all, int rank)
 
 static struct flight_prefix *add_prefix(struct flight_jobs *all, const char *text, int rank)
 {
-    if (all->prefixes == PREFIXES_MAX || (all->prefixes == all->capacity && grow_jobs(all)))
+    if (all->prefixes == PREFIXES_MAX || !ARRAY_ADD(all->prefix, all->prefixes) ||
+        !ARRAY_ADD(all->job, all->jobs))
         return NULL;
     uint32_t found = job_without(all, rank);
     char *copy = strdup(text), *name = found == all->jobs ? strdup(text) : NULL;
@@ -174,7 +162,7 @@ int flight_find_job(struct flight_dump *dump)
     if (all && !prefix)
         prefix = add_prefix(all, dump->job, dump->rank);
     if (!prefix || rankset_add(&all->job[prefix->job].ranks, dump->rank))
-        return flight_failed(dump, "memory is short, or there are too many files");
+        return flight_failed(dump, OUT_OF_MEMORY ", or there are too many files");
     snprintf(dump->job, sizeof dump->job, "%s", all->job[prefix->job].name);
     return 0;
 }

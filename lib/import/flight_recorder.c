@@ -6,6 +6,7 @@
  * "coalesced" behind them, which alone says how far they got. */
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "lib/import/flight_dump.h"
 #include "lib/trace/kind_names.h"
 
-enum { FILE_MAX_BYTES = 1 << 30, FILE_FIRST_BYTES = 1 << 20, FRAMES_MAX = 128, MAJOR_MAX = 2 };
+enum { FILE_MAX_BYTES = 1 << 30, FRAMES_MAX = 128, MAJOR_MAX = 2 };
 
 /* What was found out from the end of the list on: how an entry's group ended. */
 struct fate {
@@ -39,28 +40,6 @@ static int sniff_flight(const struct import_head *head)
     while (at < head->count && isspace(bytes[at]))
         at++;
     return at < head->count && bytes[at] == '{' && is_named && !has(head, "traceEvents") ? 80 : 0;
-}
-
-static int unpickle_input(const struct flight_dump *dump, char **bytes, size_t *count)
-{
-    size_t capacity = FILE_FIRST_BYTES;
-    *count = 0;
-    *bytes = malloc(capacity);
-    while (*bytes) {
-        long got = input_read(dump->input, *bytes + *count, capacity - *count, dump->err);
-        if (got <= 0)
-            return (int)got;
-        *count += (size_t)got;
-        if (*count < capacity)
-            continue;
-        if (capacity >= FILE_MAX_BYTES)
-            return flight_failed(dump, "it is larger than 1 GiB: no Flight Recorder dump is");
-        char *grown = realloc(*bytes, capacity *= 2);
-        if (!grown)
-            return flight_failed(dump, "memory is short");
-        *bytes = grown;
-    }
-    return flight_failed(dump, "memory is short");
 }
 
 /* ---- entries */
@@ -102,7 +81,7 @@ static int find_fates(struct flight_dump *dump, const struct list_value *entries
             continue;
         struct flight_group *group = flight_group_of(dump, &entry);
         if (!group)
-            return flight_failed(dump, "memory is short, or it has too many process groups");
+            return flight_failed(dump, OUT_OF_MEMORY ", or it has too many process groups");
         if (entry.is_coalesced) {
             group->coalesced.open = true;
             group->coalesced.has_calls = false;
@@ -128,6 +107,12 @@ static int read_fates(struct flight_dump *dump, const struct list_value *entries
     return dump->has_coalesced ? find_fates(dump, entries, fate) : 0;
 }
 
+/* Of a name; one that is longer than any path (PATH_MAX) can occur in each frame of a pickle. */
+static uint32_t shown_bytes(const struct text_value *text)
+{
+    return text->count < PATH_MAX ? text->count : PATH_MAX;
+}
+
 static int read_frame(const struct value *value, struct import_frame *frame)
 {
     const struct value *field[FIELDS];
@@ -140,8 +125,9 @@ static int read_frame(const struct value *value, struct import_frame *frame)
         return -1;
     if (field[FIELD_line])
         value_integer(field[FIELD_line], &line);
-    *frame = (struct import_frame){file->text->bytes, function->text->bytes, file->text->count,
-                                   function->text->count, line > 0 ? (uint32_t)line : 0};
+    *frame = (struct import_frame){file->text->bytes, function->text->bytes,
+                                   shown_bytes(file->text), shown_bytes(function->text),
+                                   line > 0 ? (uint32_t)line : 0};
     return 0;
 }
 
@@ -280,7 +266,7 @@ static int add_entry(struct flight_dump *dump, const struct value *value, const 
         return 0;
     struct flight_group *group = flight_group_of(dump, &entry);
     if (!group)
-        return flight_failed(dump, "memory is short, or it has too many process groups");
+        return flight_failed(dump, OUT_OF_MEMORY ", or it has too many process groups");
     group->has_p2p |= entry.is_p2p;
     if (entry.api == API_NONE)
         return refuse_entry(dump, index, &entry, "no such operation is known");
@@ -301,10 +287,26 @@ static bool has_durations(const struct list_value *entries)
     return false;
 }
 
+/* How far the rank got is known: TORCH_INCLUDE_ONLY_ACTIVE omits the other entries. */
+static bool has_status(const struct flight_dump *dump)
+{
+    const struct value *status = dump->field[FIELD_pg_status], *field[FIELDS];
+    int64_t enqueued = -1;
+    for (uint32_t i = 1; status && status->kind == VALUE_DICT && i < status->list->count; i += 2) {
+        if (status->list->item[i].kind != VALUE_DICT)
+            continue;
+        flight_fields(status->list->item[i].list, field);
+        if (field[FIELD_last_enqueued_collective] && enqueued < 0)
+            value_integer(field[FIELD_last_enqueued_collective], &enqueued);
+    }
+    return enqueued >= 0;
+}
+
 static int read_entries(struct flight_dump *dump)
 {
     const struct value *entries = dump->field[FIELD_entries];
-    if (!entries || (entries->kind == VALUE_LIST && !entries->list->count))
+    bool is_empty = !entries || (entries->kind == VALUE_LIST && !entries->list->count);
+    if (is_empty && !has_status(dump))
         import_refuse(dump->import,
                       "%s: it holds no operation: Flight Recorder was off (set "
                       "TORCH_NCCL_TRACE_BUFFER_SIZE=2000), or nothing was called",
@@ -313,9 +315,15 @@ static int read_entries(struct flight_dump *dump)
         return 0; /* JSON leaves out an empty list */
     if (entries->kind != VALUE_LIST)
         return flight_failed(dump, "\"entries\" is no list");
+    uint32_t repeated = flight_drop_repeated(entries->list);
+    if (repeated)
+        import_refuse(dump->import,
+                      "%s: %u entries are left out: each is the same as one before, and a "
+                      "recorder writes each once",
+                      input_path(dump->input), repeated);
     struct fate *fate = arena_take(&dump->arena, ((size_t)entries->list->count + 1) * sizeof *fate);
     if (!fate)
-        return flight_failed(dump, "memory is short");
+        return flight_failed(dump, OUT_OF_MEMORY);
     if (flight_find_writer(dump, entries->list) || read_fates(dump, entries->list, fate))
         return -1;
     for (uint32_t i = 0; i < dump->groups; i++)
@@ -435,17 +443,18 @@ static int read_dump(struct flight_dump *dump, const struct value *root)
         flight_read_groups(dump) || add_flight_process(dump) || read_entries(dump) ||
         read_status(dump))
         return -1;
-    return import_known_until(dump->import, dump->process, time_of_dump(dump));
+    uint64_t until_ns = dump->last_ns ? time_of_dump(dump) : IMPORT_UNKNOWN;
+    return import_known_until(dump->import, dump->process, until_ns);
 }
 
 static int read_flight_file(struct import *import, struct import_input *input, struct error *err)
 {
     struct flight_dump dump = {.import = import, .input = input, .rank = -1, .err = err};
     struct value root;
-    char *bytes = NULL;
     size_t count;
-    int result = unpickle_input(&dump, &bytes, &count);
-    if (!result) {
+    char *bytes = input_whole(input, FILE_MAX_BYTES, &count, err);
+    int result = bytes ? 0 : -1;
+    if (bytes) {
         bool is_pickle = count && (unsigned char)bytes[0] == 0x80;
         dump.has_coalesced = memmem(bytes, count, "coalesced", 9) != NULL;
         result = (is_pickle ? pickle_read : json_tree_read)(&dump.arena, bytes, count, &root, err);

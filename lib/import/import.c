@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fts.h>
 #include <libgen.h>
 #include <limits.h>
@@ -12,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/partial_file.h"
 #include "lib/import/input.h"
 #include "lib/import/sink.h"
+#include "lib/import/unread.h"
 
 enum { DEPTH_MAX = 32, SURE_ENOUGH = 1 };
 
@@ -52,29 +55,6 @@ static const struct import_source *sniff_source(const struct import_input *input
     return best;
 }
 
-/* Files of the tools whose other files are read, and what to import instead. A log may have the
- * words as well: it is one if its reader finds something in it. */
-static const struct foreign {
-    const char *word; /* among the first bytes */
-    const char *what;
-} foreign[] = {
-    {"\"GROUP_API\"", "it is a timeline of NCCL's example profiler, which is not read; the logs of "
-                      "NCCL Inspector are"},
-    {"nccl_bus_bandwidth_gbs", "it holds NCCL Inspector's metrics for Prometheus, and no single "
-                               "operation; import Inspector's logs"},
-};
-
-/* NULL: it is none of them. */
-static const char *find_foreign(const struct import_input *input)
-{
-    struct import_head head;
-    input_head(input, &head);
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (memmem(head.bytes, head.count, foreign[i].word, strlen(foreign[i].word)))
-            return foreign[i].what;
-    return NULL;
-}
-
 /* What no format knows by its beginning may be a log that has something to say only later. */
 static const struct import_source *find_text_source(const struct import_input *input)
 {
@@ -85,27 +65,6 @@ static const struct import_source *find_text_source(const struct import_input *i
         if ((*source)->reads_any_text)
             return *source;
     return NULL;
-}
-
-static int refuse_unknown(const struct import_input *input, struct error *err)
-{
-    static const char sqlite[] = "SQLite format 3";
-    struct import_head head;
-    input_head(input, &head);
-    if (!head.count)
-        return error_set(err, "%s: it is empty", head.path);
-    if (head.count >= 2 &&
-        (!memcmp(head.bytes, "\xff\xfe", 2) || !memcmp(head.bytes, "\xfe\xff", 2)))
-        return error_set(err, "%s: it is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8",
-                         head.path);
-    if (head.count >= sizeof sqlite && !memcmp(head.bytes, sqlite, sizeof sqlite))
-        return error_set(err,
-                         "%s: it is a database; 'ddpcheck report %s' reads it if it is a trace",
-                         head.path, head.path);
-    return error_set(
-        err,
-        "%s: its beginning matches no format that can be imported; name the format with --format",
-        head.path);
 }
 
 /* The source whose reader works next, and where that keeps its state. */
@@ -142,16 +101,16 @@ static int import_input_data(struct import *import, struct import_input *input, 
 {
     const struct import_source *source = import->options->source ? import->options->source
                                                                  : sniff_source(input);
-    const char *other = source ? NULL : find_foreign(input);
+    bool is_sure = source;
     if (!source)
         source = find_text_source(input);
     if (source)
         select_source(import, source_index(source));
     import->input = input;
     import->refused_here = 0;
-    int result = source ? source->read(import, input, err) : refuse_unknown(input, err);
-    if (result && other)
-        error_set(err, "%s: %s", input_path(input), other);
+    int result = source ? source->read(import, input, err) : IMPORT_NOTHING;
+    if (result == IMPORT_NOTHING && is_sure)
+        result = error_set(err, "%s: it says nothing as %s", input_path(input), source->title);
     import->bytes += input_offset(input);
     import->input = NULL;
     return result;
@@ -164,28 +123,63 @@ static void note_taken(void *context, uint64_t taken)
     import->options->progress(import->options->context, &import->standing);
 }
 
-/* Only a failure of the sink ends the import. */
-static int import_file(struct import *import, const char *path)
+/* A file, or a member of an archive. `is_named`: by the user; what was only found may be anything.
+ * Only a failure of the sink ends the import. */
+static int import_opened(struct import *import, struct import_input *input, int opened,
+                         bool is_named, struct error *err)
+{
+    import->refused_here = 0;
+    int result = opened > 0 ? import_input_data(import, input, err) : -1;
+    if (import->failure.text[0])
+        return -1;
+    if (result == IMPORT_NOTHING) {
+        const char *what = unread_what(input);
+        if (!is_named && !unread_add(import, what, input_path(input))) {
+            struct import_head head; /* an empty file may have been a rank's dump */
+            input_head(input, &head);
+            import->result.files += !head.count;
+            import->result.refused_files += !head.count;
+            return 0;
+        }
+        error_set(err, "%s: it is %s", input_path(input), what);
+    }
+    import->result.files++;
+    refusals_end_file(import);
+    if (result)
+        import_print(import, err->text[0] ? err->text : "a file could not be read");
+    import->result.refused_files += result || import->refused_here;
+    import->standing.files = import->result.files;
+    return 0;
+}
+
+static void print_left_out(struct import *import, const struct import_input *input,
+                           const char *path)
+{
+    struct error text;
+    error_set(&text, "%s: left out %llu of its members, which are links or devices", path,
+              (unsigned long long)input_left_out(input));
+    if (input_left_out(input))
+        import_print(import, text.text);
+}
+
+static int import_file(struct import *import, const char *path, bool is_named)
 {
     struct error err = {{0}};
     struct import_input *input = input_open(path, &err);
-    import->refused_here = 0;
+    int opened = input ? input_next(input, &err) : -1, result = 0;
     if (input && import->options->progress)
         input_watch(input, note_taken, import);
-    int result = input ? import_input_data(import, input, &err) : -1;
-    import->result.files++;
-    if (import->failure.text[0]) {
-        input_close(input);
-        return -1;
+    while (opened && !result) {
+        bool is_file = is_named && !(input && input_is_member(input));
+        result = import_opened(import, input, opened, is_file, &err);
+        err = (struct error){{0}};
+        opened = opened > 0 && !result ? input_next(input, &err) : 0;
     }
-    refusals_end_file(import);
-    if (result)
-        import_print(import, err.text[0] ? err.text : path);
-    import->result.refused_files += result || import->refused_here;
+    if (input)
+        print_left_out(import, input, path);
     input_close(input);
-    import->standing.files = import->result.files;
     import->standing_before = import->standing.bytes;
-    return 0;
+    return result;
 }
 
 static int is_visible_entry(const struct dirent *entry)
@@ -229,7 +223,7 @@ static int read_path(struct import *import, const char *path, int depth)
     if (is_directory)
         return read_directory(import, path, depth);
     bool is_plain = !depth || (!stat(path, &status) && S_ISREG(status.st_mode));
-    return is_plain ? import_file(import, path) : 0;
+    return is_plain ? import_file(import, path, !depth) : 0;
 }
 
 /* Bytes of the files below the path, as read_path finds them. */
@@ -249,29 +243,43 @@ static uint64_t measure_path(const char *path)
     return bytes;
 }
 
+/* For its user alone, as what is recorded is; SQLite goes on with the file. */
+static int create_private(const char *path, struct error *err)
+{
+    unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_set(err, "can't create %s: %s", path, strerror(errno));
+    close(fd);
+    return 0;
+}
+
 static int store(struct import *import, const char *path, struct error *err)
 {
     char partial[PATH_MAX];
     if (snprintf(partial, sizeof partial, "%s.partial", path) >= (int)sizeof partial)
         return error_set(err, "the name is too long: %s", path);
-    unlink(partial);
-    if (sink_finish(import) || sink_store(import, partial)) {
+    partial_file_begin(partial); /* first: a signal may come as soon as the file is there */
+    if (create_private(partial, err) < 0) {
+        partial_file_end();
+        return -1;
+    }
+    int result = sink_finish(import) ? -1 : sink_store(import, partial);
+    if (result)
         *err = import->failure;
+    else if (rename(partial, path))
+        result = error_set(err, "can't rename %s to %s: %s", partial, path, strerror(errno));
+    if (result)
         unlink(partial);
-        return -1;
-    }
-    if (rename(partial, path)) {
-        error_set(err, "can't rename %s to %s: %s", partial, path, strerror(errno));
-        unlink(partial);
-        return -1;
-    }
-    return 0;
+    partial_file_end();
+    return result ? -1 : 0;
 }
 
 static int nothing_imported(const struct import *import, struct error *err)
 {
     if (import->result.files == 0)
-        return error_set(err, "nothing was imported: there is no file");
+        return error_set(err, "nothing was imported: there is no file%s",
+                         import->unread_count ? " that says what a rank did" : "");
     if (import->result.refused_files == import->result.files) /* the reasons were printed */
         return error_set(err, "nothing was imported");
     if (import->result.files == 1)
@@ -287,7 +295,7 @@ int import_files(const char *const *paths, int count, const char *path,
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);
     struct import import = {.options = options, .sorter = sorter_new(dirname(copy))};
-    int failed = import.sorter ? 0 : error_set(err, "can't import: memory is short");
+    int failed = import.sorter ? 0 : error_memory(err, "can't import");
     for (int i = 0; i < count && options->progress; i++)
         import.standing.of_bytes += measure_path(paths[i]);
     for (int i = 0; i < count && !failed; i++)
@@ -300,6 +308,7 @@ int import_files(const char *const *paths, int count, const char *path,
         failed = -1;
     }
     refusals_end(&import);
+    unread_print(&import);
     import.result.processes = (uint64_t)import.processes;
     if (!failed && !import.result.records)
         failed = nothing_imported(&import, err);

@@ -8,11 +8,14 @@
  *
  *     static int read(struct import *import, struct import_input *input, struct error *err)
  *     {
- *         int process = import_process(import, &(struct import_process){.host = "node1", .pid =
- * 4711, .rank = 0, .world_size = 2}); int member = import_member(import, process, &(struct
- * import_member){.comm = "0x5ae7", .rank = 0, .nranks = 2}); struct import_call call =
- * import_call_new(member, API_ncclAllReduce); call.count = 4096, call.datatype = TYPE_FLOAT32,
- * call.time_ns = ...; return import_call(import, &call);
+ *         struct import_process node = {
+ *             .host = "node1", .pid = 4711, .rank = 0, .world_size = 2};
+ *         struct import_member in = {.comm = "0x5ae7", .rank = 0, .nranks = 2};
+ *         int process = import_process(import, &node);
+ *         int member = import_member(import, process, &in);
+ *         struct import_call call = import_call_new(member, API_ncclAllReduce);
+ *         call.count = 4096, call.datatype = TYPE_FLOAT32, call.time_ns = ...;
+ *         return import_call(import, &call);
  *     }
  *
  * What a source does not know stays as import_*_new left it: unknown, which no check takes for a
@@ -34,6 +37,7 @@ struct import_input;
 
 #define IMPORT_UNKNOWN UINT64_MAX
 enum { IMPORT_NO_ROOT = INT32_MIN }; /* call.root: not known */
+enum { IMPORT_NOTHING = 1 };         /* what import_source.read returns of a stranger's file */
 
 /* The beginning of a file, unpacked if it was gzipped. */
 struct import_head {
@@ -47,12 +51,13 @@ struct import_source {
     const char *title; /* "Flight Recorder dump": in messages; begins with a capital only where it
                           is a name */
     uint32_t lacks;    /* LACKS_*: what the format never says */
+    bool says_little; /* of what a trace has, as a log does, too: reports do not list all of that */
     /* How sure the reader is that the file is its own: 0 not at all, 100 quite. */
     int (*sniff)(const struct import_head *head);
-    /* Any text: tried where no format knows the file by its beginning. It refuses a file in which
-     * it finds nothing. */
+    /* Any text: tried where no format knows the file by its beginning. */
     bool reads_any_text;
-    /* Gives the sink what the file says. Returns 0; or -1 with err, which names the file and the
+    /* Gives the sink what the file says. Returns 0; IMPORT_NOTHING if the file is none of its
+     * kind: it has nothing that the reader knows; or -1 with err, which names the file and the
      * place (byte offset or line) and why: what was reported before stays. Of a lesser damage (a
      * line that can't be read) call import_refuse and go on. */
     int (*read)(struct import *import, struct import_input *input, struct error *err);
@@ -69,6 +74,9 @@ void **import_state(struct import *import);
 const char *input_path(const struct import_input *input);
 /* Up to `bytes` bytes into `to`. Returns how many, 0 at the end, -1 with err. */
 long input_read(struct import_input *input, void *to, size_t bytes, struct error *err);
+/* All that is left, with a NUL behind it, for free(); *bytes is its length. NULL with err, also
+ * where it is longer than `most`. */
+char *input_whole(struct import_input *input, size_t most, size_t *bytes, struct error *err);
 /* The next line without its end, NUL-terminated, valid until the next call; longer ones come in
  * pieces of 1 MiB. NULL at the end, or with err->text set. *bytes is its length (it may hold NULs).
  */
@@ -102,7 +110,7 @@ int import_process(struct import *import, const struct import_process *process);
 const char *import_process_file(const struct import *import, int process);
 /* It turns out that the process has this rank, or lacks this too. */
 void import_process_rank(struct import *import, int process, int rank);
-/* Its rank in a communicator of so many ranks (-1: not known): that in the largest one is what
+/* Its rank in a communicator of `nranks` ranks (-1: not known): that in the largest one is what
  * people call it. */
 void import_process_rank_of(struct import *import, int process, int rank, int nranks);
 void import_process_lacks(struct import *import, int process, uint32_t lacks);
@@ -176,7 +184,7 @@ struct import_lasting {
  * some how long they took, the process lacks DURATIONS. */
 int import_lasting_call(struct import *import, const struct import_call *call,
                         struct import_lasting lasting);
-/* Iteration `number` of the process's training loop begins; the one before ends. 0 or -1. */
+/* Iteration `number` of the process's training loop begins; the previous one ends. 0 or -1. */
 int import_iteration(struct import *import, int process, uint64_t number, uint64_t time_ns);
 /* Work other than a call has run from begin_ns to end_ns, since 1970. iteration: UINT64_MAX not
  * known. Nothing else of the process may be later yet. 0 or -1. */
@@ -191,11 +199,33 @@ int import_activity(struct import *import, int process, const struct import_acti
  * time_ns: when that was seen; 0 not known. */
 int import_reached(struct import *import, int member, uint64_t issued, uint64_t done,
                    uint64_t time_ns);
-/* All that the process did until then is reported: the time of the dump. */
+/* All that the process did until then is reported: the time of the dump. IMPORT_UNKNOWN: as far as
+ * of the others. */
 int import_known_until(struct import *import, int process, uint64_t time_ns);
 /* The process ended (enum end_how; value: exit status or signal). */
 int import_process_end(struct import *import, int process, enum end_how how, int value,
                        uint64_t time_ns);
+
+/* Where the process stands, as its stacks show (notice_position). */
+struct import_position {
+    enum place_kind place;
+    bool moves;       /* it was elsewhere a moment before */
+    bool works;       /* it ran, or read and wrote, while it was watched */
+    const char *text; /* what it is in; "" its own code. Need not last */
+    int lasts_s;      /* it was seen there for so long; 0: once */
+    uint64_t stack;   /* import_stack: the same for processes that stand alike; 0 not known */
+    uint64_t time_ns; /* since 1970; 0 not known */
+};
+int import_position(struct import *import, int process, const struct import_position *position);
+/* Where one of its threads stands (notice_thread_stack). */
+struct import_thread {
+    uint32_t id, holder;   /* holder: of the lock that it waits for; 0 not known */
+    uint32_t index, count; /* which of how many threads */
+    int syscall;           /* that it is in; -1 none, it runs; -2 not known */
+    const char *name;
+    uint64_t stack, time_ns;
+};
+int import_thread_stack(struct import *import, int process, const struct import_thread *thread);
 
 /* What `who` ("NCCL", "PyTorch", "RAS") said itself of what went wrong, in its words: DC904 passes
  * it on. */
@@ -241,8 +271,8 @@ struct import_options {
     const struct import_judge *judge; /* NULL: nobody */
 };
 
-/* Who sees the trace while it is made, and adds what there is to say of it. Each returns 0, or -1
- * with err. */
+/* An observer of the trace while it is made, which may add findings to it. Each function returns 0,
+ * or -1 with err. */
 struct store;
 struct process_info;
 struct import_judge {
@@ -254,9 +284,8 @@ struct import_judge {
 };
 
 struct import_result {
-    uint64_t files,
-        refused_files; /* read, at least in part; of which nothing or not all could be taken */
-    uint64_t refused;  /* pieces of files (lines, entries) that were not taken */
+    uint64_t files, refused_files; /* read, at least in part; refused, at least in part */
+    uint64_t refused;              /* pieces of files (lines, entries) that were not taken */
     uint64_t records, processes, communicators;
 };
 

@@ -2,19 +2,23 @@
 #include "lib/import/input.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/import/packed_file.h"
+#include "lib/base/array.h"
+#include "lib/import/bundle.h"
 
 enum { HEAD_BYTES = 64 << 10, LINE_MAX_BYTES = 1 << 20 };
 
 struct import_input {
-    const char *path;
-    struct packed_file *file;
+    const char *path; /* of the file, or of its member in hand */
+    const char *file_path;
+    char *member_path;
+    struct bundle *file;
     uint64_t modified_ns, offset, lines;
     char *head; /* the first bytes, until they are read */
     size_t head_bytes, head_read;
@@ -28,9 +32,9 @@ struct import_input {
 
 static long unpack_input(struct import_input *input, void *to, size_t bytes, struct error *err)
 {
-    int64_t got = packed_read(input->file, to, bytes, err);
+    int64_t got = bundle_read(input->file, to, bytes, err);
     if (input->watcher)
-        input->watcher(input->watcher_context, packed_taken(input->file));
+        input->watcher(input->watcher_context, bundle_taken(input->file));
     return got < 0 ? error_prefix(err, "%s: after byte %llu", input->path,
                                   (unsigned long long)input->offset)
                    : (long)got;
@@ -62,6 +66,44 @@ static void drop_byte_order_mark(struct import_input *input)
     input->offset = bytes;
 }
 
+/* A member's name stands behind the archive's, as if that were a directory. */
+static int begin_member(struct import_input *input, const struct bundle_member *member,
+                        struct error *err)
+{
+    input->path = input->file_path;
+    if (member->modified_ns)
+        input->modified_ns = member->modified_ns;
+    free(input->member_path);
+    input->member_path = NULL;
+    if (member->name && asprintf(&input->member_path, "%s/%s", input->file_path, member->name) < 0)
+        return error_memory(err, "can't read %s", input->file_path);
+    if (input->member_path)
+        input->path = input->member_path;
+    input->offset = input->lines = 0;
+    input->head_bytes = input->head_read = 0;
+    input->line_begin = input->line_end = 0;
+    input->line_cut = input->ended = false;
+    if (read_head(input, err))
+        return -1;
+    drop_byte_order_mark(input);
+    input->head[input->head_bytes] = 0;
+    return 0;
+}
+
+int input_next(struct import_input *input, struct error *err)
+{
+    struct bundle_member member;
+    int result = bundle_next(input->file, &member, err);
+    if (result < 0)
+        return error_prefix(err, "%s", input->file_path);
+    return result && begin_member(input, &member, err) ? -1 : result;
+}
+
+uint64_t input_left_out(const struct import_input *input)
+{
+    return bundle_left_out(input->file);
+}
+
 struct import_input *input_open(const char *path, struct error *err)
 {
     struct stat status;
@@ -72,18 +114,14 @@ struct import_input *input_open(const char *path, struct error *err)
     } else if (S_ISDIR(status.st_mode) || S_ISSOCK(status.st_mode)) {
         error_set(err, "%s: it is no file", path);
     } else if (!input || !(input->head = malloc(HEAD_BYTES + 1))) {
-        error_set(err, "%s: memory is short", path);
-    } else if (!packed_open(&input->file, is_stdin ? "/dev/stdin" : path, err)) {
+        error_memory(err, "can't read %s", path);
+    } else if (!bundle_open(&input->file, is_stdin ? "/dev/stdin" : path, err)) {
         if (!S_ISREG(status.st_mode))
             clock_gettime(CLOCK_REALTIME, &status.st_mtim);
-        input->path = is_stdin ? "standard input" : path;
+        input->file_path = input->path = is_stdin ? "standard input" : path;
         input->modified_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u +
                              (uint64_t)status.st_mtim.tv_nsec;
-        if (read_head(input, err) == 0) {
-            drop_byte_order_mark(input);
-            input->head[input->head_bytes] = 0;
-            return input;
-        }
+        return input;
     }
     input_close(input);
     return NULL;
@@ -93,7 +131,8 @@ void input_close(struct import_input *input)
 {
     if (!input)
         return;
-    packed_close(input->file);
+    bundle_close(input->file);
+    free(input->member_path);
     free(input->head);
     free(input->line);
     free(input);
@@ -109,6 +148,11 @@ void input_watch(struct import_input *input, void (*read)(void *context, uint64_
 void input_head(const struct import_input *input, struct import_head *head)
 {
     *head = (struct import_head){input->path, input->head, input->head_bytes};
+}
+
+bool input_is_member(const struct import_input *input)
+{
+    return input->path != input->file_path;
 }
 
 const char *input_path(const struct import_input *input)
@@ -147,11 +191,34 @@ long input_read(struct import_input *input, void *to, size_t bytes, struct error
     return got;
 }
 
+char *input_whole(struct import_input *input, size_t most, size_t *bytes, struct error *err)
+{
+    char *text = NULL;
+    size_t capacity = 0;
+    long got = 1;
+    for (*bytes = 0; got > 0 && *bytes <= most; *bytes += got > 0 ? (size_t)got : 0) {
+        if (!ARRAY_RESERVE(text, capacity, *bytes + HEAD_BYTES + 1)) {
+            got = error_memory(err, "can't read %s", input->path);
+            break;
+        }
+        got = input_read(input, text + *bytes, HEAD_BYTES, err);
+    }
+    if (got > 0)
+        error_set(err, "%s: larger than %zu MiB, which no file of its format is", input->path,
+                  most >> 20);
+    if (got == 0) {
+        text[*bytes] = '\0';
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
 /* Moves what is left to the front and reads more behind it. */
 static int fill_line(struct import_input *input, struct error *err)
 {
     if (!input->line && !(input->line = malloc(2 * LINE_MAX_BYTES + 1)))
-        return error_set(err, "%s: memory is short", input->path);
+        return error_memory(err, "can't read %s", input->path);
     memmove(input->line, input->line + input->line_begin, input->line_end - input->line_begin);
     input->line_end -= input->line_begin;
     input->line_begin = 0;

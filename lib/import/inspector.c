@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "lib/base/array.h"
 #include "lib/import/import.h"
 #include "lib/import/ras_status.h"
 #include "lib/import/time_heap.h"
@@ -86,7 +87,7 @@ static int import_inspected_call(struct import *import, const struct inspected_c
                                (struct import_lasting){.duration_ns = inspected->took_ns});
 }
 
-/* Imports the calls that began first, until so many are left. */
+/* Imports the calls that began first, until `left` of them remain. */
 static int import_earliest(struct inspector_reader *reader, size_t left)
 {
     int result = 0;
@@ -114,7 +115,7 @@ static int keep_inspected(struct inspector_reader *reader, struct inspected_call
     inspected->begun.time_ns = written_ns > inspected->took_ns ? written_ns - inspected->took_ns
                                                                : written_ns;
     if (time_heap_put(&reader->calls, inspected))
-        return error_set(reader->err, "memory is short");
+        return error_set(reader->err, OUT_OF_MEMORY);
     return import_earliest(reader, CALLS_KEPT);
 }
 
@@ -183,14 +184,8 @@ static long follow_record(struct inspector_record *record, const char *text, siz
 
 static int append_record(struct inspector_record *record, const char *text, size_t bytes)
 {
-    if (record->bytes + bytes + 1 > record->capacity) {
-        size_t capacity = 2 * (record->bytes + bytes + 1);
-        char *grown = realloc(record->text, capacity);
-        if (!grown)
-            return -1;
-        record->text = grown;
-        record->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(record->text, record->capacity, record->bytes + bytes + 1))
+        return -1;
     memcpy(record->text + record->bytes, text, bytes);
     record->bytes += bytes;
     record->text[record->bytes++] = '\n';

@@ -23,7 +23,6 @@ struct json_stream {
     uint64_t token_offset;
     char *text; /* of the token */
     size_t length, capacity, text_max;
-    uint64_t forgiven;
     enum json_expect expect;
     enum json_token token; /* the last one */
     int depth;

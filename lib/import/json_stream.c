@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/invariant.h"
 #include "lib/import/json_internal.h"
 
 enum { TEXT_MAX = 1 << 20 };
@@ -16,7 +17,7 @@ int json_open(struct json_stream **json, const struct json_options *options, jso
     struct json_stream *new = calloc(1, sizeof *new);
     *json = new;
     if (!new)
-        return error_set(err, "can't read JSON: memory is short");
+        return error_memory(err, "can't read JSON");
     new->read = read;
     new->context = context;
     new->at = new->end = new->buffer;
@@ -114,6 +115,7 @@ static enum json_token open_level(struct json_stream *json, bool is_object)
 static enum json_token close_level(struct json_stream *json)
 {
     json->at++;
+    invariant(json->depth, "a level that ends has begun");
     bool was_object = json->is_object[--json->depth];
     after_value(json);
     return was_object ? TOKEN_OBJECT_END : TOKEN_ARRAY_END;
@@ -161,7 +163,6 @@ static enum json_token read_word(struct json_stream *json)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(words[i].text, text) || (words[i].lenient && !json->lenient))
             continue;
-        json->forgiven += words[i].lenient;
         after_value(json);
         return words[i].token;
     }
@@ -271,11 +272,6 @@ int json_depth(const struct json_stream *json)
 uint64_t json_offset(const struct json_stream *json)
 {
     return json->token_offset;
-}
-
-uint64_t json_forgiven(const struct json_stream *json)
-{
-    return json->forgiven;
 }
 
 const char *json_error(const struct json_stream *json)

@@ -44,7 +44,7 @@ struct json_options {
     size_t text_max; /* bytes of a key or string; 0: 1 MiB */
     /* Takes what programs write although JSON (RFC 8259) has no such thing: NaN and Infinity (as
      * null), bytes that are no UTF-8 (as U+FFFD), unknown escapes and bare control characters (as
-     * they stand). json_forgiven() counts them. */
+     * they stand). */
     bool lenient;
 };
 
@@ -66,14 +66,12 @@ int json_skip(struct json_stream *json);
 const char *json_text(const struct json_stream *json, size_t *length);
 /* The value of a number, or of a string that holds one. False if it is none, or does not fit. */
 bool json_int64(const struct json_stream *json, int64_t *value);
-bool json_uint64(const struct json_stream *json, uint64_t *value);
 /* The number times 10^digits, rounded to the nearest integer from its decimal digits: "1.0005" with
  * 3 is 1001. False if it is none or does not fit. */
 bool json_scaled(const struct json_stream *json, int digits, int64_t *value);
 
-int json_depth(const struct json_stream *json);       /* open objects and arrays */
-uint64_t json_offset(const struct json_stream *json); /* bytes of text before the last token */
-uint64_t json_forgiven(const struct json_stream *json);
+int json_depth(const struct json_stream *json);         /* open objects and arrays */
+uint64_t json_offset(const struct json_stream *json);   /* bytes of text before the last token */
 const char *json_error(const struct json_stream *json); /* "byte 1042: ...", "" if there is none */
 
 #endif

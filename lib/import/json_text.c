@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/import/json_internal.h"
 
 /* Makes room for `bytes` more and a NUL. */
@@ -12,15 +13,9 @@ static int reserve_text(struct json_stream *json, size_t bytes)
     if (json->length + bytes > json->text_max)
         return json_fail(json, json->token_offset, "a string of more than %zu bytes",
                          json->text_max);
-    if (need <= json->capacity)
-        return 0;
-    size_t capacity = need * 2 < 256 ? 256 : need * 2;
-    char *text = realloc(json->text, capacity);
-    if (!text)
-        return json_fail(json, json->token_offset, "memory is short for a string of %zu bytes",
+    if (!ARRAY_RESERVE(json->text, json->capacity, need))
+        return json_fail(json, json->token_offset, OUT_OF_MEMORY " for a string of %zu bytes",
                          need);
-    json->text = text;
-    json->capacity = capacity;
     return 0;
 }
 
@@ -56,12 +51,11 @@ static int append_code(struct json_stream *json, uint32_t code)
     return append_text(json, bytes, count);
 }
 
-/* Something that JSON does not allow: an error, or counted. */
+/* Something that JSON does not allow: an error, unless the options are lenient. */
 static int forgive(struct json_stream *json, const char *what)
 {
     if (!json->lenient)
         return json_fail(json, json_position(json), "%s in a string", what);
-    json->forgiven++;
     return 0;
 }
 
@@ -308,18 +302,6 @@ bool json_int64(const struct json_stream *json, int64_t *value)
     errno = 0;
     long long number = strtoll(text, &end, 10);
     if (errno || end == text || *end || *text == ' ' || *text == '+')
-        return false;
-    *value = number;
-    return true;
-}
-
-bool json_uint64(const struct json_stream *json, uint64_t *value)
-{
-    const char *text = json_text(json, NULL);
-    char *end;
-    errno = 0;
-    unsigned long long number = strtoull(text, &end, 10);
-    if (errno || end == text || *end || *text < '0' || *text > '9')
         return false;
     *value = number;
     return true;

@@ -17,11 +17,6 @@ static int64_t read_kineto_bytes(void *context, void *buffer, size_t bytes, stru
     return input_read(context, buffer, bytes, err);
 }
 
-static int fail_kineto_memory(struct kineto *kineto)
-{
-    return error_set(&kineto->err, "%s: memory is short", kineto->path);
-}
-
 /* "2.27.5" to 22705; older ones to NCCL's older form. */
 static int version_of(const char *text)
 {
@@ -50,7 +45,7 @@ static int read_group_config(struct kineto *kineto)
     if (token == TOKEN_ERROR)
         return -1;
     if (kineto_group_config(&kineto->groups, name, kineto->event.ranks))
-        return fail_kineto_memory(kineto);
+        return error_memory(&kineto->err, "can't read %s", kineto->path);
     return 0;
 }
 
@@ -119,8 +114,8 @@ static int keep_call(struct kineto *kineto)
     struct kineto_group *group = kineto_group_of(&kineto->groups, event);
     if (!group)
         return error_set(&kineto->err,
-                         "%s: byte %" PRIu64
-                         ": memory is short, or there are more than %d process groups",
+                         "%s: byte %" PRIu64 ": " OUT_OF_MEMORY
+                         ", or there are more than %d process groups",
                          kineto->path, event->offset, KINETO_GROUPS_MAX);
     kineto->calls++;
     kineto->has_seq |= event->number[KINETO_SEQ] > 0;
@@ -237,7 +232,7 @@ static int read_kineto(struct import *import, struct import_input *input, struct
 {
     struct kineto *kineto = calloc(1, sizeof *kineto);
     if (!kineto)
-        return error_set(err, "%s: memory is short", input_path(input));
+        return error_memory(err, "can't read %s", input_path(input));
     kineto->import = import;
     kineto->input = input;
     kineto->path = input_path(input);

@@ -23,8 +23,7 @@ struct kineto {
     int nccl_version;
     int64_t last_ns, step_ns; /* the last event; the first ProfilerStep (KINETO_UNKNOWN none) */
     uint64_t events, calls, gloo;
-    uint64_t unnamed,
-        old; /* calls, and NCCL's other rows, of which only the existence is recorded */
+    uint64_t unnamed, old; /* calls, and NCCL's other rows, that are only known to exist */
     bool has_seq, has_address;
     /* what follows is used when the file has been read */
     int process;

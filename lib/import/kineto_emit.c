@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int fail_emit_memory(struct kineto *kineto)
-{
-    return error_set(&kineto->err, "%s: memory is short", kineto->path);
-}
-
 /* The GPU was recorded, too. */
 static bool has_kernels(const struct kineto *kineto)
 {
@@ -85,7 +80,7 @@ static int make_call(struct kineto *kineto, const struct import_call *call, int6
     if (call->state == IMPORT_STATE_UNKNOWN || launch)
         return 0;
     if (!(launch = calloc(1, sizeof *launch)))
-        return fail_emit_memory(kineto);
+        return error_memory(&kineto->err, "can't read %s", kineto->path);
     launch->external = external;
     launch->launch = import_last_launch(kineto->import);
     HASH_ADD(hh, kineto->launches, external, sizeof launch->external, launch);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 static int make_group(struct kineto_groups *groups, struct kineto_group *group,
                       const struct kineto_event *event)
 {
@@ -16,13 +18,8 @@ static int make_group(struct kineto_groups *groups, struct kineto_group *group,
     group->said = group->seq = KINETO_UNKNOWN;
     group->member = -1;
     group->index = groups->count;
-    struct kineto_group **more = groups->by_index;
-    if (!(groups->count & (groups->count - 1)))
-        more = reallocarray(more, groups->count ? (size_t)groups->count * 2 : 1,
-                            sizeof(struct kineto_group *));
-    if (more)
-        groups->by_index = more;
-    return group->name && group->ranks && more ? 0 : -1;
+    bool has_room = ARRAY_ADD(groups->by_index, groups->count);
+    return group->name && group->ranks && has_room ? 0 : -1;
 }
 
 static void group_free(struct kineto_group *group)

@@ -81,7 +81,7 @@ int kineto_stage_new(struct kineto_stage **stage, struct error *err)
 {
     struct kineto_stage *new = *stage = calloc(1, sizeof *new);
     if (!new)
-        return error_set(err, "memory is short");
+        return error_set(err, OUT_OF_MEMORY);
     if (sqlite3_open_v2("", &new->db, STORE_FLAGS, NULL) == SQLITE_OK &&
         sqlite3_exec(new->db, schema, NULL, NULL, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(new->db, "INSERT INTO call VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", -1,
@@ -142,7 +142,7 @@ int kineto_stage_call(struct kineto_stage *stage, const struct kineto_event *eve
                              duration(event),
                              event->tid,
                              external,
-                             (int64_t)(intptr_t)event->collective,
+                             kind_name_place(event->collective),
                              group,
                              number[KINETO_IN],
                              number[KINETO_OUT],
@@ -226,7 +226,7 @@ static void read_row(sqlite3_stmt *rows, struct kineto_row *row)
     row->ts_ns = sqlite3_column_int64(rows, at++);
     row->tid = sqlite3_column_int64(rows, at++);
     row->external = sqlite3_column_int64(rows, at++);
-    row->collective = (const struct kind_name *)(intptr_t)sqlite3_column_int64(rows, at++);
+    row->collective = kind_name_at(sqlite3_column_int64(rows, at++));
     row->group = sqlite3_column_int(rows, at++);
     int64_t *const field[] = {&row->in, &row->out, &row->rank, &row->seq, &row->send, &row->recv};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++)

@@ -25,7 +25,7 @@ struct kineto_row {
     bool has_kernel; /* then: */
     int64_t device;
     int64_t begin_ns; /* WORK: it ended at ts_ns */
-    const char *name; /* likewise; valid while the row is visited */
+    const char *name; /* WORK: its kernel; valid while the row is visited */
 };
 
 /* Returns 0, or -1 with err. */

@@ -1,15 +1,13 @@
 /* log_event.c: parses messages of NCCL's log. */
 #include "lib/import/log_event.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/trace/kinds.h"
 
-enum { WORD_BYTES = 128 };
+enum { DIGITS_MOST = 128 };
 
 /* The functions that make communicators name themselves at the line's beginning since 2.24. */
 static const struct init_name {
@@ -39,38 +37,61 @@ struct word {
     size_t bytes;
 };
 
+/* As isspace() in the C locale, without looking up a locale for each letter. */
+static inline bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
 /* The next word of text[*at .. bytes); brackets around "nranks=8" and a comma behind are taken off.
  */
 static bool next_log_word(const char *text, size_t bytes, size_t *at, struct word *word)
 {
-    while (*at < bytes && isspace((unsigned char)text[*at]))
-        ++*at;
-    size_t begin = *at;
-    while (*at < bytes && !isspace((unsigned char)text[*at]))
-        ++*at;
-    *word = (struct word){text + begin, *at - begin};
+    size_t begin = *at, end;
+    while (begin < bytes && is_blank(text[begin]))
+        begin++;
+    for (end = begin; end < bytes && !is_blank(text[end]);)
+        end++;
+    *word = (struct word){text + begin, end - begin};
+    *at = end;
     return word->bytes;
 }
 
 static bool equals_word(const struct word *word, const char *text)
 {
-    return strlen(text) == word->bytes && !memcmp(text, word->text, word->bytes);
+    return *text == *word->text && strlen(text) == word->bytes &&
+           !memcmp(text, word->text, word->bytes);
+}
+
+/* Of a digit or a letter; -1: it is neither. */
+static inline int digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return (c | 0x20) >= 'a' && (c | 0x20) <= 'z' ? (c | 0x20) - 'a' + 10 : -1;
 }
 
 /* The whole word as a number; base 16 with or without 0x, "(nil)" is 0. */
 static bool to_number(const struct word *word, int base, uint64_t *value)
 {
-    char copy[WORD_BYTES], *end;
-    if (!word->bytes || word->bytes >= sizeof copy)
-        return false;
-    memcpy(copy, word->text, word->bytes);
-    copy[word->bytes] = '\0';
+    const char *at = word->text, *end = at + word->bytes;
+    bool is_negative = word->bytes && *at == '-';
     *value = 0;
-    if (!strcmp(copy, "(nil)"))
+    if (equals_word(word, "(nil)"))
         return true;
-    errno = 0;
-    *value = strtoull(copy, &end, base);
-    return !errno && !*end && isalnum((unsigned char)copy[copy[0] == '-']);
+    at += is_negative;
+    if (base == 16 && end - at > 2 && at[0] == '0' && (at[1] | 0x20) == 'x')
+        at += 2;
+    if (at == end || end - at > DIGITS_MOST)
+        return false;
+    for (; at < end; at++) {
+        int digit = digit_value(*at);
+        if (digit < 0 || digit >= base || __builtin_mul_overflow(*value, (unsigned)base, value) ||
+            __builtin_add_overflow(*value, (unsigned)digit, value))
+            return false;
+    }
+    *value = is_negative ? -*value : *value;
+    return true;
 }
 
 static bool to_int(const struct word *word, int *value)

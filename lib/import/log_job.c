@@ -5,26 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/import/log_messages.h"
+#include "lib/import/log_files.h"
 #include "lib/import/log_processes.h"
-#include "lib/import/log_ras.h"
-#include "lib/import/log_stack.h"
+#include "lib/import/log_text.h"
 
 enum { SAID_BYTES = 1024 };
+
+int log_job_line(struct log_job *job, const char *text, size_t bytes)
+{
+    int result = 0;
+    for (int i = 0; !result && i < LOG_READERS; i++)
+        result = job->readers[i]->line(job, text, bytes);
+    return result;
+}
 
 int log_job_begin_file(struct log_job *job, struct import *import, struct import_input *input)
 {
     job->import = import;
     job->input = input;
-    job->found = 0;
+    job->found = job->file_ns = 0;
     job->files++;
-    job->file_rank = log_rank_of_path(input_path(input));
     job->file_process = NULL;
     if (job->modified_ns < input_modified_ns(input))
         job->modified_ns = input_modified_ns(input);
-    if (!job->path)
-        job->path = strdup(input_path(input));
-    return job->path ? 0 : -1;
+    if (!job->path && !(job->path = strdup(input_path(input))))
+        return -1;
+    for (int i = 0; i < LOG_READERS; i++)
+        if (!job->state[i] && !(job->state[i] = calloc(1, job->readers[i]->state_bytes + 1)))
+            return -1;
+    return 0;
 }
 
 const char *log_job_name(const struct log_job *job)
@@ -37,16 +46,17 @@ int log_process_index(const struct log_process *process)
     return process->index;
 }
 
-int log_process_hint(const struct log_process *process)
+int log_process_hint(const struct log_job *job, const struct log_process *process)
 {
-    return process->hint_differs ? -1 : process->hint;
+    bool is_local = process->hint_is_name && job->ranks_are_local;
+    return process->hint_differs || is_local ? -1 : process->hint;
 }
 
 /* The launcher's rank is the one that people know; without it, that in the largest communicator. */
 static int find_world_rank(const struct log_job *job, const struct log_process *process)
 {
     int most = job->widest > job->world ? job->widest : job->world,
-        hint = log_process_hint(process);
+        hint = log_process_hint(job, process);
     if (hint >= 0 && hint < most && process->rank != -2)
         return hint;
     return process->widest == job->widest ? process->rank : -1;
@@ -66,7 +76,7 @@ struct log_process *log_job_process_of_rank(struct log_job *job, int rank)
 
 /* --- processes --- */
 
-/* A line that ran into the one before has that one's last letters before its host's name. */
+/* A line that ran into the previous one has that one's last letters before its host's name. */
 static struct log_process *known_by_end(struct log_job *job, const struct log_line *line)
 {
     size_t bytes = strlen(line->host);
@@ -79,12 +89,19 @@ static struct log_process *known_by_end(struct log_job *job, const struct log_li
     return NULL;
 }
 
+static void note_time(struct log_job *job, uint64_t time_ns)
+{
+    if (time_ns > job->last_ns)
+        job->last_ns = time_ns;
+    if (time_ns > job->file_ns)
+        job->file_ns = time_ns;
+}
+
 static void take_hint(struct log_job *job, struct log_process *process, const struct log_line *line)
 {
     process->has_calls |= line->level == LOG_CALL;
     process->has_times |= line->time_ns != 0;
-    if (line->time_ns > job->last_ns)
-        job->last_ns = line->time_ns;
+    note_time(job, line->time_ns);
     if (line->rank < 0)
         return;
     process->hint_differs |= process->hint >= 0 && !process->hint_is_file &&
@@ -92,7 +109,7 @@ static void take_hint(struct log_job *job, struct log_process *process, const st
     if (process->hint >= 0 && !process->hint_is_file)
         return;
     process->hint = line->rank;
-    process->hint_is_file = false;
+    process->hint_is_file = process->hint_is_name = false;
     if (process->rank == -1)
         import_process_rank(job->import, process->index, line->rank);
 }
@@ -105,6 +122,7 @@ static void take_file_rank(struct log_job *job, struct log_process *process)
         job->file_process = process;
         process->hint = job->file_rank;
         process->hint_is_file = job->file_rank >= 0;
+        process->hint_is_name = job->file_rank_is_name;
         return;
     }
     if (first->hint_is_file) {
@@ -116,7 +134,12 @@ static void take_file_rank(struct log_job *job, struct log_process *process)
 struct log_process *log_job_process(struct log_job *job, const struct log_line *line)
 {
     struct process_key key;
-    struct log_process *process;
+    struct log_process **recent = &job->recent[(unsigned)line->pid % RECENT_PROCESSES],
+                       *process = *recent;
+    if (process && process->key.pid == line->pid && !strcmp(process->key.host, line->host)) {
+        take_hint(job, process, line);
+        return process;
+    }
     memset(&key, 0, sizeof key);
     snprintf(key.host, sizeof key.host, "%s", line->host);
     key.pid = line->pid;
@@ -139,6 +162,7 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
         HASH_ADD(hh, job->processes, key, sizeof process->key, process);
         take_file_rank(job, process);
     }
+    *recent = process;
     take_hint(job, process, line);
     return process;
 }
@@ -148,10 +172,11 @@ void log_job_time(struct log_job *job, const char *text, size_t bytes)
     size_t bracket = bytes && *text == '[';
     uint64_t time_ns = log_prefix_time(text + bracket, bytes - bracket);
     uint64_t torch_ns = torch_line_time(text, input_modified_ns(job->input));
-    if (time_ns > job->last_ns)
-        job->last_ns = time_ns;
+    note_time(job, time_ns);
     if (torch_ns > job->torch_ns)
         job->torch_ns = torch_ns;
+    if (torch_ns > job->file_ns)
+        job->file_ns = torch_ns;
 }
 
 int log_job_version(struct log_job *job, struct log_process *process, int version)
@@ -163,11 +188,19 @@ int log_job_version(struct log_job *job, struct log_process *process, int versio
     return import_process(job->import, &reported) < 0 ? -1 : 0;
 }
 
-/* Warnings that do not touch the job: RAS finds its port taken, a plugin is not installed. */
+/* Warnings that do not touch the job: RAS finds its port taken, a plugin or InfiniBand's library is
+ * not installed, advice on the kernel's settings. */
 static bool is_harmless(const char *text)
 {
-    static const char *const harmless[] = {"ras/", "rasSocket", "RAS ",
-                                           "Could not find: ", "NET/Plugin"};
+    static const char *const harmless[] = {"ras/",
+                                           "rasSocket",
+                                           "RAS ",
+                                           "Could not find: ",
+                                           "NET/Plugin",
+                                           "Failed to open libibverbs",
+                                           "iommu=pt",
+                                           "NUMA auto balancing",
+                                           "Could not find real path"};
     for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++)
         if (strstr(text, harmless[i]))
             return true;
@@ -239,7 +272,7 @@ struct log_comm *log_comm_new(struct log_job *job, struct log_process *process,
     return comm;
 }
 
-/* Calls with a rank and size of which the process has had `ordinal` communicators before. */
+/* Calls on the process's communicator number `ordinal` of this rank and size. */
 int log_comm_hold_back(struct log_job *job, struct log_process *process, struct log_comm *comm)
 {
     struct log_unnamed unnamed = {.process = process,
@@ -408,10 +441,12 @@ int log_job_end(struct log_job *job)
 {
     struct log_comm *comm, *next_comm;
     struct log_process *process, *next_process;
-    int result = log_unnamed_end(job) || log_watched_end(job) || log_elastic_end(job) ||
-                         log_stalls_end(job) || log_ras_end(job) || log_messages_end(job)
-                     ? -1
-                     : 0;
+    int result = log_unnamed_end(job) ? -1 : 0;
+    for (int i = 0; i < LOG_READERS; i++)
+        if (job->state[i] && job->readers[i]->end && job->readers[i]->end(job))
+            result = -1;
+    for (int i = 0; i < LOG_READERS; i++)
+        free(job->state[i]);
     HASH_ITER(hh, job->comms, comm, next_comm) {
         if (say_unfinished(job, comm))
             result = -1;
@@ -429,9 +464,8 @@ int log_job_end(struct log_job *job)
         HASH_DEL(job->processes, process);
         free(process);
     }
+    log_files_free(job);
     free(job->path);
-    free(job->tracebacks);
     free(job->wrapped);
-    log_stack_free(job);
     return result;
 }

@@ -11,18 +11,12 @@
 #include "lib/import/import.h"
 #include "lib/import/log_event.h"
 #include "lib/import/log_line.h"
+#include "lib/import/log_reader.h"
 #include "lib/import/log_torch.h"
 
 struct log_process;
 struct log_comm;
-struct log_watched;
-struct log_messages;
-struct log_tracebacks;
-struct log_elastic;
 struct log_wrapped;
-struct log_stacks;
-struct log_ras;
-struct log_stalls;
 
 /* A call on a communicator that has no name yet. */
 struct log_held {
@@ -30,7 +24,7 @@ struct log_held {
     struct import_call call;
 };
 
-/* A communicator of which NCCL did not print what identifies it (before 2.16). */
+/* A communicator whose identity NCCL did not print (before 2.16). */
 struct log_unnamed {
     struct log_process *process;
     int rank, nranks, device,
@@ -39,41 +33,52 @@ struct log_unnamed {
     bool ended, aborted;
 };
 
+enum { RECENT_PROCESSES = 64 }; /* a power of two above the processes of a node */
+
 struct log_job {
     struct import *import;
-    struct import_input *input;    /* the file in hand */
-    char *path;                    /* the first file */
-    uint64_t files, modified_ns;   /* modified_ns: when the last of them was written */
-    uint64_t found;                /* lines of the file in hand that said something */
-    struct log_process *processes; /* table by host and pid */
-    struct log_comm *comms;        /* table by process and pointer */
-    struct log_watched *watched;   /* what PyTorch's watchdog said, by rank and process group */
+    struct import_input *input;  /* the file in hand */
+    char *path;                  /* the first file */
+    uint64_t files, modified_ns; /* modified_ns: when the last of them was written, for the year */
+    uint64_t found;              /* lines of the file in hand that said something */
+    struct log_process *processes;                /* table by host and pid */
+    struct log_process *recent[RECENT_PROCESSES]; /* found last, by pid; NULL: none */
+    struct log_comm *comms;                       /* table by process and pointer */
+    const struct log_reader *const *readers;      /* by number, set by the owner of the job */
+    void *state[LOG_READERS];                     /* of each reader */
     struct log_unnamed *unnamed;
     struct log_held *held;
-    uint32_t unnamed_count, unnamed_capacity;
-    size_t held_count, held_capacity;
+    uint32_t unnamed_count;
+    size_t held_count;
     int widest;                       /* the largest nranks seen */
     int world;                        /* the world size, where a framework prints it; 0 not known */
-    int file_rank;                    /* of the file in hand, by its name; -1 */
+    struct log_files *seen;           /* what names of files said so far */
+    int file_rank;                    /* of the file in hand, by its name or its lines; -1 */
+    bool file_rank_is_name;           /* only its name says so: perhaps a local one */
+    uint32_t attempt;                 /* of the file in hand: torchelastic's attempt_N */
+    bool ranks_are_local;             /* names of files have local ranks, which are not the job's */
     bool is_numbered;                 /* its lines are: the number is no rank */
     struct log_process *file_process; /* the first that wrote the file in hand */
-    int64_t longest_ms; /* the longest time that an operation ran before it timed out */
-    int64_t desync_seq; /* of the desync report's heading */
-    struct log_messages *messages;
-    struct log_tracebacks *tracebacks;
-    struct log_elastic *elastic;
-    struct log_stacks *stacks;
-    struct log_ras *ras;
-    struct log_stalls *stalls;
+    int64_t longest_ms;          /* the longest time that an operation ran before it timed out */
     struct log_wrapped *wrapped; /* a line that a terminal broke into several */
     uint64_t torch_ns;           /* the latest time of PyTorch's lines; 0 none */
     uint64_t last_ns;            /* the latest time in the log; 0 none */
+    uint64_t file_ns;            /* the latest so far in the file in hand; 0 none */
     uint64_t cut, strangers,
         held_over; /* lines without their end; calls on communicators never made; held too many */
     uint64_t
         repeated; /* lines that stand for several: Ray leaves out what it takes for repetitions */
 };
 
+/* When something was whose log has no times: no day that anybody knows (moment_known). */
+#define LOG_UNDATED_NS (10 * LACKS_TIME_BEGINS)
+
+/* What is so far apart is not about one hang, and nothing of it is compared: twice the longest of
+ * torch.distributed's default time-outs, 30 min. */
+#define LOG_APART_NS (UINT64_C(3600) * 1000000000)
+
+/* Offers a line to the readers. Returns 1 if one took it, 0 if none, -1 when memory is short. */
+int log_job_line(struct log_job *job, const char *text, size_t bytes);
 /* A job's log may be several files: one for each rank, or node. */
 int log_job_begin_file(struct log_job *job, struct import *import, struct import_input *input);
 /* Reports what was refused of the file. */
@@ -93,12 +98,8 @@ int log_job_warning(struct log_job *job, struct log_process *process, const stru
 int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line,
                   const struct log_event *event);
 
-/* log_watched.c: lines of PyTorch's watchdog. */
-int log_job_watchdog(struct log_job *job, const char *text, size_t bytes,
-                     const struct watchdog_line *line);
-/* What another rank reports about line->rank. */
+/* log_watched.c: what another rank reports about line->rank. */
 int log_job_reported(struct log_job *job, const struct watchdog_line *line);
-int log_watched_end(struct log_job *job);
 
 /* log_unnamed.c: calls that wait for the name of their communicator. */
 int log_unnamed_add(struct log_job *job, const struct log_unnamed *unnamed, uint32_t *index);

@@ -92,8 +92,8 @@ int log_prefix_rank(const char *text, size_t bytes)
 {
     size_t begin;
     const char *found = memmem(text, bytes, "[rank", 5);
-    if (found && found + 6 < text + bytes && isdigit((unsigned char)found[5]))
-        return atoi(found + 5);
+    if (found && found + 7 < text + bytes && isdigit((unsigned char)found[5 + (found[5] == '=')]))
+        return atoi(found + 5 + (found[5] == '='));
     found =
         memmem(text, bytes, "]<std", 5); /* "[1,0]<stdout>:", "[prterun-host-17@1,0]<stderr>:" */
     if (found) {

@@ -13,27 +13,26 @@ enum { MESSAGE_BYTES = 640 };
     (LACKS_DATATYPE | LACKS_REDOP | LACKS_ROOT | LACKS_ADDRESSES | LACKS_STREAM | LACKS_GROUP | \
      LACKS_TIMING | LACKS_P2P | LACKS_SETUP | LACKS_START | LACKS_UNRETURNED)
 
-/* Takes a line that is neither NCCL's nor the watchdog's. Returns 1 if it said something, 0 if not,
- * -1 when memory is short. */
-int log_messages_line(struct log_job *job, const char *text, size_t bytes);
-/* Adds what a rank said: `who`, one line, and what to do. Repetitions are dropped. */
-int log_messages_add(struct log_job *job, struct log_speaker speaker, enum said how,
-                     const char *who, const char *text, const char *todo);
-/* Gives the sink all of them and frees them. */
-int log_messages_end(struct log_job *job);
+/* Errors that are notes where something stronger is known: the reason of an end, or what somebody
+ * waited for. The stronger, the lower. */
+enum { LOG_SAID_ENDED = SAID_NAMED + 1, LOG_SAID_WAITED };
 
-/* log_python.c: tracebacks. Likewise. */
-int log_python_line(struct log_job *job, const char *text, size_t bytes);
-/* A file of the program's own, not of Python or a package. */
+/* Adds what a rank said: `how` (enum said, or one of those above), `who`, one line, and what to do.
+ * Repetitions are dropped. */
+int log_messages_add(struct log_job *job, struct log_speaker speaker, int how, const char *who,
+                     const char *text, const char *todo);
+/* What the rank raised between these times: "rank 1 raised ValueError"; NULL: nothing. */
+const char *log_messages_exception(const struct log_job *job, int rank, uint64_t from_ns,
+                                   uint64_t until_ns);
+/* log_stack.c: the stack of the speaker's first failed collective, for import_call.stack; 0 if none
+ * is known. */
+uint64_t log_stack_import(struct log_job *job, struct log_speaker speaker, int process);
+/* Where in the program that is: "metrics.py:57 (reduce)". False if no stack is known. */
+bool log_stack_place(const struct log_job *job, struct log_speaker speaker, char *to, size_t bytes);
+/* log_kernel.c: adds an Xid of a GPU, by its number; `text` is how it was said. As
+ * log_messages_add. */
+int log_xid_add(struct log_job *job, int xid, const char *text);
+/* log_python.c: a file of the program's own, not of Python or a package. */
 bool log_is_users_file(const char *path);
-/* log_elastic.c: torchelastic's report of who failed first. Likewise. */
-int log_elastic_line(struct log_job *job, const char *text, size_t bytes);
-int log_elastic_end(struct log_job *job); /* before log_messages_end */
-/* log_stalls.c: stalls in Horovod and XLA. Likewise. */
-int log_stalls_line(struct log_job *job, const char *text, size_t bytes);
-int log_stalls_end(struct log_job *job); /* before log_messages_end */
-/* log_reports.c: reports about all ranks: TORCH_DISTRIBUTED_DEBUG=DETAIL, the desync report, the
- * monitored barrier. Likewise. */
-int log_reports_line(struct log_job *job, const char *text, size_t bytes);
 
 #endif

@@ -18,7 +18,8 @@ struct log_process {
     struct process_key key;
     int index;                       /* the sink's */
     int hint;                        /* rank by the launcher's prefix, or the file's name; -1 */
-    bool hint_is_file, hint_differs; /* hint_differs: its lines had several: they are no rank */
+    bool hint_is_file, hint_is_name; /* of the file's lines or name; of its name alone */
+    bool hint_differs;               /* its lines had several: they are no rank */
     int widest, rank; /* of its largest communicator; rank -2: it holds several ranks of it */
     int version;
     bool has_calls, has_times;
@@ -32,7 +33,7 @@ struct log_process {
 };
 
 /* log_job.c: the rank by the launcher's prefix or the file's name; -1: none, or several. */
-int log_process_hint(const struct log_process *process);
+int log_process_hint(const struct log_job *job, const struct log_process *process);
 
 struct comm_key {
     const struct log_process *process;

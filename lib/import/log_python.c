@@ -7,14 +7,17 @@
 #include <string.h>
 
 #include "lib/import/log_messages.h"
+#include "lib/import/log_phrases.h"
+#include "lib/import/scan.h"
 
-enum { TRACEBACKS_MAX = 64, PLACE_BYTES = 200 };
+enum { TRACEBACKS_MAX = 64, PLACE_BYTES = 200, NAME_BYTES = 48 };
 
 struct log_traceback {
     struct log_speaker speaker;
     size_t column;              /* where "Traceback" stood: what is before it is prefix */
     char place[PLACE_BYTES];    /* "train.py:120 (step)" of the last frame of the user's */
     char anywhere[PLACE_BYTES]; /* of the last frame */
+    char name[NAME_BYTES];      /* "EngineCore_DP1", where it is no rank; "" */
     bool open;
     bool bare; /* its frames have no prefix, though its first line has: a logger printed it */
 };
@@ -41,36 +44,63 @@ static const char *const consequences[] = {
     "ActorDiedError",
     "RayTaskError",
     "EngineDeadError",
+    "Worker failed with error",
+    "worker died unexpectedly",
     NULL,
 };
+/* Exceptions that only say that somebody waited, where `place` is in the last frame's. */
+static const struct waiting_exception {
+    const char *exception, *place;
+} waiting_exceptions[] = {
+    {"TimeoutError", "shm_broadcast.py"},
+    {"TimeoutError", "(dequeue)"},
+    {"RPC call to ", ""},
+    {"Timed out waiting ", ""},
+    {"Timed out initializing process group in store based barrier", ""},
+    {"Timeout waiting for key", ""},
+    {"wait timeout after ", ""},
+    {"Engine core initialization failed", ""},
+    {"GetTimeoutError", ""},
+};
+/* Processes that give workers their work: none is a rank. */
+static const char *const managers[] = {"Engine",     "APIServer", "Executor", "Driver",
+                                       "TaskRunner", "main_task", "raylet",   NULL};
 
+static const char python_begin[] = "Traceback (most recent call last)";
 static const char todo_raised[] =
     "Fix what it raised; the other ranks then only waited for this one. Let an exception end the "
     "whole job, and let all ranks take the same way out.";
+static const char todo_manager[] =
+    "This process is no rank: as a rule one of its workers failed or hangs. See what the workers "
+    "said before.";
+static const char todo_waited[] =
+    "It only waited: find out which rank it waited for, and what that one did. A worker that hangs "
+    "or died is the cause.";
 static const char todo_consequence[] =
     "As a rule a consequence: look for the rank that failed first.";
 
 static struct log_traceback *find_traceback(struct log_job *job, struct log_speaker speaker)
 {
-    struct log_tracebacks *all = job->tracebacks;
-    for (uint32_t i = 0; all && i < all->count; i++)
+    struct log_tracebacks *all = job->state[LOG_PYTHON];
+    for (uint32_t i = 0; i < all->count; i++)
         if (all->traceback[i].open && all->traceback[i].speaker.rank == speaker.rank &&
             all->traceback[i].speaker.source == speaker.source)
             return &all->traceback[i];
     return NULL;
 }
 
-static int begin_traceback(struct log_job *job, struct log_speaker speaker, size_t column)
+static int begin_traceback(struct log_job *job, struct log_speaker speaker, const char *text,
+                           size_t bytes)
 {
-    if (!job->tracebacks && !(job->tracebacks = calloc(1, sizeof *job->tracebacks)))
-        return -1;
-    struct log_tracebacks *all = job->tracebacks;
+    size_t column = (size_t)(scan_find(text, python_begin) - text);
+    struct log_tracebacks *all = job->state[LOG_PYTHON];
     struct log_traceback *traceback = find_traceback(job, speaker);
     if (!traceback && all->count < TRACEBACKS_MAX)
         traceback = &all->traceback[all->count++];
     else if (!traceback)
         traceback = &all->traceback[all->oldest++ % TRACEBACKS_MAX];
     *traceback = (struct log_traceback){.speaker = speaker, .column = column, .open = true};
+    log_speaker_name(text, bytes, traceback->name, sizeof traceback->name);
     all->latest = traceback;
     return 1;
 }
@@ -78,7 +108,8 @@ static int begin_traceback(struct log_job *job, struct log_speaker speaker, size
 /* The one that began last, where a line without any prefix must belong to it. */
 static struct log_traceback *find_bare(struct log_job *job, struct log_speaker speaker)
 {
-    struct log_traceback *latest = job->tracebacks ? job->tracebacks->latest : NULL;
+    const struct log_tracebacks *all = job->state[LOG_PYTHON];
+    struct log_traceback *latest = all->latest;
     if (!latest || !latest->open || speaker.rank >= 0 || speaker.source)
         return NULL;
     return latest->bare || !*latest->anywhere ? latest : NULL;
@@ -97,7 +128,7 @@ bool log_is_users_file(const char *path)
 /* `File "/home/me/train.py", line 120, in step`. */
 static bool take_frame(struct log_traceback *traceback, const char *text)
 {
-    const char *file = strstr(text, "File \""), *end = file ? strchr(file + 6, '"') : NULL;
+    const char *file = scan_find(text, "File \""), *end = file ? strchr(file + 6, '"') : NULL;
     char path[PLACE_BYTES], function[64] = "";
     if (!end || strncmp(end, "\", line ", 8) != 0)
         return false;
@@ -126,7 +157,8 @@ static bool is_exception(const char *text)
     const char *last = text + name;
     while (last > text && last[-1] != '.')
         last--;
-    return isupper((unsigned char)*last) && (text[name] == ':' || !text[name + 1]);
+    bool is_whole = text[name] == ':' || !text[name] || !text[name + 1];
+    return isupper((unsigned char)*last) && is_whole;
 }
 
 static bool contains_any(const char *text, const char *const *words)
@@ -137,34 +169,69 @@ static bool contains_any(const char *text, const char *const *words)
     return false;
 }
 
+static bool is_waiting_exception(const char *exception, const char *place)
+{
+    for (size_t i = 0; i < sizeof waiting_exceptions / sizeof *waiting_exceptions; i++)
+        if (strstr(exception, waiting_exceptions[i].exception) &&
+            strstr(place, waiting_exceptions[i].place))
+            return true;
+    return false;
+}
+
+/* How much the exception counts, and what to do about it. */
+static int judge_exception(const struct log_traceback *traceback, const char *exception,
+                           const char **todo)
+{
+    struct scanned found;
+    const struct log_phrase *phrase = log_phrase_find(exception, &found);
+    *todo = phrase ? phrase->todo : todo_raised;
+    if (is_waiting_exception(exception, traceback->anywhere)) {
+        *todo = todo_waited;
+        return LOG_SAID_WAITED;
+    }
+    if (contains_any(exception, consequences)) {
+        *todo = todo_consequence;
+        return SAID_NOTE;
+    }
+    if (traceback->speaker.rank >= 0 || !contains_any(traceback->name, managers))
+        return SAID_ERROR;
+    *todo = phrase ? phrase->todo : todo_manager;
+    return LOG_SAID_ENDED;
+}
+
 static int end_traceback(struct log_job *job, struct log_traceback *traceback, const char *text)
 {
-    char what[MESSAGE_BYTES], exception[MESSAGE_BYTES / 2];
-    const char *place = *traceback->place ? traceback->place : traceback->anywhere;
+    char what[MESSAGE_BYTES], exception[MESSAGE_BYTES / 2], name[2 * NAME_BYTES];
+    const char *place = *traceback->place ? traceback->place : traceback->anywhere, *todo;
     int rank = traceback->speaker.rank >= 0 ? traceback->speaker.rank : job->file_rank;
     traceback->open = false;
     if (contains_any(text, launchers))
         return 1;
     text_copy_until(exception, sizeof exception, text, "\r\n");
+    snprintf(name, sizeof name, "%s",
+             *traceback->name ? traceback->name : "a rank that the log does not name");
     if (rank >= 0)
-        snprintf(what, sizeof what, "rank %d raised %s%s%s", rank, exception, *place ? ", at " : "",
-                 place);
-    else
-        snprintf(what, sizeof what, "a rank that the log does not name raised %s%s%s", exception,
-                 *place ? ", at " : "", place);
-    bool follows = contains_any(text, consequences);
-    return log_messages_add(job, traceback->speaker, follows ? SAID_NOTE : SAID_ERROR, "Python",
-                            what, follows ? todo_consequence : todo_raised);
+        snprintf(name, sizeof name, "rank %d", rank);
+    int how = judge_exception(traceback, exception, &todo);
+    if (rank < 0 && contains_any(traceback->name, managers))
+        snprintf(name, sizeof name, "%s, which is no rank,", traceback->name);
+    snprintf(what, sizeof what, "%s %s%s%s%s", name,
+             how == LOG_SAID_WAITED ? "only waited: it raised " : "raised ", exception,
+             *place ? ", at " : "", place);
+    return log_messages_add(job, traceback->speaker, how, "Python", what, todo);
 }
 
-int log_python_line(struct log_job *job, const char *text, size_t bytes)
+static int read_python_line(struct log_job *job, const char *text, size_t bytes)
 {
-    const char *begin = strstr(text, "Traceback (most recent call last)");
+    const struct log_tracebacks *all = job->state[LOG_PYTHON];
+    bool begins = scan_find(text, python_begin);
+    if (!begins && !all->count)
+        return 0;
     struct log_speaker speaker = log_speaker_of(text, bytes);
-    if (begin)
-        return begin_traceback(job, speaker, (size_t)(begin - text));
+    if (begins)
+        return begin_traceback(job, speaker, text, bytes);
     struct log_traceback *traceback = find_traceback(job, speaker);
-    const char *file = strstr(text, "  File \"");
+    const char *file = scan_find(text, "  File \"");
     if (!traceback && (traceback = find_bare(job, speaker)) && file) {
         traceback->bare = true;
         traceback->column = (size_t)(file - text);
@@ -176,3 +243,5 @@ int log_python_line(struct log_job *job, const char *text, size_t bytes)
     text += traceback->column;
     return is_exception(text) ? end_traceback(job, traceback, text) : 0;
 }
+
+const struct log_reader log_python = {sizeof(struct log_tracebacks), read_python_line, NULL};

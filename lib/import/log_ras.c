@@ -1,11 +1,9 @@
 /* log_ras.c: the report that `ncclras` prints as text: which ranks of a communicator are behind, do
- * not answer, or have an error.
+ * not answer, or have an error; and the processes that `ncclras -m` reports as dead.
  *
- * The texts are those of NCCL 2.24 to 2.30 (src/ras/client_support.cc). RAS names only the ranks of
+ * The texts are those of NCCL 2.24 to 2.31 (src/ras/client_support.cc). RAS names only the ranks of
  * small groups; if all groups but one are named, the ranks of that one are known as well. The text
  * has no time: of several reports the last counts, and how often it was repeated. */
-#include "lib/import/log_ras.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,7 @@
 
 #include "lib/import/log_messages.h"
 #include "lib/trace/kinds.h"
+#include "lib/import/scan.h"
 
 enum { GROUPS_MAX = 256, BLOCKS_MAX = 256, VALUES_MAX = 64, RANKS_MAX = 1 << 16, NOBODY = -1 };
 enum { REPEATED_LEAST = 2 }; /* two in a row may be of one second */
@@ -132,7 +131,7 @@ static int counts_line(struct log_ras *ras, const char *text)
         }
         return 1;
     }
-    if (rank < 0 || !block->values || !strstr(text, " -- "))
+    if (rank < 0 || !block->values || !scan_find(text, " -- "))
         return 0;
     struct ras_value *value = &block->value[block->values - 1];
     name_rank(block, (int)rank, value->count);
@@ -151,7 +150,7 @@ static int say_of_rank(struct log_job *job, int64_t rank, enum said how, const c
                        const char *todo)
 {
     char text[MESSAGE_BYTES];
-    const struct log_ras *ras = job->ras;
+    const struct log_ras *ras = job->state[LOG_RAS];
     snprintf(text, sizeof text, "rank %lld of communicator %04llx%s %s", (long long)rank,
              (unsigned long long)ras->hash >> 48,
              ras->comm_size == ras->widest ? "" : " (a smaller one)", what);
@@ -161,9 +160,9 @@ static int say_of_rank(struct log_job *job, int64_t rank, enum said how, const c
 /* "The missing rank: 21", "The missing ranks: 3,5", "Rank 1 -- GPU 0 managed by process ...". */
 static int missing_rank_line(struct log_job *job, const char *text)
 {
-    const struct log_ras *ras = job->ras;
-    const char *list = strstr(text, "The missing rank");
-    const char *at = list ? strchr(list, ':') : strstr(text, "Rank ");
+    const struct log_ras *ras = job->state[LOG_RAS];
+    const char *list = scan_find(text, "The missing rank");
+    const char *at = list ? strchr(list, ':') : scan_find(text, "Rank ");
     const char *what = "does not answer", *todo = todo_silent;
     enum said how = SAID_WARNING;
     if (ras->has_dead) {
@@ -187,16 +186,17 @@ static int missing_rank_line(struct log_job *job, const char *text)
 
 static int error_line(struct log_job *job, const char *text)
 {
+    const struct log_ras *ras = job->state[LOG_RAS];
     int64_t rank = text_number_behind(text, "Rank ");
     const char *what = text + strspn(text, " ");
     char line[MESSAGE_BYTES];
-    if (rank >= 0 && strstr(text, " -- "))
+    if (rank >= 0 && scan_find(text, " -- "))
         return say_of_rank(job, rank, SAID_ERROR, "reports an error", todo_silent);
-    if (!strstr(text, "error"))
+    if (!scan_find(text, "error"))
         return 0;
-    snprintf(line, sizeof line, "communicator %04llx: %s", (unsigned long long)job->ras->hash >> 48,
+    snprintf(line, sizeof line, "communicator %04llx: %s", (unsigned long long)ras->hash >> 48,
              what);
-    return log_messages_add(job, (struct log_speaker){.rank = -1}, SAID_ERROR, "NCCL RAS", line,
+    return log_messages_add(job, LOG_NOBODY, SAID_ERROR, "NCCL RAS", line,
                             "Look for NCCL WARN lines of these ranks.");
 }
 
@@ -254,9 +254,10 @@ static bool heading(struct log_ras *ras, const char *text)
 
 static int section_line(struct log_job *job, const char *text)
 {
-    switch (job->ras->section) {
+    struct log_ras *ras = job->state[LOG_RAS];
+    switch (ras->section) {
     case SECTION_COUNTS:
-        return counts_line(job->ras, text);
+        return counts_line(ras, text);
     case SECTION_MISSING:
         return missing_rank_line(job, text);
     case SECTION_ERROR:
@@ -266,27 +267,37 @@ static int section_line(struct log_job *job, const char *text)
     }
 }
 
-int log_ras_line(struct log_job *job, const char *text, size_t bytes)
+/* "[2025-12-19 13:07:07] PEER_DEAD: Process 1524345 on node 172.16.64.245 managing GPU 1". */
+static int event_line(struct log_job *job, const char *text)
+{
+    struct scanned found;
+    return scan(text, "PEER_DEAD: Process {i:pid} on node {w:host}", &found)
+               ? log_messages_add(job, LOG_NOBODY, SAID_ERROR, "NCCL RAS", found.begin, todo_dead)
+               : 0;
+}
+
+static int read_ras_line(struct log_job *job, const char *text, size_t bytes)
 {
     static const char counts[] = "Communicator ranks have different ";
-    struct log_ras *ras = job->ras;
+    struct log_ras *ras = job->state[LOG_RAS];
     const char *found = strstr(text, counts);
     (void)bytes;
-    if (strstr(text, "Communicators... (")) {
-        if (!ras && !(ras = job->ras = calloc(1, sizeof *ras)))
-            return -1;
+    int event = event_line(job, text);
+    if (event)
+        return event;
+    if (scan_find(text, "Communicators... (")) {
         begin_report(ras);
         return 1;
     }
-    if (!ras || !ras->reports)
+    if (!ras->reports)
         return 0;
-    if (strstr(text, "Ranks    Status  Errors") || strstr(text, "Ranks   Status  Errors"))
+    if (scan_find(text, "Ranks    Status  Errors") || scan_find(text, "Ranks   Status  Errors"))
         return ras->in_table = true;
     if (ras->in_table && table_row(ras, text))
         return 1;
     if (heading(ras, text))
         return 1;
-    if (strstr(text, "considered dead (unreachable via the RAS network)"))
+    if (scan_find(text, "considered dead (unreachable via the RAS network)"))
         return ras->has_dead = true;
     if (found && strstr(found, " operation counts"))
         return begin_counts(ras, found + strlen(counts));
@@ -324,7 +335,8 @@ static int import_ras_rank(struct log_job *job, const struct ras_block *block, i
     struct import_process process = import_process_new();
     struct import_member member = import_member_new();
     char key[48] = "RAS";
-    if (block->size == job->ras->widest)
+    const struct log_ras *ras = job->state[LOG_RAS];
+    if (block->size == ras->widest)
         process.rank = rank;
     else
         snprintf(key, sizeof key, "RAS %llx %d", (unsigned long long)block->hash, rank);
@@ -335,7 +347,7 @@ static int import_ras_rank(struct log_job *job, const struct ras_block *block, i
     member.comm_id = block->hash ^ block->api; /* each kind is counted by itself */
     member.rank = rank;
     member.nranks = block->size;
-    member.time_ns = job->modified_ns;
+    member.time_ns = LOG_UNDATED_NS;
     int index = import_process(job->import, &process);
     int number = index < 0 ? -1 : import_member(job->import, index, &member);
     if (number < 0)
@@ -343,13 +355,13 @@ static int import_ras_rank(struct log_job *job, const struct ras_block *block, i
     if (block->api && block->of_rank[rank] > least) {
         struct import_call call = import_call_new(number, block->api);
         call.number = (uint64_t)least;
-        call.time_ns = job->modified_ns;
+        call.time_ns = LOG_UNDATED_NS;
         if (import_call(job->import, &call))
             return -1;
     }
     return import_reached(job->import, number, (uint64_t)block->of_rank[rank], IMPORT_UNKNOWN,
-                          job->modified_ns) ||
-                   import_known_until(job->import, index, job->modified_ns)
+                          LOG_UNDATED_NS) ||
+                   import_known_until(job->import, index, LOG_UNDATED_NS)
                ? -1
                : 0;
 }
@@ -364,7 +376,7 @@ static int say_repeated(struct log_job *job, const struct ras_block *block)
              "communicator %04llx: %d reports in a row have the same counts, which differ between "
              "its ranks: it does not go on",
              (unsigned long long)block->hash >> 48, block->repeated + 1);
-    return log_messages_add(job, (struct log_speaker){.rank = -1}, SAID_ERROR, "NCCL RAS", what,
+    return log_messages_add(job, LOG_NOBODY, SAID_ERROR, "NCCL RAS", what,
                             "See what the ranks that are behind do: their stacks (py-spy, gdb).");
 }
 
@@ -384,28 +396,28 @@ static int import_ras_block(struct log_job *job, struct ras_block *block)
 /* A report without any fault is worth saying: it is why nothing else is found. */
 static int say_healthy(struct log_job *job)
 {
-    const struct log_ras *ras = job->ras;
+    const struct log_ras *ras = job->state[LOG_RAS];
     char what[MESSAGE_BYTES];
     if (ras->faulty)
         return 0;
     snprintf(what, sizeof what, "%llu ranks of %llu communicator%s, and no fault among them",
              (unsigned long long)ras->ranks, (unsigned long long)ras->communicators,
              ras->communicators == 1 ? "" : "s");
-    return log_messages_add(job, (struct log_speaker){.rank = -1}, SAID_NOTE, "NCCL RAS", what,
+    return log_messages_add(job, LOG_NOBODY, SAID_NOTE, "NCCL RAS", what,
                             "RAS counts calls, not what the GPUs have finished: if the job makes "
                             "no progress, all ranks are in the same collective.");
 }
 
-int log_ras_end(struct log_job *job)
+static int end_ras(struct log_job *job)
 {
-    struct log_ras *ras = job->ras;
-    int result = ras && say_healthy(job) < 0 ? -1 : 0;
-    for (uint32_t i = 0; ras && i < ras->block_count; i++) {
+    struct log_ras *ras = job->state[LOG_RAS];
+    int result = ras->reports && say_healthy(job) < 0 ? -1 : 0;
+    for (uint32_t i = 0; i < ras->block_count; i++) {
         if (!result)
             result = import_ras_block(job, &ras->blocks[i]);
         free(ras->blocks[i].of_rank);
     }
-    free(ras);
-    job->ras = NULL;
     return result;
 }
+
+const struct log_reader log_ras = {sizeof(struct log_ras), read_ras_line, end_ras};

@@ -1,5 +1,8 @@
 /* log_reports.c: reports of PyTorch's about all ranks: the check of TORCH_DISTRIBUTED_DEBUG=DETAIL,
- * the desync report of TORCH_NCCL_DESYNC_DEBUG, and the monitored barrier. */
+ * the desync report of TORCH_NCCL_DESYNC_DEBUG, and the monitored barrier; and what the watchdog
+ * says since 2.15, which names no operation. */
+#include "lib/import/log_reports.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +10,7 @@
 
 #include "lib/base/rankset.h"
 #include "lib/import/log_messages.h"
+#include "lib/import/scan.h"
 #include "lib/trace/kind_names.h"
 
 static struct watchdog_line new_report(enum watchdog_source source, int rank, int64_t seq)
@@ -18,7 +22,8 @@ static struct watchdog_line new_report(enum watchdog_source source, int rank, in
     return line;
 }
 
-/* A rank of a report about others: the line's own prefix says who writes, not of whom. */
+/* A rank of a report about others: the line's own prefix names the writer, not the rank reported
+ * on. */
 static int add_report(struct log_job *job, const struct watchdog_line *line)
 {
     return log_job_reported(job, line) ? -1 : 1;
@@ -42,15 +47,14 @@ static int64_t elements_of_shape(const char *text)
     return *text == ']' ? elements : -1;
 }
 
-/* "Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=21, OpType=BROADCAST, ...".
- * An older one has the name of the operation alone. */
-static bool parse_fingerprint(const char *text, struct watchdog_line *line)
+/* An older fingerprint has the name of the operation alone. */
+bool log_fingerprint_parse(const char *text, struct watchdog_line *line)
 {
     char type[32];
-    const char *print = strstr(text, "ollective: ");
+    const char *print = scan_find(text, "ollective: ");
     int64_t rank = text_number_behind(text, "ank ");
-    const char *op = strstr(text, "OpType="), *shape = strstr(text, "TensorShape="),
-               *types = strstr(text, "TensorDtypes=");
+    const char *op = scan_find(text, "OpType="), *shape = scan_find(text, "TensorShape="),
+               *types = scan_find(text, "TensorDtypes=");
     if (rank < 0 || rank > 1 << 20 || !print)
         return false;
     op = op ? op + 7 : print + strlen("ollective: ");
@@ -67,18 +71,20 @@ static bool parse_fingerprint(const char *text, struct watchdog_line *line)
     return true;
 }
 
-static int fingerprint_line(struct log_job *job, const char *text)
+static int read_fingerprint_line(struct log_job *job, const char *text, size_t bytes)
 {
+    (void)bytes;
     struct watchdog_line first, second;
     char left[1024];
-    const char *found = strstr(text, "Detected mismatch between collectives on ranks");
+    const char *found = scan_find(text, "Detected mismatch between collectives on ranks");
     const char *but = found ? strstr(found, "but Rank ") : NULL;
     const char *rank = found ? strstr(found, "Rank ") : NULL;
     if (!but || !rank || rank > but)
         return 0;
-    size_t bytes = (size_t)(but - rank);
-    snprintf(left, sizeof left, "%.*s", (int)(bytes < sizeof left ? bytes : sizeof left - 1), rank);
-    if (!parse_fingerprint(left, &first) || !parse_fingerprint(but + 4, &second))
+    size_t length = (size_t)(but - rank);
+    snprintf(left, sizeof left, "%.*s", (int)(length < sizeof left ? length : sizeof left - 1),
+             rank);
+    if (!log_fingerprint_parse(left, &first) || !log_fingerprint_parse(but + 4, &second))
         return 0;
     int64_t seq = first.seq >= 0 && first.seq < (int64_t)1 << 40 ? first.seq : 0;
     const char *why = strstr(but, "Collectives differ in");
@@ -97,7 +103,13 @@ static int fingerprint_line(struct log_job *job, const char *text)
     return result;
 }
 
+const struct log_reader log_fingerprint = {0, read_fingerprint_line, NULL};
+
 /* --- the desync report --- */
+
+struct log_desync {
+    int64_t seq; /* of the report's heading */
+};
 
 /* The ranks in "[0, 2-3] joined ..." before `behind`. */
 static bool ranks_before(const char *text, const char *behind, struct rankset *ranks)
@@ -134,8 +146,10 @@ static int desync_ranks(struct log_job *job, const struct rankset *ranks, int64_
     return result;
 }
 
-static int desync_line(struct log_job *job, const char *text)
+static int read_desync_line(struct log_job *job, const char *text, size_t bytes)
 {
+    struct log_desync *desync = job->state[LOG_DESYNC];
+    (void)bytes;
     static const struct desync_text {
         const char *text;
         bool finished;
@@ -152,24 +166,27 @@ static int desync_line(struct log_job *job, const char *text)
             continue;
         result = desync_ranks(job, &ranks, seq, texts[i].finished, "");
     }
-    const char *number = strstr(text, "#"), *started = strstr(text, "] started ");
+    const char *number = scan_find(text, "#"), *started = scan_find(text, "] started ");
     if (!result && number && strstr(number, " started ranks:")) {
-        job->desync_seq = text_number_behind(number, "#");
+        desync->seq = text_number_behind(number, "#");
         result = 1;
-    } else if (!result && started && job->desync_seq > 0 && ranks_before(text, started, &ranks)) {
+    } else if (!result && started && desync->seq > 0 && ranks_before(text, started, &ranks)) {
         char op[32];
         text_copy_until(op, sizeof op, started + strlen("] started "), " \r\n");
-        result = desync_ranks(job, &ranks, job->desync_seq, false, op);
+        result = desync_ranks(job, &ranks, desync->seq, false, op);
     }
     rankset_free(&ranks);
     return result;
 }
 
+const struct log_reader log_desync = {sizeof(struct log_desync), read_desync_line, NULL};
+
 /* --- the monitored barrier --- */
 
-static int barrier_line(struct log_job *job, const char *text)
+static int read_barrier_line(struct log_job *job, const char *text, size_t bytes)
 {
-    const char *found = strstr(text, "failed to pass monitoredBarrier");
+    (void)bytes;
+    const char *found = scan_find(text, "failed to pass monitoredBarrier");
     const char *ranks = found ? strcasestr(text, "rank") : NULL;
     char what[MESSAGE_BYTES];
     if (!found)
@@ -177,16 +194,32 @@ static int barrier_line(struct log_job *job, const char *text)
     for (const char *next = ranks; next && next < found; next = strcasestr(next + 1, "rank"))
         ranks = next; /* the last before it */
     snprintf(what, sizeof what, "%.*s", (int)(found - ranks) + 80, ranks);
-    return log_messages_add(job, (struct log_speaker){.rank = -1}, SAID_ERROR, "PyTorch", what,
+    return log_messages_add(job, LOG_NOBODY, SAID_ERROR, "PyTorch", what,
                             "These ranks did not reach torch.distributed.monitored_barrier() in "
                             "time: see what they did instead.");
 }
 
-int log_reports_line(struct log_job *job, const char *text, size_t bytes)
+const struct log_reader log_barrier = {0, read_barrier_line, NULL};
+
+/* --- the watchdog of PyTorch 2.15 */
+
+/* "[TC][rank=1][name=0] Operation timed out after 60356 ms" */
+static int read_timeout_line(struct log_job *job, const char *text, size_t bytes)
 {
     (void)bytes;
-    int result = fingerprint_line(job, text);
-    if (!result)
-        result = desync_line(job, text);
-    return result ? result : barrier_line(job, text);
+    struct scanned line;
+    enum { TITLE_MAX = 64 };
+    char what[MESSAGE_BYTES];
+    if (!scan(text, "[rank={i:rank}][name={r:group}] Operation timed out after {i:ms} ms", &line))
+        return 0;
+    const struct scanned_field *group = &line.field[1];
+    snprintf(what, sizeof what, "an operation of process group %.*s timed out after %.1f s",
+             group->bytes < TITLE_MAX ? (int)group->bytes : TITLE_MAX, group->text,
+             (double)scanned_number(&line, "ms", 0) / 1000);
+    const struct log_speaker speaker = {.rank = (int)scanned_number(&line, "rank", -1)};
+    return log_messages_add(job, speaker, SAID_ERROR, "PyTorch", what,
+                            "Import the Flight Recorder dumps that PyTorch wrote then: they name "
+                            "the operation and the ranks that did not call it.");
 }
+
+const struct log_reader log_timeout = {0, read_timeout_line, NULL};

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/import/log_messages.h"
-#include "lib/import/log_stack.h"
+#include "lib/import/scan.h"
 
 enum { STACKS_MAX = 4096, FRAMES_MAX = 48, FUNCTION_BYTES = 96, FILE_BYTES = 200 };
 
@@ -29,9 +29,7 @@ struct log_stacks {
 
 static int begin_stack(struct log_job *job, struct log_speaker speaker)
 {
-    struct log_stacks *all = job->stacks;
-    if (!all && !(all = job->stacks = calloc(1, sizeof *all)))
-        return -1;
+    struct log_stacks *all = job->state[LOG_STACK];
     if (!all->stack && !(all->stack = calloc(STACKS_MAX, sizeof *all->stack)))
         return -1;
     if (all->count == STACKS_MAX)
@@ -71,13 +69,15 @@ static bool parse_stack_frame(const char *text, int number, struct stack_frame *
     return true;
 }
 
-int log_stack_line(struct log_job *job, const char *text, size_t bytes)
+static int read_stack_line(struct log_job *job, const char *text, size_t bytes)
 {
-    struct log_speaker speaker = log_speaker_of(text, bytes);
+    struct log_stacks *all = job->state[LOG_STACK];
     struct stack_frame frame;
-    if (strstr(text, "Stack trace of the failed collective:"))
-        return begin_stack(job, speaker);
-    struct log_stack *stack = job->stacks ? find_stack(job->stacks, speaker) : NULL;
+    if (scan_find(text, "Stack trace of the failed collective:"))
+        return begin_stack(job, log_speaker_of(text, bytes));
+    if (!all->count)
+        return 0;
+    struct log_stack *stack = find_stack(all, log_speaker_of(text, bytes));
     if (!stack || stack->frames == FRAMES_MAX || !parse_stack_frame(text, stack->frames, &frame))
         return 0;
     if (!stack->frame && !(stack->frame = calloc(FRAMES_MAX, sizeof *stack->frame)))
@@ -89,8 +89,8 @@ int log_stack_line(struct log_job *job, const char *text, size_t bytes)
 /* The speaker's first: what came later waits behind it. */
 static const struct log_stack *first_stack(const struct log_job *job, struct log_speaker speaker)
 {
-    const struct log_stacks *all = job->stacks;
-    for (uint32_t i = 0; all && i < all->count; i++)
+    const struct log_stacks *all = job->state[LOG_STACK];
+    for (uint32_t i = 0; i < all->count; i++)
         if (all->stack[i].frames && all->stack[i].speaker.rank == speaker.rank &&
             all->stack[i].speaker.source == speaker.source)
             return &all->stack[i];
@@ -122,13 +122,13 @@ uint64_t log_stack_import(struct log_job *job, struct log_speaker speaker, int p
     return stack ? import_stack(job->import, process, frames, stack->frames) : 0;
 }
 
-void log_stack_free(struct log_job *job)
+static int end_stacks(struct log_job *job)
 {
-    struct log_stacks *all = job->stacks;
-    for (uint32_t i = 0; all && i < all->count; i++)
+    struct log_stacks *all = job->state[LOG_STACK];
+    for (uint32_t i = 0; i < all->count; i++)
         free(all->stack[i].frame);
-    if (all)
-        free(all->stack);
-    free(all);
-    job->stacks = NULL;
+    free(all->stack);
+    return 0;
 }
+
+const struct log_reader log_stack = {sizeof(struct log_stacks), read_stack_line, end_stacks};

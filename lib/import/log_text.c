@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,36 @@ void text_copy_until(char *to, size_t bytes, const char *from, const char *stop)
         length = bytes - 1;
     memcpy(to, from, length);
     to[length] = '\0';
+}
+
+const char *text_next_cell(const char **at, bool is_html, size_t *bytes)
+{
+    const char *begin = *at, *end;
+    if (is_html) {
+        const char *open = strstr(begin, "<t"); /* <td>, <th style=...> */
+        while (open && open[2] != 'd' && strncmp(open + 2, "h>", 2) != 0 &&
+               strncmp(open + 2, "h ", 2) != 0)
+            open = strstr(open + 1, "<t");
+        begin = open ? strchr(open, '>') : NULL;
+        if (!begin)
+            return NULL;
+        begin += 1 + strspn(begin + 1, " ");
+        end = strstr(begin, "</t");
+        if (!end)
+            end = begin + strlen(begin);
+        *at = end;
+    } else {
+        begin += strspn(begin, " ");
+        if (!*begin)
+            return NULL;
+        for (end = begin; *end && strncmp(end, "  ", 2) != 0;)
+            end++;
+        *at = end;
+    }
+    while (end > begin && end[-1] == ' ')
+        end--;
+    *bytes = (size_t)(end - begin);
+    return begin;
 }
 
 /* What is in brackets around text[at]: from *begin, with its bracket, to the one that closes it. */
@@ -85,6 +116,18 @@ struct log_speaker log_speaker_of(const char *text, size_t bytes)
     if (end)
         speaker.source = (uint32_t)string_id(pid, (uint64_t)(end - pid)) | 1;
     return speaker;
+}
+
+void log_speaker_name(const char *text, size_t bytes, char *to, size_t size)
+{
+    const char *pid = memmem(text, bytes < PREFIX_BYTES ? bytes : PREFIX_BYTES, " pid=", 5);
+    const char *begin = pid;
+    while (begin && begin > text && (isalnum((unsigned char)begin[-1]) || begin[-1] == '_'))
+        begin--;
+    size_t length = begin && begin > text && begin[-1] == '(' ? (size_t)(pid - begin) : 0;
+    if (length >= size)
+        length = 0;
+    snprintf(to, size, "%.*s", (int)length, length ? begin : "");
 }
 
 /* The number that the text begins with, if it is all that stands before one of `ends`. */

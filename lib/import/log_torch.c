@@ -9,21 +9,32 @@
 #include "lib/import/log_line.h"
 #include "lib/import/log_text.h"
 #include "lib/trace/kind_names.h"
+#include "lib/import/scan.h"
 
 /* "[PG ID 0 PG GUID 0(default_pg) Rank 1]", "[PG 1 Rank 0]", "[Rank 1]". */
 static void who(const char *text, struct watchdog_line *line)
 {
-    const char *guid = strstr(text, "PG GUID "), *id = strstr(text, "[PG ID "),
-               *old = strstr(text, "[PG ");
+    const char *guid = scan_find(text, "PG GUID "), *id = scan_find(text, "[PG ID "),
+               *old = scan_find(text, "[PG ");
     if (guid)
         text_copy_until(line->group, sizeof line->group, guid + 8, " ]");
     else if (id || old)
         text_copy_until(line->group, sizeof line->group, id ? id + 7 : old + 4, " ]");
-    const char *rank = strstr(text, " Rank ");
+    const char *rank = scan_find(text, " Rank ");
     if (!rank || !isdigit((unsigned char)rank[6]))
-        rank = strstr(text, "[Rank ");
+        rank = scan_find(text, "[Rank ");
     if (rank && isdigit((unsigned char)rank[6]))
         line->rank = atoi(rank + 6);
+}
+
+int torch_job_rank(const char *text, int otherwise)
+{
+    static const char of_job[] = "(default_pg) Rank ", alone[] = "[Rank ";
+    const char *found = strstr(text, of_job), *old = strstr(text, alone);
+    if (found && isdigit((unsigned char)found[sizeof of_job - 1]))
+        return atoi(found + sizeof of_job - 1);
+    bool counts = otherwise < 0 && old && isdigit((unsigned char)old[sizeof alone - 1]);
+    return counts ? atoi(old + sizeof alone - 1) : otherwise;
 }
 
 struct watchdog_line watchdog_line_new(void)
@@ -37,6 +48,7 @@ struct watchdog_line watchdog_line_new(void)
                                   .last_enqueued = -1,
                                   .last_completed = -1,
                                   .last_started = -1,
+                                  .found_by = -1,
                                   .datatype = TYPE_NONE};
 }
 
@@ -65,6 +77,22 @@ static const char *find_timed_out_work(const char *text)
     return letters && work[sizeof begin - 1 + letters] == '(' ? work : NULL;
 }
 
+/* "Received a dump signal due to a collective timeout from this local rank", "from  rank 7", and
+ * "Observed flight recorder dump signal from another rank". */
+static void parse_signal(const char *text, struct watchdog_line *line)
+{
+    const char *received = scan_find(text, "dump signal due to a collective timeout from ");
+    line->is_signal = received || scan_find(text, "Observed flight recorder dump signal");
+    if (!received)
+        return;
+    received = strstr(received, " from ") + strlen(" from ");
+    line->found_here = !strncmp(received, "this local", 10);
+    line->found_by = line->found_here ? -1 : (int)text_number_behind(received, "rank");
+    /* The first that is not completed is the one that it hangs in. */
+    if (line->has_last && line->last_enqueued > line->last_completed && line->last_completed >= 0)
+        line->seq = line->last_completed + 1;
+}
+
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
 {
     static const char *const seq[] = {
@@ -73,16 +101,17 @@ bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
     *line = watchdog_line_new();
     const char *work = find_timed_out_work(text);
     bool has_last = strcasestr(text, "last enqueued ") && strcasestr(text, "last completed ");
+    bool may_signal = scan_find(text, "dump signal") != NULL;
     if (work && !strchr(work, ')')) /* its end is missing: numbers may be cut */
         work = NULL;
-    if (!work && !has_last)
+    if (!work && !has_last && !may_signal)
         return false;
     line->seq = text_number_behind_any(text, seq);
     line->last_enqueued = number_of_last(text, "last enqueued ");
     line->last_completed = number_of_last(text, "last completed ");
     line->last_started = number_of_last(text, "last started ");
     line->has_last = has_last && line->last_enqueued >= 0;
-    if (!work && !line->has_last)
+    if (!work && !line->has_last && !may_signal)
         return false;
     if (work) {
         const char *op = strstr(work, "OpType=");
@@ -96,7 +125,9 @@ bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line)
     who(text, line);
     if (line->rank < 0)
         line->rank = log_prefix_rank(text, bytes);
-    return line->rank >= 0 && (line->seq >= 0 || line->has_last);
+    if (may_signal)
+        parse_signal(text, line);
+    return line->rank >= 0 && (line->seq >= 0 || line->has_last || line->is_signal);
 }
 
 static bool two_digits(const char *text, char behind, int *value)
@@ -118,7 +149,7 @@ static uint64_t time_of_year(struct tm *parts, int year, uint64_t fraction)
 uint64_t torch_line_time(const char *text, uint64_t near_ns)
 {
     static const uint64_t day_ns = 86400 * UINT64_C(1000000000);
-    const char *at = strstr(text, "ProcessGroup");
+    const char *at = scan_find(text, "ProcessGroup");
     while (at && at > text && *at != '[')
         at--;
     if (!at || *at != '[' || !strchr("EWIF", at[1]) || !isdigit((unsigned char)at[2]))

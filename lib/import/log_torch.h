@@ -24,12 +24,20 @@ struct watchdog_line {
     uint64_t time_ns;                                    /* the caller's: torch_line_time */
     uint8_t datatype;                                    /* enum datatype; TYPE_NONE */
     enum watchdog_source source;
-    bool has_last; /* last_enqueued and last_completed were reported */
+    bool has_last;   /* last_enqueued and last_completed were reported */
+    bool is_signal;  /* some rank's watchdog found a timeout and had all write their dumps */
+    bool found_here; /* this rank's did */
+    int found_by;    /* the job's rank whose watchdog did; -1: not said, or this one's */
 };
 
 struct watchdog_line watchdog_line_new(void); /* nothing is known */
 /* True if the line (text[bytes] is NUL) is one of the watchdog's. */
 bool watchdog_parse(const char *text, size_t bytes, struct watchdog_line *line);
+
+/* The rank in the job that PyTorch puts before its messages, "[PG ID 0 PG GUID 0(default_pg)
+ * Rank 2]" or "[Rank 2]"; `otherwise` where it names the rank in another group, or none. In the
+ * second form `otherwise`, the launcher's rank, is the better one if it is known (not -1). */
+int torch_job_rank(const char *text, int otherwise);
 
 /* The time in the head of a line of PyTorch's C++ side, "[E626 06:24:44.903881913
  * ProcessGroupNCCL.cpp:616]": month, day and local time. The year is that which brings it nearest

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/base/rankset.h"
 #include "lib/import/log_processes.h"
 
@@ -15,14 +16,8 @@ enum { HELD_MAX = 1 << 21, NAME_BYTES = 64 };
 
 int log_unnamed_add(struct log_job *job, const struct log_unnamed *unnamed, uint32_t *index)
 {
-    if (job->unnamed_count == job->unnamed_capacity) {
-        uint32_t capacity = job->unnamed_capacity ? job->unnamed_capacity * 2 : 64;
-        struct log_unnamed *grown = realloc(job->unnamed, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        job->unnamed = grown;
-        job->unnamed_capacity = capacity;
-    }
+    if (!ARRAY_ADD(job->unnamed, job->unnamed_count))
+        return -1;
     *index = job->unnamed_count;
     job->unnamed[job->unnamed_count++] = *unnamed;
     return 0;
@@ -34,14 +29,8 @@ int log_unnamed_hold(struct log_job *job, uint32_t unnamed, const struct import_
         job->held_over++;
         return 0;
     }
-    if (job->held_count == job->held_capacity) {
-        size_t capacity = job->held_capacity ? job->held_capacity * 2 : 1024;
-        struct log_held *grown = realloc(job->held, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        job->held = grown;
-        job->held_capacity = capacity;
-    }
+    if (!ARRAY_ADD(job->held, job->held_count))
+        return -1;
     job->held[job->held_count++] = (struct log_held){unnamed, *call};
     return 0;
 }
@@ -53,7 +42,7 @@ static void find_ranks(struct log_job *job)
 {
     for (uint32_t i = 0; i < job->unnamed_count; i++)
         if (job->unnamed[i].by_hint)
-            job->unnamed[i].rank = log_process_hint(job->unnamed[i].process);
+            job->unnamed[i].rank = log_process_hint(job, job->unnamed[i].process);
 }
 
 static bool is_world(const struct log_job *job, const struct log_unnamed *unnamed)

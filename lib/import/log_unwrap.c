@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/import/log_line.h"
 
 enum { WHOLE_MAX_BYTES = 1 << 20, PIECE_BYTES = 16 << 10, TIME_BYTES = 40 };
@@ -53,16 +54,9 @@ static size_t remove_escapes(char *text, size_t bytes)
 
 static char *append_unwrapped(struct log_unwrap *unwrap, const char *text, size_t bytes)
 {
-    size_t needed = unwrap->bytes + bytes + 1;
-    if (needed > unwrap->capacity) {
-        size_t capacity = needed * 2;
-        char *grown = realloc(unwrap->text, capacity);
-        if (!grown) {
-            unwrap->no_memory = true;
-            return NULL;
-        }
-        unwrap->text = grown;
-        unwrap->capacity = capacity;
+    if (!ARRAY_RESERVE(unwrap->text, unwrap->capacity, unwrap->bytes + bytes + 1)) {
+        unwrap->no_memory = true;
+        return NULL;
     }
     memcpy(unwrap->text + unwrap->bytes, text, bytes);
     unwrap->bytes += bytes;
@@ -114,6 +108,39 @@ static const struct json_key {
     {"\"MESSAGE\"", false},     {"\"msg\"", false},         {"\"line\"", false},
     {"\"log_message\"", false},
 };
+static const char *const time_keys[] = {"\"time\"", "\"timestamp\"", "\"@timestamp\"", "\"ts\""};
+
+static bool is_quoted(const char *quoted, const char *name)
+{
+    size_t bytes = strlen(name);
+    return strlen(quoted) == bytes + 2 && !memcmp(quoted + 1, name, bytes);
+}
+
+int log_unwrap_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof json_keys / sizeof *json_keys; i++)
+        if (is_quoted(json_keys[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+bool log_unwrap_time_key(const char *name)
+{
+    for (size_t i = 0; i < sizeof time_keys / sizeof *time_keys; i++)
+        if (is_quoted(time_keys[i], name))
+            return true;
+    return false;
+}
+
+bool log_unwrap_has_keys(const char *text)
+{
+    bool has_line = false, has_time = false;
+    for (size_t i = 0; i < sizeof json_keys / sizeof *json_keys; i++)
+        has_line |= strstr(text, json_keys[i].name) != NULL;
+    for (size_t i = 0; i < sizeof time_keys / sizeof *time_keys; i++)
+        has_time |= strstr(text, time_keys[i]) != NULL;
+    return has_line && has_time;
+}
 
 /* The string that is the key's value, behind its quote; NULL. */
 static const char *json_string_of(const char *text, const char *key)
@@ -168,9 +195,8 @@ static char *append_unescaped(struct log_unwrap *unwrap, const char *text)
 /* The record's time comes before its text, where a launcher would print it. */
 static bool append_json_time(struct log_unwrap *unwrap, const char *text)
 {
-    static const char *const names[] = {"\"time\"", "\"timestamp\"", "\"@timestamp\"", "\"ts\""};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *time = json_string_of(text, names[i]);
+    for (size_t i = 0; i < sizeof time_keys / sizeof *time_keys; i++) {
+        const char *time = json_string_of(text, time_keys[i]);
         size_t bytes = time ? strcspn(time, "\"") : 0;
         if (bytes && bytes < TIME_BYTES && log_prefix_time(time, bytes))
             return append_unwrapped(unwrap, time, bytes) && append_unwrapped(unwrap, " ", 1);

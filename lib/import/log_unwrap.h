@@ -28,4 +28,9 @@ bool log_is_numbered(const char *text, size_t bytes);
 /* How long the number before the line is, with its bracket or colon; 0: it has none. */
 size_t log_number_bytes(const char *text);
 
+/* JSON's keys of records: the lower, the more it is the line itself; -1: it holds no line. */
+int log_unwrap_key(const char *name);
+bool log_unwrap_time_key(const char *name); /* it holds the time */
+bool log_unwrap_has_keys(const char *text); /* a key of a line, and one of a time */
+
 #endif

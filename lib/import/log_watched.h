@@ -13,15 +13,19 @@ struct watched_key {
     int rank;       /* as the line says */
     int64_t seq;    /* -1: a line without one */
     char group[64]; /* "" until a line names it */
+    uint32_t attempt, hour;
 };
 
 struct log_watched {
     struct watched_key key;
     struct watchdog_line line;
+    uint32_t hang; /* which of several, from 1; 0: the log has only one */
     UT_hash_handle hh;
 };
 
-/* Everything that was said about one process group, a rank once: group[0 .. count). */
-int log_group_import(struct log_job *job, struct log_watched *const *group, uint32_t count);
+/* Everything that was said about one process group, a rank once: group[0 .. count). has_timeout:
+ * of some group it is known which operation timed out. */
+int log_group_import(struct log_job *job, struct log_watched *const *group, uint32_t count,
+                     bool has_timeout);
 
 #endif

@@ -5,21 +5,28 @@
  * NCCL prints, from the line that makes one to the line that ends it: NCCL gives out pointers
  * again. NCCL 2.16 and later print a commId that is the same on all ranks. What has none waits for
  * the end of the last file (log_unnamed.c). */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/import/input.h"
 #include "lib/import/log_event.h"
+#include "lib/import/log_files.h"
 #include "lib/import/log_job.h"
 #include "lib/import/log_line.h"
-#include "lib/import/log_messages.h"
-#include "lib/import/log_ras.h"
-#include "lib/import/log_stack.h"
+#include "lib/import/log_records.h"
 #include "lib/import/log_torch.h"
 #include "lib/import/log_unwrap.h"
+#include "lib/import/scan.h"
 
-enum { SNIFF_LINES = 2000, WRAPPED_PIECES = 8 };
+enum { SNIFF_LINES = 2000, WRAPPED_PIECES = 16 };
+
+static const struct log_reader *const log_readers[] = {
+#define LOG_READER(number, reader) &reader,
+#include "lib/import/log_readers.def"
+#undef LOG_READER
+};
 
 /* "... [repeated 7x across cluster]". */
 static bool is_repeated_line(const struct log_line *line)
@@ -49,23 +56,6 @@ static int import_log_line(struct log_job *job, const struct log_line *line)
     return event.kind == LOG_EVENT_NONE ? 0 : log_job_event(job, process, line, &event);
 }
 
-/* 1: the line said something; 0; -1 when memory is short. */
-static int import_message_line(struct log_job *job, const char *text, size_t bytes)
-{
-    static int (*const readers[])(struct log_job *, const char *, size_t) = {
-        log_reports_line, log_ras_line,    log_stack_line,   log_stalls_line,
-        log_elastic_line, log_python_line, log_messages_line};
-    struct watchdog_line watchdog;
-    int result = 0;
-    if (watchdog_parse(text, bytes, &watchdog)) {
-        watchdog.time_ns = torch_line_time(text, job->modified_ns);
-        return log_job_watchdog(job, text, bytes, &watchdog) ? -1 : 1;
-    }
-    for (size_t i = 0; !result && i < sizeof readers / sizeof *readers; i++)
-        result = readers[i](job, text, bytes);
-    return result;
-}
-
 /* What a line contains whose rest a terminal may have put on the next one, and what the rest does.
  */
 static const struct wrapped_text {
@@ -78,39 +68,66 @@ static const struct wrapped_text {
 
 struct log_wrapped {
     int pieces;
-    size_t bytes;
-    const char *rest;
+    size_t bytes, last; /* last: of the last piece */
     char text[4096];
 };
 
-/* Keeps a line that was broken, and reads it when its rest has come. The pieces are read as lines,
- * too. */
+/* Only the first piece has the head of PyTorch's lines. */
+static bool begins_wrapped(const char *text)
+{
+    static const char *const heads[] = {"[rank", "ProcessGroup", "what():", "Error: Detected"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (scan_find(text, heads[i]))
+            return true;
+    for (size_t i = 0; i < sizeof wrapped_texts / sizeof *wrapped_texts; i++)
+        if (scan_find(text, wrapped_texts[i].begin))
+            return true;
+    return false;
+}
+
+/* A text that needs the last piece; NULL: there is none. Where it ends with a number, the piece may
+ * have only the first digits of it. */
+static const char *joined_text(const struct log_wrapped *wrapped)
+{
+    for (size_t i = 0; i < sizeof wrapped_texts / sizeof *wrapped_texts; i++) {
+        const char *begin = strstr(wrapped->text, wrapped_texts[i].begin);
+        const char *rest = begin ? strstr(begin, wrapped_texts[i].rest) : NULL;
+        const char *number = rest ? strpbrk(rest, "0123456789.") : NULL;
+        if (number)
+            rest = number + strspn(number, "0123456789");
+        if (rest && rest >= wrapped->text + wrapped->bytes - wrapped->last)
+            return begin;
+    }
+    return NULL;
+}
+
+/* Keeps a line that may have been broken, wherever that was, and reads it when its rest has come.
+ * The pieces are read as lines, too. */
 static int join_wrapped(struct log_job *job, const char *text)
 {
     struct log_wrapped *wrapped = job->wrapped;
     size_t bytes = strlen(text);
-    for (size_t i = 0; i < sizeof wrapped_texts / sizeof *wrapped_texts; i++) {
-        if (!strstr(text, wrapped_texts[i].begin))
-            continue;
-        if (strstr(text, wrapped_texts[i].rest))
-            return 0;
-        if (!wrapped && !(wrapped = job->wrapped = malloc(sizeof *wrapped)))
-            return -1;
-        *wrapped = (struct log_wrapped){.rest = wrapped_texts[i].rest};
-        break;
-    }
-    if (!wrapped || !wrapped->rest)
+    bool begins = begins_wrapped(text);
+    bool is_open = wrapped && wrapped->pieces;
+    if (!begins && !is_open)
         return 0;
-    if (++wrapped->pieces > WRAPPED_PIECES || wrapped->bytes + bytes >= sizeof wrapped->text) {
-        wrapped->rest = NULL;
+    if (!wrapped && !(wrapped = job->wrapped = malloc(sizeof *wrapped)))
+        return -1;
+    /* "] Watchdog caught ..." goes on with what was before it. */
+    bool has_head = strstr(text, "[rank") || strstr(text, "ProcessGroup");
+    if (!is_open || has_head || wrapped->pieces >= WRAPPED_PIECES ||
+        wrapped->bytes + bytes >= sizeof wrapped->text)
+        *wrapped = (struct log_wrapped){0};
+    if ((!begins && !wrapped->pieces) || bytes >= sizeof wrapped->text)
         return 0;
-    }
     memcpy(wrapped->text + wrapped->bytes, text, bytes + 1);
     wrapped->bytes += bytes;
-    if (!strstr(wrapped->text, wrapped->rest))
+    wrapped->last = bytes;
+    if (!wrapped->pieces++ || !joined_text(wrapped))
         return 0;
-    wrapped->rest = NULL;
-    int result = import_message_line(job, wrapped->text, wrapped->bytes);
+    int result = log_job_line(job, wrapped->text, wrapped->bytes);
+    if (!bytes || !isdigit((unsigned char)text[bytes - 1]))
+        wrapped->pieces = 0;
     job->found += result > 0;
     return result < 0 ? -1 : 0;
 }
@@ -128,17 +145,21 @@ static int import_text_line(struct log_job *job, char *text, size_t bytes)
     }
     if (any || result)
         return result;
+    scan_line_begin(text, bytes);
     log_job_time(job, text, bytes);
-    result = import_message_line(job, text, bytes);
+    result = log_job_line(job, text, bytes);
     job->found += result > 0;
-    return result < 0 ? -1 : join_wrapped(job, text);
+    result = result < 0 ? -1 : join_wrapped(job, text);
+    scan_line_end();
+    return result;
 }
 
 /* One line of the file may hold several: of a record, or with cursor returns between. */
 static int import_text_lines(struct log_job *job, char *text, size_t bytes)
 {
     int result = 0;
-    for (char *end = text + bytes; text <= end && !result;) {
+    char *end = text + bytes;
+    do { /* a record may end with a newline, which is no empty line */
         size_t length = strcspn(text, "\r\n");
         bool ends_early = text + length < end && !text[length]; /* a NUL inside */
         if (ends_early)
@@ -147,7 +168,7 @@ static int import_text_lines(struct log_job *job, char *text, size_t bytes)
         size_t number = job->is_numbered ? log_number_bytes(text) : 0;
         result = import_text_line(job, text + number, length - number);
         text += length + 1;
-    }
+    } while (text < end && !result);
     return result;
 }
 
@@ -158,6 +179,20 @@ static int import_file_line(struct log_job *job, struct log_unwrap *unwrap, char
     if (!lines)
         return unwrap->no_memory ? -1 : 0;
     return import_text_lines(job, lines, bytes);
+}
+
+/* A log that is read. */
+struct log_reading {
+    struct log_job *job;
+    struct log_unwrap unwrap;
+};
+
+static int take_record(void *context, char *text, size_t bytes, bool is_first)
+{
+    struct log_reading *reading = context;
+    if (is_first)
+        reading->job->file_ns = 0;
+    return import_file_line(reading->job, &reading->unwrap, text, bytes);
 }
 
 static int import_rest(struct log_job *job, struct log_unwrap *unwrap)
@@ -171,29 +206,32 @@ static int read_log(struct import *import, struct import_input *input, struct er
 {
     void **state = import_state(import);
     struct log_job *job = *state ? *state : (*state = calloc(1, sizeof *job));
-    struct log_unwrap unwrap = {0};
+    struct log_reading reading = {.job = job};
     size_t bytes;
     char *text;
-    if (!job || log_job_begin_file(job, import, input))
-        return error_set(err, "%s: memory is short", input_path(input));
+    if (job)
+        job->readers = log_readers;
     struct import_head head;
     input_head(input, &head);
+    if (!job || log_job_begin_file(job, import, input) || log_file_begin(job, &head))
+        return error_memory(err, "can't read %s", input_path(input));
     job->is_numbered = log_is_numbered(head.bytes, head.count);
-    int result = 0;
-    while (result == 0 && (text = input_line(input, &bytes, err)))
-        result = import_file_line(job, &unwrap, text, bytes);
+    bool is_document = log_is_document(&head);
+    int result = is_document ? log_records_read(input, take_record, &reading, err) : 0;
+    while (result == 0 && !is_document && (text = input_line(input, &bytes, err)))
+        result = import_file_line(job, &reading.unwrap, text, bytes);
     if (result == 0)
-        result = import_rest(job, &unwrap);
-    log_unwrap_free(&unwrap);
-    if (err->text[0])
+        result = import_rest(job, &reading.unwrap);
+    log_unwrap_free(&reading.unwrap);
+    if (err->text[0] && is_document)
+        error_prefix(err, "%s", input_path(input));
+    else if (err->text[0])
         error_prefix(err, "%s:%llu", input_path(input),
                      (unsigned long long)input_line_number(input));
-    else if (result == 0 && !job->found)
-        result = error_set(err,
-                           "%s: its beginning matches no format that can be imported, and as a log "
-                           "it has no line of NCCL, PyTorch or a launcher",
-                           input_path(input));
+    bool is_strange = result == 0 && !err->text[0] && !job->found;
     log_job_end_file(job);
+    if (is_strange)
+        return IMPORT_NOTHING;
     return result || err->text[0] ? -1 : 0;
 }
 

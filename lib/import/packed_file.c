@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #ifdef HAVE_ZSTD
@@ -18,9 +17,11 @@ enum { INPUT_BYTES = 1 << 17 };
 enum packing { PACKING_NONE, PACKING_GZIP, PACKING_ZSTD };
 
 struct packed_file {
-    int fd;
+    packed_source *source;
+    void *context;
+    int fd; /* of packed_open; -1 */
     enum packing packing;
-    uint64_t taken, bytes;
+    uint64_t taken;
     const unsigned char *at, *end; /* what is left of `input` */
     bool drained;                  /* the file is at its end */
     bool inside;                   /* a packed stream began and is not over */
@@ -31,14 +32,21 @@ struct packed_file {
     unsigned char input[INPUT_BYTES];
 };
 
-static int refill_packed(struct packed_file *file, struct error *err)
+static int64_t read_fd(void *context, void *buffer, size_t bytes, struct error *err)
 {
+    const struct packed_file *file = context;
     ssize_t got;
     do
-        got = read(file->fd, file->input, sizeof file->input);
+        got = read(file->fd, buffer, bytes);
     while (got < 0 && errno == EINTR);
+    return got < 0 ? error_set(err, "can't read on: %s", strerror(errno)) : got;
+}
+
+static int refill_packed(struct packed_file *file, struct error *err)
+{
+    int64_t got = file->source(file->context, file->input, sizeof file->input, err);
     if (got < 0)
-        return error_set(err, "can't read on: %s", strerror(errno));
+        return -1;
     file->taken += (uint64_t)got;
     file->drained = got == 0;
     file->at = file->input;
@@ -59,47 +67,64 @@ static enum packing packing_of(const struct packed_file *file)
 static int begin_unpacking(struct packed_file *file, struct error *err)
 {
     if (file->packing == PACKING_GZIP && inflateInit2(&file->zlib, 15 + 16) != Z_OK)
-        return error_set(err, "can't unpack: memory is short");
+        return error_memory(err, "can't unpack");
     if (file->packing != PACKING_ZSTD)
         return 0;
 #ifdef HAVE_ZSTD
     file->zstd = ZSTD_createDStream();
-    return file->zstd ? 0 : error_set(err, "can't unpack: memory is short");
+    return file->zstd ? 0 : error_memory(err, "can't unpack");
 #else
     return error_set(err, "it is packed by zstd, and this ddpcheck was built without libzstd: "
                           "unpack it first (zstd -d)");
 #endif
 }
 
+static int begin_packed(struct packed_file *file, struct error *err)
+{
+    int result = refill_packed(file, err);
+    if (!result) {
+        file->packing = packing_of(file);
+        result = begin_unpacking(file, err);
+    }
+    if (result)
+        file->packing = PACKING_NONE;
+    return result;
+}
+
+/* Takes over `fd`, also where it fails. context NULL: the file itself. */
+static int open_source(struct packed_file **file, int fd, packed_source *source, void *context,
+                       struct error *err)
+{
+    struct packed_file *new = *file = calloc(1, sizeof *new);
+    if (!new) {
+        if (fd >= 0)
+            close(fd);
+        return error_memory(err, "can't unpack");
+    }
+    new->fd = fd;
+    new->source = source;
+    new->context = context ? context : new;
+    if (!begin_packed(new, err))
+        return 0;
+    packed_close(new);
+    *file = NULL;
+    return -1;
+}
+
 int packed_open(struct packed_file **file, const char *path, struct error *err)
 {
-    struct packed_file *new = calloc(1, sizeof *new);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     *file = NULL;
-    if (!new)
-        return error_set(err, "can't read %s: memory is short", path);
-    new->fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (new->fd < 0) {
-        error_set(err, "can't open %s: %s", path, strerror(errno));
-        free(new);
-        return -1;
-    }
-    struct stat status;
-    if (!fstat(new->fd, &status) && S_ISREG(status.st_mode))
-        new->bytes = (uint64_t)status.st_size;
-    posix_fadvise(new->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    int result = refill_packed(new, err);
-    if (!result) {
-        new->packing = packing_of(new);
-        result = begin_unpacking(new, err);
-    }
-    if (result) {
-        error_prefix(err, "can't read %s", path);
-        new->packing = PACKING_NONE;
-        packed_close(new);
-        return -1;
-    }
-    *file = new;
-    return 0;
+    if (fd < 0)
+        return error_set(err, "can't open %s: %s", path, strerror(errno));
+    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return open_source(file, fd, read_fd, NULL, err) ? error_prefix(err, "can't read %s", path) : 0;
+}
+
+int packed_open_source(struct packed_file **file, packed_source *source, void *context,
+                       struct error *err)
+{
+    return open_source(file, -1, source, context, err);
 }
 
 void packed_close(struct packed_file *file)
@@ -111,7 +136,8 @@ void packed_close(struct packed_file *file)
 #ifdef HAVE_ZSTD
     ZSTD_freeDStream(file->zstd);
 #endif
-    close(file->fd);
+    if (file->fd >= 0)
+        close(file->fd);
     free(file);
 }
 
@@ -191,9 +217,4 @@ int64_t packed_read(void *context, void *buffer, size_t bytes, struct error *err
 uint64_t packed_taken(const struct packed_file *file)
 {
     return file->taken - (uint64_t)(file->end - file->at);
-}
-
-uint64_t packed_bytes(const struct packed_file *file)
-{
-    return file->bytes;
 }

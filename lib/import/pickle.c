@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/import/value.h"
 
 enum { MARKS_MAX = 512 };
@@ -50,7 +51,7 @@ static int damaged(const struct machine *machine, const char *why)
 
 static int fail_pickle_memory(const struct machine *machine)
 {
-    error_set(machine->err, "memory is short");
+    error_set(machine->err, OUT_OF_MEMORY);
     return -1;
 }
 
@@ -70,14 +71,8 @@ static int refuse_pickle(const struct machine *machine)
 
 static int push_value(struct machine *machine, struct value value)
 {
-    if (machine->depth == machine->capacity) {
-        size_t capacity = machine->capacity ? 2 * machine->capacity : 256;
-        struct value *grown = realloc(machine->stack, capacity * sizeof *grown);
-        if (!grown)
-            return fail_pickle_memory(machine);
-        machine->stack = grown;
-        machine->capacity = capacity;
-    }
+    if (!ARRAY_RESERVE(machine->stack, machine->capacity, machine->depth + 1))
+        return fail_pickle_memory(machine);
     machine->stack[machine->depth++] = value;
     return 0;
 }
@@ -99,7 +94,7 @@ static int read_opcode_argument(struct machine *machine, int bytes, uint64_t *va
     return 0;
 }
 
-/* The bytes that follow a length of so many bytes. */
+/* Reads a length of length_bytes bytes, then that many bytes. */
 static int counted(struct machine *machine, int length_bytes, const char **bytes, uint64_t *count)
 {
     if (read_opcode_argument(machine, length_bytes, count))
@@ -122,7 +117,7 @@ static int text(struct machine *machine, int length_bytes)
                                                             : push_value(machine, value);
 }
 
-/* LONG1, LONG4: two's complement of so many bytes. */
+/* LONG1, LONG4: two's complement, its length in length_bytes bytes. */
 static int long_integer(struct machine *machine, int length_bytes)
 {
     const char *bytes;
@@ -252,18 +247,11 @@ static int memoize(struct machine *machine, uint64_t index)
         return damaged(machine, "there is nothing to remember");
     if (index > (uint64_t)(machine->end - machine->begin))
         return damaged(machine, "a memo's index is larger than the file");
-    if (index >= machine->memo_capacity) {
-        size_t capacity = machine->memo_capacity ? machine->memo_capacity : 256;
-        while (capacity <= index)
-            capacity *= 2;
-        struct value *grown = realloc(machine->memo, capacity * sizeof *grown);
-        if (!grown)
-            return fail_pickle_memory(machine);
-        for (size_t i = machine->memo_capacity; i < capacity; i++)
-            grown[i] = (struct value){.kind = VALUE_MARK}; /* nothing there */
-        machine->memo = grown;
-        machine->memo_capacity = capacity;
-    }
+    size_t before = machine->memo_capacity;
+    if (!ARRAY_RESERVE(machine->memo, machine->memo_capacity, index + 1))
+        return fail_pickle_memory(machine);
+    for (size_t i = before; i < machine->memo_capacity; i++)
+        machine->memo[i] = (struct value){.kind = VALUE_MARK}; /* nothing there */
     machine->memo[index] = machine->stack[machine->depth - 1];
     machine->memos++;
     return 0;

@@ -11,6 +11,7 @@
 #include <uthash.h>
 
 #include "lib/import/import.h"
+#include "lib/import/log_line.h"
 #include "lib/import/ras_status.h"
 #include "lib/trace/names.h"
 
@@ -274,10 +275,33 @@ static int import_ras_comm(struct ras_reader *reader, const struct ras_status *s
 
 /* --- the file --- */
 
+/* {"event": "PEER_DEAD", "peer": {"host": ..., "pid": ...}}, of `ncclras -m -f json`. */
+static int import_ras_event(struct ras_reader *reader, const json_t *document)
+{
+    const json_t *peer = json_object_get(document, "peer");
+    const char *event = json_string_value(json_object_get(document, "event")),
+               *time = json_string_value(json_object_get(document, "timestamp"));
+    struct import_process process = import_process_new();
+    reader->ranks++;
+    if (strcmp(event, "PEER_DEAD"))
+        return 0;
+    process.host = json_string_value(json_object_get(peer, "host"));
+    process.pid = (int)json_integer_value(json_object_get(peer, "pid"));
+    int index = import_process(reader->import, &process);
+    uint64_t time_ns = time ? log_prefix_time(time, strlen(time)) : 0;
+    return index < 0 || import_process_end(reader->import, index, END_UNKNOWN, 0, time_ns) ||
+                   import_said(reader->import, index, SAID_ERROR, "NCCL RAS",
+                               "the process is considered dead", time_ns)
+               ? -1
+               : 0;
+}
+
 static int import_ras_snapshot(struct ras_reader *reader, const json_t *document, struct error *err)
 {
     struct ras_status status;
     int result = 0;
+    if (json_is_string(json_object_get(document, "event")))
+        return import_ras_event(reader, document);
     if (ras_status_parse(document, &status, err))
         return -1;
     if (status.exact_ns) {
@@ -291,35 +315,6 @@ static int import_ras_snapshot(struct ras_reader *reader, const json_t *document
         result = import_ras_comm(reader, &status, &status.comm[i], time_ns);
     ras_status_free(&status);
     return result;
-}
-
-static char *read_whole_input(struct import_input *input, size_t *bytes, struct error *err)
-{
-    size_t capacity = 1 << 16;
-    char *text = malloc(capacity);
-    long got = 1;
-    *bytes = 0;
-    while (text && got > 0) {
-        if (*bytes == FILE_MAX) {
-            error_set(err, "%s: larger than %d MB", input_path(input), FILE_MAX >> 20);
-            break;
-        }
-        if (*bytes == capacity) {
-            char *grown = realloc(text, capacity *= 2);
-            if (!grown)
-                break;
-            text = grown;
-        }
-        got = input_read(input, text + *bytes, capacity - *bytes, err);
-        if (got > 0)
-            *bytes += (size_t)got;
-    }
-    if (text && got == 0)
-        return text;
-    if (!err->text[0])
-        error_set(err, "%s: memory is short", input_path(input));
-    free(text);
-    return NULL;
 }
 
 static int read_snapshots(struct ras_reader *reader, const char *text, size_t bytes,
@@ -353,17 +348,11 @@ static int read_ras(struct import *import, struct import_input *input, struct er
     struct ras_reader reader = {.import = import, .input = input};
     struct seen *seen, *next;
     size_t bytes;
-    char *text = read_whole_input(input, &bytes, err);
+    char *text = input_whole(input, FILE_MAX, &bytes, err);
     if (!text)
         return -1;
-    char *ended = realloc(text, bytes + 1);
-    if (!ended) {
-        free(text);
-        return error_set(err, "%s: memory is short", input_path(input));
-    }
-    ended[bytes] = '\0';
-    int result = read_snapshots(&reader, ended, bytes, err);
-    free(ended);
+    int result = read_snapshots(&reader, text, bytes, err);
+    free(text);
     if (!result && !reader.ranks)
         import_refuse(import, "%s: it names no rank", input_path(input));
     HASH_ITER(hh, reader.seen, seen, next) {
@@ -378,7 +367,8 @@ static int sniff_ras(const struct import_head *head)
     const char *text = head->bytes + strspn(head->bytes, " \t\r\n");
     if (*text != '{')
         return 0;
-    if (strstr(text, "\"ddpcheck_time_ns\""))
+    if (strstr(text, "\"ddpcheck_time_ns\"") ||
+        (strstr(text, "\"event\"") && strstr(text, "\"nvml_devs\"")))
         return 100;
     if (!strstr(text, "\"communicators\""))
         return 0;

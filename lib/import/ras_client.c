@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/clock.h"
 
 /* RAS itself waits up to 5 s for each rank, and once again for stragglers (ras_internal.h,
@@ -23,6 +24,7 @@ enum {
     ANSWER_ALL_MS = 60000,  /* of the answer, however it trickles */
     SLICE_MS = 100,
     ANSWER_MAX = 256 << 20,
+    HEARD_BYTES = 1 << 16, /* at a time */
     LINE_BYTES = 512
 };
 
@@ -34,8 +36,10 @@ struct talk {
     uint64_t give_up_ns; /* 0: not yet known */
 };
 
-int ras_address_split(const char *address, char *host, size_t host_bytes, char *port,
-                      size_t port_bytes, struct error *err)
+/* The address's parts: "host:port", "[::1]:port", "host" (the usual port). Returns 0, or -1 with
+ * err. */
+static int ras_address_split(const char *address, char *host, size_t host_bytes, char *port,
+                             size_t port_bytes, struct error *err)
 {
     const char *end = *address == '[' ? strchr(address, ']') : NULL,
                *begin = address + (end != NULL);
@@ -184,12 +188,21 @@ static int greet(struct talk *talk)
     give_up_after(talk, GREETING_ALL_MS);
     if (send_line(talk, "CLIENT PROTOCOL 2\n") || hear_line(talk, line, sizeof line))
         return -1;
-    if (strncasecmp(line, "SERVER PROTOCOL ", 16))
-        return error_set(talk->err, "RAS at %s: this does not talk like RAS: '%.80s'",
-                         talk->address, line);
+    return strncasecmp(line, "SERVER PROTOCOL ", 16)
+               ? error_set(talk->err, "RAS at %s: this does not talk like RAS: '%.80s'",
+                           talk->address, line)
+               : 0;
+}
+
+/* is_text: as in ras_client.h. */
+static int ask_for_json(struct talk *talk, bool *is_text)
+{
+    char line[LINE_BYTES];
     if (send_line(talk, "SET FORMAT json\n") || hear_line(talk, line, sizeof line))
         return -1;
-    if (strcasecmp(line, "OK"))
+    if (is_text)
+        *is_text = strcasecmp(line, "OK") != 0;
+    else if (strcasecmp(line, "OK"))
         return error_set(
             talk->err,
             "RAS at %s answers in text only ('%.80s'): its JSON needs NCCL 2.28.7 or later",
@@ -197,27 +210,25 @@ static int greet(struct talk *talk)
     return 0;
 }
 
-static char *hear_all(struct talk *talk, size_t *bytes)
+/* The whole answer, behind the `*bytes` bytes of `begin`. */
+static char *hear_all(struct talk *talk, const char *begin, size_t *bytes)
 {
-    size_t capacity = 1 << 16;
-    char *text = malloc(capacity);
+    size_t capacity = 0;
+    char *text = NULL;
     ssize_t got = 1;
     give_up_after(talk, ANSWER_ALL_MS);
-    for (*bytes = 0; text && got > 0; *bytes += got > 0 ? (size_t)got : 0) {
-        if (*bytes + 1 == capacity) {
-            char *grown = capacity < ANSWER_MAX ? realloc(text, capacity *= 2) : NULL;
-            if (!grown) {
-                error_set(talk->err, "RAS at %s: the answer is too large", talk->address);
-                free(text);
-                return NULL;
-            }
-            text = grown;
-        }
-        got = hear(talk, text + *bytes, capacity - *bytes - 1, ANSWER_MS);
+    if (!ARRAY_RESERVE(text, capacity, *bytes + 1)) {
+        error_memory(talk->err, "RAS at %s", talk->address);
+        return NULL;
     }
-    if (!text)
-        error_set(talk->err, "RAS at %s: memory is short", talk->address);
-    if (!text || got < 0) {
+    memcpy(text, begin, *bytes);
+    for (; got > 0; *bytes += got > 0 ? (size_t)got : 0) {
+        if (*bytes >= ANSWER_MAX || !ARRAY_RESERVE(text, capacity, *bytes + HEARD_BYTES + 1))
+            got = error_set(talk->err, "RAS at %s: the answer is too large", talk->address);
+        else
+            got = hear(talk, text + *bytes, HEARD_BYTES, ANSWER_MS);
+    }
+    if (got < 0) {
         free(text);
         return NULL;
     }
@@ -225,12 +236,15 @@ static char *hear_all(struct talk *talk, size_t *bytes)
     return text;
 }
 
-char *ras_fetch(const char *address, const atomic_bool *stop, size_t *bytes, struct error *err)
+char *ras_fetch(const char *address, const atomic_bool *stop, bool *is_text, size_t *bytes,
+                struct error *err)
 {
     struct talk talk = {.address = address, .fd = -1, .stop = stop, .err = err};
     char *text = NULL;
-    if (connect_to(&talk) == 0 && greet(&talk) == 0 && send_line(&talk, "STATUS\n") == 0)
-        text = hear_all(&talk, bytes);
+    *bytes = 0;
+    if (connect_to(&talk) == 0 && greet(&talk) == 0 && ask_for_json(&talk, is_text) == 0 &&
+        send_line(&talk, is_text && *is_text ? "VERBOSE STATUS\n" : "STATUS\n") == 0)
+        text = hear_all(&talk, "", bytes);
     if (talk.fd >= 0)
         close(talk.fd);
     if (text && !*bytes) {
@@ -238,5 +252,28 @@ char *ras_fetch(const char *address, const atomic_bool *stop, size_t *bytes, str
         text = NULL;
         error_set(err, "RAS at %s: it closed the connection without an answer", address);
     }
+    return text;
+}
+
+char *ras_fetch_diagnostics(const char *address, const atomic_bool *stop, size_t *bytes,
+                            struct error *err)
+{
+    struct talk talk = {.address = address, .fd = -1, .stop = stop, .err = err};
+    char line[LINE_BYTES], *text = NULL;
+    *bytes = 0;
+    if (connect_to(&talk) == 0 && greet(&talk) == 0 && send_line(&talk, "DIAGNOSTICS\n") == 0) {
+        give_up_after(&talk, ANSWER_ALL_MS);
+        if (hear_line(&talk, line, sizeof line - 1) == 0) {
+            *bytes = strlen(line);
+            line[(*bytes)++] = '\n';
+            if (strncmp(line, "ERROR", 5) != 0 && strncmp(line, "BUSY", 4) != 0)
+                text = hear_all(&talk, line, bytes);
+            else
+                error_set(err, "RAS at %s has no diagnostics: '%.*s': they need NCCL 2.31 or later",
+                          address, (int)*bytes - 1, line);
+        }
+    }
+    if (talk.fd >= 0)
+        close(talk.fd);
     return text;
 }

@@ -15,13 +15,15 @@
 
 #define RAS_USUAL_ADDRESS "localhost:28028"
 
-/* The address's parts: "host:port", "[::1]:port", "host" (the usual port). Returns 0, or -1 with
- * err. */
-int ras_address_split(const char *address, char *host, size_t host_bytes, char *port,
-                      size_t port_bytes, struct error *err);
-
-/* Asks once. Gives up soon after *stop is true (NULL: never) and when nothing comes for several
- * seconds. Returns the JSON, NUL-terminated, which the caller frees; or NULL with err. */
-char *ras_fetch(const char *address, const atomic_bool *stop, size_t *bytes, struct error *err);
+/* Asks once. is_text: NCCL before 2.28.7 answers in text, as `ncclras -v` prints it, and so is the
+ * result then; NULL: that is an error. Gives up soon after *stop is true (NULL: never) and when
+ * nothing comes for several seconds. Returns the answer, NUL-terminated, which the caller frees; or
+ * NULL with err. */
+char *ras_fetch(const char *address, const atomic_bool *stop, bool *is_text, size_t *bytes,
+                struct error *err);
+/* Asks for its diagnostics (`ncclras -D`, NCCL 2.31 and later), which compare GPUs, driver, links
+ * and environment of all ranks: lines that log_diag.c reads. Otherwise as ras_fetch. */
+char *ras_fetch_diagnostics(const char *address, const atomic_bool *stop, size_t *bytes,
+                            struct error *err);
 
 #endif

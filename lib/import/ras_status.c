@@ -118,7 +118,7 @@ int ras_status_parse(const json_t *document, struct ras_status *status, struct e
             ras_status_free(status);
             break;
         }
-    return status->comm ? 0 : error_set(err, "memory is short");
+    return status->comm ? 0 : error_set(err, OUT_OF_MEMORY);
 }
 
 void ras_status_free(struct ras_status *status)

@@ -1,10 +1,12 @@
 /* sink.c: who is there: processes, communicators and their members. */
 #include "lib/import/sink.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
 #include "lib/import/input.h"
 
 enum {
@@ -12,7 +14,7 @@ enum {
      * analysed twice as fast as such that take turns one by one. The collector reads rings in such
      * turns, too. */
     TURN_NS = 100000000,
-    UNTIMED_STEP_NS = TURN_NS / 64 /* between two records of a process of which no time is known */
+    UNTIMED_STEP_NS = TURN_NS / 64 /* between two records of a process that have no time */
 };
 
 int sink_failed(struct import *import, const struct error *err)
@@ -25,7 +27,7 @@ int sink_failed(struct import *import, const struct error *err)
 int sink_no_memory(struct import *import)
 {
     struct error err;
-    error_set(&err, "can't import: memory is short");
+    error_memory(&err, "can't import");
     return sink_failed(import, &err);
 }
 
@@ -87,13 +89,8 @@ static void merge_process(struct sink_process *known, const struct import_proces
 static struct sink_process *new_process(struct import *import, uint64_t identity,
                                         const struct import_process *reported)
 {
-    struct sink_process **grown = import->process;
-    if ((import->processes & (import->processes - 1)) == 0) /* full at each power of two */
-        grown =
-            realloc(grown, (import->processes ? 2 * (size_t)import->processes : 1) * sizeof *grown);
-    if (!grown)
+    if (!ARRAY_ADD(import->process, import->processes))
         return NULL;
-    import->process = grown;
     struct sink_process *process = calloc(1, sizeof *process);
     const char *file = reported->file;
     if (!file)
@@ -198,12 +195,8 @@ int sink_record(struct import *import, struct sink_process *process, uint64_t ti
 static struct sink_member *new_member(struct import *import, const struct lane_key *key,
                                       struct sink_process *process)
 {
-    struct sink_member **grown = import->member;
-    if ((import->members & (import->members - 1)) == 0)
-        grown = realloc(grown, (import->members ? 2 * (size_t)import->members : 1) * sizeof *grown);
-    if (!grown)
+    if (!ARRAY_ADD(import->member, import->members))
         return NULL;
-    import->member = grown;
     struct sink_member *member = calloc(1, sizeof *member), *first;
     if (!member)
         return NULL;
@@ -314,4 +307,83 @@ int import_process_end(struct import *import, int process, enum end_how how, int
     record.end.how = how;
     record.end.value = value;
     return sink_record(import, import->process[process], time_ns, &record, 0);
+}
+
+/* --- what processes did beside their calls --- */
+
+int import_iteration(struct import *import, int index, uint64_t number, uint64_t time_ns)
+{
+    struct sink_process *process = import->process[index];
+    struct record record = {.api = API_nvtxRangePop, .thread = 1, .device = RECORD_NO_DEVICE};
+    if (process->in_iteration && sink_record(import, process, time_ns, &record, 0))
+        return -1;
+    char name[40];
+    int bytes = snprintf(name, sizeof name, "iteration %llu", (unsigned long long)number);
+    record.api = API_nvtxRangePush;
+    record.range.text = import_text(import, index, name, (size_t)bytes);
+    process->in_iteration = true;
+    return record.range.text ? sink_record(import, process, time_ns, &record, 0) : -1;
+}
+
+int import_activity(struct import *import, int process, const struct import_activity *activity)
+{
+    struct record record = {.api = API_notice_activity, .thread = 1, .device = RECORD_NO_DEVICE};
+    record.activity.name = import_text(import, process, activity->name, strlen(activity->name));
+    record.activity.begin_ns = activity->begin_ns;
+    record.activity.iteration = activity->iteration == UINT64_MAX ? 0 : activity->iteration + 1;
+    record.activity.kind = activity->kind;
+    return sink_record(import, import->process[process], activity->end_ns, &record, 0);
+}
+
+/* --- what could not be taken --- */
+
+enum { REFUSALS_OF_FILE = 3, REFUSALS_PRINTED_MAX = 30 };
+
+/* Of what could not be taken the first of each file and of all are printed, the rest is counted. */
+
+void import_print(struct import *import, const char *message)
+{
+    import->options->say(import->options->context, message);
+}
+
+void import_refuse(struct import *import, const char *format, ...)
+{
+    struct error err;
+    import->result.refused++;
+    if (import->refused_here++ >= REFUSALS_OF_FILE ||
+        import->refusals_printed == REFUSALS_PRINTED_MAX)
+        return;
+    import->refusals_printed++;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(err.text, sizeof err.text, format, arguments);
+    va_end(arguments);
+    import_print(import, err.text);
+}
+
+void refusals_end_file(struct import *import)
+{
+    char more[128];
+    if (import->refused_here <= REFUSALS_OF_FILE ||
+        import->refusals_printed >= REFUSALS_PRINTED_MAX)
+        return;
+    snprintf(more, sizeof more, "... and %llu more in that file",
+             (unsigned long long)(import->refused_here - REFUSALS_OF_FILE));
+    import_print(import, more);
+}
+
+void refusals_end(struct import *import)
+{
+    char rest[128];
+    if (import->refusals_printed < REFUSALS_PRINTED_MAX ||
+        import->result.refused == import->refusals_printed)
+        return;
+    snprintf(rest, sizeof rest, "... and %llu more, in all files",
+             (unsigned long long)(import->result.refused - import->refusals_printed));
+    import_print(import, rest);
+}
+
+void **import_state(struct import *import)
+{
+    return import->source_state;
 }

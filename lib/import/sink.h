@@ -65,7 +65,7 @@ struct lane {
     struct lane_key key;
     uint32_t slot;
     uint64_t launch, started, done, reported_started, reported_done;
-    uint64_t begin_ns, end_ns; /* of its last operation of which it is known how long it took */
+    uint64_t begin_ns, end_ns; /* of its last operation with a known duration */
     struct lane *next;         /* of all */
     UT_hash_handle hh;
 };
@@ -98,6 +98,8 @@ struct import {
     struct error failure;  /* the first; nothing goes on after it */
     uint64_t refused_here; /* pieces of the file in hand */
     uint32_t refusals_printed;
+    struct unread_kind *unread; /* kinds of files that were passed over */
+    size_t unread_count;
     uint64_t bytes; /* of files before */
     struct import_standing standing;
     uint64_t standing_before; /* bytes on disk of files before */
@@ -133,11 +135,11 @@ void sink_free(struct import *import);
 
 /* A message for people. */
 void import_print(struct import *import, const char *message);
-/* Prints how many refusals of the file in hand, or of all files, were not printed. */
-void refusals_end_file(struct import *import);
-void refusals_end(struct import *import);
 
 /* Stores all that was reported in a new database. 0, or -1 with import->failure. */
 int sink_store(struct import *import, const char *path);
+/* Prints how many refusals of the file in hand, or of all files, were not printed. */
+void refusals_end_file(struct import *import);
+void refusals_end(struct import *import);
 
 #endif

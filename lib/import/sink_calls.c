@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/secrets.h"
 #include "lib/import/sink.h"
 #include "lib/trace/names.h"
 
@@ -11,6 +12,7 @@ enum {
                              the analyzer */
     REPORTED_FIRST = 1024,
     FRAMES_MAX = 512,
+    STANDING_CAPTURE = 1, /* threads are seen once */
     STRING_MAX_BYTES = 4096
 };
 
@@ -310,7 +312,11 @@ int import_said(struct import *import, int process, enum said how, const char *w
                 const char *text, uint64_t time_ns)
 {
     struct record record = {.api = API_notice_said, .device = RECORD_NO_DEVICE, .thread = 1};
-    record.range.text = import_text(import, process, text, strlen(text));
+    char *masked = strdup(text);
+    if (!masked)
+        return sink_no_memory(import);
+    record.range.text = import_text(import, process, masked, secrets_mask(masked, strlen(masked)));
+    free(masked);
     record.range.domain = import_text(import, process, who, strlen(who));
     record.range.id = how;
     return sink_record(import, import->process[process], time_ns, &record, 0);
@@ -358,9 +364,72 @@ uint64_t import_stack(struct import *import, int process, const struct import_fr
     return id;
 }
 
+/* 0 for none; *failed when memory is short. */
+static uint64_t standing_text(struct import *import, int process, const char *text, bool *failed)
+{
+    uint64_t id = text && *text ? import_text(import, process, text, strlen(text)) : 0;
+    *failed |= text && *text && !id;
+    return id;
+}
+
+int import_position(struct import *import, int process, const struct import_position *position)
+{
+    bool failed = false;
+    struct record record = {.api = API_notice_position,
+                            .device = RECORD_NO_DEVICE,
+                            .thread = 1,
+                            .stack = position->stack};
+    record.position.place = position->place;
+    record.position.flags = position->moves ? POSITION_MOVES : 0;
+    if (position->works)
+        record.position.flags |= POSITION_WORKS;
+    record.position.text = standing_text(import, process, position->text, &failed);
+    record.position.lasts_s = position->lasts_s;
+    return failed ? -1
+                  : sink_record(import, import->process[process], position->time_ns, &record, 0);
+}
+
+int import_thread_stack(struct import *import, int process, const struct import_thread *thread)
+{
+    bool failed = false;
+    struct record record = {.api = API_notice_thread_stack,
+                            .device = RECORD_NO_DEVICE,
+                            .thread = thread->id,
+                            .stack = thread->stack};
+    record.standing.capture = STANDING_CAPTURE;
+    record.standing.thread = thread->id;
+    record.standing.name = standing_text(import, process, thread->name, &failed);
+    record.standing.syscall = thread->syscall;
+    record.standing.index = thread->index;
+    record.standing.count = thread->count;
+    record.standing.holder = thread->holder;
+    return failed ? -1 : sink_record(import, import->process[process], thread->time_ns, &record, 0);
+}
+
+/* A process whose time is not known gets the time of the others, rather than that of 1970. */
+static void borrow_times(struct import *import)
+{
+    uint64_t first_ns = UINT64_MAX, until_ns = 0;
+    for (int i = 0; i < import->processes; i++) {
+        const struct sink_process *process = import->process[i];
+        if (process->first_ns && process->first_ns < first_ns)
+            first_ns = process->first_ns;
+        if (process->known_until_ns != IMPORT_UNKNOWN && process->known_until_ns > until_ns)
+            until_ns = process->known_until_ns;
+    }
+    for (int i = 0; i < import->processes; i++) {
+        struct sink_process *process = import->process[i];
+        if (!process->first_ns && first_ns != UINT64_MAX)
+            process->first_ns = first_ns;
+        if (process->known_until_ns == IMPORT_UNKNOWN)
+            process->known_until_ns = until_ns;
+    }
+}
+
 int sink_finish(struct import *import)
 {
     int result = 0;
+    borrow_times(import);
     for (int i = 0; i < import->processes && !result; i++) {
         result = sink_report_changes(import, import->process[i], UINT64_MAX);
         import->process[i]->info.lacks |= sink_lacks_durations(import->process[i]);

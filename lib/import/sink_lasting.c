@@ -1,5 +1,5 @@
-/* sink_lasting.c: operations of which it is known how long they took on the GPU. That they began
- * and ended is reported when the process's time is there, as a host is ahead of its GPU. */
+/* sink_lasting.c: operations with a known duration on the GPU. Their begin and end are reported
+ * when the process's time has come to them, as a host is ahead of its GPU. */
 #include "lib/import/sink.h"
 
 /* An operation will be that far. */

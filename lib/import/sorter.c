@@ -8,11 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    RUN_ITEMS = 1 << 19,
-    FIRST_ITEMS = 1 << 12,
-    READ_ITEMS = 1 << 12
-}; /* 72 MB of records at most */
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
+
+enum { RUN_ITEMS = 1 << 19, READ_ITEMS = 1 << 12 }; /* 72 MB of records at most */
 
 /* A sorted part of the temporary file, being read. The last run never leaves memory. */
 struct sorted_run {
@@ -29,15 +28,17 @@ struct sorted_place {
 struct sorter {
     char directory[PATH_MAX];
     struct sorted *item;
-    uint32_t items, capacity;
+    uint32_t items;
     struct sorted_place *place; /* the items in order */
+    size_t places;              /* that there is room for */
     int file;                   /* -1: none yet */
     uint64_t written;           /* items in the file */
     struct sorted_run *run;
     uint32_t runs;
     uint32_t *heap; /* of runs, the least first */
     uint32_t heaped;
-    uint32_t last; /* the run whose item was handed out; UINT32_MAX none */
+    uint32_t last;     /* the run whose item was handed out; UINT32_MAX none */
+    uint64_t last_key; /* of that item */
 };
 
 struct sorter *sorter_new(const char *directory)
@@ -71,7 +72,7 @@ void sorter_free(struct sorter *sorter)
 
 static int fail_sorter_memory(struct error *err)
 {
-    return error_set(err, "can't sort what was read: memory is short");
+    return error_memory(err, "can't sort what was read");
 }
 
 static int file_failed(const struct sorter *sorter, const char *doing, struct error *err)
@@ -92,11 +93,9 @@ static int compare_sorted(const void *left, const void *right)
 /* Puts the items at hand in order: usually they are. */
 static int sort_items(struct sorter *sorter, struct error *err)
 {
-    struct sorted_place *place =
-        realloc(sorter->place, ((size_t)sorter->items + 1) * sizeof *place);
-    if (!place)
+    if (!ARRAY_RESERVE(sorter->place, sorter->places, sorter->items + 1))
         return fail_sorter_memory(err);
-    sorter->place = place;
+    struct sorted_place *place = sorter->place;
     bool sorted = true;
     for (uint32_t i = 0; i < sorter->items; i++) {
         place[i] = (struct sorted_place){sorter->item[i].key, i};
@@ -135,14 +134,12 @@ static int write_spill(struct sorter *sorter, const void *bytes, size_t count, s
 
 static struct sorted_run *add_run(struct sorter *sorter, struct error *err)
 {
-    struct sorted_run *run = realloc(sorter->run, ((size_t)sorter->runs + 1) * sizeof *run);
-    if (!run) {
+    if (!ARRAY_ADD(sorter->run, sorter->runs)) {
         fail_sorter_memory(err);
         return NULL;
     }
-    sorter->run = run;
-    run[sorter->runs] = (struct sorted_run){0};
-    return &run[sorter->runs++];
+    sorter->run[sorter->runs] = (struct sorted_run){0};
+    return &sorter->run[sorter->runs++];
 }
 
 static int spill(struct sorter *sorter, struct error *err)
@@ -173,14 +170,8 @@ int sorter_add(struct sorter *sorter, const struct sorted *item, struct error *e
 {
     if (sorter->items == RUN_ITEMS && spill(sorter, err))
         return -1;
-    if (sorter->items == sorter->capacity) {
-        uint32_t capacity = sorter->capacity ? 2 * sorter->capacity : FIRST_ITEMS;
-        struct sorted *grown = realloc(sorter->item, capacity * sizeof *grown);
-        if (!grown)
-            return fail_sorter_memory(err);
-        sorter->item = grown;
-        sorter->capacity = capacity;
-    }
+    if (!ARRAY_ADD(sorter->item, sorter->items))
+        return fail_sorter_memory(err);
     sorter->item[sorter->items++] = *item;
     return 0;
 }
@@ -263,6 +254,7 @@ int sorter_finish(struct sorter *sorter, struct error *err)
 static int advance_runs(struct sorter *sorter, struct error *err)
 {
     struct sorted_run *run = &sorter->run[sorter->heap[0]];
+    invariant(run->at < run->filled, "a run in the heap has an item left");
     run->at++;
     if (run->at == run->filled && run->next < run->end && refill_run(sorter, run, err))
         return -1;
@@ -280,5 +272,7 @@ int sorter_next(struct sorter *sorter, const struct sorted **item, struct error 
         return 0;
     sorter->last = sorter->heap[0];
     *item = head(sorter, sorter->last);
+    invariant((*item)->key >= sorter->last_key, "sorted records come in the order of their keys");
+    sorter->last_key = (*item)->key;
     return 1;
 }

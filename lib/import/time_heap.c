@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPACITY_FIRST = 64 };
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
 
 static struct timed *item_at(const struct time_heap *heap, size_t at)
 {
@@ -25,7 +26,7 @@ static size_t find_place_above(struct time_heap *heap, size_t at, const struct t
     return at;
 }
 
-/* Likewise from the top: what is earlier moves up. */
+/* From the top down: earlier items move up. */
 static size_t find_place_below(struct time_heap *heap, const struct timed *item)
 {
     size_t at = 0;
@@ -42,18 +43,14 @@ static size_t find_place_below(struct time_heap *heap, const struct timed *item)
 
 int time_heap_put(struct time_heap *heap, const void *item)
 {
-    if (heap->count == heap->capacity) {
-        size_t capacity = heap->capacity ? 2 * heap->capacity : CAPACITY_FIRST;
-        char *grown = realloc(heap->item, capacity * heap->item_bytes);
-        if (!grown)
-            return -1;
-        heap->item = grown;
-        heap->capacity = capacity;
-    }
+    if (!array_add(&heap->item, heap->count, heap->item_bytes))
+        return -1;
     struct timed key = {((const struct timed *)item)->time_ns, heap->order++};
     size_t at = find_place_above(heap, heap->count++, &key);
     memcpy(item_at(heap, at), item, heap->item_bytes);
     item_at(heap, at)->order = key.order;
+    invariant(!at || !is_before(item_at(heap, at), item_at(heap, (at - 1) / 2)),
+              "no item of a heap is before the one above it");
     return 0;
 }
 
@@ -64,6 +61,7 @@ const struct timed *time_heap_first(const struct time_heap *heap)
 
 void time_heap_take(struct time_heap *heap, void *item)
 {
+    invariant(heap->count, "only a heap with items has a first one");
     memcpy(item, heap->item, heap->item_bytes);
     const struct timed *last = item_at(heap, --heap->count);
     size_t at = find_place_below(heap, last);
@@ -75,5 +73,5 @@ void time_heap_free(struct time_heap *heap)
 {
     free(heap->item);
     heap->item = NULL;
-    heap->count = heap->capacity = 0;
+    heap->count = 0;
 }

@@ -15,7 +15,7 @@ struct timed {
 struct time_heap {
     size_t item_bytes; /* set by the owner; all else is 0 at first */
     char *item;
-    size_t count, capacity;
+    size_t count;
     uint64_t order;
 };
 

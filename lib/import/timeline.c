@@ -124,7 +124,7 @@ static int read_csv(struct import *import, struct foreign_timeline *timeline,
         snprintf(where, sizeof where, "%s: line %" PRIu64, input_path(input),
                  input_line_number(input));
         if (timeline_add(import, timeline, texts, where))
-            return error_set(err, "%s: memory is short", input_path(input));
+            return error_memory(err, "can't read %s", input_path(input));
     }
     return err->text[0] ? -1 : 0;
 }
@@ -144,7 +144,7 @@ static int read_timeline(struct import *import, struct import_input *input, stru
     struct import_head head;
     if (!timeline || !texts) {
         free(texts);
-        return error_set(err, "%s: memory is short", input_path(input));
+        return error_memory(err, "can't read %s", input_path(input));
     }
     if (!timeline->file)
         timeline->file = strdup(input_path(input));

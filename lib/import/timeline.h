@@ -61,7 +61,7 @@ struct foreign_row {
 
 struct foreign_timeline {
     struct foreign_row *row;
-    size_t rows, capacity;
+    size_t rows;
     struct timeline_names groups, operations, hosts;
     int64_t newest_ns; /* when the newest of the files was written, since 1970 */
     char *file;        /* the first, for messages */
@@ -69,14 +69,9 @@ struct foreign_timeline {
 
 /* The timeline of this import, made at the first call. NULL when memory is short. */
 struct foreign_timeline *timeline_of(struct import *import);
-/* The index of a name, added if it is new; UINT32_MAX when memory is short. */
-uint32_t timeline_name(struct timeline_names *names, const char *text);
 /* Keeps the row. `where` is "FILE: line 12", for what it refuses. 0, or -1 when memory is short. */
 int timeline_add(struct import *import, struct foreign_timeline *timeline,
                  const struct timeline_texts *texts, const char *where);
-/* A number of decimal digits, with or without a point or an exponent, times 10^digits, rounded.
- * False if it is none or does not fit. */
-bool timeline_decimal(const char *text, int digits, int64_t *value);
 
 /* JSON: rows as objects in lines, in arrays, or Chrome's events. 0, or -1 with err. */
 int timeline_read_json(struct import *import, struct foreign_timeline *timeline,

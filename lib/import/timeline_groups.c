@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+
 enum { LISTED_MAX = 1 << 20 };
 
 static int compare_ranks(const void *a, const void *b)
@@ -15,13 +17,8 @@ static int compare_ranks(const void *a, const void *b)
 
 static int add_group_rank(struct timeline_group *group, int32_t rank)
 {
-    if ((group->ranks & (group->ranks - 1)) == 0) { /* full at each power of two */
-        size_t capacity = group->ranks ? 2 * (size_t)group->ranks : 1;
-        int32_t *grown = realloc(group->rank, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        group->rank = grown;
-    }
+    if (!ARRAY_ADD(group->rank, group->ranks))
+        return -1;
     group->rank[group->ranks++] = rank;
     return 0;
 }

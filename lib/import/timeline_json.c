@@ -126,7 +126,7 @@ static int take_timeline_row(struct timeline_json *reader, const char *where)
 static int fail_json(const struct timeline_json *reader, const char *where, struct error *err)
 {
     if (reader->no_memory)
-        return error_set(err, "%s: memory is short", reader->path);
+        return error_memory(err, "can't read %s", reader->path);
     return error_set(err, "%s: %s", where, json_error(reader->json));
 }
 
@@ -204,7 +204,7 @@ int timeline_read_json(struct import *import, struct foreign_timeline *timeline,
     struct timeline_json *reader = calloc(1, sizeof *reader);
     struct import_head head;
     if (!reader)
-        return error_set(err, "%s: memory is short", input_path(input));
+        return error_memory(err, "can't read %s", input_path(input));
     reader->import = import;
     reader->timeline = timeline;
     reader->path = input_path(input);

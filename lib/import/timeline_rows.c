@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/array.h"
 #include "lib/import/timeline.h"
 
 enum { SECONDS = 9, MILLISECONDS = 6, MICROSECONDS = 3, NANOSECONDS = 0, AS_START = -1 };
@@ -103,7 +104,9 @@ static bool read_digits(const char *text, uint64_t *value, int *behind, const ch
     return any;
 }
 
-bool timeline_decimal(const char *text, int digits, int64_t *value)
+/* A number of decimal digits, with or without a point or an exponent, times 10^digits, rounded.
+ * False if it is none or does not fit. */
+static bool timeline_decimal(const char *text, int digits, int64_t *value)
 {
     uint64_t mantissa;
     int behind;
@@ -142,19 +145,15 @@ struct foreign_timeline *timeline_of(struct import *import)
     return *state;
 }
 
-uint32_t timeline_name(struct timeline_names *names, const char *text)
+/* The index of a name, added if it is new; UINT32_MAX when memory is short. */
+static uint32_t timeline_name(struct timeline_names *names, const char *text)
 {
     struct timeline_name *name;
     HASH_FIND_STR(names->table, text, name);
     if (name)
         return name->index;
-    if ((names->count & (names->count - 1)) == 0) { /* full at each power of two */
-        size_t capacity = names->count ? 2 * (size_t)names->count : 1;
-        struct timeline_name **grown = realloc(names->by_index, capacity * sizeof *grown);
-        if (!grown)
-            return UINT32_MAX;
-        names->by_index = grown;
-    }
+    if (!ARRAY_ADD(names->by_index, names->count))
+        return UINT32_MAX;
     name = calloc(1, sizeof *name);
     if (!name || !(name->text = strdup(text))) {
         free(name);
@@ -214,14 +213,8 @@ int timeline_add(struct import *import, struct foreign_timeline *timeline,
         import_refuse(import, "%s: the row has %s", where, wrong);
         return 0;
     }
-    if (timeline->rows == timeline->capacity) {
-        size_t capacity = timeline->capacity ? 2 * timeline->capacity : 1024;
-        struct foreign_row *grown = realloc(timeline->row, capacity * sizeof *grown);
-        if (!grown)
-            return -1;
-        timeline->row = grown;
-        timeline->capacity = capacity;
-    }
+    if (!ARRAY_ADD(timeline->row, timeline->rows))
+        return -1;
     const char *group = texts->text[FIELD_GROUP], *host = texts->text[FIELD_HOST];
     int64_t bytes = number_of(texts, FIELD_BYTES), peer = number_of(texts, FIELD_PEER);
     row.issued_ns = number_of(texts, FIELD_ISSUED);

@@ -32,7 +32,8 @@ void *arena_take(struct arena *arena, size_t bytes)
     return memset(taken, 0, bytes);
 }
 
-void arena_reset(struct arena *arena)
+/* Keeps the memory of one block for the next file. */
+static void arena_reset(struct arena *arena)
 {
     while (arena->blocks && (arena->blocks->next || arena->blocks->bytes > BLOCK_BYTES)) {
         struct arena_block *next = arena->blocks->next;
@@ -210,5 +211,5 @@ int json_tree_read(struct arena *arena, const char *bytes, size_t count, struct 
                          wrong.text);
     int failed = from_json(arena, json, 0, value) || keep_texts(arena, value, 0);
     json_decref(json);
-    return failed ? error_set(err, "memory is short") : 0;
+    return failed ? error_set(err, OUT_OF_MEMORY) : 0;
 }

@@ -50,8 +50,6 @@ struct arena {
 
 /* NULL when memory is short. 16-byte aligned, zeroed. */
 void *arena_take(struct arena *arena, size_t bytes);
-/* Keeps the memory of one block for the next file. */
-void arena_reset(struct arena *arena);
 void arena_free(struct arena *arena);
 
 /* Each returns 0, or -1 when memory is short. Bytes are not copied. */
@@ -70,7 +68,7 @@ bool value_is(const struct value *value, const char *text);
  * file's name). */
 int pickle_read(struct arena *arena, const char *bytes, size_t count, struct value *value,
                 struct error *err);
-/* Reads JSON. Likewise. */
+/* Reads JSON. Returns as pickle_read. */
 int json_tree_read(struct arena *arena, const char *bytes, size_t count, struct value *value,
                    struct error *err);
 

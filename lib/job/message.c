@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/array.h"
+#include "lib/base/invariant.h"
 #include "lib/base/rankset.h"
 #include "lib/trace/trace.h"
 
@@ -14,6 +16,7 @@ struct message_header {
     uint16_t version, header_bytes;
     uint32_t bytes; /* of the whole message */
     uint32_t reserved;
+    uint64_t sender;
 };
 
 struct item_header {
@@ -36,24 +39,14 @@ static size_t item_bytes(unsigned kind)
 
 static bool writer_reserve(struct message_writer *writer, size_t bytes)
 {
-    if (writer->bytes + bytes > TRANSPORT_BYTES_MAX)
-        return false;
-    if (writer->bytes + bytes <= writer->capacity)
-        return true;
-    size_t capacity = writer->capacity ? 2 * writer->capacity : 4096;
-    while (capacity < writer->bytes + bytes)
-        capacity *= 2;
-    unsigned char *data = realloc(writer->data, capacity);
-    if (!data)
-        return false;
-    writer->data = data;
-    writer->capacity = capacity;
-    return true;
+    return writer->bytes + bytes <= TRANSPORT_BYTES_MAX &&
+           ARRAY_RESERVE(writer->data, writer->capacity, writer->bytes + bytes);
 }
 
 static void writer_begin(struct message_writer *writer)
 {
-    struct message_header header = {.version = MESSAGE_VERSION, .header_bytes = sizeof header};
+    struct message_header header = {
+        .version = MESSAGE_VERSION, .header_bytes = sizeof header, .sender = writer->sender};
     memcpy(header.magic, message_magic, sizeof message_magic);
     memcpy(writer->data, &header, sizeof header);
     writer->bytes = sizeof header;
@@ -73,6 +66,7 @@ bool message_add(struct message_writer *writer, enum item_kind kind, const void 
     memcpy(writer->data + writer->bytes, &header, sizeof header);
     memcpy(writer->data + writer->bytes + sizeof header, item, bytes);
     writer->bytes += sizeof header + bytes;
+    invariant(writer->bytes <= writer->capacity, "a message is inside of its room");
     const uint32_t total = (uint32_t)writer->bytes;
     memcpy(writer->data + offsetof(struct message_header, bytes), &total, sizeof total);
     return true;
@@ -132,6 +126,7 @@ int message_open(struct message_reader *reader, const void *data, size_t bytes, 
             header.version, MESSAGE_VERSION);
     if (header.bytes != bytes || header.header_bytes != sizeof header)
         return error_set(err, "a message of %zu bytes says that it has %u", bytes, header.bytes);
+    reader->sender = header.sender;
     return check_items(reader, err);
 }
 
@@ -247,6 +242,8 @@ int message_next(struct message_reader *reader, struct message_item *item, struc
         memcpy(&header, reader->data + reader->next, sizeof header);
         const unsigned char *payload = reader->data + reader->next + sizeof header;
         reader->next += sizeof header + header.bytes;
+        invariant(reader->next <= reader->bytes,
+                  "an item that was checked is inside of its message");
         if (!item_bytes(header.kind))
             continue;
         item->kind = (enum item_kind)header.kind;

@@ -17,7 +17,7 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { MESSAGE_VERSION = 2 };
+enum { MESSAGE_VERSION = 3 };
 
 enum item_kind {
 #define MESSAGE_ITEM(number, name, type) ITEM_##name = number,
@@ -112,14 +112,16 @@ struct item_beat {
 
 /* Hashes of what a member issued are of all operations below a number, so two members that agree at
  * one number agree in all below it. Each digest has the hash at the last multiples of three
- * numbers, of which members that are not far from each other have one in common. */
+ * numbers, so that members that are not far from each other have one in common. */
 enum { DIGEST_LEVELS = 3 };
 static const uint64_t digest_level[DIGEST_LEVELS] = {256, 2048, 16384};
+enum { DIGEST_GONE = 1 }; /* all members of the host have destroyed the communicator */
 
 struct item_digest {
     uint64_t comm;
     int32_t rank, nranks; /* nranks -1: not known */
-    uint32_t process, reserved;
+    uint32_t process;
+    uint32_t flags;                 /* DIGEST_* */
     uint64_t issued, started, done; /* collectives */
     uint64_t hash;                  /* below `issued` */
     uint64_t level_hash[DIGEST_LEVELS];
@@ -208,7 +210,7 @@ struct item_pace {
  * first of these that is the host with rank 0. */
 struct item_reporter {
     uint64_t realtime_ns; /* when it was sent, by the hub's clock */
-    uint64_t since_ns;    /* likewise, or 0: everything */
+    uint64_t since_ns;    /* by the hub's clock; 0: everything */
     int32_t rank;
     uint32_t reserved;
 };
@@ -218,6 +220,11 @@ struct item_full {
     uint64_t realtime_ns; /* when it was sent, by the hub's clock */
 };
 
+/* What is to be added to the host's CLOCK_REALTIME to have the hub's; 0: less than a second. */
+struct item_clock {
+    int64_t offset_ns;
+};
+
 /* A host that ends goes on to report for so long. */
 #define REPORTER_LISTENS_NS UINT64_C(3000000000)
 
@@ -225,11 +232,12 @@ struct item_full {
 struct message_writer {
     unsigned char *data;
     size_t bytes, capacity;
-    bool failed; /* memory was short, or there was no room: it is not complete */
+    bool failed;     /* memory was short, or there was no room: it is not complete */
+    uint64_t sender; /* that the caller sets, once; stays when it is empty again */
 };
 
-/* Appends an item; `item` is the struct of its kind. False if it did not fit: send what there is,
- * begin again. */
+/* Appends an item; `item` is the struct of its kind. False if it did not fit: send the message and
+ * begin a new one. */
 bool message_add(struct message_writer *writer, enum item_kind kind, const void *item);
 bool message_is_empty(const struct message_writer *writer);
 /* Empty again; its memory is kept. */
@@ -240,6 +248,7 @@ void message_free(struct message_writer *writer);
 struct message_reader {
     const unsigned char *data;
     size_t bytes, next;
+    uint64_t sender; /* a secret of the host that wrote it, and of the hub; 0 none */
 };
 
 struct message_item {
@@ -263,6 +272,7 @@ struct message_item {
         struct item_pace pace;
         struct item_reporter reporter;
         struct item_full full;
+        struct item_clock clock;
     };
 };
 

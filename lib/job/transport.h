@@ -35,9 +35,10 @@ enum transport_event {
     TRANSPORT_REQUEST,   /* at a host: the hub's, at the hub: a reader's; answer it with
                             transport_reply */
     TRANSPORT_ANSWER,    /* at the hub: a host's, at a reader: the hub's, to the request `id` */
-    TRANSPORT_CONNECTED, /* again, or for the first time after a digest could not be sent: a host
-                            sends its facts again (they are idempotent), and all digests, so that
-                            what was dropped meanwhile is known */
+    TRANSPORT_CONNECTED, /* again, or for the first time after a digest could not be sent; or what
+                            was kept is lost. A host sends its facts again (they are idempotent),
+                            and all digests, the hub its news, so that what was dropped meanwhile
+                            is known */
     TRANSPORT_LOST       /* the connection is down; the transport goes on trying */
 };
 
@@ -69,7 +70,9 @@ struct transport_functions {
 /* An implementation's struct begins with this one. */
 struct transport {
     const struct transport_functions *functions;
-    uint64_t dropped; /* messages that found no room */
+    uint64_t dropped;   /* messages that found no room */
+    uint64_t unkept_ns; /* since when (CLOCK_MONOTONIC) facts or news wait to be kept, and none was;
+                           as of the last transport_poll; 0: none wait */
 };
 
 /* Sends a copy. Returns 0, also where it is queued or dropped, or -1 with err where no later

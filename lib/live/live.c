@@ -9,9 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The variables that launchers name a process's rank by, the surest first. */
-static const char *const rank_variables[] = {"DDPCHECK_RANK", "RANK", "OMPI_COMM_WORLD_RANK",
-                                             "PMI_RANK", "SLURM_PROCID"};
+#include "lib/base/process_file.h"
+#include "lib/base/secrets.h"
 
 struct frame *live_more_frames(struct live_thread *thread, int more)
 {
@@ -53,30 +52,16 @@ static ssize_t read_proc(int pid, const char *name, char *text, size_t size)
 static void read_command(struct live_process *process)
 {
     ssize_t bytes = read_proc(process->pid, "cmdline", process->command, sizeof process->command);
-    for (ssize_t i = 0; i + 1 < bytes; i++)
-        if (!process->command[i])
-            process->command[i] = ' ';
+    secrets_mask_command(process->command, bytes > 0 ? (size_t)bytes : 0);
 }
 
-static void read_process_rank(struct live_process *process)
+/* Its parent and session. */
+static void read_family(struct live_process *process)
 {
-    enum { ENVIRONMENT_BYTES = 1 << 18 };
-    char *text = malloc(ENVIRONMENT_BYTES);
-    ssize_t bytes = text ? read_proc(process->pid, "environ", text, ENVIRONMENT_BYTES) : -1;
-    process->rank = -1;
-    for (size_t i = 0;
-         bytes > 0 && process->rank < 0 && i < sizeof rank_variables / sizeof rank_variables[0];
-         i++)
-        for (const char *at = text; at < text + bytes; at += strlen(at) + 1) {
-            size_t length = strlen(rank_variables[i]);
-            if (strncmp(at, rank_variables[i], length) || at[length] != '=')
-                continue;
-            char *end;
-            long rank = strtol(at + length + 1, &end, 10);
-            if (end != at + length + 1 && !*end && rank >= 0 && rank < 1 << 24)
-                process->rank = (int)rank;
-        }
-    free(text);
+    char text[512];
+    const char *fields = process_stat_read(process->pid, text, sizeof text);
+    if (!fields || sscanf(fields, ") %*c %d %*d %d", &process->parent, &process->session) != 2)
+        process->parent = process->session = 0;
 }
 
 static void read_thread(const struct live_process *process, struct live_thread *thread)
@@ -90,8 +75,12 @@ static void read_thread(const struct live_process *process, struct live_thread *
                                                                            : NULL;
     thread->state = end && end[1] ? end[2] : '?';
     snprintf(name, sizeof name, "task/%u/syscall", thread->id);
-    if (read_proc(process->pid, name, stat, sizeof stat) > 0)
-        thread->holder = live_mutex_holder(process->pid, stat);
+    thread->syscall = -2;
+    if (read_proc(process->pid, name, stat, sizeof stat) <= 0)
+        return;
+    if (sscanf(stat, "%ld", &thread->syscall) != 1)
+        thread->syscall = -1;
+    thread->holder = live_mutex_holder(process->pid, stat);
 }
 
 static int compare_threads(const void *a, const void *b)
@@ -121,7 +110,7 @@ static int list_live_threads(struct live_process *process, struct error *err)
     }
     closedir(directory);
     if (!process->thread)
-        return error_set(err, "memory is short");
+        return error_set(err, OUT_OF_MEMORY);
     qsort(process->thread, (size_t)process->threads, sizeof *process->thread, compare_threads);
     struct live_thread *main_thread = live_find_thread(process, (uint32_t)process->pid);
     if (main_thread) { /* ids wrap around: it need not be the smallest */
@@ -140,12 +129,13 @@ void live_free(struct live_process *process)
     for (int i = 0; i < process->threads; i++)
         free(process->thread[i].frame);
     free(process->thread);
+    free(process->environment);
     *process = (struct live_process){0};
 }
 
 #ifdef HAVE_LIBDW
 
-/* What the kernel says to whoever may not look into a process, and what can be done. */
+/* Why the kernel refuses to let us look into the process, and what can be done. */
 static int refuse_process(int pid, int error, struct error *err)
 {
     if (error == ESRCH || error == ENOENT)
@@ -175,7 +165,7 @@ static int try_memory(int pid, struct error *err)
     return 0;
 }
 
-int live_read(struct live_process *process, int pid, bool native, struct error *err)
+int live_read(struct live_process *process, int pid, struct symbols *symbols, struct error *err)
 {
     static const Dwfl_Callbacks callbacks = {
         .find_elf = dwfl_linux_proc_find_elf,
@@ -187,7 +177,8 @@ int live_read(struct live_process *process, int pid, bool native, struct error *
         return -1;
     }
     read_command(process);
-    read_process_rank(process);
+    read_family(process);
+    live_read_environment(process);
     Dwfl *dwfl = dwfl_begin(&callbacks);
     int failed = dwfl ? dwfl_linux_proc_report(dwfl, pid) : -1;
     if (!failed && dwfl_report_end(dwfl, NULL, NULL))
@@ -196,8 +187,12 @@ int live_read(struct live_process *process, int pid, bool native, struct error *
         error_set(err, "cannot read what process %d has mapped: %s", pid,
                   failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
     else {
+        struct live_identity identity;
+        live_read_environment_now(process, dwfl);
+        live_identify(process, &identity);
+        process->rank = identity.rank;
         live_read_python(process, dwfl);
-        failed = native ? live_read_native(process, dwfl, err) : 0;
+        failed = symbols ? live_read_native(process, dwfl, symbols, err) : 0;
     }
     dwfl_end(dwfl);
     if (!failed)
@@ -208,9 +203,9 @@ int live_read(struct live_process *process, int pid, bool native, struct error *
 
 #else
 
-int live_read(struct live_process *process, int pid, bool native, struct error *err)
+int live_read(struct live_process *process, int pid, struct symbols *symbols, struct error *err)
 {
-    (void)native;
+    (void)symbols;
     *process = (struct live_process){0};
     return error_set(err, "cannot read process %d: this ddpcheck was built without libdw", pid);
 }

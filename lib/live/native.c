@@ -84,11 +84,10 @@ static int name_frames_of(int pid, Dwfl *dwfl, struct symbols *symbols, uint64_t
     return count;
 }
 
-static int name_frames(struct live_process *process, Dwfl *dwfl, const struct addresses *of,
-                       struct error *err)
+static int name_frames(struct live_process *process, Dwfl *dwfl, struct symbols *symbols,
+                       const struct addresses *of, struct error *err)
 {
-    struct symbols *symbols = symbols_new();
-    bool short_of_memory = !symbols;
+    bool short_of_memory = false;
     for (int i = 0; i < process->threads && !short_of_memory; i++) {
         struct live_thread *thread = &process->thread[i];
         for (int at = 0; at < of[i].count && !short_of_memory; at++) {
@@ -99,11 +98,11 @@ static int name_frames(struct live_process *process, Dwfl *dwfl, const struct ad
                     name_frames_of(process->pid, dwfl, symbols, of[i].address[at], frame);
         }
     }
-    symbols_free(symbols);
-    return short_of_memory ? error_set(err, "memory is short") : 0;
+    return short_of_memory ? error_set(err, OUT_OF_MEMORY) : 0;
 }
 
-int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err)
+int live_read_native(struct live_process *process, Dwfl *dwfl, struct symbols *symbols,
+                     struct error *err)
 {
     int failed = dwfl_linux_proc_attach(dwfl, process->pid, false);
     if (failed)
@@ -111,7 +110,7 @@ int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err
                          process->pid, failed > 0 ? strerror(failed) : dwfl_errmsg(-1));
     struct unwinding unwinding = {process, calloc((size_t)process->threads, sizeof *unwinding.of)};
     if (!unwinding.of)
-        return error_set(err, "memory is short");
+        return error_set(err, OUT_OF_MEMORY);
     dwfl_errno(); /* forget older errors */
     int found = 0;
     if (dwfl_getthreads(dwfl, take_thread, &unwinding) < 0)
@@ -127,7 +126,7 @@ int live_read_native(struct live_process *process, Dwfl *dwfl, struct error *err
                            "frames without stopping anything",
                            process->pid, dwfl_errmsg(-1));
     if (!failed)
-        failed = name_frames(process, dwfl, unwinding.of, err);
+        failed = name_frames(process, dwfl, symbols, unwinding.of, err);
     free(unwinding.of);
     return failed;
 }

@@ -1,12 +1,15 @@
 /* nats_client.c: a client's life, its subscriptions, and the calls of its handlers. */
 #include "lib/nats/nats_client.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/text.h"
 #include "lib/nats/nats_internal.h"
 
 enum { CLOSE_MS = 1000 };
@@ -61,13 +64,15 @@ int nats_client_open(struct nats_client **to, const struct nats_client_options *
 {
     struct nats_client *client = calloc(1, sizeof *client);
     if (!client)
-        return error_set(err, "can't connect to %s: out of memory", options->url);
+        return error_memory(err, "can't connect to %s", options->url);
     if (nats_library_load(&client->library, err) < 0) {
         free(client);
         return -1;
     }
     client->on_event = options->on_event;
     client->context = options->context;
+    snprintf(client->inbox_begin, sizeof client->inbox_begin, "%s",
+             options->inbox ? options->inbox : "_INBOX");
     client->pending_next_ns = UINT64_MAX;
     copy_address(options->url, client->address, sizeof client->address);
     client->queue = nats_queue_new(&client->library);
@@ -165,7 +170,7 @@ int nats_client_subscribe(struct nats_client *client, const char *subject, nats_
     struct nats_receiver *receiver = nats_queue_add_receiver(client->queue, handler, context);
     if (!entry || !receiver) {
         free(entry);
-        return error_set(err, "can't subscribe to %s: out of memory", subject);
+        return error_memory(err, "can't subscribe to %s", subject);
     }
     snprintf(entry->subject, sizeof entry->subject, "%s", subject);
     entry->receiver = receiver;
@@ -186,7 +191,7 @@ int nats_client_publish(struct nats_client *client, const char *subject, const v
     return status == NATS_OK ? 0 : nats_client_fail(client, err, "can't send a message", status);
 }
 
-static void report_event(struct nats_client *client, enum nats_event event)
+void nats_client_report(struct nats_client *client, enum nats_event event)
 {
     if (client->on_event)
         client->on_event(client->context, event, client->why);
@@ -200,6 +205,7 @@ static void take_connection(struct nats_client *client, natsConnection *connecti
     client->is_loss_reported = false;
     for (struct nats_subscription *at = client->subscriptions; at; at = at->next)
         subscribe_entry(client, at);
+    nats_stream_look(client, now_ns, true);
     nats_follow_renew(client, now_ns, true);
     nats_keep_send(client, now_ns, true);
 }
@@ -209,7 +215,7 @@ static void miss_connection(struct nats_client *client)
 {
     nats_connect_later(client);
     if (!client->is_loss_reported)
-        report_event(client, NATS_EVENT_DISCONNECTED);
+        nats_client_report(client, NATS_EVENT_DISCONNECTED);
     client->is_loss_reported = true;
 }
 
@@ -243,7 +249,7 @@ static void handle_event(struct nats_client *client, struct nats_item *item)
         take_connection(client, item->connection);
     item->connection = NULL;
     client->is_refused |= item->event == NATS_EVENT_REFUSED;
-    report_event(client, item->event);
+    nats_client_report(client, item->event);
 }
 
 static void handle_item(struct nats_client *client, struct nats_item *item)
@@ -282,6 +288,7 @@ int nats_client_dispatch(struct nats_client *client)
     nats_connect_begin(client, now_ns);
     handled += nats_request_expire(client, now_ns);
     if (nats_client_is_connected(client)) {
+        nats_stream_look(client, now_ns, false);
         nats_follow_renew(client, now_ns, false);
         nats_keep_send(client, now_ns, false);
     }
@@ -297,10 +304,48 @@ int nats_client_wait_ms(const struct nats_client *client)
     for (const struct nats_following *at = client->followings; is_connected && at; at = at->next)
         if (at->next_ns < next_ns)
             next_ns = at->next_ns;
+    if (is_connected && client->stream.config[0] && client->stream.next_ns < next_ns)
+        next_ns = client->stream.next_ns;
     if (is_connected && client->unconfirmed && client->keep_next_ns < next_ns)
         next_ns = client->keep_next_ns;
     if (next_ns == UINT64_MAX)
         return -1;
     uint64_t now_ns = monotonic_now_ns();
     return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / 1000000) + 1;
+}
+
+/* --- words of subjects --- */
+
+char *nats_subject_word(const char *text, char *word, size_t bytes)
+{
+    size_t length = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        bool is_plain = isalnum(*at) || *at == '-' || *at == '_';
+        if (length + 4 > bytes) { /* no room for three characters and the end */
+            snprintf(word, bytes, "=%016" PRIx64, hash_text(HASH_START, text));
+            return word;
+        }
+        length += (size_t)snprintf(word + length, 4, is_plain ? "%c" : "=%02x", *at);
+    }
+    word[length] = 0;
+    return word;
+}
+
+int nats_subject_text(const char *word, char *text, size_t bytes)
+{
+    size_t length = 0;
+    for (; *word; word++) {
+        unsigned byte = (unsigned char)*word;
+        if (length + 1 >= bytes)
+            return -1;
+        if (byte == '=') {
+            if (!isxdigit((unsigned char)word[1]) || !isxdigit((unsigned char)word[2]) ||
+                sscanf(word + 1, "%2x", &byte) != 1 || byte == 0)
+                return -1;
+            word += 2;
+        }
+        text[length++] = (char)byte;
+    }
+    text[length] = 0;
+    return 0;
 }

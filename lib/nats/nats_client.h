@@ -38,6 +38,8 @@ enum nats_event {
     NATS_EVENT_DISCONNECTED, /* there is none, for the first time or again: it is being opened */
     NATS_EVENT_REFUSED,      /* the server refuses us, for good: the token or a certificate is
                                 wrong; `why` ends with what to do */
+    NATS_EVENT_FORGOTTEN,    /* what the server kept is lost, which nats_client_keep_subjects made
+                                it keep: it keeps again what comes from now on */
     NATS_EVENT_DROPPED       /* messages were dropped: dispatch was called too rarely */
 };
 
@@ -57,9 +59,14 @@ typedef void nats_event_handler(void *context, enum nats_event event, const char
 struct nats_client_options {
     const char *url;                /* "nats://host:4222", or with a token "nats://T@host" */
     const char *token;              /* NULL: that of the URL, or none */
-    const char *tls_ca;             /* file: the CA of the server's certificate; NULL: no TLS
-                                       unless the URL begins with tls:// */
+    const char *user;               /* the name that goes with the token where the server has users;
+                                       NULL none. A URL with "name:password@" is used as it is */
+    const char *tls_ca;             /* file: the CA of the server's certificate; NULL: no TLS unless
+                                       the URL begins with tls://. With TLS nothing is sent before
+                                       the connection is encrypted, or it is refused */
     const char *tls_cert, *tls_key; /* files: this client's certificate; NULL none */
+    const char *inbox;              /* first word of the subjects that kept messages come to, which
+                                       a server may allow this user alone; NULL: "_INBOX" */
     const char *name;               /* shown in the server's log and statistics */
     double wait_s;                  /* for the first connection; 0: don't wait, it is opened in
                                        the background and NATS_EVENT_CONNECTED follows */
@@ -88,7 +95,8 @@ int nats_client_wait_ms(const struct nats_client *client);
 int nats_client_dispatch(struct nats_client *client);
 bool nats_client_is_connected(const struct nats_client *client);
 
-/* Sends a message to whoever has subscribed now; it is not kept. At most NATS_PAYLOAD_MAX bytes. */
+/* Sends a message to those who have subscribed now; it is not kept. At most NATS_PAYLOAD_MAX bytes.
+ */
 int nats_client_publish(struct nats_client *client, const char *subject, const void *data,
                         size_t bytes, struct error *err);
 /* Messages to `subject` go to `handler` until the client is closed. */
@@ -107,7 +115,9 @@ int nats_client_respond(struct nats_client *client, const char *reply, const voi
 /* Makes the server keep messages to `subjects` (such as "ddpcheck.job.fact.>") under the name
  * `stream`: the last of each subject, up to max_bytes in all, across restarts of the server. What
  * is kept already stays. Waits for the server, at most 5 s. Fails if the server has no JetStream.
- */
+ * From then on it is looked every 2 s whether the stream is there; one that was deleted, or lost
+ * with the server's files, is made anew, followed anew by this client, and NATS_EVENT_FORGOTTEN
+ * says so. A client has one stream. */
 int nats_client_keep_subjects(struct nats_client *client, const char *stream, const char *subjects,
                               uint64_t max_bytes, struct error *err);
 /* Sends a message that is to be kept: its subject is its key, a later one replaces it. It is copied
@@ -117,10 +127,16 @@ int nats_client_keep(struct nats_client *client, const char *subject, const void
                      size_t bytes, struct error *err);
 /* How many messages the server has not confirmed yet. */
 size_t nats_client_unconfirmed(const struct nats_client *client);
+/* Since when (CLOCK_MONOTONIC) there are such, none was confirmed, and the connection is there; 0:
+ * there are none. */
+uint64_t nats_client_unconfirmed_since(const struct nats_client *client);
 /* Sends all kept messages to `handler`, then each new one as it comes; again all of them after a
  * lost connection. So a handler sees each message at least once. The stream must exist. */
 int nats_client_follow(struct nats_client *client, const char *stream, const char *subject,
                        nats_handler *handler, void *context, struct error *err);
+
+/* Sends all kept messages to the handlers again: the stream may be another one since. */
+void nats_client_follow_again(struct nats_client *client);
 
 /* Makes one word of a subject of any text: letters, digits, '-' and '_' stay, other bytes become
  * '=' and two hexadecimal digits; what does not fit is replaced by a hash. Returns word. */

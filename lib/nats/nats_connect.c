@@ -32,7 +32,7 @@ static void on_error(natsConnection *connection, natsSubscription *subscription,
     (void)connection, (void)subscription, (void)status, (void)queue;
 }
 
-/* Steps of which each is done only if those before it were. */
+/* Steps; each is done only if those before it were. */
 struct steps {
     natsStatus status;
     const char *what; /* the one that failed */
@@ -56,6 +56,60 @@ static int check_files(const struct nats_client_options *options, struct error *
     return 0;
 }
 
+/* Where the part of a URL that is behind its credentials begins, and how long these are. */
+static const char *skip_credentials(const char *url, size_t *scheme, size_t *credentials)
+{
+    const char *host = strstr(url, "://");
+    *scheme = host ? (size_t)(host + 3 - url) : 0;
+    const char *at = strrchr(url + *scheme, '@');
+    *credentials = at ? (size_t)(at - url) - *scheme : 0;
+    return at ? at + 1 : url + *scheme;
+}
+
+/* A token of the URL becomes one of the options: libnats sends a user's name and a token only where
+ * the URL has neither. Returns 0, or -1 when memory is short; free both. */
+static int split_url(const struct nats_client_options *options, char **url, char **token)
+{
+    size_t scheme, credentials;
+    const char *rest = skip_credentials(options->url, &scheme, &credentials);
+    const char *given = options->url + scheme;
+    bool is_token = credentials && !memchr(given, ':', credentials);
+    *token = NULL;
+    if (options->token)
+        *token = strdup(options->token);
+    else if (is_token)
+        *token = strndup(given, credentials);
+    if (asprintf(url, "%.*s%s", (int)scheme, options->url, is_token ? rest : given) < 0)
+        *url = NULL;
+    return *url && (*token || (!options->token && !is_token)) ? 0 : -1;
+}
+
+static void set_address(struct nats_client *client, const struct nats_client_options *options,
+                        struct steps *steps)
+{
+    const struct nats_library *nats = &client->library;
+    natsOptions *to = *nats_queue_options(client->queue);
+    char *url, *token;
+    if (split_url(options, &url, &token) < 0) {
+        steps->status = NATS_NO_MEMORY;
+        steps->what = "can't use this address";
+    }
+    if (steps->status == NATS_OK)
+        take_step(steps, nats->natsOptions_SetURL(to, url), "can't use this address");
+    if (token)
+        take_step(steps, nats->natsOptions_SetToken(to, token), "can't use the token");
+    if (token && options->user)
+        take_step(steps, nats->natsOptions_SetUserInfo(to, options->user, token),
+                  "can't use the token");
+    free(url);
+    free(token);
+}
+
+static bool wants_tls(const struct nats_client_options *options)
+{
+    return options->tls_ca || options->tls_cert || strncmp(options->url, "tls://", 6) == 0;
+}
+
 static int set_security(struct nats_client *client, const struct nats_client_options *options,
                         struct error *err)
 {
@@ -64,9 +118,7 @@ static int set_security(struct nats_client *client, const struct nats_client_opt
     struct steps steps = {NATS_OK, ""};
     if (check_files(options, err) < 0)
         return -1;
-    if (options->token)
-        take_step(&steps, nats->natsOptions_SetToken(to, options->token), "can't use the token");
-    if (options->tls_ca || options->tls_cert)
+    if (wants_tls(options))
         take_step(&steps, nats->natsOptions_SetSecure(to, true), "can't use TLS");
     if (options->tls_ca)
         take_step(&steps, nats->natsOptions_LoadCATrustedCertificates(to, options->tls_ca),
@@ -86,7 +138,7 @@ static int set_options(struct nats_client *client, const struct nats_client_opti
     struct nats_queue *queue = client->queue;
     static const char what[] = "can't set the options of a connection";
     struct steps steps = {NATS_OK, what};
-    take_step(&steps, nats->natsOptions_SetURL(to, options->url), "can't use this address");
+    set_address(client, options, &steps);
     if (options->name)
         take_step(&steps, nats->natsOptions_SetName(to, options->name), what);
     take_step(&steps, nats->natsOptions_SetTimeout(to, CONNECT_MS), what);

@@ -32,7 +32,8 @@ static void take_consumer(void *context, const struct nats_message *message)
 static void request_consumer(struct nats_following *following)
 {
     struct nats_client *client = following->client;
-    char subject[NATS_SUBJECT_BYTES + 32], config[CONSUMER_BYTES], *inbox = NULL;
+    char subject[3 * NATS_SUBJECT_BYTES], config[CONSUMER_BYTES], name[NATS_SUBJECT_BYTES];
+    char *inbox = NULL, deliver[NATS_SUBJECT_BYTES];
     struct error err;
     drop_consumer(following);
     nats_request_cancel(client, following->request);
@@ -40,13 +41,19 @@ static void request_consumer(struct nats_following *following)
     following->next_ns = monotonic_now_ns() + consumer_pause_ns;
     if (client->library.natsInbox_Create(&inbox) != NATS_OK)
         return;
+    const char *unique = strchr(inbox, '.');
+    snprintf(deliver, sizeof deliver, "%s%s", client->inbox_begin, unique ? unique : ".x");
+    nats_subject_word(inbox, name, sizeof name);
     snprintf(config, sizeof config,
-             "{\"stream_name\":\"%s\",\"config\":{\"deliver_subject\":\"%s\",\"deliver_policy\":"
+             "{\"stream_name\":\"%s\",\"config\":{\"name\":\"%s\",\"deliver_subject\":\"%s\","
+             "\"deliver_policy\":"
              "\"last_per_subject\",\"filter_subject\":\"%s\",\"ack_policy\":\"none\","
              "\"replay_policy\":\"instant\",\"max_deliver\":-1,\"mem_storage\":true}}",
-             following->stream, inbox, following->subject);
-    snprintf(subject, sizeof subject, "$JS.API.CONSUMER.CREATE.%s", following->stream);
-    if (nats_receiver_subscribe(client, following->receiver, inbox, &following->subscription,
+             following->stream, name, deliver, following->subject);
+    /* With the filter in it, so that the server can allow some of them only. */
+    snprintf(subject, sizeof subject, "$JS.API.CONSUMER.CREATE.%s.%s.%s", following->stream, name,
+             following->subject);
+    if (nats_receiver_subscribe(client, following->receiver, deliver, &following->subscription,
                                 &err) == 0 &&
         nats_client_request(client, subject, config, strlen(config), consumer_timeout_s,
                             take_consumer, following, &err) == 0) {
@@ -63,7 +70,7 @@ int nats_client_follow(struct nats_client *client, const char *stream, const cha
     struct nats_receiver *receiver = nats_queue_add_receiver(client->queue, handler, context);
     if (!following || !receiver) {
         free(following);
-        return error_set(err, "can't follow %s: out of memory", subject);
+        return error_memory(err, "can't follow %s", subject);
     }
     following->client = client;
     following->receiver = receiver;
@@ -81,6 +88,12 @@ void nats_follow_renew(struct nats_client *client, uint64_t now_ns, bool is_new)
         if (is_due)
             request_consumer(at);
     }
+}
+
+void nats_client_follow_again(struct nats_client *client)
+{
+    if (nats_client_is_connected(client))
+        nats_follow_renew(client, monotonic_now_ns(), true);
 }
 
 void nats_follow_drop(struct nats_client *client)

@@ -7,6 +7,8 @@
 #include "lib/nats/nats_client.h"
 #include "lib/nats/nats_queue.h"
 
+enum { NATS_CONFIG_BYTES = 1024 };
+
 /* A request without an answer so far. */
 struct nats_pending {
     uint64_t id, deadline_ns;
@@ -22,6 +24,15 @@ struct nats_unconfirmed {
     size_t bytes;
     uint64_t id; /* of the last request that sent it; 0 not sent yet */
     UT_hash_handle by_subject, by_id;
+};
+
+/* What keeps messages at the server. */
+struct nats_stream {
+    char name[NATS_SUBJECT_BYTES];
+    char config[NATS_CONFIG_BYTES]; /* "": nats_client_keep_subjects was not called */
+    char created[64];               /* when, in the server's words */
+    uint64_t request;               /* whether it is there, while that is not answered */
+    uint64_t next_ns;               /* when to ask again */
 };
 
 /* A subscription to kept messages. */
@@ -53,20 +64,25 @@ struct nats_client {
     void *context;
     char address[256]; /* the URL without its token, for messages */
     struct nats_subscription *subscriptions;
-    char *inbox; /* answers go to INBOX.<id> */
+    char *inbox;          /* answers go to INBOX.<id> */
+    char inbox_begin[32]; /* of the subjects that kept messages come to */
     uint64_t last_id;
     struct nats_pending *pending;
     uint64_t pending_next_ns; /* no deadline is before */
     struct nats_unconfirmed *unconfirmed, *unconfirmed_by_id;
     uint64_t unconfirmed_bytes;
     uint64_t keep_next_ns, keep_pause_ns; /* when all of them are sent again */
+    uint64_t keep_since_ns;               /* when one was confirmed, or the first of them came */
     bool is_keep_refused;                 /* one was: those to come wait behind it */
+    struct nats_stream stream;
     struct nats_following *followings;
 };
 
 /* "what on nats://host:4222: " and libnats's words for the status. Returns -1. */
 int nats_client_fail(const struct nats_client *client, struct error *err, const char *what,
                      natsStatus status);
+/* Calls the handler of events. */
+void nats_client_report(struct nats_client *client, enum nats_event event);
 /* nats_connect.c: sets the options of the connections to come. */
 int nats_connect_set(struct nats_client *client, const struct nats_client_options *options,
                      struct error *err);
@@ -97,6 +113,12 @@ void nats_keep_confirm(struct nats_client *client, uint64_t id, const struct nat
 /* Sends all again if that is due or the connection is new. */
 void nats_keep_send(struct nats_client *client, uint64_t now_ns, bool is_new);
 void nats_keep_free(struct nats_client *client);
+
+/* nats_stream.c */
+/* Whether an answer of JetStream is an error, {"error":{..,"description":"WORDS"}}. */
+bool nats_find_refusal(const void *data, size_t bytes, char words[NATS_WHY_BYTES]);
+/* Asks for the stream if that is due or the connection is new: one that is gone is made anew. */
+void nats_stream_look(struct nats_client *client, uint64_t now_ns, bool is_new);
 
 /* nats_follow.c: makes consumers that are due; all of them if the connection is new. */
 void nats_follow_renew(struct nats_client *client, uint64_t now_ns, bool is_new);

@@ -1,8 +1,5 @@
 /* nats_keep.c: messages that the server keeps (JetStream): one for each subject, sent until the
- * server has confirmed it. JetStream is spoken to by its own messages (NATS JetStream wire API
- * reference, https://docs.nats.io/reference/reference-protocols/nats_api_reference), so that no
- * struct of a version of libnats is needed. */
-#include <inttypes.h>
+ * server has confirmed it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,61 +10,6 @@
 static const uint64_t unconfirmed_bytes_max = 64 << 20;
 static const uint64_t first_pause_ns = 250000000, last_pause_ns = 4000000000,
                       confirm_ns = 2000000000;
-enum { SERVER_MS = 5000, CONFIG_BYTES = 1024 };
-
-/* The description of an error in an answer of JetStream, {"error":{..,"description":"..."}}. */
-static bool find_refusal(const char *data, size_t bytes, char words[NATS_WHY_BYTES])
-{
-    static const char key[] = "\"description\":\"";
-    if (!memmem(data, bytes, "\"error\":", 8))
-        return false;
-    const char *at = memmem(data, bytes, key, sizeof key - 1), *end = data + bytes;
-    at = at ? at + sizeof key - 1 : end;
-    size_t length = 0;
-    while (at + length < end && at[length] != '"' && length < NATS_WHY_BYTES - 1)
-        length++;
-    memcpy(words, at, length);
-    words[length] = 0;
-    return true;
-}
-
-/* One request to JetStream. Returns 0; 1 if it refuses, with its words; -1 with err. */
-static int ask_jetstream(struct nats_client *client, const char *what, const char *stream,
-                         const char *config, char words[NATS_WHY_BYTES], struct error *err)
-{
-    const struct nats_library *nats = &client->library;
-    char subject[NATS_SUBJECT_BYTES + 32];
-    natsMsg *answer = NULL;
-    snprintf(subject, sizeof subject, "$JS.API.STREAM.%s.%s", what, stream);
-    natsStatus status = nats->natsConnection_Request(&answer, client->connection, subject, config,
-                                                     (int)strlen(config), SERVER_MS);
-    if (status != NATS_OK)
-        return nats_client_fail(
-            client, err, "can't keep messages; does the server have JetStream (-js)?", status);
-    bool is_refused = find_refusal(nats->natsMsg_GetData(answer),
-                                   (size_t)nats->natsMsg_GetDataLength(answer), words);
-    nats->natsMsg_Destroy(answer);
-    return is_refused;
-}
-
-int nats_client_keep_subjects(struct nats_client *client, const char *stream, const char *subjects,
-                              uint64_t max_bytes, struct error *err)
-{
-    char config[CONFIG_BYTES], words[NATS_WHY_BYTES];
-    snprintf(config, sizeof config,
-             "{\"name\":\"%s\",\"subjects\":[\"%s\"],\"retention\":\"limits\",\"max_consumers\":-1,"
-             "\"max_msgs\":-1,\"max_bytes\":%" PRIu64 ",\"max_age\":0,\"max_msgs_per_subject\":1,"
-             "\"max_msg_size\":-1,\"discard\":\"old\",\"storage\":\"file\",\"num_replicas\":1}",
-             stream, subjects, max_bytes);
-    /* A stream of other limits is there already: it is changed. */
-    int result = ask_jetstream(client, "CREATE", stream, config, words, err);
-    if (result == 1)
-        result = ask_jetstream(client, "UPDATE", stream, config, words, err);
-    if (result == 1)
-        return error_set(err, "%s: can't keep messages to %s: %s", client->address, subjects,
-                         words);
-    return result;
-}
 
 static void send_unconfirmed(struct nats_client *client, struct nats_unconfirmed *entry)
 {
@@ -123,7 +65,7 @@ int nats_client_keep(struct nats_client *client, const char *subject, const void
         entry = new_unconfirmed(client, subject);
     if (!copy || !entry) {
         free(copy);
-        return error_set(err, "can't keep a message to %s: out of memory", subject);
+        return error_memory(err, "can't keep a message to %s", subject);
     }
     memcpy(copy, data, bytes);
     free(entry->data);
@@ -131,7 +73,8 @@ int nats_client_keep(struct nats_client *client, const char *subject, const void
     entry->data = copy;
     entry->bytes = bytes;
     if (HASH_CNT(by_subject, client->unconfirmed) == 1) {
-        client->keep_next_ns = monotonic_now_ns() + confirm_ns;
+        client->keep_since_ns = monotonic_now_ns();
+        client->keep_next_ns = client->keep_since_ns + confirm_ns;
         client->keep_pause_ns = first_pause_ns;
         client->is_keep_refused = false;
     }
@@ -145,6 +88,11 @@ size_t nats_client_unconfirmed(const struct nats_client *client)
     return HASH_CNT(by_subject, client->unconfirmed);
 }
 
+uint64_t nats_client_unconfirmed_since(const struct nats_client *client)
+{
+    return client->unconfirmed ? client->keep_since_ns : 0;
+}
+
 /* A refusal (nobody keeps this subject yet, the disk is full): after a pause all are sent again, in
  * their order, so that the server never keeps a later one before it. */
 void nats_keep_confirm(struct nats_client *client, uint64_t id, const struct nats_message *message)
@@ -154,8 +102,9 @@ void nats_keep_confirm(struct nats_client *client, uint64_t id, const struct nat
     HASH_FIND(by_id, client->unconfirmed_by_id, &id, sizeof id, entry);
     if (!entry)
         return;
-    if (message->data && !find_refusal(message->data, message->bytes, words)) {
+    if (message->data && !nats_find_refusal(message->data, message->bytes, words)) {
         free_unconfirmed(client, entry);
+        client->keep_since_ns = monotonic_now_ns();
         return;
     }
     if (client->is_keep_refused)
@@ -172,8 +121,10 @@ void nats_keep_send(struct nats_client *client, uint64_t now_ns, bool is_new)
     struct nats_unconfirmed *entry, *next;
     if (!client->unconfirmed || (!is_new && now_ns < client->keep_next_ns))
         return;
-    if (is_new)
+    if (is_new) {
         client->keep_pause_ns = first_pause_ns;
+        client->keep_since_ns = now_ns;
+    }
     client->keep_next_ns = now_ns + confirm_ns;
     client->is_keep_refused = false;
     HASH_ITER(by_subject, client->unconfirmed, entry, next) {

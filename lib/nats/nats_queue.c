@@ -7,6 +7,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "lib/base/invariant.h"
+
 static const uint64_t queue_bytes_max = 64 << 20;
 
 struct nats_queue {
@@ -71,6 +73,7 @@ void nats_queue_end(struct nats_queue *queue)
 void nats_queue_release(struct nats_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
+    invariant(queue->shares > 0, "a queue is released once by each who shares it");
     int shares = --queue->shares;
     pthread_mutex_unlock(&queue->lock);
     if (shares > 0)

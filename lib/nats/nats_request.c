@@ -49,7 +49,7 @@ int nats_client_request(struct nats_client *client, const char *subject, const v
     if (!pending || bytes > NATS_PAYLOAD_MAX) {
         free(pending);
         return error_set(err, "can't send a request of %zu bytes to %s: %s", bytes, subject,
-                         pending ? "it is too long" : "out of memory");
+                         pending ? "it is too long" : OUT_OF_MEMORY);
     }
     pending->id = ++client->last_id;
     pending->deadline_ns = monotonic_now_ns() + (uint64_t)(timeout_s * 1e9);

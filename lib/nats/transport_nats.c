@@ -143,6 +143,26 @@ static void take_view(void *context, const struct nats_message *message)
         add_host_message(context, TRANSPORT_ANSWER, CHANNEL_FACTS, "", part[4], message);
 }
 
+/* The stream is another one: this end goes on with that, and sends again what it has. */
+static void take_renewal(void *context, const struct nats_message *message)
+{
+    struct transport_nats *nats = context;
+    (void)message;
+    nats_client_follow_again(nats->client);
+    add_event(nats, TRANSPORT_CONNECTED, NULL);
+}
+
+/* The hub alone makes the stream, so it alone sees that it was lost. */
+static void renew_hosts(struct transport_nats *nats)
+{
+    char subject[NATS_SUBJECT_BYTES];
+    struct error err;
+    snprintf(subject, sizeof subject, "ddpcheck.%s.renew", nats->job);
+    if (nats_client_publish(nats->client, subject, "", 0, &err) < 0)
+        return; /* the connection is down: all begin anew once they have one */
+    add_event(nats, TRANSPORT_CONNECTED, NULL);
+}
+
 static void take_event(void *context, enum nats_event event, const char *why)
 {
     struct transport_nats *nats = context;
@@ -150,6 +170,8 @@ static void take_event(void *context, enum nats_event event, const char *why)
         error_set(&nats->refused, "the hub refuses the connection: %s", why);
     else if (event == NATS_EVENT_DROPPED)
         nats->transport.dropped++;
+    else if (event == NATS_EVENT_FORGOTTEN)
+        renew_hosts(nats);
     else if (event == NATS_EVENT_DISCONNECTED)
         add_event(nats, TRANSPORT_LOST, NULL);
     else if (nats->has_missed)
@@ -253,6 +275,7 @@ static int poll_nats(struct transport *transport, int timeout_ms, struct transpo
     nats->current = NULL;
     if (!nats->first)
         await_event(nats, timeout_ms);
+    transport->unkept_ns = nats_client_unconfirmed_since(nats->client);
     struct queued_event *queued = nats->first;
     *message = (struct transport_message){.event = TRANSPORT_NOTHING, .host = ""};
     if (!queued)
@@ -276,14 +299,6 @@ static void close_nats(struct transport *transport)
         free(queued);
     }
     free(nats);
-}
-
-int transport_nats_state(const struct transport *transport, struct error *err)
-{
-    const struct transport_nats *nats = (const struct transport_nats *)transport;
-    if (nats->refused.text[0])
-        return fail_refused(nats, err);
-    return nats_client_is_connected(nats->client) ? 0 : 1;
 }
 
 static const struct transport_functions functions_nats = {
@@ -343,6 +358,9 @@ static int subscribe_host(struct transport_nats *nats, const char *host, struct 
     snprintf(subject, sizeof subject, "ddpcheck.%s.ask.%s.*.*", nats->job, nats->host);
     if (nats_client_subscribe(nats->client, subject, take_hub_request, nats, err) < 0)
         return -1;
+    snprintf(subject, sizeof subject, "ddpcheck.%s.renew", nats->job);
+    if (nats_client_subscribe(nats->client, subject, take_renewal, nats, err) < 0)
+        return -1;
     snprintf(stream, sizeof stream, "ddpcheck-%s", nats->job);
     snprintf(subject, sizeof subject, "ddpcheck.%s.keep.news.>", nats->job);
     return nats_client_follow(nats->client, stream, subject, take_kept, nats, err);
@@ -362,6 +380,16 @@ static const char *client_name(const struct transport_nats *nats, const char *ho
     if (nats->is_reader)
         return "ddpcheck reader";
     return nats->is_hub ? "ddpcheck hub" : host;
+}
+
+/* Which of the hub's users (cmd/hub/hub_server.c) a token is of. */
+static const char *user_of(const struct transport_nats_options *options)
+{
+    const char *host = strstr(options->url, "://"), *token = host ? host + 3 : options->url;
+    if (options->token)
+        token = options->token;
+    return strncmp(token, HUB_READER_PREFIX, strlen(HUB_READER_PREFIX)) == 0 ? HUB_USER_READER
+                                                                             : HUB_USER_HOST;
 }
 
 /* Cuts the job's name off the URL. */
@@ -387,7 +415,7 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
     if (!nats || !url) {
         free(nats);
         free(url);
-        return error_set(err, "can't connect to the hub: out of memory");
+        return error_memory(err, "can't connect to the hub");
     }
     nats->transport.functions = &functions_nats;
     nats->is_reader = options->is_reader;
@@ -397,9 +425,11 @@ int transport_nats_open(struct transport **to, const struct transport_nats_optio
     const struct nats_client_options client = {
         .url = url,
         .token = options->token,
+        .user = user_of(options),
         .tls_ca = given_file(options->tls_ca),
         .tls_cert = given_file(options->tls_cert),
         .tls_key = given_file(options->tls_key),
+        .inbox = nats->is_hub ? HUB_INBOX : NULL,
         .name = client_name(nats, options->host),
         .wait_s = options->wait_s,
         .on_event = take_event,

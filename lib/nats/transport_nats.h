@@ -8,13 +8,25 @@
  *     ddpcheck.JOB.answer.HUB.HOST.ID    its answer
  *     ddpcheck.JOB.read.READER.ID        a request of the reader whose end is called READER
  *     ddpcheck.JOB.view.READER.ID        the hub's answer
- * What is kept is in the stream ddpcheck-JOB, which the hub creates. */
+ *     ddpcheck.JOB.renew                 what was kept is lost: each end sends its own again
+ * What is kept is in the stream ddpcheck-JOB, which the hub creates, and creates anew if it is
+ * gone.
+ */
 #ifndef DDPCHECK_TRANSPORT_NATS_H
 #define DDPCHECK_TRANSPORT_NATS_H
 
 #include <stdbool.h>
 
 #include "lib/job/transport.h"
+
+/* The users of a hub's server. A token that begins so is the reader's; the hub has a password that
+ * nobody else gets. */
+#define HUB_USER_HUB      "hub"
+#define HUB_USER_HOST     "host"
+#define HUB_USER_READER   "reader"
+#define HUB_READER_PREFIX "read-"
+/* Where the server sends the hub what it has kept: no other user may listen there. */
+#define HUB_INBOX "ddpcheck-hub"
 
 /* Strings are copied. */
 struct transport_nats_options {
@@ -30,8 +42,5 @@ struct transport_nats_options {
 /* Opens an end. Returns 0 (transport_close it), or -1 with err. */
 int transport_nats_open(struct transport **transport, const struct transport_nats_options *options,
                         struct error *err);
-
-/* 0: connected; 1: not (yet, or again); -1: the server refuses us, with err. */
-int transport_nats_state(const struct transport *transport, struct error *err);
 
 #endif

@@ -172,9 +172,13 @@ static uint16_t field(const uint64_t *words, uint8_t index, bool *sound)
     return field_within(words, index, FIELD_LAST, sound);
 }
 
-static uint16_t up_to(uint16_t a, uint16_t b, uint16_t bytes)
+/* How much has to be read for words at these offsets. */
+static uint16_t bytes_of_words(const uint16_t *offsets, int count)
 {
-    return (uint16_t)((a > b ? a : b) + bytes);
+    uint16_t last = 0;
+    for (int i = 0; i < count; i++)
+        last = offsets[i] > last ? offsets[i] : last;
+    return (uint16_t)(last + sizeof(uint64_t));
 }
 
 /* What the interpreter says of itself. */
@@ -215,8 +219,12 @@ static bool read_said(struct python_layout *layout, const struct said_words *at,
         .ascii_bytes = 40,
         .compact_bytes = 56,
     };
-    layout->frame_bytes = up_to(layout->instruction, layout->owner, sizeof(uint64_t));
-    layout->code_bytes = up_to(layout->table, layout->name, sizeof(uint64_t));
+    const uint16_t of_frame[] = {layout->previous, layout->code, layout->instruction,
+                                 layout->owner};
+    const uint16_t of_code[] = {OBJECT_TYPE, layout->file, layout->name, layout->table,
+                                layout->first_line};
+    layout->frame_bytes = bytes_of_words(of_frame, sizeof of_frame / sizeof *of_frame);
+    layout->code_bytes = bytes_of_words(of_code, sizeof of_code / sizeof *of_code);
     return sound && layout->frame_bytes <= PYTHON_FRAME_BYTES &&
            layout->code_bytes <= PYTHON_CODE_BYTES;
 }

@@ -44,10 +44,10 @@ struct python_layout {
     uint16_t owner;       /* a byte */
     uint8_t owner_c;      /* from this owner on it is no Python function's frame */
     uint8_t index_scale;  /* bytes per index */
-    /* _PyRuntime, and the interpreters in it; for whoever can't ask PyInterpreterState_Head */
+    /* _PyRuntime, and the interpreters in it: for readers outside the process */
     uint16_t interpreters, interpreter_next, interpreter_threads;
     /* A code object */
-    uint16_t code_bytes; /* likewise */
+    uint16_t code_bytes; /* 0: not known */
     uint16_t file, name, table, first_line, instructions;
     /* A str: its header if it is ASCII, if it is not */
     uint16_t ascii_bytes, compact_bytes;

@@ -43,7 +43,7 @@ static uint32_t find_lnotab(struct python_table *table, int64_t line, int32_t in
     return clamp_line(line);
 }
 
-/* 3.10: ranges of instructions, each with the difference of its line to the one before; -128: it
+/* 3.10: ranges of instructions, each with the difference of its line to the previous; -128: it
  * has none. */
 static uint32_t find_ranges(struct python_table *table, int64_t line, int32_t instruction)
 {

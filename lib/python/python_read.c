@@ -62,7 +62,8 @@ static bool read_python_frame(const struct python_memory *memory, const unsigned
         return false;
     frame->code = word_at(bytes, layout->code) & ~7ull; /* 3.14 tags the reference */
     if (layout->instructions == PYTHON_NONE) {
-        frame->instruction = int_at(bytes, layout->instruction) * layout->index_scale;
+        int64_t index = (int64_t)int_at(bytes, layout->instruction) * layout->index_scale;
+        frame->instruction = index >= INT32_MIN && index <= INT32_MAX ? (int32_t)index : -1;
         return true;
     }
     int64_t offset =

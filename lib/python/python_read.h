@@ -48,7 +48,7 @@ uint32_t python_walk(const struct python_memory *memory, bool trusted, uint64_t 
 uint64_t python_walk_key(const struct python_memory *memory, const struct python_frame *frames,
                          uint32_t count);
 
-/* Likewise of another thread's frames, with checked reads; 0 where one fails. */
+/* The key of another thread's frames, with checked reads; 0 where one fails. */
 uint64_t python_checked_key(const struct python_memory *memory, const struct python_frame *frames,
                             uint32_t count);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "lib/trace/names.h"
+#include "lib/trace/signature.h"
 
 /* What an importer's source does not record is left out. */
 static void take_operation(struct called *call, const struct record *record)
@@ -14,7 +15,7 @@ static void take_operation(struct called *call, const struct record *record)
     call->datatype = record->op.datatype;
     call->redop = record->op.redop;
     call->peer = record->op.root;
-    if (!(record->op.flags & RECORD_OP_NO_COUNT))
+    if (!(record->op.flags & RECORD_OP_NO_COUNT) && record->api != API_ncclSignal)
         call->arguments |= ARGUMENT_COUNT;
     if (record->op.datatype != TYPE_NONE)
         call->arguments |= ARGUMENT_DATATYPE;
@@ -184,5 +185,26 @@ char *call_text(const struct called *call, char *text, size_t bytes)
 char *record_text(const struct record *record, char *text, size_t bytes)
 {
     const struct called call = call_of_record(record);
+    return call_text(&call, text, bytes);
+}
+
+struct called signature_call(const struct signature *signature)
+{
+    struct record record = {.api = signature->api, .phase = RECORD_ENTER};
+    record.op.count = signature->count;
+    record.op.datatype = signature->datatype;
+    record.op.redop = signature->redop;
+    record.op.root = signature->root;
+    record.op.scalar = signature->scalar;
+    if (signature->unknown & FIELD_COUNT)
+        record.op.flags |= RECORD_OP_NO_COUNT;
+    if (signature->unknown & FIELD_ROOT)
+        record.op.flags |= RECORD_OP_NO_ROOT;
+    return call_of_record(&record);
+}
+
+char *signature_text(const struct signature *signature, char *text, size_t bytes)
+{
+    const struct called call = signature_call(signature);
     return call_text(&call, text, bytes);
 }

@@ -11,6 +11,10 @@
 
 enum { LONG_NAME = 48 }; /* columns from which arguments are left out */
 
+/* A symbol of 250 characters can stand for gigabytes: what it refers back to is written again, and
+ * may itself refer back. The demangler gets those that stand for 1 MB at most. */
+enum { EXPANSION_BITS = 20, PACK_BITS = 8 };
+
 /* As <cxxabi.h> declares it: text from malloc, or NULL. */
 typedef char *demangler(const char *mangled, char *buffer, size_t *length, int *status);
 
@@ -144,12 +148,45 @@ bool cxx_name_is_standard(const char *symbol)
     return false;
 }
 
-char *cxx_name(const char *symbol, char *text, size_t bytes)
+/* Logarithm to base 2, rounded up, of the longest text that a symbol may stand for: each reference
+ * ("S1_", "T_") at most doubles what is before it, and a pack ("Dp", "sp") repeats its pattern.
+ * Parts of identifiers that look like these count, too. */
+static int count_expansion_bits(const char *symbol)
+{
+    int bits = 0;
+    for (size_t length = strlen(symbol); length; length /= 2)
+        bits++;
+    for (const char *at = symbol; *at; at++) {
+        if ((*at == 'S' || *at == 'T') &&
+            at[1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '_')
+            bits++;
+        if ((*at == 'D' || *at == 's') && at[1] == 'p')
+            bits += PACK_BITS;
+    }
+    return bits;
+}
+
+/* NULL: not demangled; too long, or there is no library for it. */
+static char *demangle_with_library(const char *mangled)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int status = 0;
     pthread_once(&once, load_demangler);
-    char *name = demangle && cxx_name_is(symbol) ? demangle(symbol, NULL, NULL, &status) : NULL;
+    bool is_bounded = count_expansion_bits(mangled) <= EXPANSION_BITS;
+    return demangle && is_bounded ? demangle(mangled, NULL, NULL, &status) : NULL;
+}
+
+char *cxx_name_of_type(const char *mangled, char *text, size_t bytes)
+{
+    char *name = demangle_with_library(mangled);
+    snprintf(text, bytes, "%s", name ? name : mangled);
+    free(name);
+    return text;
+}
+
+char *cxx_name(const char *symbol, char *text, size_t bytes)
+{
+    char *name = cxx_name_is(symbol) ? demangle_with_library(symbol) : NULL;
     if (!name)
         return text_kernel_name(symbol, text, bytes);
     cut_parameters(name);

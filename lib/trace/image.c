@@ -24,7 +24,7 @@ struct image {
 static int fail_image(const struct image *image, struct error *err)
 {
     return error_set(err, "can't read %s: %s", image->path,
-                     image->db ? sqlite3_errmsg(image->db) : "out of memory");
+                     image->db ? sqlite3_errmsg(image->db) : OUT_OF_MEMORY);
 }
 
 int image_open(struct image **to, const char *path, struct error *err)
@@ -32,7 +32,7 @@ int image_open(struct image **to, const char *path, struct error *err)
     struct image *image = calloc(1, sizeof *image);
     if (!image || !(image->path = strdup(path))) {
         free(image);
-        return error_set(err, "can't read %s: out of memory", path);
+        return error_memory(err, "can't read %s", path);
     }
     int code = sqlite3_open_v2(path, &image->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
     sqlite3_busy_timeout(image->db, IMAGE_BUSY_MS);
@@ -107,7 +107,7 @@ int image_take(struct image *image, uint32_t pages_max, struct error *err)
     copy[WRITE_VERSION_AT] = copy[READ_VERSION_AT] = WITH_JOURNAL;
     if (keep_pages(image, copy, (uint32_t)(bytes / IMAGE_PAGE_BYTES)) < 0) {
         sqlite3_free(copy);
-        return error_set(err, "can't read %s: out of memory", image->path);
+        return error_memory(err, "can't read %s", image->path);
     }
     image->seen = writes;
     return 0;

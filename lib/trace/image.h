@@ -22,7 +22,7 @@ void image_close(struct image *image);
  * if there are more than that (the pages stay as they were), or -1 with err. */
 int image_take(struct image *image, uint32_t pages_max, struct error *err);
 
-/* 0: nothing was taken yet. It grows by 1 with each image that differs from the one before. */
+/* 0: nothing was taken yet. It grows by 1 with each image that differs from the previous one. */
 uint64_t image_version(const struct image *image);
 uint32_t image_pages(const struct image *image);
 /* Pages have numbers from 1 on. Returns the bytes of the first one from `page` on that changed

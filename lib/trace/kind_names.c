@@ -17,6 +17,16 @@ const struct kind_name *kind_name_find(enum kind_source source, const char *name
     return NULL;
 }
 
+int kind_name_place(const struct kind_name *name)
+{
+    return name ? (int)(name - kind_names) : -1;
+}
+
+const struct kind_name *kind_name_at(int64_t place)
+{
+    return place >= 0 && place < KIND_NAMES ? &kind_names[place] : NULL;
+}
+
 const char *kind_name_of(enum kind_source source, unsigned api)
 {
     for (size_t i = 0; i < KIND_NAMES; i++)

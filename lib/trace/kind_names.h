@@ -18,6 +18,10 @@ struct kind_name {
 
 /* The source's entry for a name of `bytes` characters, NULL if there is none. */
 const struct kind_name *kind_name_find(enum kind_source source, const char *name, size_t bytes);
+/* The entry's place in the table, -1 for NULL; and the entry there, NULL if there is none. They
+ * hold within one run of a program. */
+int kind_name_place(const struct kind_name *name);
+const struct kind_name *kind_name_at(int64_t place);
 /* What the source calls a call, NULL if it has no name for it. */
 const char *kind_name_of(enum kind_source source, unsigned api);
 

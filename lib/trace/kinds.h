@@ -24,11 +24,12 @@ enum kind_in_place {
 };
 
 enum kind_flag {
-    KIND_REDUCES = 1, /* it has a reduction operator */
-    KIND_ROOTED = 2,  /* op.root is the root */
-    KIND_TO_PEER = 4, /* op.root is the peer */
-    KIND_ALIKE = 8,   /* all ranks hold the same bytes afterwards */
-    KIND_BUCKETS = 16 /* programs cut one piece of work into several of these, where they like */
+    KIND_REDUCES = 1,   /* it has a reduction operator */
+    KIND_ROOTED = 2,    /* op.root is the root */
+    KIND_TO_PEER = 4,   /* op.root is the peer */
+    KIND_ALIKE = 8,     /* all ranks hold the same bytes afterwards */
+    KIND_BUCKETS = 16,  /* programs cut one piece of work into several of these, where they like */
+    KIND_ONE_SIDED = 32 /* a signal, for which only ncclWaitSignal waits */
 };
 
 struct kind {
@@ -56,6 +57,12 @@ static inline bool kind_has(unsigned api, unsigned flags)
     return kind && kind->flags & flags;
 }
 
+/* Which side of its pair a call to a peer is. */
+static inline bool kind_receives(unsigned api)
+{
+    return api == API_ncclRecv || api == API_ncclWaitSignal;
+}
+
 /* The call under the name that all its peers may use: ncclBcast is ncclBroadcast in place. */
 static inline unsigned kind_same_as(unsigned api)
 {
@@ -64,7 +71,8 @@ static inline unsigned kind_same_as(unsigned api)
 }
 
 /* The call by the name that NCCL's profiler, log and RAS give it ("AllReduce"; some versions write
- * "AllToAll"), of `bytes` characters. API_NONE if there is none. */
+ * "AllToAll"), of `bytes` characters. API_NONE if there is none: one-sided calls have more
+ * arguments than these say. */
 static inline uint16_t kind_of_nccl(const char *name, size_t bytes)
 {
     static const struct {
@@ -76,7 +84,8 @@ static inline uint16_t kind_of_nccl(const char *name, size_t bytes)
         {"ncclAllToAll", API_ncclAlltoAll},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i].name + 4) == bytes && !memcmp(names[i].name + 4, name, bytes))
+        if (strlen(names[i].name + 4) == bytes && !memcmp(names[i].name + 4, name, bytes) &&
+            !kind_has(names[i].api, KIND_ONE_SIDED))
             return names[i].api;
     return API_NONE;
 }

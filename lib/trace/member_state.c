@@ -1,11 +1,15 @@
 /* member_state.c: how the members of a communicator stand beside each other. */
 #include "lib/trace/member_state.h"
 
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const uint64_t waited_ns = 1000000000; /* whoever is behind for longer is missing */
+#include "lib/trace/trace.h"
+
+static const uint64_t waited_ns = 1000000000; /* a member that is behind for longer is missing */
 
 /* What the rule needs of all members of a communicator. */
 struct member_peers {
@@ -28,6 +32,14 @@ const char *standing_name(enum standing standing)
         [STANDS_OVER] = "finished",
     };
     return names[standing];
+}
+
+char *last_number_text(uint64_t count, char text[LAST_NUMBER_BYTES])
+{
+    snprintf(text, LAST_NUMBER_BYTES, "-");
+    if (count)
+        snprintf(text, LAST_NUMBER_BYTES, "#%" PRIu64, count - 1);
+    return text;
 }
 
 /* Launchers stop what is left of a job with SIGTERM, people with SIGINT. */
@@ -109,4 +121,23 @@ void member_state_free(struct member_state *member)
     free((char *)member->last_call);
     free((char *)member->site);
     *member = (struct member_state){.process = -1};
+}
+
+int *member_process_ranks(const struct member_state *member, int count, struct trace *trace)
+{
+    const int several = -2;
+    int processes = trace_process_count(trace);
+    int *rank = malloc(((size_t)processes + 1) * sizeof *rank);
+    for (int i = 0; rank && i < processes; i++)
+        rank[i] = -1;
+    for (int i = 0; rank && i < count; i++) {
+        int process = member[i].process, shown = member[i].shown_rank;
+        if (process < 0 || process >= processes || shown < 0)
+            continue;
+        rank[process] = rank[process] == -1 || rank[process] == shown ? shown : several;
+    }
+    for (int i = 0; rank && i < processes; i++)
+        if (trace_process(trace, i)->rank >= 0 || rank[i] == several)
+            rank[i] = trace_process(trace, i)->rank;
+    return rank;
 }

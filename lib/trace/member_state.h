@@ -21,7 +21,7 @@ enum standing {
     STANDINGS
 };
 
-enum { COMM_LABEL_BYTES = 40 };
+enum { COMM_LABEL_BYTES = 64 };
 struct member_state {
     uint64_t comm;
     char label[COMM_LABEL_BYTES];   /* of comm: "comm dp"; "": the program has not named it */
@@ -50,6 +50,17 @@ struct member_state {
 /* Finds standing and behind of all members of one communicator, as they are at now_ns. */
 void members_stand(struct member_state *member, int count, uint64_t now_ns);
 const char *standing_name(enum standing standing);
+
+/* The number of the last operation of `count`, as all tables show it: "#41" of 42, "-" of 0.
+ * Returns text. */
+enum { LAST_NUMBER_BYTES = 24 };
+char *last_number_text(uint64_t count, char text[LAST_NUMBER_BYTES]);
+
+/* By process of the trace: the rank that people know. It is the launcher's; without one that of the
+ * process's members (which is that in its largest communicator), if all have the same; else -1. The
+ * caller frees it; NULL when memory is short. */
+struct trace;
+int *member_process_ranks(const struct member_state *member, int count, struct trace *trace);
 
 /* `to` owns copies of the texts. Returns 0, or -1 when memory is short (nothing is owned). */
 int member_state_copy(struct member_state *to, const struct member_state *from);

@@ -2,6 +2,7 @@
 #ifndef DDPCHECK_MERGE_H
 #define DDPCHECK_MERGE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct merge_head {
@@ -12,10 +13,11 @@ struct merge_head {
 /* Zero-initialised is empty; free what `head` holds. */
 struct merge {
     struct merge_head *head;
-    int count, capacity;
+    int count;
+    size_t capacity;
 };
 
-/* Room for so many heads: merge_push can't fail then. Returns 0, or -1 when memory is short. */
+/* Room for `capacity` heads: merge_push can't fail then. Returns 0, or -1 when memory is short. */
 int merge_reserve(struct merge *merge, int capacity);
 void merge_push(struct merge *merge, struct merge_head head);
 /* Takes the earliest; there must be one. */

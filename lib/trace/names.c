@@ -35,25 +35,25 @@ static const char *const redops[] = {
     [REDOP_UNKNOWN] = "unknown operator",
 };
 
-static const char *const memory_types[] = {
-    [MEMORY_UNKNOWN] = "unknown memory",
-    [MEMORY_HOST_PAGEABLE] = "pageable host",
-    [MEMORY_HOST_PINNED] = "pinned host",
-    [MEMORY_DEVICE] = "device",
-    [MEMORY_MANAGED] = "managed",
-    [MEMORY_HOST_SHARED] = "shared host",
-    [MEMORY_DEVICE_MAPPED] = "mapped device",
-};
-
-static const char *const phases[] = {
-    [RECORD_POINT] = "point",
-    [RECORD_ENTER] = "enter",
-    [RECORD_LEAVE] = "leave",
+static const char *const nccl_results[] = {
+    "ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+    "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+    "ncclRemoteError",   "ncclInProgress",         "ncclTimeout",
 };
 
 const char *api_name(unsigned api)
 {
     return api < API_COUNT && apis[api].name ? apis[api].name : "unknown call";
+}
+
+char *result_name(unsigned api, int result, char *text, size_t bytes)
+{
+    bool is_nccl = strncmp(api_name(api), "nccl", strlen("nccl")) == 0;
+    if (is_nccl && result >= 0 && (size_t)result < COUNT(nccl_results))
+        snprintf(text, bytes, "%s", nccl_results[result]);
+    else
+        snprintf(text, bytes, "%s error %d", is_nccl ? "NCCL" : "CUDA", result);
+    return text;
 }
 
 const char *api_shown_name(unsigned api)
@@ -84,16 +84,6 @@ const char *redop_name(unsigned redop)
     if (redop < COUNT(redops))
         return redops[redop];
     return redop == REDOP_NONE ? "no operator" : "unknown operator";
-}
-
-const char *memory_type_name(unsigned type)
-{
-    return type < COUNT(memory_types) ? memory_types[type] : "unknown memory";
-}
-
-const char *record_phase_name(unsigned phase)
-{
-    return phase < COUNT(phases) ? phases[phase] : "unknown phase";
 }
 
 /* The driver's functions under the numbers of the runtime's that mean the same. */

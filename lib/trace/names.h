@@ -17,10 +17,14 @@ enum api_class api_class_of(unsigned api);
  * thread hangs. Nor do queries: a framework's watchdog may make them of idle streams for ever, as
  * XLA's. */
 bool record_shows_activity(const struct record *record);
-const char *datatype_name(unsigned datatype);  /* "float32" */
-const char *redop_name(unsigned redop);        /* "sum" */
-const char *memory_type_name(unsigned type);   /* "device" */
-const char *record_phase_name(unsigned phase); /* "enter" */
+const char *datatype_name(unsigned datatype); /* "float32" */
+const char *redop_name(unsigned redop);       /* "sum" */
+
+/* Results that say that something goes on: ncclInProgress (nccl.h), cudaErrorNotReady
+ * (driver_types.h). */
+enum { RESULT_IN_PROGRESS = 7, RESULT_NOT_READY = 600 };
+/* What a call that failed returned: "ncclInvalidUsage", "CUDA error 2". Returns text. */
+char *result_name(unsigned api, int result, char *text, size_t bytes);
 
 char *signal_text(int signal, char *text, size_t bytes); /* "SIGTERM", "signal 35". Returns text. */
 

@@ -16,8 +16,6 @@
 
 #include <stdint.h>
 
-/* Version 2: 16 flags, which took half of `device`. Rings of version 1 are read as well
- * (record_from_version_1); rows of a database are the same in both. */
 enum { RECORD_VERSION = 2, RECORD_BYTES = 128 };
 
 enum api {
@@ -102,6 +100,21 @@ enum end_how {
     END_UNKNOWN /* it is gone; nobody could say how */
 };
 
+/* What kind of thing a process is in, as its stacks show (payload position). */
+enum place_kind {
+    PLACE_ELSEWHERE, /* neither of the below: a file, a lock, its own code */
+    PLACE_OPERATION, /* a collective, a send or a receive */
+    PLACE_WAIT,      /* a wait for the GPU: behind an operation, or behind other work */
+    PLACE_SETUP,     /* the making or the end of communicators, a rendezvous */
+    PLACE_LAUNCHER,  /* it waits for ranks that it has started */
+    PLACE_STOPPED,   /* by a signal, or a debugger */
+    PLACE_GONE       /* its launcher had started it, and there is no such process */
+};
+enum {
+    POSITION_MOVES = 1 << 0, /* it was elsewhere a moment before */
+    POSITION_WORKS = 1 << 1  /* it ran, or read and wrote, while it was watched */
+};
+
 /* What ran beside the operations that are matched with their peers' (payload activity). */
 enum activity_kind {
     ACTIVITY_COMPUTE,
@@ -114,11 +127,12 @@ struct record {
                          notices: 0 */
     uint16_t api;     /* enum api */
     uint8_t phase;    /* enum record_phase */
-    uint8_t reserved; /* 0; version 1: the flags */
+    uint8_t reserved; /* 0 */
     uint32_t thread;  /* kernel thread id; 0 for the collector's notices */
-    int32_t result;   /* LEAVE, POINT: what the real function returned */
+    int32_t result;   /* LEAVE, POINT: what the real function returned; ENTER of a one-sided call:
+                         which signal, sigIdx | ctx << 16 */
     int16_t device;   /* the thread's current CUDA device, RECORD_NO_DEVICE if not known */
-    uint16_t flags;   /* RECORD_FLAG_*; version 1: the upper half of the device */
+    uint16_t flags;   /* RECORD_FLAG_* */
     uint64_t stack;   /* id of a notice_stack or notice_python_stack, or the caller's return address
                          with   RECORD_FLAG_ADDRESS; 0 none */
     uint64_t stream; /* the CUDA stream handle the call was given; 0 is the legacy default stream */
@@ -131,7 +145,7 @@ struct record {
             uint64_t text;   /* NCCL's calls that failed: string id of its last error; 0 none */
             /* COLLECTIVE, P2P: kernels that were launched on the member's device since the LEAVE
              * of the operation before on it, and their threads. 0: none, or not known, as from
-             * the first launch of a graph on, or in records of older versions. */
+             * the first launch of a graph on. */
             uint64_t kernels, threads;
         } leave;
         struct {             /* COLLECTIVE, P2P */
@@ -140,14 +154,14 @@ struct record {
                               * which NCCL drops, has the number of the next. P2P: 0,1,2,.. per
                               * (member, peer, direction) */
             uint64_t sendbuff; /* address, 0 for NULL or not used */
-            uint64_t recvbuff;
-            uint64_t count;   /* elements, as given to the call */
-            uint8_t datatype; /* enum datatype */
-            uint8_t redop;    /* enum redop */
-            uint16_t flags;   /* RECORD_OP_* */
-            int32_t root;     /* root or peer; -1 none */
-            uint64_t
-                scalar; /* bits of PreMulSum's scalar; REDOP_UNKNOWN: the handle as given; else 0 */
+            uint64_t recvbuff; /* PutSignal: offset in the peer's window */
+            uint64_t count;    /* elements, as given to the call; WaitSignal: signals */
+            uint8_t datatype;  /* enum datatype */
+            uint8_t redop;     /* enum redop */
+            uint16_t flags;    /* RECORD_OP_* */
+            int32_t root;      /* root or peer; -1 none */
+            uint64_t scalar;   /* bits of PreMulSum's scalar; REDOP_UNKNOWN: the handle as given;
+                           PutSignal: the window's handle; else 0 */
             uint64_t group;  /* serial of the outermost ncclGroupStart's record, 0 outside groups */
             uint32_t slot;   /* progress slot, RECORD_NO_SLOT without progress */
             int32_t rank;    /* the member's rank in comm */
@@ -159,24 +173,26 @@ struct record {
             uint32_t depth; /* 1 = outermost */
             uint32_t calls; /* End: NCCL calls in the group */
         } group;
-        struct {              /* COMM (ENTER), notice_member */
-            uint64_t comm;    /* cluster-wide id; 0 not known (yet) */
-            uint64_t parent;  /* Split, Shrink */
-            uint64_t handle;  /* ncclComm_t in this process */
-            int32_t nranks;   /* -1 not known yet */
-            int32_t rank;     /* -1 not known yet */
-            int32_t device;   /* CUDA device of the member */
-            int32_t color;    /* Split */
-            int32_t key;      /* Split */
-            uint32_t ordinal; /* Split, Shrink: which one on the parent; InitAll: in the process;
-                                 InitRank*: unique ids given */
+        struct {             /* COMM (ENTER), notice_member */
+            uint64_t comm;   /* cluster-wide id; 0 not known (yet) */
+            uint64_t parent; /* Split, Shrink, Grow of an old rank */
+            uint64_t handle; /* ncclComm_t in this process */
+            int32_t nranks;  /* -1 not known yet */
+            int32_t rank;    /* -1 not known yet */
+            int32_t device;  /* CUDA device of the member */
+            int32_t color;   /* Split */
+            int32_t key;     /* Split */
+            uint32_t
+                ordinal;    /* Split, Shrink, Grow: which of its kind on the parent; InitAll: in the
+                                 process; InitRank*: unique ids given */
             uint64_t gpu;   /* hash of the GPU's identity (host boot id and PCI bus id, or UUID); 0
                                not known */
             uint32_t flags; /* RECORD_COMM_* */
             uint32_t reserved;
             uint64_t pointer; /* Register, WindowRegister: buffer; Shrink: hash of the set of
                                  excluded ranks */
-            uint64_t bytes;   /* likewise; Shrink: how many ranks are excluded */
+            uint64_t bytes; /* Register, WindowRegister: size of the buffer; Shrink: how many ranks
+                             are excluded; GetUniqueId: how often the communicator grew before */
         } comm;
         struct { /* REDOP */
             uint64_t comm, handle, scalar;
@@ -220,7 +236,8 @@ struct record {
             uint64_t graph, exec;
         } graph;
         struct {             /* RANGE, notice_blind, notice_said, notice_exception,
-                                notice_comm_name, notice_library */
+                                notice_comm_name, notice_library, notice_setting,
+                                notice_collective_config */
             uint64_t text;   /* string id */
             uint64_t domain; /* NVTX's domain: string id of its name; 0 the default one */
             uint64_t id;     /* Start, End: which range; notice_blind: enum unseen */
@@ -286,7 +303,7 @@ struct record {
         struct { /* notice_reached */
             uint64_t comm;
             uint64_t issued; /* collectives numbered below this were issued, reported or not */
-            uint64_t done;   /* likewise done; UINT64_MAX: not known */
+            uint64_t done;   /* collectives numbered below this are done; UINT64_MAX: not known */
             int32_t rank;    /* the member's */
         } reached;
         struct {                  /* notice_silent */
@@ -298,6 +315,12 @@ struct record {
             uint32_t signal; /* that was sent to the job; 0: it made no progress (--timeout) */
             uint32_t reserved;
         } ending;
+        struct {             /* notice_position */
+            uint32_t place;  /* enum place_kind */
+            uint32_t flags;  /* POSITION_* */
+            uint64_t text;   /* string id: what it is in ("all_reduce", "usleep"); 0 its own code */
+            int32_t lasts_s; /* it was seen there for so long; 0: once */
+        } position;
         struct {                /* notice_activity */
             uint64_t name;      /* string id: the kernel's, or what the source calls it; 0: of
                                    several */
@@ -387,17 +410,10 @@ enum {
     RECORD_FLAG_PAGEABLE = 512, /* copies that block: from pageable memory; when the call returns
                                    its last part may still be on its way to the device */
     RECORD_FLAG_OVER = 128,     /* ENTER: the call is over as well, there is no LEAVE (importers) */
+    RECORD_FLAG_REFUSED = 1024, /* collectives: --guard refused the call, NCCL never got it */
     RECORD_FLAG_LATE =
         32 /* COPY, LAUNCH: reported only now; it was issued at the serial in word[RECORD_ISSUED] */
 };
-
-/* The record as it would have been written today; the lower half of the device stands where it is.
- */
-static inline void record_from_version_1(struct record *record)
-{
-    record->flags = record->reserved;
-    record->reserved = 0;
-}
 
 enum { RECORD_ISSUED = 9 };
 
@@ -411,7 +427,9 @@ enum {
     RECORD_COMM_NONBLOCKING = 1,
     RECORD_COMM_DUPLICATE = 2, /* InitAll: comm.device is listed twice */
     RECORD_COMM_ZERO_ID = 4,   /* InitRank*: the unique id is all zeros */
-    RECORD_COMM_ABORTS = 8     /* Shrink: what runs on the parent is terminated first */
+    RECORD_COMM_ABORTS = 8,    /* Shrink: what runs on the parent is terminated first */
+    RECORD_COMM_SUSPENDS = 16, /* Suspend: the memory is given back (NCCL_SUSPEND_MEM) */
+    RECORD_COMM_SYMMETRIC = 32 /* WindowRegister: NCCL_WIN_COLL_SYMMETRIC */
 };
 
 /* op.flags */
@@ -446,7 +464,18 @@ enum exception_how {
     EXCEPTION_UNCAUGHT, /* nobody caught it: Python prints it and shuts down */
     EXCEPTION_HANDLED,  /* a communicator is ended in an `except` or `finally` block */
     EXCEPTION_SHUTDOWN, /* a communicator is ended while Python shuts down: none is known */
-    EXCEPTION_ABORT     /* abort(), of native code; the text is its reason, as far as it is known */
+    EXCEPTION_ABORT,    /* abort(), of native code; the text is its reason, as far as it is known */
+    EXCEPTION_CAUGHT    /* the program prints its traceback in an `except` block, and may go on */
+};
+/* The begin of the reason where nobody caught a C++ exception; its type's mangled name follows. */
+#define ABORT_EXCEPTION "uncaught C++ exception "
+enum { ABORT_EXCEPTION_BYTES = 256 };
+
+/* notice_setting: who set it. */
+enum setting_by {
+    SETTING_GIVEN,   /* a variable that the process began with */
+    SETTING_PROGRAM, /* a variable that the program set, changed or removed before its first call */
+    SETTING_HOST     /* a fact about the host, which the collector read */
 };
 
 enum said {
@@ -454,7 +483,8 @@ enum said {
     SAID_NOTE,
     SAID_ERROR,
     SAID_TIMEOUT, /* an error, unless a finding says why */
-    SAID_STUCK    /* likewise, and all ranks were there */
+    SAID_STUCK,   /* an error, unless a finding says why; all ranks were there */
+    SAID_NAMED    /* an error whose text names what failed: others with other numbers are others */
 }; /* notice_said: how bad its sayer takes it to be. What to do may follow behind a newline. */
 
 /* Id of an interned string: FNV-1a, 64 bits, of its bytes; never 0. */

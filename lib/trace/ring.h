@@ -4,23 +4,34 @@
  *
  *     struct ring_file     who the process is, the progress slots that the GPU writes
  *     struct hash_entry[]  payload hashes that the GPU writes (`hash_entries`, usually 0), to the
- * end of the header
- *     struct ring_member[] how many collectives each member has issued (`members`), likewise
- *     segment 0            one per thread: struct ring_segment, control records, bulk records,
- * newest records
- *     segment 1 ...        at ring_segment_offset(); the file grows as threads come
+ *                          end of the header
+ *     struct ring_member[] how many collectives each member has issued (`members`), to the end of
+ *                          the header
+ *     segments             one per thread: struct ring_segment, control records, bulk records,
+ *                          newest records; the header has the offset of the first, each that of
+ *                          the one behind it
+ *     parts of rings       more records for a thread whose ring was full
  *
- * Each ring has one producer (the thread) and one consumer (the collector). head and tail only
- * grow; the record at position p lies at p % capacity. The producer never waits: if the bulk ring
- * is full the newest record is dropped and counted in lost. The consumer moves tail only after what
- * it read is safely stored, and the store remembers the position, so that a collector killed
- * between the two neither loses nor doubles a record.
+ * The file grows as threads come and rings overflow; nothing in it ever moves. Each ring has one
+ * producer (the thread) and one consumer (the collector). head and tail only grow. A ring is a
+ * chain of parts: a position belongs to the last part that begins at or before it, and lies there
+ * at position % records. A part is announced before a position in it is; the consumer reads the
+ * older ones to their ends.
+ *
+ * The producer never waits: if a full ring can't get another part the newest bulk record is dropped
+ * and counted in lost. The consumer moves tail only after what it read is safely stored, and the
+ * store remembers the position, so that a collector killed between the two neither loses nor
+ * doubles a record.
  *
  * The end of a job is what matters. A control record that finds no room goes to the segment's
  * newest records, where it takes the place of the oldest; the consumer counts what it finds
  * overwritten. The last quarter of the control ring is kept for what nothing can replace
- * (communicators, strings, stacks), see ring_append_control. What a member issued is
+ * (communicators, strings, stacks), see ring_control_limit. What a member issued is
  * always in its struct ring_member, whatever was lost.
+ *
+ * Anything may write into the mapping (a wild pointer of the program). So neither side uses a
+ * number from it as an index or a size: what it needs again it keeps in its own memory, the
+ * producer in struct ring_end, the consumer after checking it once (ring_reader.h).
  *
  * Used inside the user's process: libc alone. */
 #ifndef DDPCHECK_RING_H
@@ -35,24 +46,26 @@
 enum { RING_CONTROL, RING_BULK, RING_KINDS };
 
 enum {
-    RING_VERSION = 2, /* version 1, without newest records and members, is read as well */
+    RING_VERSION = 3,
     RING_PAGE = 4096,
-    RING_SEGMENTS_MAX =
-        256, /* threads at one time; a segment is used again when its thread has ended */
+    RING_PARTS = 8,       /* of one ring */
     RING_SLOTS_MAX = 256, /* (communicator member, stream) pairs with GPU progress */
     RING_HASHES = 2048,   /* payload hashes under way at one time, with --hash */
     RING_MEMBERS = 1024,  /* members whose state is kept */
-    /* What a thread gets where the file system is not small: 0.5 s at 33,000 control records a
-       second. Up to RING_RECORDS_MAX of each where there is plenty. */
-    RING_CONTROL_RECORDS = 16384,
-    RING_BULK_RECORDS = 16384,
-    RING_NEWEST_RECORDS = 4096,
-    RING_RECORDS_MAX = 65536
+    /* What a thread begins with, in 48 KB: the calls of a quarter of a second of training. The
+       parts that follow have RING_GROWTH times as many, up to RING_RECORDS_MAX: 20,000 calls at
+       full speed while the collector gets no processor. */
+    RING_RECORDS_FIRST = 128,
+    RING_GROWTH = 4,
+    RING_RECORDS_MAX = 65536,
+    RING_NEWEST_FIRST = 64,
+    RING_NEWEST_RECORDS = 4096
 };
 
 #define RING_MAGIC           "DDPRING1"
 #define RING_WORDS_DIRECTORY "/dev/shm/"
 #define RING_SUFFIX          ".ring" /* file name: <pid>-<start ticks>.ring */
+#define RING_GUARD           "guard" /* file name of the table of --guard */
 
 enum segment_state { SEGMENT_FREE, SEGMENT_ACTIVE, SEGMENT_ENDED };
 
@@ -62,14 +75,26 @@ struct ring {
     _Alignas(64) _Atomic uint64_t tail; /* by the consumer */
 };
 
+struct ring_part {
+    uint64_t begin;   /* the first position in it */
+    uint64_t offset;  /* of its first record in the file */
+    uint32_t records; /* a power of two */
+    uint32_t reserved;
+};
+
 struct ring_segment {
-    _Atomic uint32_t state;  /* enum segment_state; ENDED goes to ACTIVE by compare-and-swap when a
-                                new thread takes it */
+    _Atomic uint32_t state;  /* enum segment_state */
     _Atomic uint32_t thread; /* kernel thread id of the owner */
     struct ring ring[RING_KINDS];
-    _Alignas(64) _Atomic uint64_t newest_head;   /* by the producer; version 1 has 0 in all three */
-    _Alignas(64) _Atomic uint64_t newest_tail;   /* by the consumer, as far as it is stored, */
-    _Atomic uint64_t newest_missed;              /* and how many of these it found overwritten */
+    _Alignas(64) _Atomic uint64_t newest_head; /* by the producer */
+    _Alignas(64) _Atomic uint64_t newest_tail; /* by the consumer, as far as it is stored, */
+    _Atomic uint64_t newest_missed;            /* and how many of these it found overwritten */
+    /* By the producer; each is filled in before the number that announces it. */
+    _Alignas(64) _Atomic uint64_t next; /* offset of the segment that came after this; 0 none yet */
+    _Atomic uint64_t newest_offset;     /* of the newest_slots; never 0 when newest_head is not */
+    uint32_t newest_records;            /* filled in before newest_offset */
+    _Atomic uint32_t parts[RING_KINDS];
+    struct ring_part part[RING_KINDS][RING_PARTS];
     _Alignas(RING_PAGE) struct record records[]; /* control, then bulk, then newest_slots */
 };
 
@@ -143,46 +168,48 @@ struct ring_file {
     uint32_t version, record_version, record_bytes, file_header_bytes;
     uint32_t control_records, bulk_records; /* capacities, powers of two */
     uint64_t segment_bytes;
-    _Atomic uint32_t ready;        /* 1 when all of the above and `process` are filled in */
-    _Atomic uint32_t segments;     /* segments that exist in the file */
+    _Atomic uint32_t ready; /* 1 when all of the above and `process` are filled in */
+    uint32_t reserved;
     _Atomic uint32_t slots;        /* progress slots in use */
     _Atomic uint32_t closed;       /* 1 after notice_exit was written */
     _Atomic uint64_t serial;       /* the last serial given out */
     _Atomic uint64_t lost_threads; /* records lost because no segment was to be had */
     struct process_info process;
-    uint32_t hash_entries; /* 0: no hashing. Files of older shims have 0 here */
-    uint32_t reserved;
-    _Atomic uint64_t hash_tickets; /* given out so far; tickets count from 1 */
-    _Atomic uint64_t hash_lost;    /* hashes not made: no entry was free, or the driver refused */
+    uint32_t hash_entries;           /* 0: no hashing */
+    _Atomic uint32_t collector_left; /* 1: the collector has ended and the process has not: its next
+                                        call of NCCL, or its end, starts another */
+    _Atomic uint64_t hash_tickets;   /* given out so far; tickets count from 1 */
+    _Atomic uint64_t hash_lost;      /* hashes not made: no entry was free, or the driver refused */
     _Atomic uint32_t
         stacks_wanted; /* goes up when the collector asks where the threads stand; a futex */
     _Atomic uint32_t stacks_reported; /* the last request that was answered */
-    /* Files of older shims have 0 in both. */
     uint64_t pid_namespace; /* inode of /proc/self/ns/pid, 0 if not known: what `pid` counts in */
     uint32_t locked; /* 1: while the process runs it has a write lock (fcntl) on the first byte. The
                         lock holds in all namespaces; a process that closes all its descriptors
                         loses it, but keeps the file open by its mapping */
-    uint32_t newest_records;      /* of each segment, a power of two */
+    uint32_t newest_records;      /* of each segment as it begins, a power of two */
     uint32_t members;             /* room for this many */
     _Atomic uint32_t member_next; /* entries given out; may be beyond `members` */
     char words[48]; /* the file of RING_WORDS_DIRECTORY that has `slot` and the hash entries in this
                        one's place: drivers can't pin files on a disk. "": they are here */
+    _Atomic uint64_t first_segment; /* offset; 0: no thread has one yet. */
+    _Atomic uint32_t child_polls;   /* calls that asked whether any child has exited, and
+                                       returned that none has. Older shims don't count */
     _Alignas(RING_PAGE) struct progress_slot slot[RING_SLOTS_MAX];
 };
 
-/* Whole pages, so that every segment is aligned as its type asks. */
-static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records,
-                                          uint32_t newest_records)
+static inline uint64_t ring_pages(uint64_t bytes)
 {
-    uint64_t bytes = sizeof(struct ring_segment) +
-                     ((uint64_t)control_records + bulk_records) * RECORD_BYTES +
-                     newest_records * sizeof(struct newest_slot);
     return (bytes + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
 }
 
-static inline uint64_t ring_segment_offset(const struct ring_file *file, uint32_t index)
+/* Of a segment as it begins, in whole pages. */
+static inline uint64_t ring_segment_bytes(uint32_t control_records, uint32_t bulk_records,
+                                          uint32_t newest_records)
 {
-    return file->file_header_bytes + index * file->segment_bytes;
+    return ring_pages(sizeof(struct ring_segment) +
+                      ((uint64_t)control_records + bulk_records) * RECORD_BYTES +
+                      newest_records * sizeof(struct newest_slot));
 }
 
 /* What the GPU writes: the slots and, right behind them, the hash entries. */
@@ -197,45 +224,83 @@ static inline struct hash_entry *ring_hashes(struct ring_file *file)
     return (struct hash_entry *)(file + 1);
 }
 
-/* The first record of ring `kind` in a segment. */
-static inline struct record *ring_records(const struct ring_file *file,
-                                          struct ring_segment *segment, int kind)
-{
-    return segment->records + (kind == RING_BULK ? file->control_records : 0);
-}
-
-static inline struct newest_slot *ring_newest(const struct ring_file *file,
-                                              struct ring_segment *segment)
-{
-    return (struct newest_slot *)(segment->records + file->control_records + file->bulk_records);
-}
-
 /* The first member; `members` of them. */
-static inline struct ring_member *ring_members(struct ring_file *file)
+static inline struct ring_member *ring_members(struct ring_file *file, uint32_t hash_entries)
 {
-    return (struct ring_member *)(ring_hashes(file) + file->hash_entries);
+    return (struct ring_member *)(ring_hashes(file) + hash_entries);
 }
 
-/* Appends a copy of `record` if fewer than `limit` records wait. Returns 1, or 0. Only the
- * segment's own thread may call it. */
-static inline int ring_append_below(struct ring *ring, struct record *records, uint32_t capacity,
-                                    uint64_t limit, const struct record *record)
+/* The producer's own side of a ring. */
+struct ring_end {
+    struct ring *ring;
+    struct record *records; /* of the last part */
+    uint64_t head, tail;    /* tail: as last read, or the part's beginning */
+    uint32_t capacity;      /* of the last part */
+};
+
+/* Fills in a new segment, which lies at `offset` of the file: the first part of each ring and the
+ * newest records lie behind it. It has ring_segment_bytes(). */
+static inline void ring_segment_begin(struct ring_segment *segment, uint64_t offset,
+                                      const uint32_t records[RING_KINDS], uint32_t newest_records)
 {
-    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    if (head - atomic_load_explicit(&ring->tail, memory_order_acquire) >= limit)
-        return 0;
-    memcpy(&records[head & (capacity - 1)], record, sizeof *record);
-    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+    uint64_t at = offset + sizeof *segment;
+    for (int kind = 0; kind < RING_KINDS; kind++) {
+        segment->part[kind][0] = (struct ring_part){.offset = at, .records = records[kind]};
+        atomic_store_explicit(&segment->parts[kind], 1, memory_order_release);
+        at += (uint64_t)records[kind] * RECORD_BYTES;
+    }
+    segment->newest_records = newest_records;
+    atomic_store_explicit(&segment->newest_offset, newest_records ? at : 0, memory_order_release);
+}
+
+/* The first record of a ring in a segment that has just begun, and its newest records. */
+static inline struct record *ring_records(struct ring_segment *segment, int kind)
+{
+    return segment->records + (kind == RING_BULK ? segment->part[RING_CONTROL][0].records : 0);
+}
+static inline struct newest_slot *ring_newest(struct ring_segment *segment)
+{
+    return (struct newest_slot *)(ring_records(segment, RING_BULK) +
+                                  segment->part[RING_BULK][0].records);
+}
+
+/* The producer's end of a ring with one part, which may have been used before. */
+static inline struct ring_end ring_end_of(struct ring *ring, struct record *records,
+                                          uint32_t capacity)
+{
+    return (struct ring_end){ring, records, atomic_load(&ring->head), atomic_load(&ring->tail),
+                             capacity};
+}
+
+/* Reads how far the collector has got. A tail that can't be leaves the previous. */
+static inline void ring_read_tail(struct ring_end *end)
+{
+    uint64_t tail = atomic_load_explicit(&end->ring->tail, memory_order_acquire);
+    if (tail > end->tail && tail <= end->head)
+        end->tail = tail;
+}
+
+/* Appends a copy of `record` if fewer than `limit` records wait in the last part. Returns 1, or 0.
+ * Only the segment's own thread may call it. */
+static inline int ring_append_below(struct ring_end *end, uint64_t limit,
+                                    const struct record *record)
+{
+    if (end->head - end->tail >= limit) {
+        ring_read_tail(end);
+        if (end->head - end->tail >= limit)
+            return 0;
+    }
+    memcpy(&end->records[end->head & (end->capacity - 1)], record, sizeof *record);
+    atomic_store_explicit(&end->ring->head, ++end->head, memory_order_release);
     return 1;
 }
 
-/* The same up to the ring's capacity; a loss is counted. */
-static inline int ring_append(struct ring *ring, struct record *records, uint32_t capacity,
-                              const struct record *record)
+/* The same up to the last part's capacity; a loss is counted. */
+static inline int ring_append(struct ring_end *end, const struct record *record)
 {
-    if (ring_append_below(ring, records, capacity, capacity, record))
+    if (ring_append_below(end, end->capacity, record))
         return 1;
-    atomic_fetch_add_explicit(&ring->lost, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&end->ring->lost, 1, memory_order_relaxed);
     return 0;
 }
 
@@ -271,18 +336,11 @@ static inline int ring_read_newest(struct newest_slot *slots, uint32_t capacity,
     return 1;
 }
 
-/* Appends a control record: to the control ring, or else to the newest records, which never
- * refuse. What `can_be_spared` leaves a quarter of the ring to what can't. Returns whether it is
- * sure to arrive. */
-static inline int ring_append_control(const struct ring_file *file, struct ring_segment *segment,
-                                      const struct record *record, int can_be_spared)
+/* How many control records may wait: what can be spared leaves a quarter of the ring to what can't.
+ */
+static inline uint64_t ring_control_limit(const struct ring_end *end, int can_be_spared)
 {
-    uint32_t capacity = file->control_records;
-    uint64_t limit = can_be_spared ? capacity - capacity / 4 : capacity;
-    if (ring_append_below(&segment->ring[RING_CONTROL], segment->records, capacity, limit, record))
-        return 1;
-    ring_append_newest(segment, ring_newest(file, segment), file->newest_records, record);
-    return 0;
+    return can_be_spared ? end->capacity - end->capacity / 4 : end->capacity;
 }
 
 /* The member has issued collectives below `issued`. */

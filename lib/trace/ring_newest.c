@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "lib/base/invariant.h"
+
 void newest_begin(struct newest_reader *newest, struct ring_segment *segment)
 {
     uint64_t tail = atomic_load_explicit(&segment->newest_tail, memory_order_relaxed);
@@ -13,6 +15,8 @@ void newest_begin(struct newest_reader *newest, struct ring_segment *segment)
 /* Passes what was overwritten. Returns whether a record waits. */
 static int pass_missed(struct newest_reader *newest, uint32_t capacity)
 {
+    invariant(newest->position <= newest->copied && newest->copied <= newest->head,
+              "newest records are passed after they are copied, and copied after they are written");
     while (newest->position < newest->copied && !newest_next(newest, capacity)->serial) {
         newest->position++;
         newest->missed++;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,56 +37,50 @@ static bool take_words_name(struct ring_reader *reader, const char *words)
     return reader->words != NULL;
 }
 
-static int check_versions(const struct ring_reader *reader, struct error *err)
+static int check_versions(const struct ring_reader *reader, const struct ring_file *file,
+                          struct error *err)
 {
-    const struct ring_file *file = reader->file;
     if (memcmp(file->magic, RING_MAGIC, sizeof file->magic) != 0)
         return error_set(err, "%s is not a ring file: it does not begin with " RING_MAGIC,
                          reader->path);
-    if (file->version < 1 || file->version > RING_VERSION || file->record_version < 1 ||
-        file->record_version > RECORD_VERSION || file->record_bytes != RECORD_BYTES)
-        return error_set(err,
-                         "ring file %s has version %u.%u, this ddpcheck reads %d.%d; use "
-                         "libddpcheck.so and ddpcheck of one version",
-                         reader->path, file->version, file->record_version, RING_VERSION,
-                         RECORD_VERSION);
-    return 0;
+    if (file->version == RING_VERSION && file->record_version == RECORD_VERSION &&
+        file->record_bytes == RECORD_BYTES)
+        return 0;
+    bool is_older = file->version < RING_VERSION || file->record_version < RECORD_VERSION;
+    return error_set(err,
+                     "ring file %s has version %u.%u, this ddpcheck reads %d.%d%s; use "
+                     "libddpcheck.so and ddpcheck of one version, and record again",
+                     reader->path, file->version, file->record_version, RING_VERSION,
+                     RECORD_VERSION, is_older ? ": it was recorded by a pre-release" : "");
 }
 
-static int check_sizes(struct ring_reader *reader, struct error *err)
+static int check_sizes(struct ring_reader *reader, const struct ring_file *file, struct error *err)
 {
-    const struct ring_file *file = reader->file;
-    reader->capacity[RING_CONTROL] = file->control_records;
-    reader->capacity[RING_BULK] = file->bulk_records;
-    /* What version 1 has there is not initialized in older files. */
-    reader->newest_records = file->version > 1 ? file->newest_records : 0;
-    reader->members_max = file->version > 1 ? file->members : 0;
-    reader->segment_bytes = file->segment_bytes;
+    reader->newest_records = file->newest_records;
+    reader->members_max = file->members;
     reader->header_bytes = file->file_header_bytes;
-    if (!is_capacity(reader->capacity[RING_CONTROL]) || !is_capacity(reader->capacity[RING_BULK]) ||
-        reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > 1 << 24 ||
+    if (!is_capacity(file->control_records) || !is_capacity(file->bulk_records) ||
+        reader->header_bytes < sizeof(struct ring_file) || reader->header_bytes > reader->mapped ||
         reader->header_bytes % RING_PAGE ||
-        reader->segment_bytes < ring_segment_bytes(reader->capacity[RING_CONTROL],
-                                                   reader->capacity[RING_BULK],
-                                                   reader->newest_records) ||
+        file->segment_bytes <
+            ring_segment_bytes(file->control_records, file->bulk_records, file->newest_records) ||
         (reader->newest_records && !is_capacity(reader->newest_records)) ||
-        reader->segment_bytes > UINT64_C(1) << 33 || reader->segment_bytes % RING_PAGE)
+        file->segment_bytes > UINT64_C(1) << 33 || file->segment_bytes % RING_PAGE)
         return error_set(err, "ring file %s is damaged: its header gives impossible sizes",
                          reader->path);
     return 0;
 }
 
 /* The tables of the header: payload hashes and members. */
-static int check_tables(struct ring_reader *reader, struct error *err)
+static int check_tables(struct ring_reader *reader, const struct ring_file *file, struct error *err)
 {
-    const struct ring_file *file = reader->file;
-    reader->hash_entries = file->hash_entries;
-    if (reader->hash_entries >
+    reader->hashes.entries = file->hash_entries;
+    if (reader->hashes.entries >
         (reader->header_bytes - sizeof(struct ring_file)) / sizeof(struct hash_entry))
         return error_set(err,
                          "ring file %s is damaged: its header has no room for %u payload hashes",
-                         reader->path, reader->hash_entries);
-    uint64_t hash_bytes = reader->hash_entries * sizeof(struct hash_entry);
+                         reader->path, reader->hashes.entries);
+    uint64_t hash_bytes = reader->hashes.entries * sizeof(struct hash_entry);
     if (reader->members_max >
         (reader->header_bytes - sizeof(struct ring_file) - hash_bytes) / sizeof(struct ring_member))
         return error_set(err, "ring file %s is damaged: its header has no room for %u members",
@@ -93,36 +88,38 @@ static int check_tables(struct ring_reader *reader, struct error *err)
     return 0;
 }
 
-static void copy_process(struct ring_reader *reader)
+static void copy_process(struct ring_reader *reader, const struct ring_file *file)
 {
     struct process_info *process = &reader->process;
-    *process = reader->file->process;
+    *process = file->process;
     process->boot_id[sizeof process->boot_id - 1] = process->host[sizeof process->host - 1] = 0;
     process->launcher[sizeof process->launcher - 1] = process->job[sizeof process->job - 1] = 0;
     process->program[sizeof process->program - 1] = process->command[sizeof process->command - 1] =
         0;
 }
 
+/* All of it in a copy, which stays as it was checked. */
 static int check_header(struct ring_reader *reader, struct error *err)
 {
-    const struct ring_file *file = reader->file;
-    if (!atomic_load_explicit((_Atomic uint32_t *)&file->ready, memory_order_acquire)) {
+    struct ring_file copy, *file = &copy;
+    bool is_ready = atomic_load_explicit(&reader->file->ready, memory_order_acquire);
+    memcpy((void *)file, reader->file, offsetof(struct ring_file, slot));
+    if (!is_ready) {
         static const char nothing[sizeof file->magic];
         if (memcmp(file->magic, nothing, sizeof nothing) == 0 ||
             memcmp(file->magic, RING_MAGIC, sizeof file->magic) == 0)
             return RING_READER_NOT_READY;
     }
-    if (check_versions(reader, err))
+    if (check_versions(reader, file, err))
         return -1;
-    reader->record_version = file->record_version;
-    if (check_sizes(reader, err) || check_tables(reader, err))
+    if (check_sizes(reader, file, err) || check_tables(reader, file, err))
         return -1;
-    if (file->version > 1 && !take_words_name(reader, file->words))
+    if (!take_words_name(reader, file->words))
         return error_set(err, "ring file %s is damaged: its header has an impossible file name",
                          reader->path);
     reader->pid_namespace = file->pid_namespace;
     reader->locked = file->locked == 1;
-    copy_process(reader);
+    copy_process(reader, file);
     return RING_READER_OPEN;
 }
 
@@ -161,7 +158,7 @@ static int open_words(struct ring_reader *reader, uint64_t bytes)
 /* Maps it over the slots of `header`, whose place they take, and once more as a whole. */
 static int overlay_words(struct ring_reader *reader, struct error *err)
 {
-    uint64_t bytes = ring_words_bytes(reader->hash_entries);
+    uint64_t bytes = ring_words_bytes(reader->hashes.entries);
     if (!reader->words)
         return RING_READER_OPEN;
     int fd = open_words(reader, bytes);
@@ -248,19 +245,19 @@ int ring_reader_open(struct ring_reader **result, const char *path, struct error
     struct ring_reader *reader = calloc(1, sizeof *reader);
     if (!reader || !(reader->path = strdup(path))) {
         free(reader);
-        return error_set(err, "can't read ring file %s: out of memory", path);
+        return error_memory(err, "can't read ring file %s", path);
     }
     fault_guard_install();
     int opened = open_file(reader, err);
-    if (opened == RING_READER_OPEN && reader->hash_entries) {
-        reader->hash = calloc(reader->hash_entries, sizeof *reader->hash);
-        reader->hash_reported = calloc(reader->hash_entries, sizeof *reader->hash_reported);
-        if (!reader->hash || !reader->hash_reported)
-            opened = error_set(err, "can't read ring file %s: out of memory", path);
+    if (opened == RING_READER_OPEN && reader->hashes.entries) {
+        reader->hashes.hash = calloc(reader->hashes.entries, sizeof *reader->hashes.hash);
+        reader->hashes.reported = calloc(reader->hashes.entries, sizeof *reader->hashes.reported);
+        if (!reader->hashes.hash || !reader->hashes.reported)
+            opened = error_memory(err, "can't read ring file %s", path);
     }
     if (opened == RING_READER_OPEN && reader->members_max &&
         !(reader->member = calloc(reader->members_max, sizeof *reader->member)))
-        opened = error_set(err, "can't read ring file %s: out of memory", path);
+        opened = error_memory(err, "can't read ring file %s", path);
     if (opened == RING_READER_OPEN)
         *result = reader;
     else
@@ -277,15 +274,17 @@ void ring_reader_close(struct ring_reader *reader)
     if (reader->header)
         munmap((void *)reader->header, sizeof *reader->header);
     if (reader->shared)
-        munmap(reader->shared, ring_words_bytes(reader->hash_entries));
+        munmap(reader->shared, ring_words_bytes(reader->hashes.entries));
     free(reader->words);
     if (reader->fd >= 0)
         close(reader->fd);
-    for (unsigned i = 0; i < RING_SEGMENTS_MAX; i++)
-        free(reader->newest[i].copy);
+    for (unsigned i = 0; i < reader->segments; i++)
+        free(reader->segment[i].newest.copy);
+    free(reader->segment);
+    free(reader->heap);
     free(reader->member);
-    free(reader->hash);
-    free(reader->hash_reported);
+    free(reader->hashes.hash);
+    free(reader->hashes.reported);
     free(reader->path);
     free(reader);
 }

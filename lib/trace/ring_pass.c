@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/fault_guard.h"
+#include "lib/base/invariant.h"
 
 static const uint64_t patience_ns = 20000000; /* how long a missing serial is waited for */
 static const uint64_t hashes_interval_ns =
@@ -13,24 +14,15 @@ static const uint64_t hashes_interval_ns =
 
 static struct newest_slot *newest_of(const struct ring_reader *reader, unsigned segment)
 {
-    return (struct newest_slot *)(ring_reader_segment(reader, segment * RING_KINDS)->records +
-                                  reader->capacity[RING_CONTROL] + reader->capacity[RING_BULK]);
-}
-
-static const struct record *record_at(const struct ring_reader *reader, unsigned ring,
-                                      uint64_t position)
-{
-    unsigned kind = ring % RING_KINDS;
-    return ring_reader_segment(reader, ring)->records +
-           (kind == RING_BULK ? reader->capacity[RING_CONTROL] : 0) +
-           (position & (reader->capacity[kind] - 1));
+    return (struct newest_slot *)((char *)reader->file + reader->segment[segment].newest_offset);
 }
 
 static const struct record *next_of(const struct ring_reader *reader, unsigned source)
 {
-    if (source >= RINGS_MAX)
-        return newest_next(&reader->newest[source - RINGS_MAX], reader->newest_records);
-    return record_at(reader, source, reader->cursor[source].position);
+    const struct segment_reader *segment = &reader->segment[source / SOURCES];
+    if (source % SOURCES == SOURCE_NEWEST)
+        return newest_next(&segment->newest, segment->newest_records);
+    return ring_reader_record(reader, &segment->ring[source % SOURCES]);
 }
 
 static uint64_t serial_of(const struct ring_reader *reader, unsigned source)
@@ -55,34 +47,12 @@ static void sift(struct ring_reader *reader, unsigned at)
     }
 }
 
-/* Only a file that has grown is asked for its size: one that was cut off shows when it is read. */
-static int look_at_segments(struct ring_reader *reader, struct error *err)
-{
-    unsigned segments = atomic_load_explicit(&reader->file->segments, memory_order_acquire);
-    uint64_t needed = reader->header_bytes + segments * reader->segment_bytes;
-    if (segments > RING_SEGMENTS_MAX || segments * RING_KINDS < reader->rings)
-        return error_set(err, "ring file %s is damaged: it claims %u threads", reader->path,
-                         segments);
-    int grown = ring_reader_grow(reader, needed, err);
-    if (grown <= 0)
-        return grown;
-    while (reader->rings < segments * RING_KINDS) {
-        unsigned ring = reader->rings++;
-        uint64_t tail = atomic_load_explicit(
-            &ring_reader_segment(reader, ring)->ring[ring % RING_KINDS].tail, memory_order_relaxed);
-        reader->cursor[ring] = (struct ring_cursor){tail, tail};
-        if (reader->newest_records && ring % RING_KINDS == 0)
-            newest_begin(&reader->newest[ring / RING_KINDS], ring_reader_segment(reader, ring));
-    }
-    return 0;
-}
-
 /* Nothing was asked for since the last look and all was given back. A ticket is drawn a moment
  * before its entry is taken, so that holds only for a while. */
 static bool no_hash_is_new(const struct ring_reader *reader, uint64_t tickets)
 {
-    return tickets == reader->hash_tickets && !reader->hashes_pending && reader->patient &&
-           reader->now_ns - reader->hashes_seen_ns < hashes_interval_ns;
+    return tickets == reader->hashes.tickets && !reader->hashes.pending && reader->patient &&
+           reader->now_ns - reader->hashes.seen_ns < hashes_interval_ns;
 }
 
 /* Before the heads: the record of what was hashed is seen by this look. */
@@ -90,22 +60,24 @@ static void look_at_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_reader_entries(reader);
     uint64_t tickets = atomic_load_explicit(&reader->file->hash_tickets, memory_order_relaxed);
-    reader->hashes = 0;
-    if (!reader->hash_entries || no_hash_is_new(reader, tickets))
+    reader->hashes.count = 0;
+    if (!reader->hashes.entries || no_hash_is_new(reader, tickets))
         return;
-    reader->hash_tickets = tickets;
-    reader->hashes_seen_ns = reader->now_ns;
-    reader->hashes_pending = false;
-    for (unsigned i = 0; i < reader->hash_entries; i++) {
+    reader->hashes.tickets = tickets;
+    reader->hashes.seen_ns = reader->now_ns;
+    reader->hashes.pending = false;
+    for (unsigned i = 0; i < reader->hashes.entries; i++) {
         struct hash_entry *entry = &entries[i];
         uint64_t ticket = atomic_load_explicit(&entry->taken, memory_order_acquire);
         if (!ticket)
             continue;
-        reader->hashes_pending = true;
-        if (ticket == reader->hash_reported[i] ||
+        reader->hashes.pending = true;
+        if (ticket == reader->hashes.reported[i] ||
             atomic_load_explicit(&entry->found.done, memory_order_acquire) != ticket)
             continue;
-        reader->hash[reader->hashes++] = (struct ring_hash){
+        invariant(reader->hashes.count <= i,
+                  "each entry of the hashes is given out once in a look");
+        reader->hashes.hash[reader->hashes.count++] = (struct ring_hash){
             .comm = entry->comm,
             .number = entry->number,
             .bytes = entry->bytes,
@@ -123,14 +95,14 @@ static void look_at_hashes(struct ring_reader *reader)
             .ticket = ticket,
         };
     }
-    reader->hashes_lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
+    reader->hashes.lost = atomic_load_explicit(&reader->file->hash_lost, memory_order_relaxed);
 }
 
 /* Before the heads as well: what a member has issued is in a ring seen by this look, or lost. */
 static void look_at_members(struct ring_reader *reader)
 {
     unsigned given = atomic_load_explicit(&reader->file->member_next, memory_order_acquire);
-    struct ring_member *members = ring_members(reader->file);
+    struct ring_member *members = ring_members(reader->file, reader->hashes.entries);
     reader->members = 0;
     if (!reader->members_max)
         return;
@@ -143,23 +115,39 @@ static void look_at_members(struct ring_reader *reader)
             };
 }
 
-static int look_at_newest(struct ring_reader *reader, struct error *err)
+static int look_at_newest(struct ring_reader *reader, unsigned index, struct error *err)
 {
-    for (unsigned i = 0; reader->newest_records && i < reader->rings / RING_KINDS; i++) {
-        struct newest_reader *newest = &reader->newest[i];
-        int waits = newest_look(newest, ring_reader_segment(reader, i * RING_KINDS),
-                                newest_of(reader, i), reader->newest_records);
-        if (waits < 0)
-            return error_set(err,
-                             waits == -1 ? "ring file %s is damaged: the newest records of a "
-                                           "thread were read further than they are written"
-                                         : "can't read ring file %s: out of memory",
-                             reader->path);
-        reader->lost[RING_CONTROL] += newest->missed;
-        if (waits)
-            reader->heap[reader->heap_size++] = RINGS_MAX + i;
-    }
+    struct segment_reader *segment = &reader->segment[index];
+    int known = ring_reader_find_newest(reader, index, err);
+    if (known < 0)
+        return -1;
+    int waits = known ? newest_look(&segment->newest, ring_reader_segment(reader, index),
+                                    newest_of(reader, index), segment->newest_records)
+                      : 0;
+    if (waits < 0)
+        return error_set(err,
+                         waits == -1 ? "ring file %s is damaged: the newest records of a "
+                                       "thread were read further than they are written"
+                                     : "can't read ring file %s: " OUT_OF_MEMORY,
+                         reader->path);
+    reader->lost[RING_CONTROL] += segment->newest.missed;
+    if (waits)
+        reader->heap[reader->heap_size++] = index * SOURCES + SOURCE_NEWEST;
     return 0;
+}
+
+static int look_at_segment(struct ring_reader *reader, unsigned index, struct error *err)
+{
+    for (int kind = 0; kind < RING_KINDS; kind++) {
+        if (ring_reader_look_at_ring(reader, index, kind, err) < 0)
+            return -1;
+        reader->lost[kind] += atomic_load_explicit(
+            &ring_reader_segment(reader, index)->ring[kind].lost, memory_order_relaxed);
+        const struct ring_cursor *cursor = &reader->segment[index].ring[kind];
+        if (cursor->head != cursor->position)
+            reader->heap[reader->heap_size++] = index * SOURCES + (unsigned)kind;
+    }
+    return look_at_newest(reader, index, err);
 }
 
 static int look_at_rings(struct ring_reader *reader, struct error *err)
@@ -168,23 +156,9 @@ static int look_at_rings(struct ring_reader *reader, struct error *err)
         atomic_load_explicit(&reader->file->lost_threads, memory_order_relaxed);
     reader->lost[RING_BULK] = 0;
     reader->heap_size = 0;
-    for (unsigned ring = 0; ring < reader->rings; ring++) {
-        struct ring_cursor *cursor = &reader->cursor[ring];
-        unsigned kind = ring % RING_KINDS;
-        struct ring *from = &ring_reader_segment(reader, ring)->ring[kind];
-        reader->lost[kind] += atomic_load_explicit(&from->lost, memory_order_relaxed);
-        cursor->head = atomic_load_explicit(&from->head, memory_order_acquire);
-        if (cursor->head - cursor->position > reader->capacity[kind])
-            return error_set(err,
-                             "ring file %s is damaged: ring %u was read to %" PRIu64
-                             " and is written to %" PRIu64 " with room for %u records",
-                             reader->path, ring, cursor->position, cursor->head,
-                             reader->capacity[kind]);
-        if (cursor->head != cursor->position)
-            reader->heap[reader->heap_size++] = ring;
-    }
-    if (look_at_newest(reader, err) < 0)
-        return -1;
+    for (unsigned index = 0; index < reader->segments; index++)
+        if (look_at_segment(reader, index, err) < 0)
+            return -1;
     for (unsigned at = reader->heap_size / 2; at-- > 0;)
         sift(reader, at);
     return 0;
@@ -192,7 +166,7 @@ static int look_at_rings(struct ring_reader *reader, struct error *err)
 
 static int look(struct ring_reader *reader, struct error *err)
 {
-    if (look_at_segments(reader, err) < 0)
+    if (ring_reader_find_segments(reader, err) < 0)
         return -1;
     look_at_hashes(reader);
     look_at_members(reader);
@@ -241,15 +215,32 @@ struct taking {
 /* The first source's next record was taken. */
 static void pass_taken(struct ring_reader *reader)
 {
+    invariant(reader->heap_size, "a record that is taken comes from a ring that had one");
     unsigned source = reader->heap[0];
+    struct segment_reader *segment = &reader->segment[source / SOURCES];
     bool more;
-    if (source >= RINGS_MAX)
-        more = newest_advance(&reader->newest[source - RINGS_MAX], reader->newest_records);
-    else
-        more = ++reader->cursor[source].position != reader->cursor[source].head;
+    if (source % SOURCES == SOURCE_NEWEST)
+        more = newest_advance(&segment->newest, segment->newest_records);
+    else {
+        struct ring_cursor *cursor = &segment->ring[source % SOURCES];
+        more = ++cursor->position != cursor->head;
+        ring_reader_find_part(cursor);
+    }
     if (!more)
         reader->heap[0] = reader->heap[--reader->heap_size];
     sift(reader, 0);
+}
+
+static int report_noise(const struct ring_reader *reader, unsigned source, struct error *err)
+{
+    const struct segment_reader *segment = &reader->segment[source / SOURCES];
+    bool is_newest = source % SOURCES == SOURCE_NEWEST;
+    return error_set(err,
+                     "ring file %s is damaged: noise in the %s records of thread %u at position "
+                     "%" PRIu64,
+                     reader->path, is_newest ? "newest" : "waiting", source / SOURCES,
+                     is_newest ? segment->newest.position
+                               : segment->ring[source % SOURCES].position);
 }
 
 static int take_records(void *context)
@@ -260,15 +251,9 @@ static int take_records(void *context)
         unsigned source = reader->heap[0];
         struct record *record = &taking->records[taking->count];
         *record = *next_of(reader, source);
-        if (reader->record_version == 1)
-            record_from_version_1(record);
         if (record->serial == 0 || record->api == API_NONE || record->api >= API_COUNT ||
             record->phase > RECORD_LEAVE)
-            return error_set(taking->err,
-                             "ring file %s is damaged: noise in ring %u at position %" PRIu64,
-                             reader->path, source,
-                             source < RINGS_MAX ? reader->cursor[source].position
-                                                : reader->newest[source - RINGS_MAX].position);
+            return report_noise(reader, source, taking->err);
         if (hold_back(reader, record->serial)) {
             reader->held_back = true;
             return 0;

@@ -50,11 +50,6 @@ void ring_reader_remove(const struct ring_reader *reader)
         unlink(reader->words);
 }
 
-const char *ring_reader_path(const struct ring_reader *reader)
-{
-    return reader->path;
-}
-
 uint64_t ring_reader_pid_namespace(const struct ring_reader *reader)
 {
     return reader->pid_namespace;
@@ -82,47 +77,37 @@ bool ring_reader_drained(const struct ring_reader *reader)
     return reader->heap_size == 0;
 }
 
-unsigned ring_reader_rings(const struct ring_reader *reader)
+unsigned ring_reader_segments(const struct ring_reader *reader)
 {
-    return reader->rings;
+    return reader->segments;
 }
 
-uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring)
+struct segment_position ring_reader_position(const struct ring_reader *reader, unsigned index)
 {
-    return reader->cursor[ring].position;
-}
-
-void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position)
-{
-    struct ring_cursor *cursor = &reader->cursor[ring];
-    if (position > 0)
-        reader->resumed = true;
-    if (position > cursor->position)
-        cursor->position = cursor->head = position;
-}
-
-unsigned ring_reader_newest_segments(const struct ring_reader *reader)
-{
-    return reader->newest_records ? reader->rings / RING_KINDS : 0;
-}
-
-struct newest_position ring_reader_newest_position(const struct ring_reader *reader,
-                                                   unsigned segment)
-{
-    const struct newest_reader *newest = &reader->newest[segment];
-    return (struct newest_position){newest->position, newest->missed};
+    const struct segment_reader *segment = &reader->segment[index];
+    return (struct segment_position){
+        .ring = {segment->ring[RING_CONTROL].position, segment->ring[RING_BULK].position},
+        .newest = segment->newest.position,
+        .newest_missed = segment->newest.missed};
 }
 
 /* What was found overwritten by the first look is found again by the next. */
-void ring_reader_newest_seek(struct ring_reader *reader, unsigned segment,
-                             struct newest_position stored)
+void ring_reader_seek(struct ring_reader *reader, unsigned index,
+                      const struct segment_position *stored)
 {
-    struct newest_reader *newest = &reader->newest[segment];
-    if (stored.position == 0)
+    struct segment_reader *segment = &reader->segment[index];
+    for (int kind = 0; kind < RING_KINDS; kind++) {
+        struct ring_cursor *cursor = &segment->ring[kind];
+        if (stored->ring[kind] > 0)
+            reader->resumed = true;
+        if (stored->ring[kind] > cursor->position)
+            cursor->position = cursor->head = stored->ring[kind];
+    }
+    if (stored->newest == 0)
         return;
     reader->resumed = true;
-    newest->position = newest->copied = stored.position;
-    newest->missed = stored.missed;
+    segment->newest.position = segment->newest.copied = stored->newest;
+    segment->newest.missed = stored->newest_missed;
 }
 
 unsigned ring_reader_members(const struct ring_reader *reader)
@@ -135,25 +120,15 @@ struct ring_member_state ring_reader_member(const struct ring_reader *reader, un
     return reader->member[index];
 }
 
-static void publish_newest(struct ring_reader *reader)
-{
-    for (unsigned i = 0; i < ring_reader_newest_segments(reader); i++) {
-        struct ring_segment *segment = ring_reader_segment(reader, i * RING_KINDS);
-        const struct newest_reader *newest = &reader->newest[i];
-        atomic_store_explicit(&segment->newest_tail, newest->position, memory_order_relaxed);
-        atomic_store_explicit(&segment->newest_missed, newest->missed, memory_order_relaxed);
-    }
-}
-
 static void publish_hashes(struct ring_reader *reader)
 {
     struct hash_entry *entries = ring_reader_entries(reader);
-    for (unsigned i = 0; i < reader->hash_entries; i++) {
-        uint64_t reported = reader->hash_reported[i];
+    for (unsigned i = 0; i < reader->hashes.entries; i++) {
+        uint64_t reported = reader->hashes.reported[i];
         if (reported)
             atomic_compare_exchange_strong_explicit(&entries[i].taken, &reported, 0,
                                                     memory_order_release, memory_order_relaxed);
-        reader->hash_reported[i] = 0;
+        reader->hashes.reported[i] = 0;
     }
 }
 
@@ -161,10 +136,15 @@ static int publish(struct ring_reader *reader, struct error *err)
 {
     (void)err;
     publish_hashes(reader);
-    publish_newest(reader);
-    for (unsigned ring = 0; ring < reader->rings; ring++)
-        atomic_store_explicit(&ring_reader_segment(reader, ring)->ring[ring % RING_KINDS].tail,
-                              reader->cursor[ring].position, memory_order_release);
+    for (unsigned i = 0; i < reader->segments; i++) {
+        const struct segment_reader *from = &reader->segment[i];
+        struct ring_segment *segment = ring_reader_segment(reader, i);
+        atomic_store_explicit(&segment->newest_tail, from->newest.position, memory_order_relaxed);
+        atomic_store_explicit(&segment->newest_missed, from->newest.missed, memory_order_relaxed);
+        for (int kind = 0; kind < RING_KINDS; kind++)
+            atomic_store_explicit(&segment->ring[kind].tail, from->ring[kind].position,
+                                  memory_order_release);
+    }
     return 0;
 }
 
@@ -225,22 +205,33 @@ uint64_t ring_reader_serial(const struct ring_reader *reader)
 
 unsigned ring_reader_hashes(const struct ring_reader *reader)
 {
-    return reader->hashes;
+    return reader->hashes.count;
 }
 
 const struct ring_hash *ring_reader_hash(const struct ring_reader *reader, unsigned index)
 {
-    return &reader->hash[index];
+    return &reader->hashes.hash[index];
 }
 
 void ring_reader_hash_reported(struct ring_reader *reader, unsigned index)
 {
-    reader->hash_reported[reader->hash[index].entry] = reader->hash[index].ticket;
+    reader->hashes.reported[reader->hashes.hash[index].entry] = reader->hashes.hash[index].ticket;
 }
 
 uint64_t ring_reader_hashes_lost(const struct ring_reader *reader)
 {
-    return reader->hashes_lost;
+    return reader->hashes.lost;
+}
+
+uint32_t ring_reader_child_polls(const struct ring_reader *reader)
+{
+    return atomic_load(&reader->file->child_polls);
+}
+
+void ring_reader_leave(struct ring_reader *reader, bool leaves)
+{
+    if (reader)
+        atomic_store(&reader->file->collector_left, leaves);
 }
 
 /* The futex is shared: the waiter is another process. */

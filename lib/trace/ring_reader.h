@@ -33,7 +33,6 @@ bool ring_reader_words_missing(const struct ring_reader *reader);
 void ring_reader_remove(const struct ring_reader *reader);
 
 const struct process_info *ring_reader_process(const struct ring_reader *reader);
-const char *ring_reader_path(const struct ring_reader *reader);
 /* What the header says of the producer's life (ring.h): its PID namespace, and whether it has a
  * lock on the file as long as it runs. */
 uint64_t ring_reader_pid_namespace(const struct ring_reader *reader);
@@ -56,22 +55,16 @@ int ring_reader_take(struct ring_reader *reader, struct record *records, int max
 /* True if all records that were there at the last look were taken. */
 bool ring_reader_drained(const struct ring_reader *reader);
 
-/* Rings known so far (segment * RING_KINDS + kind), and the next position to take of each. */
-unsigned ring_reader_rings(const struct ring_reader *reader);
-uint64_t ring_reader_position(const struct ring_reader *reader, unsigned ring);
-/* Goes on at a position that was stored before, if that is further. */
-void ring_reader_seek(struct ring_reader *reader, unsigned ring, uint64_t position);
-
-/* The newest records (ring.h) of segment 0, 1, ...: the next position to take, and how many before
- * it had been overwritten. 0 segments where the file has none. */
-struct newest_position {
-    uint64_t position, missed;
+/* Segments known so far (ring.h), and how far one was taken: the next positions of its rings and
+ * of its newest records, and how many of these had been overwritten before. */
+struct segment_position {
+    uint64_t ring[RING_KINDS], newest, newest_missed;
 };
-unsigned ring_reader_newest_segments(const struct ring_reader *reader);
-struct newest_position ring_reader_newest_position(const struct ring_reader *reader,
-                                                   unsigned segment);
-void ring_reader_newest_seek(struct ring_reader *reader, unsigned segment,
-                             struct newest_position stored);
+unsigned ring_reader_segments(const struct ring_reader *reader);
+struct segment_position ring_reader_position(const struct ring_reader *reader, unsigned segment);
+/* Goes on at a position that was stored before, where that is further. */
+void ring_reader_seek(struct ring_reader *reader, unsigned segment,
+                      const struct segment_position *stored);
 
 /* Members whose state the process keeps, as of the last look: those numbered below `issued` were
  * seen or lost by then. Their number, and one of them. */
@@ -120,5 +113,11 @@ uint64_t ring_reader_serial(const struct ring_reader *reader);
 /* Asks the process where its threads stand: notices of them follow, if it can answer (once per call
  * of this). */
 void ring_reader_ask(struct ring_reader *reader);
+
+/* How often the process has asked whether any child has exited while none had. */
+uint32_t ring_reader_child_polls(const struct ring_reader *reader);
+
+/* The collector leaves the process, which goes on; or one has come. NULL: nothing happens. */
+void ring_reader_leave(struct ring_reader *reader, bool leaves);
 
 #endif

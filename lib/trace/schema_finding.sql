@@ -1,10 +1,9 @@
--- schema_finding.sql: what the sides of findings did, as fields, since schema 1.4. Databases of before have only the words
--- (call and "where" of finding_side). Run on every database that is opened for writing, as schema_state.sql is.
+-- schema_finding.sql: what the sides of findings did, as fields.
 
 -- One row for what a side did (moment 'did') and one for where it is now ('now'), as far as that is known. `did` is a key of
 -- lib/finding/acts.def ("never called", "exited"); value is an exit status or a signal, name that of a kernel, tensor or
 -- set of ranks; fields that mean nothing for `did` are 0 or ''.
-CREATE TABLE IF NOT EXISTS finding_act(
+CREATE TABLE finding_act(
   finding INTEGER NOT NULL, side INTEGER NOT NULL, moment TEXT NOT NULL,
   did TEXT NOT NULL, value INTEGER NOT NULL, rank INTEGER NOT NULL, number INTEGER NOT NULL,
   name TEXT NOT NULL, phase TEXT NOT NULL,
@@ -14,7 +13,7 @@ CREATE TABLE IF NOT EXISTS finding_act(
 -- The calls of an act: role 'call' is the one it is about, 'wait' what it waits for and 'behind' what that stands behind, for
 -- which kind is operation, setup, split, shrink, window or teardown of communicator `comm`. Arguments are those whose bit is set
 -- (lib/trace/call.h); api, datatype and redop are rows of the tables of these names.
-CREATE TABLE IF NOT EXISTS finding_call(
+CREATE TABLE finding_call(
   finding INTEGER NOT NULL, side INTEGER NOT NULL, moment TEXT NOT NULL, role TEXT NOT NULL,
   kind TEXT NOT NULL, comm INTEGER NOT NULL, number INTEGER NOT NULL,
   api INTEGER NOT NULL, arguments INTEGER NOT NULL, datatype INTEGER NOT NULL, redop INTEGER NOT NULL,
@@ -22,5 +21,5 @@ CREATE TABLE IF NOT EXISTS finding_call(
   PRIMARY KEY(finding, side, moment, role)
 ) WITHOUT ROWID;
 
--- What people call the communicators of these calls, "comm 5ae7 (4 ranks)", since schema 1.6.
-CREATE TABLE IF NOT EXISTS finding_comm(comm INTEGER PRIMARY KEY, title TEXT NOT NULL);
+-- What people call the communicators of these calls, "comm 5ae7 (4 ranks)".
+CREATE TABLE finding_comm(comm INTEGER PRIMARY KEY, title TEXT NOT NULL);

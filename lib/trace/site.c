@@ -19,10 +19,12 @@ static const char *const plumbing[] = {
     "libc-",       "libpthread", "ld-linux",  "libm.so",  "libstdc++", "libc++",
 };
 
-/* Python's own machinery and PyTorch's beneath its Python: beneath Python frames they say nothing.
- */
-static const char *const interpreter[] = {"libpython", "python3",  "_ctypes",
-                                          "libffi",    "libtorch", "libc10"};
+/* The interpreter, and PyTorch's part in it: as it shuts down, it frees objects and is in no line
+ * of the program's. */
+static const char *const interpreter[] = {"libpython", "python3", "libtorch_python"};
+
+/* What is beneath Python frames, and says nothing there. */
+static const char *const beneath_python[] = {"_ctypes", "libffi", "libtorch", "libc10"};
 
 static const char *base_name(const char *path)
 {
@@ -92,6 +94,12 @@ static bool is_of_library_header(const struct frame *frame)
     return contains_one_of(frame->file, parts, sizeof parts / sizeof parts[0]);
 }
 
+static bool is_interpreter(const struct frame *frame)
+{
+    return is_among(base_name(frame->module), interpreter,
+                    sizeof interpreter / sizeof interpreter[0]);
+}
+
 static bool is_plumbing(const struct frame *frame, enum python python)
 {
     const char *module = base_name(frame->module);
@@ -99,9 +107,9 @@ static bool is_plumbing(const struct frame *frame, enum python python)
         return python == PYTHON_OWN && is_framework(frame->file);
     if (is_of_tool_header(frame) || is_of_library_header(frame))
         return true;
-    if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) ||
+    if (is_among(module, plumbing, sizeof plumbing / sizeof plumbing[0]) || is_interpreter(frame) ||
         (python != PYTHON_ABSENT &&
-         (is_among(module, interpreter, sizeof interpreter / sizeof interpreter[0]) ||
+         (is_among(module, beneath_python, sizeof beneath_python / sizeof beneath_python[0]) ||
           strstr(frame->module, "/lib-dynload/"))))
         return true;
     return !strcmp(frame->function, "_start") || !strcmp(frame->function, "__libc_start_main") ||
@@ -192,6 +200,14 @@ static void call_name(const char *function, char *text, size_t bytes)
     snprintf(text, bytes, "%.*s", (int)strcspn(function, "@(."), function);
 }
 
+/* Of the C library: what a thread is begun by, which nobody called. */
+static bool starts_threads(const char *function)
+{
+    function += strspn(function, "_");
+    return !strcmp(function, "start_thread") || !strcmp(function, "clone") ||
+           !strcmp(function, "clone3");
+}
+
 /* The call of MPI that they are in; else the outermost of the native frames that lie in those
  * libraries, before the program's own. */
 char *site_called(const struct frame *frames, int count, char *text, size_t bytes)
@@ -205,11 +221,45 @@ char *site_called(const struct frame *frames, int count, char *text, size_t byte
     for (int i = 0; i < count; i++) {
         if (!frames[i].address)
             continue;
-        if (!is_plumbing(&frames[i], PYTHON_ABSENT))
+        if (is_interpreter(&frames[i]) || !is_plumbing(&frames[i], PYTHON_ABSENT) ||
+            starts_threads(frames[i].function))
             break;
         if (frames[i].function[strspn(frames[i].function, "_")] &&
             strncmp(base_name(frames[i].module), "libddpcheck", strlen("libddpcheck")))
             call_name(frames[i].function, text, bytes);
+    }
+    return text;
+}
+
+static bool is_of_module(const struct frame *frame, const char *beginning)
+{
+    return frame->address && !strncmp(base_name(frame->module), beginning, strlen(beginning));
+}
+
+/* The index of the frame in which ddpcheck's wrapper of a call of NCCL stands; 0: there is none. */
+static int find_wrapper(const struct frame *frames, int count)
+{
+    for (int i = 1; i < count; i++)
+        if (is_of_module(&frames[i], "libddpcheck") && is_nccl_call(frames[i].function))
+            return i;
+    return 0;
+}
+
+char *site_inside_nccl(const struct frame *frames, int count, char *text, size_t bytes)
+{
+    enum { SHOWN = 3 };
+    int wrapper = find_wrapper(frames, count), shown = 0;
+    size_t used = 0;
+    *text = '\0';
+    for (int i = 0; i < count && shown < SHOWN && used < bytes; i++) {
+        const struct frame *frame = &frames[i];
+        bool is_inside = is_of_module(frame, "libnccl") ||
+                         (i < wrapper && !is_plumbing(frame, PYTHON_ABSENT));
+        char name[sizeof frame->function];
+        if (!is_inside || !*frame->function || is_nccl_call(frame->function))
+            continue;
+        call_name(frame->function, name, sizeof name);
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s()", shown++ ? " of " : "", name);
     }
     return text;
 }
@@ -295,20 +345,38 @@ static bool is_named_as_wrapper(const char *function)
     return false;
 }
 
+static bool is_of_program(const struct frame *frame)
+{
+    return *frame->file && !is_of_package(frame);
+}
+
 /* The first frame beyond the file of frames[inner] that has a source of the program; -1 if there is
  * none. */
 static int caller_in_other_file(const struct frame *frames, int count, int inner)
 {
     for (int i = inner + 1; i < count; i++)
-        if (*frames[i].file && !is_of_package(&frames[i]) &&
-            strcmp(frames[i].file, frames[inner].file) != 0)
+        if (is_of_program(&frames[i]) && strcmp(frames[i].file, frames[inner].file) != 0)
             return i;
     return -1;
 }
 
+/* Where a program begins. */
 static bool is_in_main(const struct frame *frames, int i)
 {
-    return i >= 0 && !strcmp(frames[i].function, "main");
+    return i >= 0 && !strcmp(frames[i].function, frames[i].address ? "main" : "<module>");
+}
+
+/* The first frame beyond frames[inner] that has a source of the program and is of no wrapper. What
+ * main() calls in another file is the program itself, whatever its name. */
+static int caller_of_wrapper(const struct frame *frames, int count, int inner)
+{
+    int caller = inner;
+    for (int i = inner + 1; i < count && is_named_as_wrapper(frames[caller].function); i++) {
+        bool is_other_file = strcmp(frames[i].file, frames[caller].file) != 0;
+        if (is_of_program(&frames[i]) && !(is_in_main(frames, i) && is_other_file))
+            caller = i;
+    }
+    return caller;
 }
 
 static bool is_of_header(const struct frame *frame)
@@ -336,20 +404,55 @@ static int caller_of_header(const struct frame *frames, int count, int inner)
     return caller < 0 || stays ? inner : caller;
 }
 
+/* An interpreter that was built with its lines is no program of the user's. */
+static bool has_user_line(const struct frame *frame)
+{
+    return *frame->file && !is_of_tool_header(frame) && !(frame->address && is_interpreter(frame));
+}
+
+bool site_is_of_program(const struct frame *frame)
+{
+    return is_of_program(frame) && has_user_line(frame);
+}
+
 int site_user_frame(const struct frame *frames, int count)
 {
     int found = -1;
     for (int i = count - 1; i >= 0; i--)
-        if (*frames[i].file && !is_of_tool_header(&frames[i]) &&
+        if (has_user_line(&frames[i]) &&
             (found < 0 || !is_of_package(&frames[i]) || is_of_package(&frames[found])))
             found = i;
     if (found >= 0 && is_of_header(&frames[found]))
         found = caller_of_header(frames, count, found);
-    if (found >= 0 && is_named_as_wrapper(frames[found].function)) {
-        int caller = caller_in_other_file(frames, count, found);
-        return caller >= 0 && !is_in_main(frames, caller) ? caller : found;
+    return found < 0 ? found : caller_of_wrapper(frames, count, found);
+}
+
+void site_shown_frames(struct trace *trace, int process, uint64_t stack, bool is_address,
+                       struct shown_frames *frames)
+{
+    frames->count = site_frames(trace, process, stack, is_address, frames->frame);
+    frames->shown = site_user_frame(frames->frame, frames->count);
+}
+
+static bool is_same_line(const struct frame *a, const struct frame *b)
+{
+    return a->line == b->line && !strcmp(a->file, b->file);
+}
+
+int site_frame_beside(const struct frame *frames, int count, const struct frame *others,
+                      int other_count)
+{
+    int found = site_user_frame(frames, count), other = site_user_frame(others, other_count);
+    if (found < 0 || other < 0 || !is_same_line(&frames[found], &others[other]))
+        return found;
+    int at = count - 1, other_at = other_count - 1;
+    while (at >= 0 && other_at >= 0 && is_same_line(&frames[at], &others[other_at])) {
+        at--;
+        other_at--;
     }
-    return found;
+    while (at >= 0 && !is_of_program(&frames[at]))
+        at--;
+    return at < 0 || other_at < 0 ? found : at;
 }
 
 int site_shown_frame(const struct frame *frames, int count)
@@ -375,8 +478,12 @@ char *site_user_line(struct trace *trace, int process, uint64_t stack, bool is_a
 
 int site_first_frame(const struct frame *frames, int count, int most)
 {
-    int user = site_user_frame(frames, count);
-    return user >= most ? user : 0;
+    return site_first_shown(site_user_frame(frames, count), most);
+}
+
+int site_first_shown(int wanted, int most)
+{
+    return wanted >= most ? wanted : 0;
 }
 
 void site_write_frames(struct trace *trace, int process, uint64_t stack, bool is_address, FILE *out)

@@ -3,8 +3,11 @@
  * an AllReduce and a Broadcast. */
 #include "lib/trace/site_operation.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+const char site_gradient_bucket[] = "gradient bucket of DDP";
 
 /* By the function's name and a part of its file; of native code, by a part of the mangled name. The
  * innermost frame that is here counts, of those the first line. */
@@ -13,7 +16,7 @@ static const struct operation_name {
 } native_names[] =
     {
         {"4c10d7Reducer19sync_bucket_indices", "", "DDP's agreement on its buckets"},
-        {"4c10d7Reducer", "", "gradient bucket of DDP"},
+        {"4c10d7Reducer", "", site_gradient_bucket},
         {"30verify_params_across_processes", "", "DDP's comparison of parameter shapes"},
         {"4c10d19broadcast_coalesced", "", "DDP's broadcast of parameters or buffers"},
 },
@@ -33,7 +36,7 @@ static const struct operation_name {
       {"_step_microbatches", "/pipelining/schedules.py", "pipeline schedule"},
 };
 
-/* What these do is what NCCL's call is named. */
+/* What these do is what NCCL's call is named, where PyTorch makes this one of it. */
 static const char *const plain_calls[] = {
     "all_reduce",
     "all_gather",
@@ -52,11 +55,31 @@ static const char *const plain_calls[] = {
     "scatter",
 };
 
-static bool is_plain(const char *function)
+/* Whether it is the call that the function is named after: "ncclAllGather(count=3)" of
+ * "all_gather_into_tensor", "ncclSend" of "isend". */
+static bool is_named_alike(const char *call, const char *function)
+{
+    static const char *const forms[] = {"", "_into_tensor", "_tensor", "_single"};
+    const char *at = call + strlen("nccl");
+    function += !strcmp(function, "isend") || !strcmp(function, "irecv");
+    for (; *at && *at != '('; at++, function++) {
+        function += *function == '_';
+        if (tolower((unsigned char)*at) != *function)
+            return false;
+    }
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!strcmp(function, forms[i]))
+            return true;
+    return false;
+}
+
+/* Whether NCCL's call (NULL: not known) says as much as the function's name. */
+static bool is_plain(const char *function, const char *call)
 {
     for (size_t i = 0; i < sizeof plain_calls / sizeof *plain_calls; i++)
         if (!strcmp(plain_calls[i], function))
-            return true;
+            return !call || strncmp(call, "nccl", strlen("nccl")) != 0 ||
+                   is_named_alike(call, function);
     return false;
 }
 
@@ -79,7 +102,7 @@ static const char *find_operation_name(const struct operation_name *names, size_
 }
 
 /* The outermost function of torch.distributed that the program called, but for what wraps it. */
-static const char *find_called(const struct frame *frames, int count)
+static const char *find_called(const struct frame *frames, int count, const char *call)
 {
     static const char distributed[] = "/torch/distributed/";
     const char *called = NULL;
@@ -91,10 +114,11 @@ static const char *find_called(const struct frame *frames, int count)
             *function != '<' && !strstr(function, ".<locals>"))
             called = function;
     }
-    return called && *called != '_' && !is_plain(called) ? called : NULL;
+    return called && *called != '_' && !is_plain(called, call) ? called : NULL;
 }
 
-char *site_operation(const struct frame *frames, int count, char *text, size_t bytes)
+char *site_operation(const struct frame *frames, int count, const char *call, char *text,
+                     size_t bytes)
 {
     const char *words = NULL;
     *text = '\0';
@@ -107,13 +131,13 @@ char *site_operation(const struct frame *frames, int count, char *text, size_t b
                                     &frames[i], false);
     if (words)
         snprintf(text, bytes, "%s", words);
-    else if ((words = find_called(frames, count)))
+    else if ((words = find_called(frames, count, call)))
         snprintf(text, bytes, "%s()", words);
     return text;
 }
 
 char *site_operation_of(struct trace *trace, int process, uint64_t stack, bool is_address,
-                        char *text, size_t bytes)
+                        const char *call, char *text, size_t bytes)
 {
     struct frame frames[SITE_FRAMES_MAX];
     *text = '\0';
@@ -121,5 +145,5 @@ char *site_operation_of(struct trace *trace, int process, uint64_t stack, bool i
         return text;
     return site_operation(frames,
                           trace_frames(trace, process, stack, is_address, frames, SITE_FRAMES_MAX),
-                          text, bytes);
+                          call, text, bytes);
 }

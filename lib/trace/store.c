@@ -25,6 +25,7 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
     [STORE_EVENTS] = store_insert_events,
     [STORE_PROCESS_FIND] = "SELECT id FROM process WHERE boot_id = ? AND pid = ? AND start_ticks = "
                            "? AND monotonic_ns = ?",
+    [STORE_PROCESS_SHIFT] = "UPDATE process SET realtime_ns = realtime_ns + ? WHERE id = ?",
     [STORE_PROCESS_ADD] =
         "INSERT INTO process VALUES((SELECT coalesce(max(id) + 1, 0) FROM process),"
         "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -45,6 +46,9 @@ static const char *const statement_sql[STORE_STATEMENTS] = {
                      "VALUES(?,?,?,?,?,?)",
     [STORE_LIBRARY] = "INSERT OR REPLACE INTO library SELECT process, text, ?3 FROM string "
                       "WHERE process = ?1 AND id = ?2",
+    [STORE_SETTING] = "INSERT OR REPLACE INTO setting SELECT ?1, n.text, (SELECT v.text FROM "
+                      "string v WHERE v.process = ?1 AND v.id = ?3), ?4 FROM string n "
+                      "WHERE n.process = ?1 AND n.id = ?2",
     [STORE_SYMBOL] = "INSERT OR REPLACE INTO symbol VALUES(?,?,?,?,?,?)",
     [STORE_INLINED] = "INSERT OR REPLACE INTO inlined VALUES(?,?,?,?,?,?)",
     [STORE_FINDING] = "INSERT OR REPLACE INTO finding VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -115,6 +119,12 @@ bool store_may_retry(const struct store *store)
     return false;
 }
 
+bool store_is_damaged(const struct store *store)
+{
+    int code = store->failure & 0xff;
+    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
+}
+
 sqlite3_stmt *store_prepare(struct store *store, enum store_statement which, struct error *err)
 {
     sqlite3_stmt **statement = &store->statement[which];
@@ -176,73 +186,61 @@ static int fill_names(struct store *store, struct error *err)
     for (unsigned api = 0; api < API_COUNT; api++) {
         if (api_class_of(api) == CLASS_NONE)
             continue;
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO api VALUES(%u, '%s', '%s')", api,
-                 api_name(api), classes[api_class_of(api)]);
+        snprintf(sql, sizeof sql, "INSERT INTO api VALUES(%u, '%s', '%s')", api, api_name(api),
+                 classes[api_class_of(api)]);
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned type = 0; type < TYPE_COUNT; type++) {
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO datatype VALUES(%u, '%s', %zu)", type,
+        snprintf(sql, sizeof sql, "INSERT INTO datatype VALUES(%u, '%s', %zu)", type,
                  datatype_name(type), datatype_bytes(type));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (unsigned redop = 0; redop <= REDOP_UNKNOWN; redop++) {
-        snprintf(sql, sizeof sql, "INSERT OR IGNORE INTO redop VALUES(%u, '%s')", redop,
-                 redop_name(redop));
+        snprintf(sql, sizeof sql, "INSERT INTO redop VALUES(%u, '%s')", redop, redop_name(redop));
         if (execute(store, sql, err) < 0)
             return -1;
     }
     for (const struct lack_text *lack = lack_texts; lack->bit; lack++) {
-        sqlite3_snprintf(sizeof sql, sql, "INSERT OR IGNORE INTO lack VALUES(%u, %Q, %Q, %Q)",
-                         lack->bit, lack->name, lack->what, lack->codes);
+        sqlite3_snprintf(sizeof sql, sql, "INSERT INTO lack VALUES(%u, %Q, %Q, %Q)", lack->bit,
+                         lack->name, lack->what, lack->codes);
         if (execute(store, sql, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* What came after schema 1.0, unless it is there, and the names of newer numbers. */
-static int add_minors(struct store *store, struct error *err)
-{
-    return execute(store, schema_state_sql, err) == 0 &&
-                   execute(store, schema_python_sql, err) == 0 &&
-                   execute(store, schema_import_sql, err) == 0 &&
-                   execute(store, schema_finding_sql, err) == 0 &&
-                   execute(store, schema_keep_sql, err) == 0
-               ? fill_names(store, err)
-               : -1;
-}
-
-/* A database of an older minor gets what is new. */
-static int raise_schema(struct store *store, long long version, struct error *err)
-{
-    char raise[64];
-    int current = STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR;
-    if (version >= current)
-        return 0;
-    snprintf(raise, sizeof raise, "PRAGMA user_version = %d;", current);
-    if (execute(store, "BEGIN IMMEDIATE", err) < 0)
-        return -1;
-    if (add_minors(store, err) == 0 && execute(store, raise, err) == 0)
-        return execute(store, "COMMIT", err);
-    store_rollback(store);
-    return -1;
-}
-
 static int create_schema(struct store *store, struct error *err)
 {
+    static const char *const parts[] = {schema_sql,        schema_state_sql,   schema_python_sql,
+                                        schema_import_sql, schema_finding_sql, schema_keep_sql};
     char version[96];
+    int result = 0;
     snprintf(version, sizeof version, "PRAGMA application_id = %d; PRAGMA user_version = %d;",
              STORE_APPLICATION_ID, STORE_SCHEMA_MAJOR * 1000 + STORE_SCHEMA_MINOR);
     if (execute(store, "BEGIN IMMEDIATE", err) < 0)
         return -1;
-    if (execute(store, schema_sql, err) == 0 && add_minors(store, err) == 0 &&
-        execute(store, version, err) == 0 &&
+    for (size_t i = 0; !result && i < sizeof parts / sizeof *parts; i++)
+        result = execute(store, parts[i], err);
+    if (result == 0 && fill_names(store, err) == 0 && execute(store, version, err) == 0 &&
         store_meta(store, "tool", "ddpcheck " DDPCHECK_VERSION, err) == 0)
         return execute(store, "COMMIT", err);
     store_rollback(store);
     return -1;
+}
+
+int store_check_version(const char *path, int64_t version, struct error *err)
+{
+    int major = (int)(version / 1000), minor = (int)(version % 1000);
+    if (major == STORE_SCHEMA_MAJOR && minor >= STORE_SCHEMA_MINOR)
+        return 0;
+    return error_set(
+        err, "%s has trace schema %d.%d, this ddpcheck has %d.%d: %s", path, major, minor,
+        STORE_SCHEMA_MAJOR, STORE_SCHEMA_MINOR,
+        major > STORE_SCHEMA_MAJOR
+            ? "use the ddpcheck that wrote it, or a newer one"
+            : "it was recorded by a pre-release; record again, into another directory");
 }
 
 /* Makes the schema in an empty file; refuses a file that is not ours. */
@@ -264,13 +262,7 @@ static int check_schema(struct store *store, struct error *err)
     if (application != STORE_APPLICATION_ID)
         return error_set(err, "%s is a database of another program; give another trace directory",
                          store->path);
-    if (version / 1000 != STORE_SCHEMA_MAJOR)
-        return error_set(err,
-                         "%s has trace schema %lld.%lld, this ddpcheck writes %d.%d; use another "
-                         "trace directory",
-                         store->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR,
-                         STORE_SCHEMA_MINOR);
-    return raise_schema(store, version, err);
+    return store_check_version(store->path, version, err);
 }
 
 int store_open(struct store **result, const char *path, struct error *err)
@@ -279,7 +271,7 @@ int store_open(struct store **result, const char *path, struct error *err)
     struct store *store = calloc(1, sizeof *store);
     if (!store || !(store->path = strdup(path))) {
         free(store);
-        return error_set(err, "can't open %s: out of memory", path);
+        return error_memory(err, "can't open %s", path);
     }
     if (sqlite3_open_v2(path, &store->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
@@ -309,9 +301,10 @@ int store_open(struct store **result, const char *path, struct error *err)
         goto out;
     *result = store;
     return 0;
-out:
+out:;
+    bool is_damaged = (store->failure & 0xff) == SQLITE_CORRUPT; /* not one of another program */
     store_close(store, NULL);
-    return -1;
+    return is_damaged ? STORE_DAMAGED : -1;
 }
 
 int store_close(struct store *store, struct error *err)
@@ -402,6 +395,16 @@ int store_process(struct store *store, const struct process_info *info, struct e
     if (store_run(store, statement, err) < 0)
         return -1;
     return store_process_find(store, info, err);
+}
+
+int store_shift_process(struct store *store, int process, int64_t shift_ns, struct error *err)
+{
+    sqlite3_stmt *statement = store_prepare(store, STORE_PROCESS_SHIFT, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_int64(statement, 1, shift_ns);
+    sqlite3_bind_int(statement, 2, process);
+    return store_run(store, statement, err);
 }
 
 int store_imported(struct store *store, int process, const struct store_import *imported,

@@ -3,7 +3,8 @@
  * Everything recorded goes into one narrow table, `event`, whose rows are records (record.h) in the
  * order in which the collector took them; the views (v_collective, v_wait, v_finding, ...) show
  * them under readable names. docs/schema.md describes it; schema.sql is the truth. application_id
- * is "DDPC"; user_version is major * 1000 + minor: a reader takes any minor of its major. */
+ * is "DDPC"; user_version is major * 1000 + minor: a reader takes the minors of its major
+ * from STORE_SCHEMA_MINOR on. */
 #ifndef DDPCHECK_STORE_H
 #define DDPCHECK_STORE_H
 
@@ -18,13 +19,22 @@
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
 
-enum { STORE_SCHEMA_MAJOR = 1, STORE_SCHEMA_MINOR = 10 };
+enum {
+    STORE_SCHEMA_MAJOR = 1,
+    STORE_SCHEMA_MINOR = 10 /* the oldest that is read: no release wrote a lower one */
+};
 
 struct store;
 
+/* What store_open returns of a trace that is damaged. */
+enum { STORE_DAMAGED = -2 };
+
 /* Opens the database at `path` for writing; makes it if it is not there. Refuses what is no trace
- * of ours, or of a newer major schema. Returns 0, or -1 with err. */
+ * of ours, or of a schema that it does not know. Returns 0, or -1 or STORE_DAMAGED with err. */
 int store_open(struct store **store, const char *path, struct error *err);
+/* Whether a database of this user_version can be read and written here. Returns 0, or -1 with err,
+ * which says what to do. */
+int store_check_version(const char *path, int64_t version, struct error *err);
 /* Commits and closes. NULL is allowed. Returns 0, or -1 with err (the store is closed all the
  * same). */
 int store_close(struct store *store, struct error *err);
@@ -37,10 +47,15 @@ void store_rollback(struct store *store);
 /* True if the last failure may pass (disk full, memory short, someone holds a lock): try again
  * later. */
 bool store_may_retry(const struct store *store);
+/* True if the last failure shows that the database is damaged. */
+bool store_is_damaged(const struct store *store);
 
 /* Makes a process known and returns its index (its row in `process`), the same one if the same
  * (boot id, pid, start ticks, monotonic_ns) was stored before; -1 with err. */
 int store_process(struct store *store, const struct process_info *info, struct error *err);
+/* The clock of its host is off: adds shift_ns to the realtime of a process. Returns 0, or -1 with
+ * err. */
+int store_shift_process(struct store *store, int process, int64_t shift_ns, struct error *err);
 /* The index of a process that was stored before: -1 without err if it was not, -2 with err. */
 int store_process_find(struct store *store, const struct process_info *info, struct error *err);
 

@@ -1,6 +1,10 @@
 /* store_block.c: the table operation_block: where each 1,024 collectives of a member begin, and
  * their hash. */
 #include <stdlib.h>
+
+/* Else uthash ends the process when memory is short. */
+#define HASH_NONFATAL_OOM            1
+#define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 #include <uthash.h>
 
 #include "lib/trace/kinds.h"
@@ -21,8 +25,8 @@ struct store_block {
     UT_hash_handle hh;
 };
 
-static struct store_block *block_of(struct store *store, const struct record *record,
-                                    struct error *err)
+/* NULL when memory is short: then the hash of these operations is not known. */
+static struct store_block *block_of(struct store *store, const struct record *record)
 {
     struct block_key key = {record->op.comm, record->op.rank};
     struct store_block *block;
@@ -31,14 +35,14 @@ static struct store_block *block_of(struct store *store, const struct record *re
         return block;
     if (HASH_COUNT(store->blocks) >= BLOCKS_MAX)
         store_block_free(store);
-    block = calloc(1, sizeof *block);
-    if (!block) {
-        error_set(err, "can't write %s: memory is short", store->path);
+    if (!(block = calloc(1, sizeof *block)))
         return NULL;
-    }
     block->key = key;
     HASH_ADD(hh, store->blocks, key, sizeof key, block);
-    return block;
+    if (block->hh.tbl)
+        return block;
+    free(block);
+    return NULL;
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word)
@@ -91,9 +95,11 @@ int store_block_note(struct store *store, int process, const struct record *reco
     uint64_t number = record->op.number;
     bool first = number % BLOCK_OPERATIONS == 0,
          last = number % BLOCK_OPERATIONS == BLOCK_OPERATIONS - 1;
-    struct store_block *block = block_of(store, record, err);
-    if (!block || (first && begin(store, process, record, seq, err) < 0))
+    struct store_block *block = block_of(store, record);
+    if (first && begin(store, process, record, seq, err) < 0)
         return -1;
+    if (!block)
+        return 0;
     if (first)
         block->hash = hash_record(1, record);
     else

@@ -14,6 +14,7 @@ enum store_statement {
     STORE_EVENTS,
     STORE_PROCESS_FIND,
     STORE_PROCESS_ADD,
+    STORE_PROCESS_SHIFT,
     STORE_POSITION_SET,
     STORE_POSITION_GET,
     STORE_META_SET,
@@ -25,6 +26,7 @@ enum store_statement {
     STORE_PYTHON,
     STORE_MODULE,
     STORE_LIBRARY,
+    STORE_SETTING,
     STORE_SYMBOL,
     STORE_INLINED,
     STORE_FINDING,
@@ -62,7 +64,7 @@ enum store_statement {
 
 enum { KEEP_STAGES = 2 }; /* store_keep.c: copies, kernels and ranges; finished calls */
 
-/* Rows of `event` of which some go. */
+/* Rows of `event`; some are deleted. */
 struct keep_piece {
     sqlite3_int64 after, last; /* those behind `after`, up to `last` */
     sqlite3_int64 before_ns;   /* only those that are older */

@@ -50,7 +50,7 @@ static int drop_cuda(struct store *store, const struct keep_piece *piece, struct
                : run_piece(store, STORE_DROP, piece, err);
 }
 
-/* What goes, in this order: the next goes where the one before has nothing more to give. */
+/* What is deleted, in this order: a stage begins when the previous has nothing left to delete. */
 static const struct keep_stage {
     enum store_statement begins; /* behind which row it goes on */
     int (*drop)(struct store *store, const struct keep_piece *piece, struct error *err);

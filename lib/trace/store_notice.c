@@ -108,6 +108,23 @@ static int store_library(struct store *store, int process, const struct record *
     return store_run(store, statement, err);
 }
 
+static int store_setting(struct store *store, int process, const struct record *record,
+                         struct error *err)
+{
+    static const char *const set_by[] = {
+        [SETTING_GIVEN] = "start", [SETTING_PROGRAM] = "program", [SETTING_HOST] = "host"};
+    sqlite3_stmt *statement = store_prepare(store, STORE_SETTING, err);
+    if (!statement)
+        return -1;
+    if (record->range.id >= sizeof set_by / sizeof *set_by)
+        return 0; /* of a later version */
+    sqlite3_bind_int(statement, 1, process);
+    sqlite3_bind_int64(statement, 2, (sqlite3_int64)record->range.domain);
+    sqlite3_bind_int64(statement, 3, (sqlite3_int64)record->range.text);
+    sqlite3_bind_text(statement, 4, set_by[record->range.id], -1, SQLITE_STATIC);
+    return store_run(store, statement, err);
+}
+
 static int store_lost(struct store *store, int process, const struct record *record,
                       struct error *err)
 {
@@ -147,6 +164,8 @@ int store_notice(struct store *store, int process, const struct record *record, 
         return store_module(store, process, record, err);
     case API_notice_library:
         return store_library(store, process, record, err);
+    case API_notice_setting:
+        return store_setting(store, process, record, err);
     case API_notice_lost:
         return store_lost(store, process, record, err);
     case API_notice_end:

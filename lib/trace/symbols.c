@@ -35,10 +35,12 @@ static void name_offset(const struct symbols_module *module, uint64_t address, c
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
+#include <unistd.h>
 
+#include "lib/base/plain_file.h"
 #include "lib/trace/symbol_index.h"
 
-enum object_state { OBJECT_GOOD, OBJECT_GONE, OBJECT_CHANGED };
+enum object_state { OBJECT_GOOD, OBJECT_GONE, OBJECT_CHANGED, OBJECT_FOREIGN };
 
 /* An object file, opened once. */
 struct object {
@@ -84,13 +86,19 @@ void symbols_free(struct symbols *symbols)
     free(symbols);
 }
 
-static void open_object(struct object *object)
+static void open_object(struct object *object, bool follows_links)
 {
-    object->dwfl = dwfl_begin(&callbacks);
-    if (!object->dwfl)
+    int fd = plain_file_open(object->path, follows_links);
+    object->dwfl = fd >= 0 ? dwfl_begin(&callbacks) : NULL;
+    if (!object->dwfl) {
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     dwfl_report_begin(object->dwfl);
-    object->module = dwfl_report_offline(object->dwfl, object->path, object->path, -1);
+    object->module = dwfl_report_offline(object->dwfl, object->path, object->path, fd);
+    if (!object->module) /* else it owns the file */
+        close(fd);
     dwfl_report_end(object->dwfl, NULL, NULL);
     if (!object->module || !dwfl_module_getelf(object->module, &object->bias)) {
         object->module = NULL;
@@ -102,7 +110,8 @@ static void open_object(struct object *object)
         object->index = symbol_index_new(object->module);
 }
 
-static struct object *find_object(struct symbols *symbols, const char *path)
+static struct object *find_object(struct symbols *symbols, const char *path,
+                                  enum symbols_files files)
 {
     for (struct object *object = symbols->objects; object; object = object->next)
         if (strcmp(object->path, path) == 0)
@@ -112,7 +121,7 @@ static struct object *find_object(struct symbols *symbols, const char *path)
         free(object);
         return NULL;
     }
-    open_object(object);
+    open_object(object, files == SYMBOLS_ALL);
     object->next = symbols->objects;
     symbols->objects = object;
     return object;
@@ -141,7 +150,7 @@ static void set_line(struct frame *frame, const char *directory, const char *fil
 }
 
 /* Its lines say nothing of a program, and to read its debug file takes longer than all the rest
- * (docs/decisions.md, "An address"). */
+ * (docs/decisions/hangs.md, "An address"). */
 static bool is_c_library(const struct object *object)
 {
     static const char *const beginnings[] = {"libc.so.", "libc-2.", "ld-linux", "libpthread"};
@@ -214,7 +223,7 @@ struct chain {
     int count, max;
 };
 
-/* Where there is no room the outermost replaces the one before it, but never the innermost. */
+/* In a full chain the new, outermost frame replaces the last one, but never the innermost. */
 static void extend_chain(struct chain *chain, const struct frame *frame)
 {
     if (chain->count < chain->max)
@@ -294,9 +303,14 @@ int symbols_find(struct symbols *symbols, const struct symbols_module *module, u
         [OBJECT_GOOD] = "",
         [OBJECT_GONE] = " (no such object file here)",
         [OBJECT_CHANGED] = " (the file has changed since)",
+        [OBJECT_FOREIGN] = " (recorded on another host)",
     };
-    struct object *object = find_object(symbols, module->path);
-    enum object_state state = compare(object, module);
+    struct object *object = NULL;
+    enum object_state state = OBJECT_FOREIGN;
+    if (module->files != SYMBOLS_NONE) {
+        object = find_object(symbols, module->path, module->files);
+        state = compare(object, module);
+    }
     name_offset(module, address, why[state], frames);
     if (state != OBJECT_GOOD)
         return 1;

@@ -13,9 +13,17 @@
 
 struct symbols;
 
+/* Which files are opened: a trace may come from anybody, and name what it likes. */
+enum symbols_files {
+    SYMBOLS_ALL,   /* of a running process, or of a collector's own trace */
+    SYMBOLS_PLAIN, /* of a trace of this host: none that a link leads to (lib/base/plain_file.h) */
+    SYMBOLS_NONE   /* of another host's */
+};
+
 /* An object file as it was mapped. */
 struct symbols_module {
     const char *path;
+    enum symbols_files files;
     uint64_t base; /* address - base is the address in the file */
     const uint8_t *build_id;
     size_t build_id_bytes; /* 0: not known, not compared */
@@ -30,7 +38,7 @@ void symbols_free(struct symbols *symbols);
  * into, and so on to the function of the object file. The line of each is that of the call; frames
  * of the C library have none. Where
  * no function is known it is one frame, whose module is "PATH+0xOFFSET", with the reason in
- * parentheses if the file has changed or is gone. */
+ * parentheses if the file has changed, is gone, or is not opened. */
 int symbols_find(struct symbols *symbols, const struct symbols_module *module, uint64_t address,
                  struct frame *frames, int max);
 

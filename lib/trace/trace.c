@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/base/array.h"
 #include "lib/base/descriptors.h"
 #include "lib/trace/merge.h"
 #include "lib/trace/symbols.h"
@@ -25,17 +26,13 @@ enum {
 static int add_process(void *context, const struct process_info *info)
 {
     struct trace *trace = context;
-    struct trace_process **more =
-        realloc(trace->processes, ((size_t)trace->process_count + 1) * sizeof *more);
-    if (!more)
-        return -1;
-    trace->processes = more;
-    struct trace_process *process = malloc(sizeof *process);
-    if (!process)
+    struct trace_process *process = NULL;
+    if (!ARRAY_ADD(trace->processes, trace->process_count) || !(process = malloc(sizeof *process)))
         return -1;
     *process =
         (struct trace_process){*info, trace->adding, trace->sources[trace->adding].process_count};
-    more[trace->process_count] = process;
+    process->info.realtime_ns += (uint64_t)trace->sources[trace->adding].clock_ns;
+    trace->processes[trace->process_count] = process;
     return trace->process_count++;
 }
 
@@ -55,12 +52,10 @@ static int add_source(struct trace *trace, const char *path, struct error *err)
 {
     if (be_frugal(trace, err) < 0)
         return -1;
-    struct trace_source *more =
-        realloc(trace->sources, ((size_t)trace->source_count + 1) * sizeof *more);
-    if (!more)
-        return error_set(err, "can't read %s: out of memory", path);
-    trace->sources = more;
-    if (source_open(&more[trace->source_count], path, err) < 0)
+    if (!ARRAY_ADD(trace->sources, trace->source_count))
+        return error_memory(err, "can't read %s", path);
+    struct trace_source *source = &trace->sources[trace->source_count];
+    if (source_open(source, path, err) < 0)
         return descriptors_are_few(FILES_OF_DATABASE)
                    ? error_set(
                          err,
@@ -70,7 +65,7 @@ static int add_source(struct trace *trace, const char *path, struct error *err)
                          path, trace->source_count)
                    : -1;
     trace->source_count++;
-    return trace->is_frugal ? source_settle(&more[trace->source_count - 1], err) : 0;
+    return trace->is_frugal ? source_settle(source, err) : 0;
 }
 
 static int is_database(const struct dirent *entry)
@@ -115,7 +110,7 @@ int trace_open(struct trace **result, const char *const *paths, int count, struc
     struct trace *trace = calloc(1, sizeof *trace);
     if (!trace || !(trace->symbols = symbols_new())) {
         free(trace);
-        return error_set(err, "can't open the trace: out of memory");
+        return error_memory(err, "can't open the trace");
     }
     for (int i = 0; i < count; i++) {
         struct stat status;
@@ -125,11 +120,12 @@ int trace_open(struct trace **result, const char *const *paths, int count, struc
     }
     trace->emptied = -1;
     if (merge_reserve(&trace->heads, trace->source_count)) {
-        error_set(err, "can't open the trace: out of memory");
+        error_memory(err, "can't open the trace");
         goto out;
     }
     if (trace_refresh(trace, err) < 0)
         goto out;
+    trace_find_clocks(trace);
     *result = trace;
     return 0;
 out:
@@ -231,14 +227,22 @@ struct sqlite3 *trace_database(const struct trace *trace, int database)
     return trace->sources[database].db;
 }
 
+void trace_is_own(struct trace *trace)
+{
+    trace->is_own = true;
+}
+
+void trace_stop_on(struct trace *trace, int (*is_stopped)(void *context), void *context)
+{
+    for (int i = 0; i < trace->source_count; i++) {
+        trace->sources[i].guard->is_stopped = is_stopped;
+        trace->sources[i].guard->context = context;
+    }
+}
+
 const char *trace_database_path(const struct trace *trace, int database)
 {
     return trace->sources[database].path;
-}
-
-int trace_database_minor(const struct trace *trace, int database)
-{
-    return trace->sources[database].minor;
 }
 
 int trace_process_of(const struct trace *trace, int database, int process)
@@ -285,6 +289,11 @@ int trace_database_unrecorded(struct trace *trace, int database)
     return source_unrecorded(&trace->sources[database]);
 }
 
+char *trace_database_meta(struct trace *trace, int database, const char *key)
+{
+    return source_meta(&trace->sources[database], key);
+}
+
 int trace_unrecorded(struct trace *trace)
 {
     int count = 0;
@@ -313,6 +322,20 @@ uint64_t trace_alive_ns(struct trace *trace)
             last_ns = alive_ns;
     }
     return last_ns;
+}
+
+void trace_visit_clocks(struct trace *trace,
+                        void (*visit)(void *context, const struct trace_clock *clock),
+                        void *context)
+{
+    for (int i = 0; i < trace->source_count; i++) {
+        const struct trace_source *source = &trace->sources[i];
+        int process = trace_process_of(trace, i, 0);
+        source_visit_clocks(&trace->sources[i], visit, context);
+        if (source->clock_ns && process >= 0)
+            visit(context, &(struct trace_clock){trace_process(trace, process)->host,
+                                                 source->clock_ns, .is_by_hub = false});
+    }
 }
 
 bool trace_is_job(struct trace *trace)

@@ -16,7 +16,8 @@ struct trace;
 
 /* Opens databases; each path is a database or a directory whose *.db are taken. A file that is no
  * trace or of a newer schema is an error that names it; so is one that is cut off before its first
- * event (else trace_next gives what there is, then the error). Returns 0, or -1 with err. */
+ * event (one that is cut later gives its whole records, then trace_next fails). Returns 0, or -1
+ * with err. */
 int trace_open(struct trace **trace, const char *const *paths, int count, struct error *err);
 void trace_close(struct trace *trace);
 
@@ -24,6 +25,11 @@ void trace_close(struct trace *trace);
 #define TRACE_NO_NCCL_CALL "made no NCCL call that ddpcheck saw"
 /* Returns 0 if a directory has a database, or else -1 with err: why not, and what to do. */
 int trace_find_database(const char *directory, struct error *err);
+
+/* Whether something is there that is no trace, holds none, and nothing that a trace is made of: a
+ * file that is no database by name or content, a pipe, or a directory that has only other things.
+ */
+bool trace_is_strange(const char *path);
 
 /* Processes are numbered 0 .. count-1 over all databases. The info is the trace's. */
 int trace_process_count(const struct trace *trace);
@@ -68,20 +74,39 @@ bool trace_is_job(struct trace *trace);
  * job gets on a hub stores no events. */
 uint64_t trace_alive_ns(struct trace *trace);
 
+/* A host whose clock was off by more than a second. */
+struct trace_clock {
+    const char *host;
+    int64_t offset_ns; /* that its times got added */
+    bool is_by_hub;    /* to have those of the hub's clock; else of most other hosts' */
+};
+
+/* Calls `visit` for each. The hub of a job has found it out, or, where several databases are read,
+ * the collectives that their hosts took part in show it. */
+void trace_visit_clocks(struct trace *trace,
+                        void (*visit)(void *context, const struct trace_clock *clock),
+                        void *context);
+
 /* The databases themselves, for queries of a reader's own; read-only, the trace's. A process that a
  * database calls p is trace_process_of(trace, i, p), -1 if it is not known yet. */
 struct sqlite3;
 int trace_database_count(const struct trace *trace);
+/* Lets it open all files that its modules name, also behind links: for the trace that this process
+ * itself writes. */
+void trace_is_own(struct trace *trace);
+/* Ends queries on its databases as interrupted while is_stopped(context) is not 0; it is called
+ * every few hundred microseconds of a query, until the trace is closed. */
+void trace_stop_on(struct trace *trace, int (*is_stopped)(void *context), void *context);
 struct sqlite3 *trace_database(const struct trace *trace, int database);
 const char *trace_database_path(const struct trace *trace, int database);
-/* The minor schema version of a database. */
-int trace_database_minor(const struct trace *trace, int database);
 /* Its part of what trace_process_count, trace_event_count, trace_complete and trace_unrecorded say.
  */
 int trace_database_processes(const struct trace *trace, int database);
 uint64_t trace_database_events(const struct trace *trace, int database);
 bool trace_database_complete(struct trace *trace, int database);
 int trace_database_unrecorded(struct trace *trace, int database);
+/* The value of a key of its table meta, which the caller frees; NULL if there is none. */
+char *trace_database_meta(struct trace *trace, int database, const char *key);
 int trace_process_of(const struct trace *trace, int database, int process);
 
 /* The text of an interned string of a process, NULL if unknown. Valid until trace_close. */
@@ -90,6 +115,12 @@ const char *trace_string(struct trace *trace, int process, uint64_t id);
 /* The version of a library ("NCCL", "PyTorch") that the process has, 21000 for 2.10.0; 0 not
  * known. */
 int trace_library_version(struct trace *trace, int process, const char *name);
+/* Calls `visit` with each variable, version, library file and fact of the host that is known of the
+ * process, in order of names; value "": the program removed the variable. */
+void trace_environment(struct trace *trace, int process,
+                       void (*visit)(void *context, const char *name, const char *value,
+                                     const char *set_by),
+                       void *context);
 
 struct frame {
     uint64_t address; /* 0: a Python frame, which has file and function */

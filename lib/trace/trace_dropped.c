@@ -1,30 +1,26 @@
 /* trace_dropped.c: what --keep dropped of a database: its readers get a notice before all else. */
 #include <stdlib.h>
 
+#include "lib/base/array.h"
 #include "lib/trace/trace.h"
 #include "lib/trace/trace_source.h"
-
-enum { SINCE_DROPPED = 5 }; /* the minor schema version that has the table */
 
 static struct source_dropped *dropped_of(struct trace_source *source, int process)
 {
     for (int i = 0; i < source->dropped_count; i++)
         if (source->dropped[i].process == process)
             return &source->dropped[i];
-    struct source_dropped *more =
-        reallocarray(source->dropped, (size_t)source->dropped_count + 1, sizeof *more);
-    if (!more)
+    if (!ARRAY_ADD(source->dropped, source->dropped_count))
         return NULL;
-    source->dropped = more;
-    more[source->dropped_count] = (struct source_dropped){.process = process};
-    return &more[source->dropped_count++];
+    source->dropped[source->dropped_count] = (struct source_dropped){.process = process};
+    return &source->dropped[source->dropped_count++];
 }
 
 int source_read_dropped(struct trace_source *source, struct error *err)
 {
     sqlite3_stmt *rows = NULL;
     int code, result = 0;
-    if (source->minor < SINCE_DROPPED || source->damaged || source->cut_at)
+    if (source->damaged || source->cut_at)
         return 0;
     if (sqlite3_prepare_v2(
             source->db,
@@ -35,7 +31,7 @@ int source_read_dropped(struct trace_source *source, struct error *err)
     while ((code = sqlite3_step(rows)) == SQLITE_ROW) {
         struct source_dropped *dropped = dropped_of(source, sqlite3_column_int(rows, 0));
         if (!dropped) {
-            result = error_set(err, "can't read %s: out of memory", source->path);
+            result = error_memory(err, "can't read %s", source->path);
             break;
         }
         uint64_t records = (uint64_t)sqlite3_column_int64(rows, 1);
@@ -80,8 +76,7 @@ struct trace_dropped trace_dropped(struct trace *trace)
     struct trace_dropped dropped = {0};
     for (int i = 0; i < trace_database_count(trace); i++) {
         sqlite3_stmt *row = NULL;
-        if (trace_database_minor(trace, i) < SINCE_DROPPED ||
-            sqlite3_prepare_v2(
+        if (sqlite3_prepare_v2(
                 trace_database(trace, i),
                 "SELECT coalesce(sum(records), 0), coalesce(max(last_ns + realtime_ns - "
                 "monotonic_ns), 0), coalesce(sum(records * (what = 'calls')), 0) "

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/base/process_file.h"
 #include "lib/trace/trace_internal.h"
 
 static struct trace_source *source_of(struct trace *trace, int process, int *local)
@@ -152,6 +154,63 @@ int trace_library_version(struct trace *trace, int process, const char *name)
     return version;
 }
 
+/* Of NCCL and CUDA the file that is mapped counts, not the metadata of a package. */
+static const char environment_query[] =
+    "SELECT name, value, set_by FROM setting WHERE process = ?1 UNION ALL SELECT 'NCCL', "
+    "printf('%d.%d.%d', nccl_version / 10000, nccl_version / 100 % 100, nccl_version % 100), "
+    "'library' FROM process WHERE id = ?1 AND nccl_version >= 10000 UNION ALL SELECT 'CUDA "
+    "runtime', printf('%d.%d', cuda_runtime_version / 1000, cuda_runtime_version / 10 % 100), "
+    "'library' FROM process WHERE id = ?1 AND cuda_runtime_version > 0 UNION ALL SELECT 'CUDA "
+    "driver', printf('%d.%d', cuda_driver_version / 1000, cuda_driver_version / 10 % 100), "
+    "'library' FROM process WHERE id = ?1 AND cuda_driver_version > 0 UNION ALL SELECT name, "
+    "printf('%d.%d.%d', version / 10000, version / 100 % 100, version % 100), 'library' FROM "
+    "library WHERE process = ?1 UNION ALL SELECT DISTINCT replace(s.text, rtrim(s.text, "
+    "replace(s.text, '/', '')), ''), s.text || iif(m.build_id = '', '', ', build ' || "
+    "m.build_id), 'file' FROM module m JOIN string s ON s.process = m.process AND s.id = m.path "
+    "WHERE m.process = ?1 AND (s.text GLOB '*/libnccl*' OR s.text GLOB '*/libcudart.so*' OR "
+    "s.text GLOB '*/libcuda.so*' OR s.text GLOB '*/libtorch_cuda.so*') ORDER BY 1, 2";
+
+static const char *column_or_empty(sqlite3_stmt *row, int column)
+{
+    const unsigned char *text = sqlite3_column_text(row, column);
+    return text ? (const char *)text : "";
+}
+
+void trace_environment(struct trace *trace, int process,
+                       void (*visit)(void *context, const char *name, const char *value,
+                                     const char *set_by),
+                       void *context)
+{
+    int local;
+    struct trace_source *source = source_of(trace, process, &local);
+    sqlite3_stmt *row = source ? source_prepare(source, &source->environment, environment_query)
+                               : NULL;
+    if (!row)
+        return;
+    sqlite3_bind_int(row, 1, local);
+    while (sqlite3_step(row) == SQLITE_ROW)
+        visit(context, column_or_empty(row, 0), column_or_empty(row, 1), column_or_empty(row, 2));
+    sqlite3_reset(row);
+}
+
+/* A host keeps its name over reboots, a container its host's boot. */
+static bool is_of_this_host(const struct process_info *info)
+{
+    char host[sizeof info->host] = "", boot_id[sizeof info->boot_id] = "";
+    const char *all = getenv("DDPCHECK_FOREIGN_SYMBOLS");
+    gethostname(host, sizeof host - 1);
+    boot_id_read(boot_id, sizeof boot_id);
+    return (all && !strcmp(all, "1")) || (host[0] && !strcmp(host, info->host)) ||
+           (boot_id[0] && !strcmp(boot_id, info->boot_id));
+}
+
+static enum symbols_files files_of_process(const struct trace *trace, int process)
+{
+    if (trace->is_own)
+        return SYMBOLS_ALL;
+    return is_of_this_host(trace_process(trace, process)) ? SYMBOLS_PLAIN : SYMBOLS_NONE;
+}
+
 /* From the object file, if it is still there. */
 static int symbolise(struct trace *trace, struct trace_source *source, int local, uint64_t address,
                      struct frame *frames, int max)
@@ -170,8 +229,12 @@ static int symbolise(struct trace *trace, struct trace_source *source, int local
     if (sqlite3_step(row) == SQLITE_ROW) {
         uint8_t build_id[20];
         const char *text = (const char *)sqlite3_column_text(row, 2);
-        struct symbols_module module = {(const char *)sqlite3_column_text(row, 1),
-                                        (uint64_t)sqlite3_column_int64(row, 0), build_id, 0};
+        struct symbols_module module = {
+            .path = (const char *)sqlite3_column_text(row, 1),
+            .files = files_of_process(trace, source->processes[local]),
+            .base = (uint64_t)sqlite3_column_int64(row, 0),
+            .build_id = build_id,
+        };
         module.build_id_bytes = text ? build_id_parse(text, build_id, sizeof build_id) : 0;
         if (module.path && module.path[0])
             count = symbols_find(trace->symbols, &module, address, frames, max);

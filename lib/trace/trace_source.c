@@ -10,13 +10,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/array.h"
 #include "lib/trace/store_internal.h"
+#include "lib/trace/trace.h"
 
-enum { BUSY_TIMEOUT_MS = 5000, LENGTH_MAX = 64 << 20 /* of a text or a row */ };
+enum { BUSY_TIMEOUT_MS = 5000 };
 
 int source_failed(struct trace_source *source, const char *doing, struct error *err)
 {
     int code = sqlite3_extended_errcode(source->db);
+    if (source->guard->is_exceeded)
+        return error_set(err,
+                         "%s is no trace as ddpcheck writes it: a query takes more than a database "
+                         "of its size can need",
+                         source->path);
     if ((code & 0xff) == SQLITE_NOTADB)
         return error_set(err, "%s is not a trace: it is no SQLite database", source->path);
     if (source->cut_at && source->last == 0)
@@ -89,9 +96,7 @@ static int open_with(struct trace_source *source, const char *parameters)
     if (code != SQLITE_OK)
         return code;
     sqlite3_busy_timeout(source->db, BUSY_TIMEOUT_MS);
-    /* The file may come from anybody. */
-    sqlite3_db_config(source->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_limit(source->db, SQLITE_LIMIT_LENGTH, LENGTH_MAX);
+    trace_guard_connection(source->db, source->guard);
     query_integer(source->db, "SELECT count(*) FROM sqlite_master", &code);
     return code;
 }
@@ -115,29 +120,6 @@ static int64_t partial_page(struct trace_source *source)
                    status.st_size % page
                ? status.st_size
                : 0;
-}
-
-/* A view in place of a table could go on for ever, a table of a module do anything. */
-static int check_tables(struct trace_source *source, struct error *err)
-{
-    static const char sql[] =
-        "SELECT name FROM sqlite_master WHERE name IN ('meta', 'api', 'datatype', 'redop', "
-        "'process', 'event', 'string', 'stack', 'module', 'symbol', 'inlined', 'finding', "
-        "'finding_side', "
-        "'finding_act', 'finding_call', 'finding_comm', 'comm_label', 'ring_position', 'python', "
-        "'imported', "
-        "'lack', 'member_state', 'wait_state', 'speed_state', 'process_state', 'operation_block', "
-        "'dropped', "
-        "'operation_digest', 'member_start', 'library') "
-        "AND (type <> 'table' OR sql NOT LIKE 'CREATE TABLE%' OR sql LIKE '%GENERATED%') LIMIT 1";
-    sqlite3_stmt *statement = NULL;
-    int result = 0;
-    if (sqlite3_prepare_v2(source->db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        result = error_set(err, "%s is no trace as ddpcheck writes it: '%s' is not a plain table",
-                           source->path, (const char *)sqlite3_column_text(statement, 0));
-    sqlite3_finalize(statement);
-    return result;
 }
 
 /* Opens the file as it can be opened: usual; with no place for the log's index (read-only
@@ -167,7 +149,7 @@ static int open_database(struct trace_source *source, struct error *err)
     if (!source->cut_at)
         sqlite3_db_config(source->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if (code == SQLITE_OK)
-        return check_tables(source, err);
+        return trace_guard_tables(source->db, source->path, err);
     int number = source->db ? sqlite3_system_errno(source->db) : ENOMEM;
     if ((code & 0xff) == SQLITE_CANTOPEN && number)
         return error_unreadable(err, "", source->path, number);
@@ -185,22 +167,19 @@ static int check_version(struct trace_source *source, struct error *err)
     if (application != STORE_APPLICATION_ID)
         return error_set(err, "%s is not a trace: it is a database of another program",
                          source->path);
-    if (version / 1000 != STORE_SCHEMA_MAJOR)
-        return error_set(err,
-                         "%s has trace schema %" PRId64 ".%" PRId64
-                         ", this ddpcheck reads %d.x; use the ddpcheck that wrote it, "
-                         "or a newer one",
-                         source->path, version / 1000, version % 1000, STORE_SCHEMA_MAJOR);
-    source->minor = (int)(version % 1000);
-    return 0;
+    return store_check_version(source->path, version, err);
 }
 
 int source_open(struct trace_source *source, const char *path, struct error *err)
 {
     struct stat status;
-    *source = (struct trace_source){.path = strdup(path)};
-    if (!source->path)
-        return error_set(err, "can't read %s: out of memory", path);
+    *source =
+        (struct trace_source){.path = strdup(path), .guard = calloc(1, sizeof *source->guard)};
+    if (!source->path || !source->guard) {
+        source_close(source);
+        return error_memory(err, "can't read %s", path);
+    }
+    source->guard->path = source->path;
     if (strstr(path, "://")) /* an address of a hub has a token, which is not printed */
         error_set(err, "can't read a trace from an address here; report, tui, export, diff and sql "
                        "take that of a hub (nats://...)");
@@ -225,6 +204,7 @@ void source_close(struct trace_source *source)
     while (source->db && (statement = sqlite3_next_stmt(source->db, NULL)))
         sqlite3_finalize(statement);
     sqlite3_close(source->db);
+    free(source->guard);
     free(source->path);
     free(source->processes);
     free(source->dropped);
@@ -279,11 +259,11 @@ static void read_process(sqlite3_stmt *statement, struct process_info *info)
     column_copy(info->command, sizeof info->command, statement, 18);
 }
 
-#define PROCESS_COLUMNS                                                                       \
-    "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, "     \
-    "world_size, restart, uid, "                                                              \
-    "nccl_version, cuda_runtime_version, cuda_driver_version, host, launcher, job, program, " \
-    "command, "
+static const char process_query[] =
+    "SELECT id, pid, start_ticks, boot_id, realtime_ns, monotonic_ns, rank, local_rank, "
+    "world_size, restart, uid, nccl_version, cuda_runtime_version, cuda_driver_version, host, "
+    "launcher, job, program, command, coalesce(i.lacks, 0) FROM process LEFT JOIN imported i ON "
+    "i.process = id WHERE id >= ? ORDER BY id";
 
 int source_read_processes(struct trace_source *source,
                           int (*add)(void *context, const struct process_info *info), void *context,
@@ -292,35 +272,23 @@ int source_read_processes(struct trace_source *source,
     sqlite3_stmt *statement = NULL;
     if (source->damaged)
         return 0;
-    /* Imported processes may lack something; older databases hold none. */
-    int code;
-    bool exists = query_integer(source->db,
-                                "SELECT count(*) FROM sqlite_master WHERE name = 'imported'",
-                                &code) == 1;
-    if (sqlite3_prepare_v2(source->db,
-                           exists ? PROCESS_COLUMNS
-                               "coalesce(i.lacks, 0) FROM process LEFT JOIN imported i ON "
-                               "i.process = id WHERE id >= ? ORDER BY id"
-                                  : PROCESS_COLUMNS "0 FROM process WHERE id >= ? ORDER BY id",
-                           -1, &statement, NULL) != SQLITE_OK)
+    int code = sqlite3_prepare_v2(source->db, process_query, -1, &statement, NULL);
+    if (code != SQLITE_OK)
         return source_failed(source, "read the processes of", err);
     sqlite3_bind_int(statement, 1, source->process_count);
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
         struct process_info info;
         read_process(statement, &info);
-        int *more = realloc(source->processes, ((size_t)source->process_count + 1) * sizeof *more);
         int number = -1;
-        if (more) {
-            source->processes = more;
+        if (ARRAY_ADD(source->processes, source->process_count))
             number = sqlite3_column_int(statement, 0) == source->process_count ? add(context, &info)
                                                                                : -2;
-        }
         if (number < 0) {
             sqlite3_finalize(statement);
             return error_set(err,
                              number == -2
                                  ? "%s is damaged: its processes are not numbered 0, 1, 2, ..."
-                                 : "can't read %s: out of memory",
+                                 : "can't read %s: " OUT_OF_MEMORY,
                              source->path);
         }
         source->processes[source->process_count++] = number;
@@ -426,6 +394,20 @@ int source_unrecorded(struct trace_source *source)
         &code);
 }
 
+char *source_meta(struct trace_source *source, const char *key)
+{
+    sqlite3_stmt *statement;
+    char *value = NULL;
+    if (sqlite3_prepare_v2(source->db, "SELECT value FROM meta WHERE key = ?", -1, &statement,
+                           NULL) != SQLITE_OK)
+        return NULL;
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    if (sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+        value = strdup((const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    return value;
+}
+
 bool source_complete(struct trace_source *source)
 {
     int code;
@@ -440,7 +422,7 @@ int source_settle(struct trace_source *source, struct error *err)
     if (open_with(source, "?mode=ro&immutable=1") != SQLITE_OK)
         return source_failed(source, "read", err);
     sqlite3_db_config(source->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    return check_tables(source, err);
+    return trace_guard_tables(source->db, source->path, err);
 }
 
 uint64_t source_hang_after_ns(struct trace_source *source)
@@ -457,6 +439,24 @@ uint64_t source_alive_ns(struct trace_source *source)
     int64_t value = query_integer(
         source->db, "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'alive_ns'", &code);
     return code == SQLITE_OK && value > 0 ? (uint64_t)value : 0;
+}
+
+void source_visit_clocks(struct trace_source *source,
+                         void (*visit)(void *context, const struct trace_clock *clock),
+                         void *context)
+{
+    static const char query[] = "SELECT substr(key, 7), CAST(value AS INTEGER) FROM meta "
+                                "WHERE key GLOB 'clock *' ORDER BY key";
+    sqlite3_stmt *statement;
+    if (sqlite3_prepare_v2(source->db, query, -1, &statement, NULL) != SQLITE_OK)
+        return;
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+        const char *host = (const char *)sqlite3_column_text(statement, 0);
+        const struct trace_clock clock = {host, sqlite3_column_int64(statement, 1), true};
+        if (host && clock.offset_ns) /* 0: it was set right */
+            visit(context, &clock);
+    }
+    sqlite3_finalize(statement);
 }
 
 bool source_is_job(struct trace_source *source)

@@ -9,6 +9,7 @@
 #include "lib/base/error.h"
 #include "lib/trace/record.h"
 #include "lib/trace/ring.h"
+#include "lib/trace/trace_guard.h"
 
 /* What of a process was dropped (table `dropped`). */
 struct source_dropped {
@@ -17,15 +18,19 @@ struct source_dropped {
     bool is_new;                      /* not yet given to the reader */
 };
 
+struct trace_clock;
+
 struct trace_source {
     sqlite3 *db;
+    struct trace_guard *guard;
     char *path;
-    sqlite3_stmt *events, *string, *frames, *python, *symbol, *inlined, *module, *library, *start;
+    sqlite3_stmt *events, *string, *frames, *python, *symbol, *inlined, *module, *library, *start,
+        *environment;
     int64_t last, limit; /* rows taken; rows there were at the last refresh */
     int64_t cut_at;      /* bytes that are left of a file that was cut off; 0 whole */
     int *processes;      /* the trace's number of each process of this database */
     int process_count;
-    int minor; /* of its schema */
+    int64_t clock_ns; /* added to the realtime of its processes; 0: its host's clock is right */
     bool has_head, damaged;
     int head_process; /* the event to come: as the database numbers processes */
     struct record head;
@@ -53,12 +58,17 @@ int source_fetch(struct trace_source *source, struct error *err);
 
 /* How many processes its collector knew of and could not record. */
 int source_unrecorded(struct trace_source *source);
+/* The value of a key of the table meta, which the caller frees; NULL if there is none. */
+char *source_meta(struct trace_source *source, const char *key);
 
 /* True if its collector ended in order. */
 bool source_complete(struct trace_source *source);
 /* What its collector took for a hang; 0 if it does not say. */
 uint64_t source_hang_after_ns(struct trace_source *source);
 uint64_t source_alive_ns(struct trace_source *source);
+void source_visit_clocks(struct trace_source *source,
+                         void (*visit)(void *context, const struct trace_clock *clock),
+                         void *context);
 bool source_is_job(struct trace_source *source);
 
 /* Reads again what was dropped. Returns 0, or -1 with err. */

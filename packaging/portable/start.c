@@ -1,8 +1,8 @@
 /* start.c: a program's start on glibcs before and after 2.34. The start file of the newer ones
  * leaves the program's constructors to the C library, the older C libraries left them to the start
  * file. Linked in with
- * --wrap=__libc_start_main; whoever is given a function for them calls that and does nothing
- * itself. */
+ * --wrap=__libc_start_main: a C library that is given a function for them calls that one and does
+ * nothing itself. */
 typedef int main_function(int, char **, char **);
 typedef void function(int, char **, char **);
 

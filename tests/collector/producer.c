@@ -65,6 +65,22 @@ static uint64_t start_ticks(void)
     return ticks;
 }
 
+static struct ring_segment *segment_of(int thread)
+{
+    return (struct ring_segment *)((char *)file + file->file_header_bytes +
+                                   (uint64_t)thread * file->segment_bytes);
+}
+
+static void make_segments(int threads)
+{
+    const uint32_t capacities[RING_KINDS] = {CONTROL, BULK};
+    for (int i = 0; i < threads; i++) {
+        uint64_t offset = (uint64_t)((char *)segment_of(i) - (char *)file);
+        ring_segment_begin(segment_of(i), offset, capacities, 0);
+        atomic_store(i ? &segment_of(i - 1)->next : &file->first_segment, offset);
+    }
+}
+
 static void make_file(const char *rings, int threads)
 {
     char path[4096];
@@ -101,7 +117,7 @@ static void make_file(const char *rings, int threads)
     strcpy(file->process.boot_id, "test");
     strcpy(file->process.host, "testhost");
     strcpy(file->process.program, "collector_producer");
-    atomic_store(&file->segments, (uint32_t)threads);
+    make_segments(threads);
     atomic_store(&file->ready, 1);
 }
 
@@ -138,8 +154,10 @@ static struct record make_record(uint64_t thread, uint64_t index)
 static void *produce(void *argument)
 {
     uint64_t thread = (uint64_t)(uintptr_t)argument;
-    struct ring_segment *segment =
-        (struct ring_segment *)((char *)file + ring_segment_offset(file, (uint32_t)thread));
+    struct ring_segment *segment = segment_of((int)thread);
+    struct ring_end end[RING_KINDS] = {
+        ring_end_of(&segment->ring[RING_CONTROL], ring_records(segment, RING_CONTROL), CONTROL),
+        ring_end_of(&segment->ring[RING_BULK], ring_records(segment, RING_BULK), BULK)};
     atomic_store(&segment->thread, (uint32_t)gettid());
     atomic_store(&segment->state, SEGMENT_ACTIVE);
     for (uint64_t index = 0; index < records; index++) {
@@ -150,7 +168,7 @@ static void *produce(void *argument)
             usleep(200);
         struct record record = make_record(thread, index);
         record.serial = atomic_fetch_add(&file->serial, 1) + 1;
-        ring_append(ring, ring_records(file, segment, kind), capacity, &record);
+        ring_append(&end[kind], &record);
         atomic_store(&journal[thread], index + 1);
         if (pause_us && index % 16 == 0)
             usleep((useconds_t)pause_us);

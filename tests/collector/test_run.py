@@ -77,12 +77,26 @@ def no_nccl_call():
         for reader, status in ((["report"], 2), (["tui", "--once"], 2), (["stacks"], 2), (["collect"], 0)):
             done = call(*reader, folder)
             check(reader, done.returncode == status and answer + "'ddpcheck doctor" in done.stderr, done)
+    with tempfile.TemporaryDirectory() as folder:       # a program that waits to be told to go on, before its first call
+        job = subprocess.Popen([TOOL, "run", "-q", "-o", folder, "--", "sh", "-c", "echo ready; read line"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+        check("ready", job.stdout.readline() == "ready\n", None)
+        done = call("report", folder)
+        check("still runs", done.returncode == 2 and "still runs, and has not called NCCL yet" in done.stderr, done)
+        job.communicate("\n")
     with tempfile.TemporaryDirectory() as folder:
         done = call("collect", os.path.join(folder, "tpyo"))
         check("typo", done.returncode == 2 and "there is no directory " + folder in done.stderr and not os.listdir(folder), done)
         done = call("collect", folder)
         check("foreign", done.returncode == 2 and "no trace database" in done.stderr and "ddpcheck run -o" in done.stderr and
               not os.listdir(folder), done)
+        for name in "second", "first":
+            os.mkdir(os.path.join(folder, name))
+            open(os.path.join(folder, name, "host.db"), "w").close()
+        for reader in ["report"], ["tui", "--once"], ["stacks"], ["collect"]:
+            done = call(*reader, folder)
+            check("parent", done.returncode == 2 and folder + " is no trace, but holds 2: first, second; name one, such as %s/first" % folder in done.stderr,
+                  done)
 
 
 def doctor():
@@ -172,6 +186,10 @@ def signals(folder):
     check("forwarded", job.returncode == 5 and out == "caught\n", job.returncode, out)
 
 
+def sleeping(marker):
+    return subprocess.run(["pgrep", "-f", "^sleep " + marker.replace(".", "[.]")], capture_output=True, text=True).stdout.split()
+
+
 def timeout_ends_all(folder):
     """A job that ignores SIGTERM and left its process group is gone all the same."""
     trace = os.path.join(folder, "trace")
@@ -179,8 +197,26 @@ def timeout_ends_all(folder):
     script = "trap '' TERM; setsid sh -c \"trap '' TERM; sleep %s & wait\" & sleep %s & wait" % (marker, marker)
     done = call("run", "--timeout", "1", "-o", trace, "--", "sh", "-c", script, timeout=300)
     check("timeout", done.returncode == 137 and "no progress for 1 s" in done.stderr, done)
-    left = subprocess.run(["pgrep", "-f", "^sleep " + marker.replace(".", "[.]")], capture_output=True, text=True).stdout.split()
-    check("descendants", left == [], left)
+    check("descendants", not sleeping(marker), sleeping(marker))
+
+
+def outlives_output(folder):
+    """Whoever reads the output goes away, as `| head -1`, or does not read on, as `| less`: the job is ended all the same."""
+    marker = "7654.322"
+    for what, script in (("gone", "echo first; exec sleep " + marker), ("not read", "yes first & exec sleep " + marker)):
+        job = subprocess.Popen([TOOL, "run", "--timeout", "1", "-o", os.path.join(folder, "trace"), "--", "sh", "-c", script],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1)
+        check(what, job.stdout.readline() == "first\n")
+        if what == "gone":
+            job.stdout.close()
+            check(what, job.wait(timeout=120) == 128 + signal.SIGTERM, job.returncode)
+        else:
+            end = time.monotonic() + 120
+            while sleeping(marker) and time.monotonic() < end:
+                time.sleep(0.05)
+            check(what, not sleeping(marker))
+            job.communicate(timeout=120)
+        check(what, not sleeping(marker))
 
 
 def terminal(folder):
@@ -210,6 +246,27 @@ def terminal(folder):
     check("Ctrl-C", os.waitstatus_to_exitcode(status) == 9 and b"caught" in output, status, output)
 
 
+def no_place_for_rings(folder):
+    """No directory for rings can be made: the job starts all the same, and that nothing is recorded is said."""
+    script = 'for at in /dev/shm /tmp; do mount -t tmpfs -o ro tmpfs "$at" || exit 77; done; exec "$@"'
+    trace, build_folder = os.path.join(folder, "unrecorded"), os.path.dirname(os.path.dirname(TOOL))
+    if build_folder.startswith("/tmp/"):
+        print("not tested: what was built lies in /tmp, which is hidden here")
+        return
+    if folder.startswith("/tmp/"):
+        script = 'mount --bind "$FOLDER" /mnt && mount -t tmpfs -o ro tmpfs /dev/shm && mount -t tmpfs -o ro tmpfs /tmp || exit 77; exec "$@"'
+        trace = "/mnt/unrecorded"
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", TOOL, "run", "--timeout", "1", "-o", trace, "--", "sh", "-c",
+                           "sleep 2; echo ran; exit 5"], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "TMPDIR": "/proc", "FOLDER": folder}, cwd="/")
+    if done.returncode in (1, 77) and "ran" not in done.stdout:
+        print("not tested: nothing can be mounted here: " + done.stderr)
+        return
+    check("no rings", done.returncode == 5 and done.stdout == "ran\n", done)
+    check("no rings", "no place for the ring files" in done.stderr and "nothing of it is recorded" in done.stderr, done.stderr)
+    check("no rings", done.stderr.count("\n") == 1, done.stderr)
+
+
 def main():
     command_line()
     doctor()
@@ -218,7 +275,7 @@ def main():
         return
     no_nccl_call()
     with tempfile.TemporaryDirectory() as folder:
-        for part in (statuses, name_in_ps, no_zombies, signals, timeout_ends_all, terminal):
+        for part in (statuses, name_in_ps, no_zombies, signals, timeout_ends_all, outlives_output, terminal, no_place_for_rings):
             part(folder)
             print("ok", part.__name__)
 

@@ -87,7 +87,7 @@ void run_rank(Shared *shared, int rank, int ranks)
     for (int number = 0; number < 3; number++)
         trainer.step(Options(), number);
     if (rank == ranks - 1 && std::getenv("JOB_THROWS"))
-        throw std::runtime_error("no batch");
+        throw std::runtime_error("no batch"); // mark: throw
     if (rank == ranks - 1 && !std::getenv("JOB_TWIN"))
         pause();                // mark: pause
     trainer.step(Options(), 3); // mark: last step
@@ -103,6 +103,8 @@ int main()
         if (fork() == 0) {
             setenv("RANK", rank ? "1" : "0", 1);
             setenv("WORLD_SIZE", "2", 1);
+            if (const char *throws = std::getenv("JOB_THROWS"); throws && throws[0] == '2')
+                training::run_rank(shared, rank, 2); // nobody catches: std::terminate
             try {
                 training::run_rank(shared, rank, 2); // mark: main
             } catch (const std::exception &) {

@@ -53,7 +53,8 @@ def check_hang(folder):
         assert re.search(r"average\(\) +\S*%s\b" % re.escape(here), surfaces[name]), surfaces[name]
     assert here in surfaces["tui"] and here in surfaces["html"].replace("<wbr>", ""), surfaces["tui"]
     sarif = json.loads(call(folder, "export", "-f", "sarif", "trace"))
-    places = [place for result in sarif["runs"][0]["results"] for location in result["locations"] for place in location["logicalLocations"]]
+    places = [place for result in sarif["runs"][0]["results"] for location in result["locations"] + result["relatedLocations"]
+              for place in location.get("logicalLocations", [])]
     assert {"name": STEP, "kind": "function", "decoratedName": SYMBOL} in places, places
     for name in "training::*", SYMBOL:                  # a suppression may name either
         with open(os.path.join(folder, "known"), "w") as file:
@@ -72,6 +73,14 @@ def check_exception(folder):
         ("1", "left the communicator after an exception (C++)")], finding
 
 
+def check_uncaught(folder):
+    """std::terminate calls abort(): the line that threw, and the type, demangled."""
+    call(folder, "run", "--emulate", "2", "--hang-after", "2", "--timeout", "4", "-o", "uncaught", "--", JOB, JOB_THROWS="2")
+    printed = call(folder, "report", "uncaught")
+    assert "uncaught C++ exception std::runtime_error" in printed, printed
+    assert "job.cpp:%d" % marked("throw") in printed, printed
+
+
 def check_twin(folder):
     call(folder, "run", "--emulate", "2", "-o", "twin", "--", JOB, status=0, JOB_TWIN="1")
     call(folder, "report", "twin", status=0)
@@ -79,5 +88,6 @@ def check_twin(folder):
 
 with tempfile.TemporaryDirectory(prefix="ddpcheck-cxx-") as folder:
     check_hang(folder)
+    check_uncaught(folder)
     check_exception(folder)
     check_twin(folder)

@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "torch"))
 
-from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for  # noqa: E402
+from jobs import GOES_ON, HANGS, Line, Server, beside, end_group, output, statuses, torch_folder, wait_for  # noqa: E402
 
 RANKS, SECONDS = 2, 120
 DOCS = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs")
@@ -33,14 +33,13 @@ def results():
 def run(server, line, page, code):
     """Runs the sample to its end, or until it has a finding of this code; returns the ranks' exit statuses, None if they
     have not ended."""
-    folder = os.path.join(line.folder, page)
-    line.trace = os.path.join(folder, "trace")
-    leader = server.start("faulty " + page, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="2")
+    patience = HANGS if code and code.startswith(("DC1", "DC2")) else GOES_ON
+    leader = server.start("faulty " + page, line.folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER=patience)
     try:
         if not code:
-            return wait_for(lambda: statuses(folder), SECONDS)
+            return wait_for(lambda: statuses(line.folder), SECONDS)
         wait_for(lambda: code in [each[0] for each in line.live_problems()], SECONDS)
-        return statuses(folder)
+        return statuses(line.folder)
     finally:
         end_group(leader)
         if code:
@@ -50,8 +49,9 @@ def run(server, line, page, code):
 def check(server, line, page, result):
     code = re.match(r"ddpcheck reports (DC\d+)[.,]", result)
     raises = re.match(r"PyTorch raises \"(.*)\"\.$", result)
+    line = line.beside(page)
     ended = run(server, line, page, code and code[1])
-    text = output(os.path.join(line.folder, page))
+    text = output(line.folder)
     if code:
         found = [finding["code"] for finding in line.report()[1] if finding["severity"] != "note"]
         assert found == [code[1]], "%s: expected %s, got %s\n%s" % (page, code[1], found, text)
@@ -67,8 +67,7 @@ def main():
     expected = results()
     assert expected, "no faulty sample was found"
     with Line(sys.argv[1], devices=RANKS, name="faulty") as line, Server(line, RANKS, "samples", HERE) as server:
-        for page in sys.argv[2:] or expected:
-            check(server, line, page, expected[page])
+        beside([(check, server, line, page, expected[page]) for page in sys.argv[2:] or expected])
 
 
 if __name__ == "__main__":

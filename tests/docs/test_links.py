@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ROOMS = ("abi", "analyzer", "bench", "cmake", "cmd", "collector", "docs", "emu", "interpose", "kernels", "lib", "packaging",
+ROOMS = ("abi", "analyzer", "bench", "cmake", "cmd", "collector", "docs", "emu", "hub", "interpose", "kernels", "lib", "packaging",
          "tests", "tools", "trainer", "tui")
 SOURCES = (".c", ".h", ".cu", ".cuh", ".def", ".py", ".sql", ".txt", ".md")
 # A path in a text: from the root, with an ending, perhaps with patterns or names in capitals that stand for others.
@@ -18,7 +18,7 @@ PATH = re.compile(r"(?<![\w./-])((?:%s)/[\w./*-]+\.(?:c|h|cu|cuh|def|py|sql|md|c
 
 
 def pages():
-    yield from ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "tests/suite/README.md")
+    yield from ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "tests/suite/README.md")
     for folder, _, names in os.walk(os.path.join(ROOT, "docs")):
         for name in sorted(names):
             if name.endswith(".md"):
@@ -91,7 +91,7 @@ def not_once_in_index():
 
 def wrong_ends():
     """Each page ends with links to those before and after it and to the index."""
-    folders = [os.path.join(ROOT, "docs", name) for name in ("", "findings", "scenarios")]
+    folders = [os.path.join(ROOT, "docs", name) for name in ("", "decisions", "findings", "scenarios")]
     done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/docs-links"), "--check", *folders], capture_output=True, text=True)
     return [done.stderr.strip()] if done.returncode else []
 

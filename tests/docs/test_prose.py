@@ -40,8 +40,6 @@ class Prose(unittest.TestCase):
     def test_messages(self):
         found = list(self.prose.wrong_in_source("s.c", '/* mend */\nf("it was "\n  "told");\ng("mend");\n'))
         self.assertEqual(found, ['s.c:2: "told": record, report, print or show'])
-        acts = 'ACT(A, "a", "has come")\nACT_REWORDED(B, "b",\n "is here {rank}",\n "has come")\nACT(C, "c", "has come")\n'
-        self.assertEqual([line[:10] for line in self.prose.wrong_in_source("acts.def", acts)], ["acts.def:1", "acts.def:5"])
 
     def test_this_tree(self):
         run = subprocess.run([TOOL] + PROGRAMS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)

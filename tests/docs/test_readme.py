@@ -27,7 +27,8 @@ done
 exec "$@"
 """
 PIDS = "4711,4712"      # of README.md: stands for processes that run
-STATUS = {"ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
+STATUS = {"ddpcheck attach": (0, 1, 2, 3),      # whatever runs on this host
+          "ddpcheck report": (0, 1), "ddpcheck doctor": (0, 1), "ddpcheck diff": (0, 1)}     # others: 0
 
 
 PAGES = ("README.md", "docs/usage.md", "docs/choice.md", "docs/tui.md", "docs/launchers.md", "docs/pytorch.md", "docs/diff.md",
@@ -40,7 +41,7 @@ def commands(page):
     with a backslash goes on."""
     with open(os.path.join(ROOT, page)) as text:
         for line in re.sub(r"\\\n +", "", text.read()).splitlines():
-            found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|export|make|torchrun|mpirun|srun|\./train)\b.*?)(?:\s+#.*)?$", line)
+            found = re.match(r"    ((?:[A-Z_]+=\S+ )*(?:ddpcheck|export|make|torchrun|mpirun|srun|\./train|python3 bench/)\b.*?)(?:\s+#.*)?$", line)
             if found:
                 command = found.group(1).rstrip()
                 yield re.sub(r"--iterations \d+", "--iterations 3", command) if page in RUN_WHOLE_ELSEWHERE else command
@@ -62,6 +63,7 @@ def prepare(line):
     os.symlink(line.tool, os.path.join(folder, "ddpcheck"))
     shutil.copytree(os.path.join(ROOT, "tests", "data", "flight_recorder", "nccl-skip"), os.path.join(line.folder, "dumps"))
     os.symlink(os.path.dirname(line.shim), os.path.join(line.folder, "lib"))
+    os.symlink(os.path.join(ROOT, "bench"), os.path.join(line.folder, "bench"))
     os.mkdir(os.path.join(line.folder, "build"))
     os.symlink(line.build, os.path.join(line.folder, "build", "dev"))
     script(folder, "ddptrain", "#!/bin/sh\nexec %s --dataset-size 512 \"$@\"\n" % line.trainer)

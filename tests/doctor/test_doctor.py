@@ -1,6 +1,6 @@
 """ddpcheck doctor -- PROGRAM, on a small real program for each case.
 
-test_doctor.py BUILD CC"""
+test_doctor.py BUILD CC [NVCC]"""
 
 import json
 import os
@@ -11,9 +11,11 @@ import sys
 import tempfile
 
 BUILD, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
+NVCC = sys.argv[3] if len(sys.argv) > 3 else None
 TOOL = os.path.join(BUILD, "bin", "ddpcheck")
 SHIM = os.path.join(BUILD, "lib", "libddpcheck.so")
 FAKE = os.path.join(BUILD, "tests", "interpose", "fake")
+EMULATED = os.path.join(BUILD, "lib", "ddpcheck", "emu")
 LAUNCHED = os.path.join(BUILD, "tests", "plugin")
 
 CALLS_NCCL = "int ncclAllReduce(void); int main(void) { return ncclAllReduce(); }\n"
@@ -21,6 +23,17 @@ DEFINES = "int ncclAllReduce(void); int ncclAllReduce(void) { return 0; }\n"
 TEXTS = 'extern const char *texts[]; const char *texts[] = {"NCCL_DEBUG_SUBSYS", "libnccl-profiler"};\n'
 OLD_TEXTS = 'extern const char *texts[]; const char *texts[] = {"NCCL_DEBUG_SUBSYS"};\n'
 CUDART = "int cudaMalloc(void); int cudaMalloc(void) { return 0; }\n"
+CUDART_TEXTS = 'extern const char *texts[]; const char *texts[] = {"/cudart.shm.%x"};\n'
+ALLOCATES = "int main() { void *p; return cudaMalloc(&p, 4); }\n"
+ASKS_TABLES = """#include <dlfcn.h>
+int main(void)
+{
+    int (*find)(const char *, void **, int, unsigned long, int *) = dlsym(dlopen("libcuda.so.1", RTLD_NOW), "cuGetProcAddress_v2");
+    void *table;
+    int status;
+    return find("cuGetExportTable", &table, 13000, 0, &status) == 0 || find("cuGetExportTable", &table, 13000, 0, &status) == 0;
+}
+"""
 OPENS = "#include <dlfcn.h>\nint main(void) { return !dlsym(dlopen(\"libnccl.so.2\", RTLD_NOW), \"ncclAllReduce\"); }\n"
 NOTHING = "int main(void) { return 0; }\n"
 
@@ -122,8 +135,75 @@ def reached(at):
         check(name, doctor(at.file(name, content), status=1), "program", "fail", "", "none")
 
 
+def has_driver():
+    return subprocess.run([TOOL, "doctor", "-v"], capture_output=True, text=True, timeout=300).stdout.count("ok    CUDA driver") > 0
+
+
+def emulated(*program):
+    """What such a run prints."""
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-doctor-") as trace:
+        return subprocess.run([TOOL, "run", "--emulate", "2", "-o", trace, "--", *program], capture_output=True, text=True,
+                              timeout=300).stderr
+
+
 def cuda(at):
-    check("static cudart", doctor(at.build("cudart", NOTHING + CUDART)), "its CUDA runtime", "ok", "linked in (nvcc's default)")
+    """A CUDA runtime that is linked in does not run on emulated GPUs: said by doctor and by the run."""
+    verdict, words, todo = ("ok", "linked in (nvcc's default)", "") if has_driver() else ("fail", "fail with error 36", "nvcc -cudart shared")
+    programs = [at.build("cudart", NOTHING + CUDART), at.build("cudart_texts", NOTHING + CUDART_TEXTS, "-s")]
+    if NVCC:
+        programs += [os.path.join(at.path, "static"), os.path.join(at.path, "static_stripped")]
+        subprocess.run([NVCC, "-o", programs[2], at.file("static.cu", ALLOCATES)], check=True, timeout=300)
+        subprocess.run(["strip", "-o", programs[3], programs[2]], check=True, timeout=300)
+    for program in programs:
+        check("static cudart", doctor(program, status=int(verdict == "fail")), "its CUDA runtime", verdict, words, todo=todo)
+    at.build("libinside.so", CUDART_TEXTS, "-shared", "-fPIC")
+    uses = at.build("uses_cudart", NOTHING, "-Wl,--no-as-needed", "-L" + at.path, "-linside", "-Wl,-rpath," + at.path)
+    if verdict == "fail":
+        check("in a library", doctor(uses), "its CUDA runtime", "warn", "libinside.so has a CUDA runtime of its own", todo="nvcc -cudart shared")
+    has_plugin = os.path.exists(os.path.join(LAUNCHED, "plugin_job_static"))      # else the emulator has a sanitizer, these programs have none
+    if has_plugin and os.path.exists(os.path.join(EMULATED, "libcuda.so.1")):
+        for program in [at.build("asks", ASKS_TABLES, "-ldl"), *programs[2:]]:
+            told_of = emulated(program)
+            assert told_of.count("nvcc -cudart shared") == 1, told_of
+
+
+def unemulated(at):
+    """What a program and its libraries call, and the emulated libraries lack."""
+    if not os.path.exists(os.path.join(EMULATED, "libnccl.so.2")) or has_driver():
+        return
+    calls = "int %s(void); int %s_user(void); int %s_user(void) { return %s(); }"
+    new = ("ncclNotYetMade", "ncclMaybe", "ncclAllReduce", "ncclNewA", "ncclNewB", "cudaNewC", "cuNewD", "cublasNewE", "ncclNewF")
+    at.build("newer/libnccl.so.2", "".join("int %s(void) { return 0; }" % name for name in new), "-shared", "-fPIC", "-w",
+             "-Wl,-soname,libnccl.so.2")
+    newer = os.path.join(at.path, "newer")
+    options = ("-L" + newer, "-Wl,--no-as-needed", "-l:libnccl.so.2")
+    row, linked = "its calls, emulated", {"LD_LIBRARY_PATH": newer}
+    fine = at.build("fine", CALLS_NCCL, *options)
+    check("all there", doctor(fine, environment=linked), row, "ok", "every function", "preload")
+    lacks = at.build("lacks", NOTHING + calls % (("ncclNotYetMade",) * 4), *options)
+    check("a new function", doctor(lacks, environment=linked, status=1), row, "fail", "lack: ncclNotYetMade", "none", "docs/emulator.md")
+    weak = at.build("weak", NOTHING + "__attribute__((weak)) int ncclMaybe(void); int it(void) { return ncclMaybe(); }" +
+                    calls % (("ncclAllReduce",) * 4), *options)
+    check("a function that may be there", doctor(weak, environment=linked), row, "ok", "every function", "preload")
+    for number, name in enumerate(new[3:]):
+        at.build("libnew%d.so" % number, calls % ((name,) * 4), "-shared", "-fPIC", *options)
+    libraries = ["-lnew%d" % number for number in range(6)]
+    outer = at.build("new", NOTHING, "-Wl,--no-as-needed", "-L" + at.path, "-Wl,--allow-shlib-undefined", *libraries,
+                     "-Wl,-rpath," + at.path)
+    check("of libraries", doctor(outer, environment=linked, status=1), row, "fail", "lack: cuNewD, cublasNewE, cudaNewC, ncclNewA and 2 more", "none")
+    interpreter, packages = at.build("new_env/bin/python3", NOTHING), "new_env/lib/python3.11/site-packages/torch/lib/"
+    at.build(packages + "libtorch_cuda.so", calls % (("ncclNotYetMade",) * 4), "-shared", "-fPIC", *options)
+    check("of PyTorch", doctor(at.file("new_env/bin/torchrun", "#!%s\n" % interpreter), environment=linked, status=1), "PyTorch, emulated",
+          "fail", "lack: ncclNotYetMade", "none")
+
+
+def sanitized(at):
+    """AddressSanitizer's runtime in a library of its own."""
+    program = os.path.join(at.path, "sanitized")
+    done = subprocess.run([CC, "-x", "c", "-", "-fsanitize=address", "-o", program], input=NOTHING, capture_output=True, text=True,
+                          timeout=300)
+    if done.returncode == 0 and "libasan.so" in subprocess.run(["ldd", program], capture_output=True, text=True, timeout=100).stdout:
+        check("ASan", doctor(program), "its sanitizer", "warn", "before every other library", "preload", "libasan.so")
 
 
 def started(at):
@@ -201,7 +281,7 @@ def shown(at):
 
 
 with tempfile.TemporaryDirectory(prefix="ddpcheck-doctor-") as top:
-    for case in (nccl, reached, cuda, started, python, environment, versions, shown):
+    for case in (nccl, reached, cuda, unemulated, sanitized, started, python, environment, versions, shown):
         case(Folder(top))
 if failures:
     sys.exit("%d failed" % failures)

@@ -12,7 +12,7 @@
 
 enum { COUNT = 1000, LATE_MS = 20, WORK_MS = 5, PATIENCE = 60000 };
 
-static atomic_int *last; /* the last iteration, of which rank 1 decides; shared by all ranks */
+static atomic_int *last; /* the last iteration: rank 1 decides, all ranks share it */
 
 /* Runs before the ranks are forked. */
 static void __attribute__((constructor)) share_last(void)

@@ -2,6 +2,7 @@
 
 Used by the other files of this directory. Standard library only."""
 
+import copy
 import json
 import os
 import shutil
@@ -26,6 +27,14 @@ class Line:
         self.devices = devices
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-" + name + "-")
         self.trace = os.path.join(self.folder, "trace")
+
+    def beside(self, name):
+        """The same build with a folder and a trace of its own in this one, for a job that runs beside others."""
+        other = copy.copy(self)
+        other.folder = os.path.join(self.folder, name)
+        other.trace = os.path.join(other.folder, "trace")
+        os.makedirs(other.folder)
+        return other
 
     def __enter__(self):
         return self

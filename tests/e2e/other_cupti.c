@@ -1,13 +1,13 @@
-/* Two libraries for test_exact_times.py. With -DUNKNOWN a CUPTI of a version that nobody knows;
+/* Two libraries for test_exact_times.py. With -DTOO_OLD a CUPTI that is too old;
  * else a profiler: preloaded, it has CUPTI before anybody else. */
 #include <stdint.h>
 
-#ifdef UNKNOWN
+#ifdef TOO_OLD
 
 int cuptiGetVersion(uint32_t *version);
 int cuptiGetVersion(uint32_t *version)
 {
-    *version = 990000;
+    *version = 9;
     return 0;
 }
 

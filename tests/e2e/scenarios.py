@@ -95,21 +95,24 @@ SCENARIOS = {
 HASHED = {"amp-skip-hash", "amp-skip-twin-hash", "clean-hash", "clean-cnn-hash", "dp-gan", "dp-stale-replica", "dp-stale-replica-twin",
           "inplace-bucket-hash", "mirrored-no-group-twin", "same-shard"}
 
+HANG_AFTER_S = 2        # as in tests/suite
+QUIET_S = 3             # so long a job stays that hangs: more than HANG_AFTER_S, so that a second, wrong finding would show
+
 
 def start(line, arguments, way, ends, hashed):
     """Runs the trainer to its end, or until the hang is diagnosed; returns what it printed."""
     program = [line.trainer, *arguments]
     if way == "run":
-        options = ["--hang-after", "3"] + (["--hash"] if hashed else []) + ([] if ends else ["--timeout", "8"])
+        options = ["--hang-after", str(HANG_AFTER_S)] + (["--hash"] if hashed else [])
+        options += [] if ends else ["--timeout", str(HANG_AFTER_S + QUIET_S)]
         status, out, err = line.run(program, options, timeout=150)
         return out + err
-    process = line.start_bare(program, DDPCHECK_HANG_AFTER="3", DDPCHECK_HASH="1" if hashed else "0")
+    process = line.start_bare(program, DDPCHECK_HANG_AFTER=str(HANG_AFTER_S), DDPCHECK_HASH="1" if hashed else "0")
     give_up = time.monotonic() + 120
     quiet_until = None
     while process.poll() is None and time.monotonic() < give_up:
-        # After the first finding the job stays a while, so that a second, wrong one would show.
         if not ends and line.live_problems() and quiet_until is None:
-            quiet_until = time.monotonic() + 5
+            quiet_until = time.monotonic() + QUIET_S
         if quiet_until and time.monotonic() > quiet_until:
             break
         time.sleep(0.1)
@@ -125,7 +128,7 @@ def ranks_of(text):
 
 
 def check(line, expected, out):
-    status, findings, lines = line.report("--fail-on", "warning", "--hang-after", "3", "--allow-missing")
+    status, findings, lines = line.report("--fail-on", "warning", "--hang-after", str(HANG_AFTER_S), "--allow-missing")
     serious = [f for f in findings if f["severity"] != "note" and f.get("state") != "resolved"]
     said = ["%s (ranks %s): %s" % (f["code"], f["ranks"], f["what"]) for f in serious]
     wanted = [] if expected is None else [expected[0]]
@@ -141,7 +144,7 @@ def check(line, expected, out):
         raise AssertionError("report's exit status is %d with findings %s" % (status, said))
     if any("(a consequence of DC" in f["what"] for f in findings):      # of the same fault: for --verbose only
         for option, shown in ((), False), (("--verbose",), True):
-            text = " ".join(line.call([line.tool, "report", *option, "--hang-after", "3", line.trace])[1].split())
+            text = " ".join(line.call([line.tool, "report", *option, "--hang-after", str(HANG_AFTER_S), line.trace])[1].split())
             if ("(a consequence of DC" in text) != shown:
                 raise AssertionError("report %s: consequences are%s shown:\n%s" % (option, "" if not shown else " not", text))
     offline = sorted((f["code"], int(f["fingerprint"], 16)) for f in findings)

@@ -10,9 +10,12 @@ def check_counts(line):
     program = os.path.join(line.build, "tests", "interpose", "interpose_capture")
     if not os.path.exists(program):   # sanitizer builds have none
         return
-    for options, counts in (([], "1 error, 1 note"), (["--disable", "DC301"], "no error, 1 note")):
-        _, _, err = line.run([program, "queries"], options, environment={"DDPCHECK_EMU_STREAM_WRITES": "0"})
-        assert ", %s; report: " % counts in err.splitlines()[-1], (options, err)
+    for options, counts, expected in (([], "1 error, 1 note", 0), (["--fail-on", "error"], "1 error, 1 note", 1),
+                                      (["--disable", "DC301", "--fail-on", "warning"], "no error, 1 note", 0),
+                                      (["--disable", "DC301", "--fail-on", "note"], "no error, 1 note", 1),
+                                      (["--disable", "DC301", "--fail-on", "note", "--error-exitcode", "7"], "no error, 1 note", 7)):
+        status, _, err = line.run([program, "queries"], options, environment={"DDPCHECK_EMU_STREAM_WRITES": "0"})
+        assert status == expected and ", %s; report: " % counts in err.splitlines()[-1], (options, status, err)
 
 
 def main(build):

@@ -34,10 +34,12 @@ def check_hang(what, line, is_asked=True):
 
 
 def is_waiting(line):
-    """Three ranks have called what rank 0 will not, and have waited for longer than ddpcheck is patient at the end."""
+    """Three ranks have called what rank 0 will not, and for longer than ddpcheck is patient at the end no rank has shown a sign of
+    life: no call, and no GPU that was seen to get on (on busy cores that is seen late)."""
     try:
         return line.query("SELECT count(*) FROM v_collective WHERE number = ?", LAST) == [(3,)] and line.query(
-            "SELECT max(time_ns) - (SELECT max(time_ns) FROM event WHERE serial > 0) FROM event")[0][0] > 1.5e9
+            "SELECT max(time_ns) - (SELECT max(time_ns) FROM event WHERE serial > 0 OR api = "
+            "(SELECT number FROM api WHERE name = 'notice_progress')) FROM event")[0][0] > 1.5e9
     except (AssertionError, FileNotFoundError, sqlite3.Error):
         return False
 

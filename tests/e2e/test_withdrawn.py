@@ -12,7 +12,7 @@ from line import Line
 ALWAYS_LATE = os.path.join("tests", "suite", "training", "always_late")
 PATIENCE = 300
 SEEN = (("possible error DC201: ", "silence_seen"),         # what stderr says, and the file that tells late.c to go on
-        (" note DC601: rank 1 ", "lateness_seen"),
+        (" DC601: rank 1 ", "lateness_seen"),
         ("DC601 is withdrawn: rank 1 ", "withdrawal_seen"))
 
 

@@ -1,6 +1,7 @@
 /* Device code that programs load themselves: kernels are found by name in PTX, cubins and fat
  * binaries. */
 #include <cuda.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -279,6 +280,79 @@ static void packed_device_code_is_read(void **state)
     }
 }
 
+/* PyTorch's struct ReduceOp of int64 and of float: what the two differ in is before `config`. */
+struct reduce_config {
+    int32_t element_bytes, inputs, outputs, others[11];
+    uint32_t vectorize;
+    int32_t vector;
+};
+struct reduce_sizes {
+    int32_t dims;
+    uint32_t dim[25][3];
+};
+struct reduce_rest {
+    struct reduce_config config;
+    struct reduce_sizes in;
+    uint32_t in_stride[25];
+    struct reduce_sizes out;
+    uint32_t out_stride[25][2];
+};
+
+/* Reduces the rows of a matrix of 2 rows and 3 columns. */
+static void reduce_rows(const char *kernel, size_t element, size_t bytes, const void *matrix,
+                        void *results)
+{
+    struct reduce_rest rest = {
+        .config = {.element_bytes = (int32_t)element, .inputs = 3, .outputs = 2, .vector = 1},
+        .in = {1, {{3, 0, 0}}},
+        .in_stride = {(uint32_t)element},
+        .out = {1, {{2, 0, 0}}},
+        .out_stride = {{(uint32_t)element, 3 * (uint32_t)element}}};
+    unsigned char op[1056] = {0};
+    char text[640], *from, *to;
+    CUmodule module;
+    CUfunction function;
+    void *args[] = {op};
+
+    snprintf(text, sizeof(text),
+             ".version 9.0\n.target sm_90\n.address_size 64\n"
+             ".visible .entry %s(\n\t.param .align 8 .b8 p[%zu]\n)\n{\n\tret;\n}\n",
+             kernel, bytes);
+    CHECK(cuModuleLoadData(&module, text), CUDA_SUCCESS);
+    CHECK(cuModuleGetFunction(&function, module, kernel), CUDA_SUCCESS);
+    OK(cudaMalloc((void **)&from, 6 * element));
+    OK(cudaMalloc((void **)&to, 2 * element));
+    OK(cudaMemcpy(from, matrix, 6 * element, cudaMemcpyHostToDevice));
+    memcpy(op + 2 * element, &rest, sizeof(rest));
+    memcpy(op + bytes - 64, &from, sizeof(from));
+    memcpy(op + bytes - 56, &to, sizeof(to));
+    CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, 0, args, NULL), CUDA_SUCCESS);
+    OK(cudaMemcpy(results, to, 2 * element, cudaMemcpyDeviceToHost));
+    CHECK(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+/* Programs decide by these: the largest size of an object, whether a number is not finite. */
+static void pytorch_reduces(void **state)
+{
+    static const char sum[] = "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIlNS0_14func_"
+                              "wrapper_tIlZNS0_11sum_functorIlllEclERNS_14TensorIteratorEEUlllE_EE"
+                              "jlLi4ELi4EEEEEvT1_",
+                      largest[] =
+                          "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfNS0_14func_"
+                          "wrapper_tIfNS0_13MaxNanFunctorIfEEEEjfLi4ELi4EEEEEvT1_";
+    int64_t sums[2];
+    float largests[2] = {-1, -1};
+
+    (void)state;
+    reduce_rows(sum, 8, 1056, (int64_t[]){1, 2, 3, -4, 5, 6}, sums);
+    assert_true(sums[0] == 6 && sums[1] == 7);
+    reduce_rows(largest, 4, 1048, (float[]){1, 8.5f, 3, -4, -5, -6}, largests);
+    assert_true(largests[0] == 8.5f && largests[1] == -4);
+    /* A parameter of another size has another layout. */
+    reduce_rows(largest, 4, 1040, (float[]){1, 8.5f, 3, -4, -5, -6}, largests);
+    assert_true(largests[0] == 0 && largests[1] == 0);
+}
+
 static void what_is_no_image_is_refused(void **state)
 {
     CUmodule module;
@@ -365,6 +439,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(what_does_not_fit_is_refused, begin),
         cmocka_unit_test_setup(parameters_are_read_from_device_code, begin),
         cmocka_unit_test_setup(packed_device_code_is_read, begin),
+        cmocka_unit_test_setup(pytorch_reduces, begin),
         cmocka_unit_test_setup(what_is_no_image_is_refused, begin),
     };
     if (argc > 1 && !strcmp(argv[1], "lazy")) /* with DDPCHECK_EMU_LAZY_LOADING=1 */

@@ -43,7 +43,7 @@ def test():
     os.environ["DDPCHECK_EMU_DEVICES"] = "2"
     os.environ["LD_LIBRARY_PATH"] = sys.argv[1]
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
-        print("not tested: this user can't make a PID namespace")
+        print("skipped: this user can't make a PID namespace")
         return SKIPPED
     unique, before = new_id(), segments()
     first = subprocess.Popen(python(unique, "2", "0"))

@@ -7,8 +7,8 @@
 /* Element `index` of what `rank` puts in. */
 typedef double fill(int rank, size_t index);
 
-/* Device memory for count elements, of which the first are filled (NULL: with a pattern that no
- * result has). */
+/* Device memory for count elements, filled with `values` (NULL: with a pattern that no result has).
+ */
 void *buffer_new(ncclDataType_t type, size_t count, fill *values, int rank);
 /* A copy in host memory, to be freed. */
 void *buffer_fetch(ncclDataType_t type, const void *buffer, size_t count);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "emu/nccl/smallfloat.h"
+#include "emu/core/smallfloat.h"
 #include "tests/emu_nccl/ranks.h"
 #include "tests/emu_nccl/values.h"
 

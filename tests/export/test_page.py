@@ -1,11 +1,13 @@
 """The HTML page: one file that asks for nothing, says all without scripts, and draws with them, in Chromium."""
 
+import glob
 import html
 import html.parser
 import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -108,6 +110,32 @@ class Html(unittest.TestCase):
         self.assertEqual(len(page.all("path", **{"class": "stuck"})), 4)
         self.assertLess(len(text), 200000)
 
+    def test_a_colleague_sees_the_fault_first(self):
+        """Title and heading are the headline; the lines of source are beside each side, and who waits for whom is a tree."""
+        text, _ = self.page("hang")
+        headline = r"DC201: ranks 0-2 wait in ncclAllReduce\(count=1, int32, sum\) #0 of comm control \(4 ranks\); rank 3 never called it"
+        self.assertRegex(text, "<title>%s - ddpcheck</title>" % headline)
+        self.assertRegex(text, "<p class=verdict>1 error</p><h1 class=headline>%s</h1>" % headline)
+        marked = re.findall(r"<mark> *(\d+)  ([^\n]*)\n</mark>", text)
+        for line, shown in marked:
+            with open(os.path.join(SOURCE, "trainer/train.c"), encoding="utf-8") as file:
+                self.assertEqual(html.unescape(shown), file.read().split("\n")[int(line) - 1])
+        self.assertEqual(len(marked), 2)
+        waits = text.split("<section id=waits>")[1].split("</section>")[0]
+        self.assertRegex(waits, r"--depth:0\">(<strong>a cycle</strong>: )?ranks? \S+ waits? in nccl")
+        self.assertRegex(waits, r"--depth:1\">rank \S+ has not called it|--depth:1\">ranks \S+ have not called it")
+
+    def test_no_file_of_a_stranger_is_read(self):
+        """Of a process of another host the page has no source, whatever its trace names."""
+        folder = os.path.join(JOBS.folder, "stranger")
+        shutil.copytree(os.path.join(JOBS.folder, "hang"), folder)
+        path, = [each for each in glob.glob(os.path.join(folder, "*.db"))]
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE process SET boot_id = 'another'")
+        text, _ = self.page("stranger")
+        self.assertIn("DC201", text)
+        self.assertNotIn("<mark>", text)
+
     def test_a_clean_job(self):
         _, page = self.page("clean")
         words = page.words()
@@ -130,7 +158,7 @@ class Html(unittest.TestCase):
         self.assertIn("imported fromflight-recorder", page.words())
         ranks = text.split("<section id=ranks>")[1]
         self.assertLess(ranks.index("<table>"), ranks.index("<ul class=\"ranks dense\">"), "few rows say more than many cells")
-        self.assertRegex(ranks, r"(?s)\A.*?<tbody><tr><th scope=row class=behind><i>!</i> 517<", "the worst first")
+        self.assertRegex(ranks, r"(?s)\A.*?<tbody><tr><th scope=row class=behind><i>!</i> <span class=range>517<", "the worst first")
         self.assertRegex(ranks, r"<details class=resolved><summary>\d+ more communicators, in which no rank waits")
         self.assertLess(len(text), 400000)
 

@@ -250,8 +250,8 @@ class Prometheus(unittest.TestCase):
             values = self.metrics(trace)
             found = {(dict(labels)["rank"], dict(labels)["comm_name"], dict(labels)["collective"]): int(value)
                      for (name, labels), value in values.items() if name == "ddpcheck_collectives_total"}
-            expected = query(trace, "SELECT rank, coalesce(substr(label, 6), '0x' || communicator), substr(name, 5), count(*) FROM v_collective "
-                             "LEFT JOIN comm_label ON printf('%016x', comm) = communicator GROUP BY 1, 2, 3")
+            expected = query(trace, "SELECT v.rank, coalesce(substr(c.label, 6), 'unnamed'), substr(v.name, 5), count(*) FROM v_collective v "
+                             "LEFT JOIN comm_label c ON printf('%016x', c.comm) = v.communicator GROUP BY 1, 2, 3")
             self.assertEqual(found, {(str(rank), comm, name): count for rank, comm, name, count in expected})
             codes = {dict(labels)["code"]: value for (name, labels), value in values.items() if name == "ddpcheck_findings" and value}
             self.assertEqual(codes, dict(collections.Counter(finding["code"] for finding in JOBS.findings(trace))))

@@ -63,7 +63,7 @@ static bool is_here(const struct world *world, int step, const char *fault)
            step == world->faulty_step;
 }
 
-/* `stream` takes the buffer over from whoever had it last, and hands it on. */
+/* `stream` takes the buffer over from the stream that had it last, and hands it on. */
 static void take(struct world *world, cudaStream_t stream, uint64_t buffer)
 {
     CUDA(cudaStreamWaitEvent(stream, world->used[buffer], 0));

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -33,14 +34,13 @@ static void sample_on_finish(struct analyzer *analyzer, const struct event *even
 const struct check check_sample = {
     .code = DC299,
     .name = "sample",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_NOTE,
     .title = "a sample",
     .text = "Nothing.",
     .on = {[EVENT_FINISH] = sample_on_finish},
 };
 ''',
-        "analyzer/checks.def", "CHECK(299, sample)", "analyzer/checks.c", "check_sample"),
+        "lib/finding/checks.def", "CHECK(299, sample, HANG)", "analyzer/checks.c", "check_sample"),
     "a check with state": (
         "analyzer/checks/hang/sample.c",
         '''/* sample.c: a check that counts each communicator's operations. */
@@ -62,7 +62,6 @@ static void sample_on_operation(struct analyzer *analyzer, const struct event *e
 const struct check check_sample = {
     .code = DC299,
     .name = "sample",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_NOTE,
     .title = "a sample",
     .text = "Nothing.",
@@ -70,7 +69,7 @@ const struct check check_sample = {
     .state_bytes = {[OWNER_COMM] = sizeof(struct sample)},
 };
 ''',
-        "analyzer/checks.def", "CHECK(299, sample)", "analyzer/checks.c", "check_sample"),
+        "lib/finding/checks.def", "CHECK(299, sample, HANG)", "analyzer/checks.c", "check_sample"),
     "a format to export": (
         "cmd/export/sample.c",
         '''/* sample.c: a format that writes nothing. */
@@ -83,7 +82,7 @@ int export_sample(const struct export *export, struct error *err)
     return 0;
 }
 ''',
-        "cmd/export/formats.def", 'EXPORT(sample, ".sample", "nothing")', "cmd/export/formats.c", "export_sample"),
+        "cmd/export/formats.def", 'EXPORT(sample, ".sample", "nothing")', "cmd/export/output.c", "export_sample"),
     "a view of the TUI": (
         "tui/model_sample.c",
         '''/* model_sample.c: a view that shows nothing. */
@@ -157,13 +156,58 @@ def check_patch(what, patch, folder):
     objects = []
     for source in (new_file, compiled):
         objects.append(os.path.join(folder, os.path.basename(source) + ".o"))
-        subprocess.run([os.environ.get("CC", "cc"), "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I", folder, "-c",
+        subprocess.run([os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-I", folder, "-c",
                         os.path.join(folder, source), "-o", objects[-1]], check=True)
     defined, needed = ("".join(subprocess.run(["nm", name], capture_output=True, text=True, check=True).stdout)
                        for name in objects)
     assert re.search(r" [TDR] %s$" % symbol, defined, re.M), "%s does not define %s" % (new_file, symbol)
     assert re.search(r" U %s$" % symbol, needed, re.M), "%s does not refer to %s" % (compiled, symbol)
     print("%-24s 1 file and 1 line" % what)
+
+
+# A call that members wait in for each other: one row, and the words, the table of waits and the rules follow.
+SETUP_ROW = 'SETUP(SAMPLE, "sample", "", ncclGroupEnd, MEMBERS, SAMPLE, DC201, "Call it on every rank.")'
+SETUP_SOURCES = ("lib/finding/act.c", "lib/finding/headline.c", "analyzer/model/setups.c", "analyzer/model/comm.c",
+                 "analyzer/hang/waits_nodes.c", "analyzer/hang/where.c", "analyzer/checks/hang/hang_rules.c",
+                 "analyzer/checks/hang/hang_sides.c")
+SETUP_MAIN = '''
+#include <assert.h>
+#include <stdio.h>
+#include "analyzer/model/setups.h"
+
+int main(void)
+{
+    struct text text = {0};
+    const struct awaited awaited = {.kind = setup_rows[WAIT_SAMPLE].awaited, .comm = 1, .number = 3, .title = "comm x"};
+    assert(setup_of_api(API_ncclGroupEnd) == WAIT_SAMPLE && kind_is_counted(WAIT_SAMPLE) && !kind_is_operation(WAIT_SAMPLE));
+    assert(awaited_of_key("sample") == AWAITED_SAMPLE);
+    awaited_add(&text, &awaited);
+    puts(text.data);
+    text_free(&text);
+}
+'''
+
+
+def check_setup(build, folder):
+    """Compiles what reads setups.def with one more row, and runs what needs no other objects than those of lib/."""
+    compiler = [os.environ.get("CC", "cc"), "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-I", folder]
+    for room in ("lib", "analyzer"):
+        shutil.copytree(os.path.join(ROOT, room), os.path.join(folder, room))
+    with open(os.path.join(folder, "lib/finding/setups.def"), "a", encoding="utf-8") as file:
+        file.write(SETUP_ROW + "\n")
+    with open(os.path.join(folder, "main.c"), "w", encoding="utf-8") as file:
+        file.write(SETUP_MAIN)
+    for source in SETUP_SOURCES:
+        subprocess.run([*compiler, "-fsyntax-only", os.path.join(folder, source)], check=True)
+    library = os.path.join(build, "lib", "libddpcheck_lib.a")
+    if not os.path.exists(library):
+        return
+    program = os.path.join(folder, "program")
+    subprocess.run([*compiler, *(os.path.join(folder, path) for path in ("main.c", "analyzer/model/setups.c", "lib/finding/act.c")),
+                    library, "-lm", "-o", program], check=True)
+    words = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    assert words == "ncclGroupEnd #3 of comm x\n", words
+    print("%-24s 1 line" % "a call that ranks wait in")
 
 
 def main():
@@ -176,6 +220,8 @@ def main():
     for what, patch in PATCHES.items():
         with tempfile.TemporaryDirectory() as folder:
             check_patch(what, patch, folder)
+    with tempfile.TemporaryDirectory() as folder:
+        check_setup(sys.argv[1] if len(sys.argv) > 1 else "", folder)
 
 
 if __name__ == "__main__":

@@ -12,17 +12,19 @@ CYCLE_MAX = 12      # objects that need each other
 
 # Target, its folder, and its rooms from the bottom up; None: in no order.
 TARGETS = {
-    "ddpcheck_shim": ("interpose", ["__/lib/python", "shim", "real", "ring", "stacks", "record", "memory", "progress", "timing", "graphs",
+    "ddpcheck_shim": ("interpose", ["__/lib/base", "__/lib/python", "__/lib/trace", "shim", "real", "ring", "stacks", "record", "memory", "progress", "timing", "graphs",
                                     "hash", "process", "calls", "plugin"]),
     "ddpcheck_analyzer": ("analyzer", None),        # its rooms may know each other, but in small cycles
     "ddpcheck_import": ("lib", None),
 }
+# Functions of libc that the shim replaces: who calls them, calls libc.
+REPLACED = {"syscall", "prctl", "exit", "_exit", "abort"}
 # A part of the shim keeps its state in one struct, so that the child of a fork forgets it as one. What there is beside it:
 OTHER_VARIABLES = {
     "shim/shim": {"thread_self", "problems_printed"},       # a thread's; not printed again in a forked child
     "shim/environment": {"first_environment"},              # the process's
     "stacks/stacks": {"unwinder"}, "stacks/frames": {"find_entry", "description"},      # the library's; of one call
-    "plugin/nvtx": {"depth"}, "plugin/profiler_versions": {"ncclProfiler_v%d" % version for version in range(1, 6)},
+    "plugin/nvtx": {"depth"}, "plugin/profiler_versions": {"ncclProfiler_v%d" % version for version in range(1, 8)},
 }
 
 
@@ -99,6 +101,8 @@ def check(target, folder, rooms, source):
             wrong.append("%s: the room of %s has no place in the order" % (target, name))
             continue
         for other, symbol in uses[name].items():
+            if symbol in REPLACED:
+                continue
             if os.path.dirname(other) in rooms and rooms.index(os.path.dirname(other)) > rooms.index(room):
                 wrong.append("%s: %s uses %s of %s, whose room is above" % (target, name, symbol, other))
     for name, (_, _, variables) in sorted(known.items()):
@@ -116,7 +120,7 @@ def test():
         seen += count
         wrong += found
     if not seen:
-        print("no objects in %s" % build)
+        print("skipped: no objects in %s; make builds them" % build)
         sys.exit(77)
     assert not wrong, "\n".join(wrong)
 

@@ -21,7 +21,7 @@ VARIABLE = re.compile(r"\b(?:NCCL|TORCH|CUDA)_[A-Z0-9_]+\b")
 TEXTS = ("analyzer/checks/*/*.c", "analyzer/version_facts.def", "docs/*.md", "docs/findings/*.md", "docs/scenarios/*.md")
 # Constants of nccl.h and of our own sources.
 NO_VARIABLES = {"NCCL_SPLIT_NOCOLOR", "NCCL_SUCCESS", "NCCL_KNOWN"} | {
-    "NCCL_" + name for name in ("IN_PROGRESS", "INVALID_USAGE", "INVALID_ARGUMENT")}
+    "NCCL_" + name for name in ("IN_PROGRESS", "INVALID_USAGE", "INVALID_ARGUMENT", "COLLCONFIG_INITIALIZER", "WIN_COLL_SYMMETRIC")}
 
 
 def read(path):
@@ -52,7 +52,7 @@ def check_rules():
     """(rule, its source or None) of each check; those about the trace itself are ddpcheck's own."""
     for path in files("analyzer/checks/*/*.c"):
         for name, fields in CHECK.findall(read(path)):
-            if ".family = FAMILY_TRACE" not in fields:
+            if not path.startswith("analyzer/checks/trace/"):
                 found = re.search(r"\.source =(%s)," % LITERALS, fields)
                 yield "check " + name, text_of(found[1], {}) if found else None
 

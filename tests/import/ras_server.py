@@ -6,10 +6,10 @@ import threading
 
 
 class RasServer:
-    """state: what STATUS answers, a dict or text. json: NCCL 2.28.7 and later."""
+    """state: what STATUS answers, a dict or text. json: NCCL 2.28.7 and later. diagnostics: what DIAGNOSTICS does, NCCL 2.31 and later."""
 
-    def __init__(self, state, knows_json=True):
-        self.state, self.knows_json, self.asked = state, knows_json, 0
+    def __init__(self, state, knows_json=True, diagnostics=None):
+        self.state, self.knows_json, self.diagnostics, self.asked = state, knows_json, diagnostics, 0
         self.listener = None
         self.open()
 
@@ -58,6 +58,9 @@ class RasServer:
                 half = len(text) // 2
                 client.sendall(text[:half].encode())
                 client.sendall(text[half:].encode())
+                return
+            elif command == "diagnostics" and self.diagnostics:
+                client.sendall(self.diagnostics.encode())
                 return
             else:
                 client.sendall(("ERROR: Unknown command %s\n" % line.strip()).encode())

@@ -18,7 +18,7 @@ class Samples(Importer):
     def test_ras(self):
         self.expect("ras/clean.json", {})
         result = self.expect("ras/behind.json", {"DC905": ["3", "0-2"]})
-        self.assertIn("ncclAllReduce #1407 is the first that is missing", result.what("DC905"))
+        self.assertIn("next it has to call ncclAllReduce #1407", result.what("DC905"))
         result = self.expect("ras/parted.json", {"DC904": ["3"]})
         self.assertIn("AllReduce 1406, not 1407; Broadcast 2, not 1", result.what("DC904"))
         self.expect("ras/dead.json", {"DC904": ["2"]})
@@ -42,6 +42,15 @@ class Samples(Importer):
         codes = self.importing(self.write("mute.json", text.replace('"considered_dead": true', '"considered_dead": false'))).codes()
         self.assertEqual((codes["DC904"], codes["DC201"]), (["2"], ["0-1,3", "2"]))
 
+    def test_events(self):
+        """`ncclras -m -f json`: a process that came is nothing, one that died is."""
+        event = {"timestamp": "2025-12-19 13:07:07", "group": "LIFECYCLE", "event": "PEER_DEAD",
+                 "peer": {"host": "10.0.0.45", "pid": 1524345, "cuda_devs": [1], "nvml_devs": [1]}, "details": ""}
+        result = self.importing(self.write("monitor.json", json.dumps({**event, "event": "PEER_JOIN"}) + json.dumps(event, indent=2)))
+        self.assertEqual((result.err, result.codes()), ("", {"DC904": ["none"]}))
+        self.assertIn("the process is considered dead", result.what("DC904"))
+        self.assertEqual(self.importing(self.write("joined.json", json.dumps({**event, "event": "PEER_JOIN"}))).codes(), {})
+
     def test_a_running_job_in_several_snapshots(self):
         """Ranks that stand at different places and go on are no hang."""
         with open(self.data("ras/behind.json"), encoding="utf-8") as file:
@@ -52,7 +61,7 @@ class Samples(Importer):
     def test_inspector(self):
         self.expect("inspector/clean.log", {})
         result = self.expect("inspector/behind.log", {"DC905": ["3", "0-2"]})
-        self.assertIn("rank 3 of comm 007f (4 ranks) has finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
+        self.assertIn("rank 3 of comm 007f (4 ranks) is behind: finished 1407 collectives, ranks 0-2 1408", result.what("DC905"))
 
     def test_inspector_laid_out(self):
         """What a formatter (jq, an editor) made of it: several lines a record, or a list."""
@@ -125,7 +134,7 @@ class Damage(Importer):
 
     def test_files_of_the_same_tools_that_are_not_read(self):
         self.refused("nccl_inspector_metrics_GPU-1.prom", '# TYPE nccl_bus_bandwidth_gbs gauge\nnccl_bus_bandwidth_gbs{version="v5.1"} 98.5\n',
-                     "GPU-1.prom: it holds NCCL Inspector's metrics for Prometheus", "import Inspector's logs")
+                     "GPU-1.prom: it is NCCL Inspector's metrics for Prometheus", "import Inspector's logs")
         self.refused("ncclprof.json", '[\n{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 7, "tid": 1, "ts": 1.0}\n]\n',
                      "ncclprof.json: it is a timeline of NCCL's example profiler")
 

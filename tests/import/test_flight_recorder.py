@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pickle as python_pickle
+import re
 import sqlite3
 
 import flight_dump as flight
@@ -44,6 +45,12 @@ class Real(Importer):
         self.assertEqual((result.status, result.err, result.codes()), (0, "", codes))
         return result
 
+    def waits(self, result):
+        """The terminal UI's tree of waits: of operations in flight, since a dump has no waits of hosts."""
+        text = self.ddpcheck("tui", "--once", "--view", "waits", result.database, COLUMNS="200").stdout
+        tree = text.split("who waits for whom")[1].splitlines()[1:]
+        return [re.sub(r"  +[0-9.]+ s$", "", line) for line in tree]
+
     def test_dumps_of_pytorch(self):
         for backend in ("nccl", "gloo"):
             with self.subTest(backend):
@@ -51,7 +58,11 @@ class Real(Importer):
                 for form in ("", ".json"):
                     result = self.expect(backend + "-behind" + form, {"DC201": ["0-1", "2"]})
                     self.assertIn("ranks 0-1 wait in ncclAllReduce(count=500, float32) #9", result.what("DC201"))
+                self.assertRegex(self.waits(result)[0], r"^ranks 0-1 wait in ncclAllReduce\(count=500, float32\) #9 of comm ")
+                self.assertRegex(self.waits(result)[1], "^  rank 2 has not called it: ")
                 result = self.expect(backend + "-skip", {"DC101": ["0-1", "2"]})
+                self.assertRegex(self.waits(result)[0], r"^ranks 0-2 wait in ncclAllReduce\(count=500, float32\) #9 of comm ")
+                self.assertEqual(self.waits(result)[1], "  no rank is missing: each has called an operation #9")
                 self.assertIn("rank 2 calls ncclBroadcast(count=9, float32) as operation #9", result.what("DC101"))
         self.expect("nccl-clean_kinds", {})
         result = self.expect("nccl-behind_kinds", {"DC201": ["1", "2"]})
@@ -491,28 +502,31 @@ class NotChecked(Dumps):
         self.assertIn("DC301", told["ADDRESSES"]["codes"])
         self.assertEqual((told["REDOP"]["codes"], told["REDOP"]["source"], told["REDOP"]["ranks"]), ("DC104", "Flight Recorder", "0-3"))
         self.assertNotIn("START", told)
-        text = self.ddpcheck("report", result.database).stdout
+        text = self.ddpcheck("report", "-v", result.database).stdout
         self.assertIn("Not checked\n  DC105: Flight Recorder does not say the root of a collective\n", text)
+        text = self.ddpcheck("report", result.database).stdout
+        self.assertIn("Not checked\n  DC104-DC105, DC109, ", text)
+        self.assertEqual(" ".join(text.split()).count("Flight Recorder does not say"), 1, text)
 
     def test_a_ring_of_one_rank(self):
         def change(jobs):
             for entry in jobs[2]:
                 entry["record_id"] += 100
         result = self.codes_of(change)
-        text = self.ddpcheck("report", result.database).stdout
-        self.assertIn("DC107-DC108, DC203: Flight Recorder does not say sends and receives (rank 2)", " ".join(text.split()))
+        text = self.ddpcheck("report", "-v", result.database).stdout
+        self.assertIn("DC107-DC108, DC113, DC203: Flight Recorder does not say sends and receives (rank 2)", " ".join(text.split()))
 
 
 class Damage(Dumps):
-    def refused(self, content, words, name="bad_rank_0"):
+    def refused(self, content, words, name="bad_rank_0", status=2):
         """The bad file is named with its place, the good ones are taken, and what they show is found."""
         folder = self.job(Forms.faulty, name="mixed-%d" % self.count)
         bad = self.write(os.path.join(folder, name), content)
         result = self.importing(folder)
-        self.assertEqual((result.status, result.codes()), (2, {"DC102": ["0-2", "3"]}), result.err)
-        first, last = result.err.strip().splitlines()
+        self.assertEqual((result.status, result.codes()), (status, {"DC102": ["0-2", "3"]}), result.err)
+        first, *last = result.err.strip().splitlines()
         self.assertTrue(first.startswith("ddpcheck: %s: " % bad) and words in first, first)
-        self.assertEqual(last, "ddpcheck: of 1 of 5 files not all could be taken")
+        self.assertEqual(last, ["ddpcheck: 1 of 5 files could not be read, or not to the end"] if status else [])
 
     def test_one_message_each(self):
         whole = flight.pickle(flight.dump(rows()))
@@ -523,7 +537,7 @@ class Damage(Dumps):
         self.refused(whole, "which rank it is of stands in its name only", "no_number")
         self.refused(flight.pickle(["version"]), "it holds no dictionary")
         self.refused(flight.pickle({"version": "2.10", "entries": 7}), '"entries" is no list')
-        self.refused(b"neither this nor that\n", "no format that can be imported")
+        self.refused(b"neither this nor that\n", "no format that can be imported", status=0)
         self.refused(json.dumps(flight.dump(rows())).encode()[:900], "it is damaged at line 1")
         self.refused(gzip.compress(whole)[:-20], "after byte", "bad_rank_0.gz")
 
@@ -543,7 +557,7 @@ class Damage(Dumps):
         self.assertEqual(result.status, 2)
         self.assertLess(len(lines), 45)
         self.assertIn("ddpcheck: ... and 2 more in that file", lines)
-        self.assertEqual(lines[-2:], ["ddpcheck: ... and 170 more, in all files", "ddpcheck: of 40 of 40 files not all could be taken"])
+        self.assertEqual(lines[-2:], ["ddpcheck: ... and 170 more, in all files", "ddpcheck: 40 of 40 files could not be read, or not to the end"])
 
     def test_code_is_not_run(self):
         trap = os.path.join(self.folder, "it-ran")
@@ -574,7 +588,7 @@ class Damage(Dumps):
     def test_usage(self):
         folder = self.job()
         taken = self.write("taken.db", b"")
-        for arguments, words in (((folder,), "missing -o DATABASE"), (("-o", "x.db"), "name files or directories"),
+        for arguments, words in ((("-o", "x.db"), "name files or directories"),
                                  (("-o", taken, folder), "is there already"), (("-o", "x.db", "--format", "flight", folder), "no format 'flight'"),
                                  (("-o", "nowhere/x.db", folder), "nowhere")):
             done = self.ddpcheck("import", *arguments)
@@ -650,6 +664,18 @@ class SeveralNodes(Dumps):
         self.assertEqual(result.status, 2)
         self.assertIn("it holds no operation: Flight Recorder was off", result.err)
 
+    def test_a_rank_with_no_active_operation(self):
+        """TORCH_INCLUDE_ONLY_ACTIVE: its dump has no entries, and pg_status says how far it got."""
+        for rank in range(2):
+            dump = flight.dump([] if rank else [flight.entry(OPERATIONS, "all_reduce", state="started")])
+            dump["pg_status"] = {"0": {"last_enqueued_collective": OPERATIONS - rank, "last_started_collective": OPERATIONS - rank,
+                                       "last_completed_collective": OPERATIONS - 1}}
+            self.write("dumps/rank_%d" % rank, flight.pickle(dump))
+        result = self.importing(os.path.join(self.folder, "dumps"))
+        self.assertNotIn("it holds no operation", result.err)
+        self.assertEqual(result.codes(), {"DC201": ["0", "1"]})
+        self.assertNotIn("days", self.ddpcheck("report", result.database).stdout)    # it has no time of its own
+
     def test_backend_xccl(self):
         jobs = {rank: [{**row, "profiling_name": "xccl:all_reduce"} for row in rows()] for rank in range(RANKS)}
         jobs[1][4]["input_sizes"] = [[7]]
@@ -705,23 +731,23 @@ class Diverged(Dumps):
             if rank in waits:
                 entries[-1] = flight.entry(len(entries) - 1, "all_reduce", sizes=[[1]], line=line, state="started")
 
-    def cause(self, lines, waits=(0, 1, 3)):
+    def origin(self, lines, waits=(0, 1, 3)):
         result = self.expect({"DC201": ["0-1,3", "2"]}, lambda jobs: self.flags(jobs, lines, waits))
-        return (result.findings[0]["cause"] or {"what": ""})["what"]
+        return (result.findings[0]["origin"] or {"what": ""})["what"]
 
     def test_a_call_that_was_left_out(self):
-        said = self.cause(lambda rank: [70] if rank == 2 else [60, 70])
-        self.assertIn("The ranks diverged at #9 already, in calls that look the same to NCCL: ranks 0-1,3 at /job/train.py:60, "
-                      "rank 2 at /job/train.py:70.", said)
+        said = self.origin(lambda rank: [70] if rank == 2 else [60, 70])
+        self.assertEqual(said, "possibly rank 2 left out one call (or the others made one more) at #9: it was at step() /job/train.py:70, "
+                         "the others at step() /job/train.py:60; since then it is one call ahead")
 
     def test_the_last_call_was_left_out(self):
-        self.assertNotIn("diverged", self.cause(lambda rank: [60] if rank == 2 else [60, 70]))
+        self.assertEqual("", self.origin(lambda rank: [60] if rank == 2 else [60, 70]))
 
     def test_ranks_that_call_at_lines_of_their_own(self):
         """As the branches of `if rank == 0` do, each time."""
         own = [50, 40] * 2 + [50]
         odd = [51, 40] * 2 + [51]
-        self.assertNotIn("diverged", self.cause(lambda rank: odd if rank == 2 else own + [70]))
+        self.assertEqual("", self.origin(lambda rank: odd if rank == 2 else own + [70]))
 
 
 class Coalesced(Dumps):

@@ -29,6 +29,14 @@ class OneFileEach(Importer):
             self.assertEqual(list(whole), ["DC101"])
             self.assertEqual(self.importing_each(lines).codes(), whole)
 
+    def test_a_local_rank_in_the_name(self):
+        """torchrun names a node's files by local rank: what the lines begin with is the rank in the job."""
+        raised = ["Traceback (most recent call last):", '  File "/home/me/train.py", line 7, in step', "ValueError: bad batch"]
+        for head, rank in ((["[rank10]:[W626 06:24:44.1 ProcessGroupNCCL.cpp:1] hello"], "10"), ([], "2"),
+                           (["[rank10]: hello", "[rank11]: hello"], "none")):
+            result = self.importing(self.write("node1/attempt_0/2/stderr.log", head + raised))
+            self.assertEqual(result.codes(), {"DC904": [rank]})
+
     def test_another_count(self):
         for other in range(4):
             lines = {rank: timed_out(rank, count=64 if rank == other else 4096) for rank in range(4)}
@@ -48,6 +56,81 @@ class OneFileEach(Importer):
         self.assertEqual((result.status, list(result.codes())), (0, ["DC102"]), result.err)
 
 
+class Apart(Importer):
+    """What is not about one hang, or one rank, is not compared."""
+
+    def at(self, ranks, time, **work):
+        return [line.replace("E626 06:24:44", time) for rank in ranks for line in timed_out(rank, **work)]
+
+    def hangs(self, *paths):
+        """The operations of the errors, each with the ranks that wait in it, and the whole text."""
+        result = self.importing(*paths)
+        text = " ".join(self.ddpcheck("report", result.database).stdout.split())
+        return sorted((f["code"], [side["ranks"] for side in f["sides"]]) for f in result.findings if f["severity"] != "note"), text
+
+    def test_jobs_of_two_months(self):
+        found, text = self.hangs(self.write("a.log", self.at((0, 1, 2), "E412 03:04:01")),
+                                 self.write("b.log", self.at((1, 2, 3), "E1103 09:04:01", op="BROADCAST", seq=77, enqueued=77, completed=76)))
+        self.assertEqual(found, [("DC904", ["0-2"]), ("DC904", ["1-3"])])
+        self.assertEqual(text.count("for 600 s"), 2)
+
+    def test_a_restart_in_one_log(self):
+        """The same ranks, group and numbers, 100 min later; and within minutes, which is one hang."""
+        first = self.at((0, 1, 2, 3), "E1103 09:04:01")
+        for time, codes in (("E1103 10:44:01", ["DC904", "DC904"]), ("E1103 09:14:01", ["DC101"])):
+            found, _ = self.hangs(self.write("job.log", first[:-2] + self.at((3,), time, op="BROADCAST")))
+            self.assertEqual([code for code, _ in found], codes, found)
+
+    def test_attempts(self):
+        """torchelastic's attempts are apart however close they are."""
+        for rank in range(4):
+            self.write("run/attempt_0/%d/stderr.log" % rank, self.at((rank,), "E1103 09:04:01"))
+            self.write("run/attempt_1/%d/stderr.log" % rank, self.at((rank,), "E1103 09:24:01", op="BROADCAST") if rank != 1 else ["hello"])
+        found, _ = self.hangs(os.path.join(self.folder, "run"))
+        self.assertEqual(found, [("DC904", ["0,2-3"]), ("DC904", ["0-3"])])
+
+    def test_an_exception_of_another_day(self):
+        raised = ["[rank3]: Traceback (most recent call last):", '[rank3]:   File "/home/me/train.py", line 7, in step', "[rank3]: ValueError: bad batch"]
+        waits = [line.replace("ALLREDUCE, NumelIn=4096, NumelOut=4096", "_ALLGATHER_BASE, NumelIn=4096, NumelOut=16384")
+                 for line in self.at((0, 1, 2), "E1103 09:04:01")]
+        for time, is_cause in (("E1103 09:02:00", True), ("E1101 09:02:00", False)):
+            before = ["[rank3]:[W%s.1 ProcessGroupNCCL.cpp:1] hello" % time[1:]] + raised
+            _, text = self.hangs(self.write("rank.log", before), self.write("job.log", waits))
+            self.assertEqual("rank 3 did not come: rank 3 raised ValueError" in text, is_cause, text)
+
+    def test_local_ranks_of_two_nodes(self):
+        raised = ["Traceback (most recent call last):", '  File "/home/me/train.py", line 7, in step', "ValueError: bad batch"]
+        for node in (0, 1):
+            for rank in range(4):
+                self.write("node%d/attempt_0/%d/stderr.log" % (node, rank), raised if rank == 2 else ["hello"])
+        found, text = self.hangs(os.path.join(self.folder))
+        self.assertEqual(found, [("DC904", ["none"]), ("DC904", ["none"])])
+        for node in (0, 1):
+            self.assertIn("node%d/attempt_0/2/stderr.log: local rank 2 raised ValueError" % node, text)
+
+    def test_a_sibling_says_that_ranks_are_local(self):
+        raised = ["Traceback (most recent call last):", '  File "/home/me/train.py", line 7, in step', "ValueError: bad batch"]
+        self.write("job/attempt_0/0/stderr.log", ["[rank8]:[W1103 09:04:01.1 ProcessGroupNCCL.cpp:1] hello"])
+        self.write("job/attempt_0/2/stderr.log", raised)
+        found, text = self.hangs(os.path.join(self.folder, "job"))
+        self.assertEqual(found, [("DC904", ["none"])])
+        self.assertIn("local rank 2 raised", text)
+
+    def test_no_day_is_invented(self):
+        undated = [line.replace("E626 06:24:44.903881%03d " % rank, "E ") for rank in (0, 1, 2) for line in timed_out(rank)]
+        result = self.importing(self.write("job.log", undated))
+        text = self.ddpcheck("report", result.database).stdout
+        self.assertIn("recorded over 10 min 1 s on an unknown day.", text)
+        self.assertNotRegex(text, r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}")
+        self.assertEqual([finding["first"] for finding in result.findings], [None])
+
+
+class OddLines(Importer):
+    def test_a_list_with_nothing_before_it(self):
+        """AddressSanitizer sees what is read before a line."""
+        self.assertEqual(self.importing(self.write("job.log", ["ranks: 3]", *timed_out(0), "ready ranks: 1]"])).codes(), {"DC904": ["0"]})
+
+
 class Watchdog(Importer):
     """A watchdog that ended the job is a finding, whatever else is known."""
 
@@ -58,7 +141,7 @@ class Watchdog(Importer):
         gather = {"op": "_ALLGATHER_BASE", "count": 100, "out": 400}
         result = self.of(0, 1, 3, **gather)
         self.assertEqual(result.codes(), {"DC904": ["0-1,3"], "DC902": ["2"]})
-        self.assertIn("ranks 0-1,3 waited in _ALLGATHER_BASE (SeqNum=808, 100 elements) of process group 0(default_pg) for 600 s; "
+        self.assertIn("ranks 0-1,3 waited in _ALLGATHER_BASE (SeqNum=808, 100 -> 400 elements) of process group 0(default_pg) for 600 s; "
                       "of rank 2 of its 4 ranks nothing is heard", result.what("DC904"))
         self.assertEqual(result.severity("DC904"), "error")
 
@@ -97,7 +180,7 @@ class Watchdog(Importer):
         lines = timed_out(0) + timed_out(1) + [timed_out(2, seq=-1, enqueued=807)[1].replace("detected by watchdog at work: -1, ", "")]
         result = self.importing(self.write("job.log", lines))
         self.assertEqual(result.codes(), {"DC201": ["0-1", "2"]})
-        self.assertIn("rank 2 has not called it, or has not come back from it", result.what("DC201"))
+        self.assertIn("rank 2 did not call it, or did not return from it", result.what("DC201"))
 
 
 class Inputs(Importer):
@@ -163,8 +246,8 @@ class Inputs(Importer):
         self.write("job/train.log", self.lines)
         self.write("job/model.bin", bytes(range(256)) * 40)
         result = self.importing(os.path.join(self.folder, "job"))
-        self.assertEqual(result.status, 2)
-        self.assertIn("model.bin", result.err)
+        self.assertEqual(result.status, 0)
+        self.assertIn("model.bin: it is in no format", result.err)
         sides = sorted([side["ranks"] for side in finding["sides"]] for finding in result.findings if finding["code"] == "DC101")
         self.assertEqual(sides, [["0-1", "2"], ["0-2", "3"]])
 

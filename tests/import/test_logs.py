@@ -50,7 +50,7 @@ class Samples(Importer):
 
     def test_a_rank_that_is_behind(self):
         result = self.expect("nccl_log/missing.log", {"DC905": ["3", "0-2"]})
-        self.assertIn("ncclAllReduce(count=1024, float32, sum) #5 is the first that is missing", result.what("DC905"))
+        self.assertIn("next it has to call ncclAllReduce(count=1024, float32, sum) #5", result.what("DC905"))
 
     def test_times_tell_that_it_hangs(self):
         result = self.expect("nccl_log/timed.log", {"DC201": ["0,2-3", "1"]})
@@ -68,7 +68,7 @@ class Samples(Importer):
     def test_watchdog_of_pytorch_2_10(self):
         """Real ones: rank 2 leaves out an all_reduce, or calls all_gather instead."""
         result = self.expect("watchdog/torch-2.10-skip.log", {"DC201": ["0-1", "2"]})
-        self.assertIn("ranks 0-1 wait in ncclAllReduce(count=1000) #5 of comm be0b; rank 2 has not called it", result.what("DC201"))
+        self.assertIn("ranks 0-1 wait in ncclAllReduce(count=1000) #5 of comm be0b; rank 2 did not call it, or did not return from it", result.what("DC201"))
         self.assertEqual(result.seconds("DC201"), 71.5)
         self.expect("watchdog/torch-2.10-other.log", {"DC101": ["0-1", "2"]})
 

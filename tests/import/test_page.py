@@ -13,6 +13,7 @@ DUMPS = "flight_recorder/nccl-size"
 PLACES = {
     "DUMPS": DUMPS, ".cache/torch": DUMPS, "job.log": "nccl_log/timed.log", "bugreport.txt": "watchdog/missing.log",
     "nccl-inspector-1234": "inspector", "job.ras": "ras/behind.json", "rank0.json.gz": "kineto/nccl", "rank0.csv": "timeline/plain.csv",
+    **{name: "stacks/" + name for name in ("node1.jsonl", "node2.jsonl", "rank_0.txt", "rank_1.txt")},
 }
 
 
@@ -37,12 +38,14 @@ class Page(Importer):
             with self.subTest(command):
                 if "HOST:PORT" in command:      # tests/tui has a server
                     continue
-                if " import " in command and os.path.exists(os.path.join(self.folder, "job.db")):
-                    os.unlink(os.path.join(self.folder, "job.db"))
+                made = re.search(r" import .*-o (\S+)", command)
+                if made and os.path.exists(os.path.join(self.folder, made[1])):
+                    os.unlink(os.path.join(self.folder, made[1]))
                 done = subprocess.run(command.replace("DUMPS...", "DUMPS"), shell=True, cwd=self.folder, env=environment,
                                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
                 self.assertIn(done.returncode, (0, 1) if " report " in command else (0,), done.stderr)
-                self.assertEqual(done.stderr, "")
+                is_log = re.search(r" report \S+\.log$", command.split("#")[0].strip())
+                self.assertRegex(done.stderr, r"\A\S+ \S+ is no trace: imported for this command only .*\n\Z" if is_log else r"\A\Z")
                 self.assertTrue(done.stdout)
 
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,6 +263,88 @@ static void cancels_thread(void)
     reduce(2);
 }
 
+/* What the CUDA of this directory calls while a stream is waited for. */
+void fake_waits(void);
+static jmp_buf before_wait;
+static enum { STAYS, JUMPS, ENDS } at_wait;
+
+void fake_waits(void)
+{
+    if (at_wait == JUMPS)
+        longjmp(before_wait, 1);
+    if (at_wait == ENDS)
+        pthread_exit(NULL);
+}
+
+static __attribute__((noinline)) void jump_out(void)
+{
+    at_wait = JUMPS;
+    if (!setjmp(before_wait))
+        cudaStreamSynchronize(stream);
+    at_wait = STAYS;
+}
+
+/* The program writes that it waited in vain, and goes on. */
+static void leave_wait(void)
+{
+    char text[64];
+    jump_out();
+    EXPECT(snprintf(text, sizeof text, "%s after %d s", "time-out", 1) > 0);
+}
+
+static void jumps_out_of_call(void)
+{
+    begin();
+    leave_wait();
+    reduce(1);
+    cudaStreamSynchronize(stream);
+    reduce(2);
+}
+
+static void *end_in_call(void *unused)
+{
+    at_wait = ENDS;
+    cudaStreamSynchronize(stream);
+    return unused;
+}
+
+static void ends_in_call(void)
+{
+    begin();
+    run_thread(end_in_call, NULL, 0);
+    at_wait = STAYS;
+    reduce(2);
+}
+
+/* A signal that comes in a call, on a stack that may lie above the thread's: what its handler calls
+ * is part of that call. */
+static void reduce_on_signal(int number)
+{
+    (void)number;
+    reduce(3);
+}
+
+static void *wait_for_signal(void *unused)
+{
+    at_wait = STAYS;
+    for (int i = 0; i < 1000; i++)
+        EXPECT(!pthread_kill(pthread_self(), SIGUSR1));
+    return unused;
+}
+
+static void calls_in_handler(void)
+{
+    static char stack[1 << 16];
+    const stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = reduce_on_signal, .sa_flags = SA_ONSTACK};
+    begin();
+    EXPECT(!sigaltstack(&own, NULL) && !sigaction(SIGUSR1, &action, NULL));
+    reduce(1);
+    wait_for_signal(NULL);
+    leave_wait();
+    reduce(2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -286,6 +369,9 @@ int main(int argc, char **argv)
         {"undumpable", undumpable},
         {"lost_directory", lost_directory},
         {"cancels_thread", cancels_thread},
+        {"jumps_out_of_call", jumps_out_of_call},
+        {"ends_in_call", ends_in_call},
+        {"calls_in_handler", calls_in_handler},
     };
     if (argc == 2 && !strcmp(argv[1], "no_arguments")) { /* this program again, with argc 0 */
         char *const none[] = {NULL};

@@ -170,7 +170,7 @@ static int dump(const char *path)
     printf("{\"api\": \"lost\", \"hashes\": %" PRIu64 ", \"control\": %" PRIu64
            ", \"bulk\": %" PRIu64 ", \"rings\": %u}\n",
            ring_reader_hashes_lost(reader), ring_reader_lost(reader, RING_CONTROL),
-           ring_reader_lost(reader, RING_BULK), ring_reader_rings(reader));
+           ring_reader_lost(reader, RING_BULK), ring_reader_segments(reader) * RING_KINDS);
     if (count < 0)
         fprintf(stderr, "%s: %s\n", path, err.text);
     ring_reader_close(reader);

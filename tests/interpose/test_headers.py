@@ -1,7 +1,7 @@
 """The shim's sources compile with the headers of CUDA 12 as well, for those whose toolkit is that one; what it does with the
 structs of another runtime than that of its headers, test_shim.py tests.
 
-test_headers.py BUILD NCCL-HEADERS; those of CUDA 12 came with PyTorch (tools/setup-torch). Exit 77 without them."""
+test_headers.py BUILD NCCL-HEADERS; those of CUDA 12 came with PyTorch 2.10 (tools/setup-torch 2.10.0). Exit 77 without them."""
 
 import glob
 import os
@@ -16,7 +16,7 @@ HEADERS = ("cuda_runtime_api.h", "cuda.h", "cupti.h", "nvtx3/nvToolsExt.h")
 
 def folders():
     """Include folders of CUDA 12, or none."""
-    torch = subprocess.run([os.path.join(ROOT, "tools", "setup-torch"), "--find"], capture_output=True, text=True, timeout=300,
+    torch = subprocess.run([os.path.join(ROOT, "tools", "setup-torch"), "--find", "2.10.0"], capture_output=True, text=True, timeout=300,
                            check=False).stdout.strip()
     packages, found = glob.glob(os.path.join(torch, "lib", "python3*", "site-packages", "nvidia", "*", "include")), []
     for header in HEADERS:
@@ -37,7 +37,7 @@ def compiled(source, options):
 def main():
     places = folders()
     if not places:
-        print("no headers of CUDA 12 here: skipped")
+        print("skipped: no headers of CUDA 12 here; tools/setup-torch 2.10.0 installs them")
         return 77
     options = ["-std=gnu17", "-D_GNU_SOURCE", '-DDDPCHECK_VERSION="0"', "-DDDPCHECK_RUNTIME=0", '-DDDPCHECK_BINDIR_FROM_LIBDIR=""',
                "-I.", "-I" + os.path.join(BUILD, "generated")]

@@ -2,8 +2,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -153,10 +156,45 @@ static void attention_reads_its_inputs(void **state)
     assert_int_equal(by_value_addresses("_Z5flashPf", 472).inputs_end, 0);
 }
 
+/* Templates within templates, and pointers to pointers: how deep depends on the name alone. */
+static void *read_deep_names(void *unused)
+{
+    enum { LEVELS = 20000, KINDS = 3 };
+    static const char *const pieces[KINDS] = {"1aI", "P", "1aB1a"};
+    static char name[LEVELS * 6 + 64];
+    struct mangled_parameter parameters[1];
+    for (int kind = 0; kind < KINDS; kind++) {
+        char *at = name + sprintf(name, "_Z1f");
+        for (int i = 0; i < LEVELS; i++)
+            at += sprintf(at, "%s", pieces[kind]);
+        *at++ = 'f';
+        for (int i = 0; i < LEVELS && !kind; i++)
+            *at++ = 'E';
+        *at = '\0';
+        assert_int_equal(mangled_parameters(name, parameters, 1), -1);
+    }
+    return unused;
+}
+
+/* The launching thread's stack may be as small as a thread's may be. */
+static void test_small_stack(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)),
+                     0);
+    assert_int_equal(pthread_create(&thread, &attributes, read_deep_names, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attributes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_read), cmocka_unit_test(attention_reads_its_inputs),
-        cmocka_unit_test(addresses_in_structs), cmocka_unit_test(damaged_names_do_no_harm)};
+        cmocka_unit_test(test_small_stack), cmocka_unit_test(names_are_read),
+        cmocka_unit_test(attention_reads_its_inputs), cmocka_unit_test(addresses_in_structs),
+        cmocka_unit_test(damaged_names_do_no_harm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,10 +13,11 @@ from watch import PROGRAMS, Run, equal, of
 ODD = os.path.join(PROGRAMS, "interpose_odd")
 # Recorded, without a word.
 QUIET = ("clears_environment", "replaces_environment", "own_environment", "no_arguments", "closed_streams", "closes_all",
-         "small_stack", "counts_children", "blocks_signals", "few_files", "undumpable", "lost_directory", "cancels_thread")
+         "small_stack", "counts_children", "blocks_signals", "few_files", "undumpable", "lost_directory", "cancels_thread", "jumps_out_of_call", "ends_in_call", "calls_in_handler")
 # Not recorded, which is said in one line.
 REFUSED = {"no_files": "too few file descriptors", "small_files": "can't"}
-COUNTS = {"closes_all": [2, 1], "cancels_thread": [2]}
+COUNTS = {"closes_all": [2, 1], "cancels_thread": [2], "jumps_out_of_call": [1, 2], "ends_in_call": [2],
+          "calls_in_handler": [1, *[3] * 1000, 2]}
 
 
 def counts(run):
@@ -42,6 +43,23 @@ def test_quiet_programs():
                 equal((run.status, run.out, run.err), (0, "" if name == "closed_streams" else "ok\n", ""), name)
                 equal(counts(run), COUNTS.get(name, [1]), name + ": operations")
                 equal(os.path.exists(os.path.join(folder, "started")), started, name + ": the collector was started")
+
+
+def test_small_stacks():
+    """A thread of 16 KB makes the first calls of NCCL, with whole call stacks."""
+    with Run(ODD, "small_stack", DDPCHECK_STACKS="all") as run:
+        run.ok()
+        equal(counts(run), [1], "operations")
+        assert of(run.records(), "notice_stack"), "call stacks"
+
+
+def test_left_calls():
+    """What became of a call that a longjmp left is not known: that is said, and counted as a lost record."""
+    for name, left in (("jumps_out_of_call", 1), ("calls_in_handler", 1), ("closed_streams", 0)):
+        with Run(ODD, name) as run:
+            records = run.records()
+            equal(len(of(records, "notice_blind")), left, name + ": notices")
+            equal(of(records, "lost")[0]["control"], left, name + ": records lost")
 
 
 def test_refused_programs():

@@ -22,9 +22,10 @@ static uint64_t appended;
 
 static void *produce(void *argument)
 {
+    struct ring_end end = ring_end_of(&ring, records, CAPACITY);
     for (uint64_t i = 0; i < RECORDS; i++) {
         struct record record = {.serial = i + 1, .api = API_ncclAllReduce, .op = {.count = i * 7}};
-        appended += (uint64_t)ring_append(&ring, records, CAPACITY, &record);
+        appended += (uint64_t)ring_append(&end, &record);
     }
     atomic_store_explicit(&finished, 1, memory_order_release);
     return argument;

@@ -27,29 +27,29 @@ static const struct {
              "21BinaryOpScalarFunctorIfLi1ELi1ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
      0,
      3368,
-     {110, 1, 1, 0, 1760}},
+     {110, 1, 1, 0, 1760, 320, 1}},
     {FOREACH "18TensorListMetadataILi3EEENS1_"
              "24BinaryOpListAlphaFunctorIfLi3ELi2ELi2EEEJSt4plusIfEfEEEvT_T0_DpT1_",
      0,
      3144,
-     {48, 3, 4, 0, 1536}},
+     {48, 3, 4, 0, 1536, 320, 1}},
     {FOREACH "18TensorListMetadataILi2EEENS1_11CopyFunctorIN3c108BFloat16EfLi2ELi1ELi1EEEJNS0_"
              "4CopyIS4_fEEEEEvT_T0_DpT1_",
      0,
      3144,
-     {64, 2, 2, 0, 1536}},
+     {64, 2, 2, 0, 1536, 320, 1}},
     {FOREACH "18TensorListMetadataILi1EEENS0_13LpNormFunctorIfLNS0_"
              "8NormTypeE2EfLi1ELi1ELi0EEEJPfiEEEvT_T0_DpT1_",
      0,
      3368,
-     {110, 1, 0, 0, 1760}},
+     {110, 1, 0, 0, 1760, 320, 1}},
     /* With a number for each tensor: 4 bytes, 16 bytes. */
     {FOREACH "28TensorListScalarListMetadataIfLi4EEENS1_"
              "28PointwiseOpScalarListFunctorIfLi4ELi3ELi3EEEJSt10multipliesIfEEEEvT_T0_"
              "DpT1_",
      0,
      3184,
-     {36, 4, 8, 0, 1584}},
+     {36, 4, 8, 0, 1584, 320, 1}},
     {FOREACH "28TensorListScalarListMetadataIN3c107complexIdEELi2EEENS1_"
              "25BinaryOpScalarListFunctorIS6_Li2ELi1ELi1EEEJSt4plusIS6_"
              "EEEEvT_T0_DpT1_",
@@ -62,12 +62,18 @@ static const struct {
              "vT_T0_DpT1_",
      0,
      3336,
-     {36, 4, 0x1d, 1440, 1728}},
+     {36, 4, 0x1d, 1440, 1728, 320, 1}},
     {FOREACH
      "18TensorListMetadataILi2EEENS1_19FusedSgdMathFunctorIfLi2EEEJddPfddbbbS7_S7_EEEvT_T0_DpT1_",
      0,
      3144,
-     {64, 2, 0x1d, 0, 1536}},
+     {64, 2, 0x1d, 0, 1536, 320, 1}},
+    /* Parameters of up to 32 KiB, from PyTorch 2.14 on. */
+    {FOREACH "18TensorListMetadataILi2EEENS1_"
+             "21BinaryOpScalarFunctorIfLi2ELi1ELi1EEEJSt4plusIfEfEEEvT_T0_DpT1_",
+     0,
+     24200,
+     {448, 2, 2, 0, 10752, 2240, 2}},
     /* Of another release, of another parameter, and of another kernel. */
     {FOREACH "18TensorListMetadataILi1EEENS1_11ZeroFunctorIfLi1ELi1ELi0EEEJEEEvT_T0_DpT1_",
      0,
@@ -86,12 +92,12 @@ static const struct {
          "EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_",
      1,
      2720,
-     {128, 1, 0, 0, 0}},
+     {128, 1, 0, 0, 0, 0, 0}},
     {CAT "ILj16EEEjLi2ELi64ELi64ELi16ELi1EEEvPcNS1_25CatArrInputTensorMetadataIT_T0_XT2_EXT3_"
          "EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_",
      1,
      3392,
-     {64, 1, 0, 0, 0}},
+     {64, 1, 0, 0, 0, 0, 0}},
     {CAT "ILj16EEEjLi1ELi128ELi1ELi16ELi1EEEvPcNS1_25CatArrInputTensorMetadataIT_T0_XT2_EXT3_"
          "EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_",
      1,
@@ -108,7 +114,8 @@ static void lists_are_found(void **state)
         const struct tensor_lists *expected = &cases[i].expected;
         if (found.room != expected->room || found.lists != expected->lists ||
             found.written != expected->written || found.more_read != expected->more_read ||
-            found.blocks != expected->blocks)
+            found.blocks != expected->blocks || found.blocks_max != expected->blocks_max ||
+            found.index_bytes != expected->index_bytes)
             fail_msg("%s: %u lists of %u, written %x, more at %u, blocks at %u", cases[i].name,
                      found.lists, found.room, found.written, found.more_read, found.blocks);
     }
@@ -133,12 +140,15 @@ static void rest_is_not_read(void **state)
     (void)state;
     char metadata[3368];
     memset(metadata, 0xff, sizeof metadata);
-    const struct tensor_lists foreach = {110, 1, 1, 0, 1760}, cat = {128, 1, 0, 0, 0};
+    const struct tensor_lists foreach = {110, 1, 1, 0, 1760, 320, 1}, cat = {128, 1, 0, 0, 0, 0, 0};
     const uint8_t tensors[] = {0, 0, 1, 2, 2};
     memcpy(metadata + foreach.blocks, tensors, sizeof tensors);
     assert_int_equal(tensor_lists_count(&foreach, metadata, sizeof tensors, 1), 3);
     assert_int_equal(tensor_lists_count(&foreach, metadata, 2, 1), 1);
     assert_int_equal(tensor_lists_count(&foreach, metadata, 100000, 1), 110);
+    const struct tensor_lists large = {448, 2, 2, 0, 1760, 2240, 2};
+    memcpy(metadata + large.blocks, (uint16_t[]){0, 1, 300}, 3 * sizeof(uint16_t));
+    assert_int_equal(tensor_lists_count(&large, metadata, 3, 1), 301);
     assert_int_equal(tensor_lists_count(&cat, metadata, 64, 7), 7);
     assert_int_equal(tensor_lists_count(&cat, metadata, 64, 1000), 128);
 }

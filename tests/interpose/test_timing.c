@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,13 +15,16 @@
 #include <cupti_activity_deprecated.h>
 
 #include "interpose/timing/gathered.h"
+#include "interpose/timing/groups.h"
+
+static struct gathered_records *gathered;
 
 enum { BEGIN = 1000, END = 5000, DEVICE = 3, CORRELATION = 42, AMOUNT = 6 * 5 * 4 * 32 * 2 };
 
-static void expect_work(const void *record, enum timed_what what, const char *name)
+static void expect_work(const void *record, size_t bytes, enum timed_what what, const char *name)
 {
     struct timed_work work;
-    assert_true(timing_decode(record, &work));
+    assert_int_equal(timing_decode(record, bytes, &work), RECORD_OF_WORK);
     assert_int_equal(work.what, what);
     assert_int_equal(work.begin_ns, BEGIN);
     assert_int_equal(work.end_ns, END);
@@ -40,7 +44,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         kernel.gridX = 6, kernel.gridY = 5, kernel.gridZ = 4;             \
         kernel.blockX = 32, kernel.blockY = 2, kernel.blockZ = 1;         \
         kernel.correlationId = CORRELATION, kernel.name = "gemm";         \
-        expect_work(&kernel, TIMED_KERNEL, "gemm");                       \
+        expect_work(&kernel, sizeof kernel, TIMED_KERNEL, "gemm");        \
     }
 #define EXPECT_COPY(type, of, copied, expected)                     \
     {                                                               \
@@ -49,7 +53,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         copy.kind = of, copy.copyKind = copied;                     \
         copy.start = BEGIN, copy.end = END, copy.deviceId = DEVICE; \
         copy.correlationId = CORRELATION, copy.bytes = AMOUNT;      \
-        expect_work(&copy, TIMED_COPY, expected);                   \
+        expect_work(&copy, sizeof copy, TIMED_COPY, expected);      \
     }
 #define EXPECT_SET(type)                                         \
     {                                                            \
@@ -58,7 +62,7 @@ static void expect_work(const void *record, enum timed_what what, const char *na
         set.kind = CUPTI_ACTIVITY_KIND_MEMSET;                   \
         set.start = BEGIN, set.end = END, set.deviceId = DEVICE; \
         set.correlationId = CORRELATION, set.bytes = AMOUNT;     \
-        expect_work(&set, TIMED_COPY, "memory set");             \
+        expect_work(&set, sizeof set, TIMED_COPY, "memory set"); \
     }
 
 static void each_version_is_decoded(void **state)
@@ -73,12 +77,30 @@ static void each_version_is_decoded(void **state)
 #if CUPTI_API_VERSION >= 130000
     EXPECT_KERNEL(CUpti_ActivityKernel10)
 #endif
+#if CUPTI_API_VERSION >= 130100
+    EXPECT_KERNEL(CUpti_ActivityKernel11)
+#endif
+#if CUPTI_API_VERSION >= 130300
+    EXPECT_KERNEL(CUpti_ActivityKernel12)
+#endif
+#if CUPTI_API_VERSION >= 130400
+    EXPECT_KERNEL(CUpti_ActivityKernel13)
+#endif
     CUpti_ActivityKind copies = CUPTI_ACTIVITY_KIND_MEMCPY;
     EXPECT_COPY(CUpti_ActivityMemcpy, copies, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, "copy to the device")
     EXPECT_COPY(CUpti_ActivityMemcpy3, copies, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, "copy to the host")
     EXPECT_COPY(CUpti_ActivityMemcpy4, copies, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD,
                 "copy on the device")
     EXPECT_COPY(CUpti_ActivityMemcpy5, copies, CUPTI_ACTIVITY_MEMCPY_KIND_ATOA, "copy")
+#if CUPTI_API_VERSION >= 130000
+    EXPECT_COPY(CUpti_ActivityMemcpy6, copies, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                "copy to the device")
+#endif
+#if CUPTI_API_VERSION >= 130400
+    EXPECT_COPY(CUpti_ActivityMemcpy7, copies, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                "copy to the device")
+    EXPECT_SET(CUpti_ActivityMemset5)
+#endif
     EXPECT_COPY(CUpti_ActivityMemcpyPtoP4, CUPTI_ACTIVITY_KIND_MEMCPY2,
                 CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, "copy to another device")
     EXPECT_SET(CUpti_ActivityMemset)
@@ -93,10 +115,24 @@ static void other_records_are_left_out(void **state)
     CUpti_ActivityAPI call = {.kind = CUPTI_ACTIVITY_KIND_DRIVER};
     struct timed_work work;
     (void)state;
-    assert_false(timing_decode(&kernel, &work)); /* without times, for lack of memory */
+    /* Without times, for lack of memory. */
+    assert_int_equal(timing_decode(&kernel, sizeof kernel, &work), RECORD_OF_OTHER);
     kernel.start = END, kernel.end = BEGIN;
-    assert_false(timing_decode(&kernel, &work));
-    assert_false(timing_decode(&call, &work));
+    assert_int_equal(timing_decode(&kernel, sizeof kernel, &work), RECORD_OF_OTHER);
+    assert_int_equal(timing_decode(&call, sizeof call, &work), RECORD_OF_OTHER);
+}
+
+/* Of a version whose records have other fields, and are shorter for it. */
+static void short_records_are_counted(void **state)
+{
+    CUpti_ActivityKernel4 kernel = {
+        .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .start = BEGIN, .end = END, .name = "gemm"};
+    struct timed_work work;
+    (void)state;
+    assert_int_equal(timing_decode(&kernel, sizeof kernel - 1, &work), RECORD_TOO_SHORT);
+    gathered_add(gathered, &kernel, sizeof kernel - 8);
+    assert_int_equal(gathered->too_short, 1);
+    assert_int_equal(gathered->count, 0);
 }
 
 static void kernels_of_nccl_are_known(void **state)
@@ -108,7 +144,6 @@ static void kernels_of_nccl_are_known(void **state)
     assert_false(timing_is_nccl("_Z16my_nccl_like_sumPf"));
 }
 
-static struct gathered_records *gathered;
 static struct placed_work placed[GATHERED_WORK];
 
 static int make_gathered(void **state)
@@ -132,7 +167,7 @@ static void add_kernel(const char *name, uint64_t begin, uint64_t end, uint32_t 
                                     .end = end,
                                     .correlationId = correlation,
                                     .name = name};
-    gathered_add(gathered, &kernel);
+    gathered_add(gathered, &kernel, sizeof kernel);
 }
 
 static bool find_same(uint64_t external, int device, struct placed_work *work)
@@ -199,7 +234,7 @@ static void work_becomes_stretches(void **state)
         {.begin_ns = 2000000, .end_ns = 2100000, .launch = 7, .slot = 1},
         {.begin_ns = 1020000, .end_ns = 1030000},
         {.begin_ns = 1000000, .end_ns = 1010000},
-        {.begin_ns = 1005000, .end_ns = 1015000}, /* beside the one before */
+        {.begin_ns = 1005000, .end_ns = 1015000}, /* overlaps the previous one */
         {.begin_ns = 2050000, .end_ns = 2060000},
         {.begin_ns = 2105000, .end_ns = 2110000}, /* behind the operation */
         {.begin_ns = 1000000, .end_ns = 1500000, .device = 1},
@@ -240,17 +275,88 @@ static void stretches_fit_their_room(void **state)
     assert_int_equal(busy, WORK * 500);
 }
 
+static struct timed_groups groups;
+enum { LAPS = 300, WRITERS = 2 };
+
+static struct timed_launches launches_of(uint64_t number)
+{
+    struct timed_launches launches = {.count = TIMED_LAUNCHES};
+    for (int i = 0; i < TIMED_LAUNCHES; i++)
+        launches.launch[i] = (struct timed_launch){number, (uint32_t)number, (int32_t)number};
+    return launches;
+}
+
+static void expect_launches_of(uint64_t number, const struct timed_launches *launches)
+{
+    assert_int_equal(launches->count, TIMED_LAUNCHES);
+    for (int i = 0; i < TIMED_LAUNCHES; i++) {
+        assert_int_equal(launches->launch[i].number, number);
+        assert_int_equal(launches->launch[i].slot, (uint32_t)number);
+    }
+}
+
+static void a_later_group_takes_the_place(void **state)
+{
+    struct timed_launches early = launches_of(5), late = launches_of(5 + GROUP_RING), found;
+    (void)state;
+    assert_false(timed_groups_find(&groups, 5, &found));
+    assert_true(timed_groups_put(&groups, 5, &early));
+    assert_true(timed_groups_find(&groups, 5, &found));
+    expect_launches_of(5, &found);
+    assert_true(timed_groups_put(&groups, 5 + GROUP_RING, &late));
+    assert_false(timed_groups_find(&groups, 5, &found));
+    assert_false(timed_groups_put(&groups, 5, &early)); /* its thread was slow */
+    assert_true(timed_groups_find(&groups, 5 + GROUP_RING, &found));
+    expect_launches_of(5 + GROUP_RING, &found);
+}
+
+static _Atomic uint64_t next_group;
+static _Atomic int writing;
+
+static void *put_groups(void *unused)
+{
+    (void)unused;
+    for (uint64_t number = 0; number < LAPS * GROUP_RING;) {
+        number = atomic_fetch_add(&next_group, 1);
+        struct timed_launches launches = launches_of(number * GROUP_RING); /* all in one place */
+        timed_groups_put(&groups, number * GROUP_RING, &launches);
+    }
+    atomic_fetch_sub(&writing, 1);
+    return NULL;
+}
+
+static void what_is_read_is_of_one_group(void **state)
+{
+    pthread_t writer[WRITERS];
+    (void)state;
+    memset((void *)&groups, 0, sizeof groups);
+    writing = WRITERS;
+    for (int i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&writer[i], NULL, put_groups, NULL), 0);
+    while (writing) {
+        uint64_t number = (groups.group[0].number - 1) / GROUP_RING * GROUP_RING;
+        struct timed_launches found;
+        if (timed_groups_find(&groups, number, &found))
+            expect_launches_of(number, &found);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(writer[i], NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_version_is_decoded),
         cmocka_unit_test(other_records_are_left_out),
+        cmocka_unit_test_setup_teardown(short_records_are_counted, make_gathered, free_gathered),
         cmocka_unit_test(kernels_of_nccl_are_known),
         cmocka_unit_test_setup_teardown(operations_are_told_from_compute, make_gathered,
                                         free_gathered),
         cmocka_unit_test_setup_teardown(what_has_no_room_is_counted, make_gathered, free_gathered),
         cmocka_unit_test(work_becomes_stretches),
         cmocka_unit_test(stretches_fit_their_room),
+        cmocka_unit_test(a_later_group_takes_the_place),
+        cmocka_unit_test(what_is_read_is_of_one_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 
+from rings_name import fnv, name_rings
+
 BUILD, FAKE = (os.path.abspath(path) for path in sys.argv[1:3])
 SHIM = os.path.join(BUILD, "lib", "libddpcheck.so")
 PROGRAMS = os.path.join(BUILD, "tests", "interpose")
@@ -26,8 +28,7 @@ class Run:
         self.trace = os.path.join(self.folder, "trace")
         if rings:       # a directory that the first process of the trace would choose itself
             os.mkdir(self.trace)
-            with open(os.path.join(self.trace, "rings"), "w", encoding="ascii") as file:
-                file.write(rings + "\n")
+            os.rename(rings, name_rings(os.path.dirname(rings), self.trace))
         # The TSan preset's GLIBC_TUNABLES reserve room that small stacks have not.
         clean = {name: value for name, value in os.environ.items()
                  if name not in LAUNCHER and name != "GLIBC_TUNABLES" and not name.startswith("DDPCHECK")}
@@ -76,13 +77,6 @@ def of(records, api, phase=None):
 
 def equal(got, expected, what):
     assert got == expected, "%s: expected %s, got %s" % (what, expected, got)
-
-
-def fnv(data):
-    value = 14695981039346656037
-    for byte in data:
-        value = ((value ^ byte) * 1099511628211) & 0xFFFFFFFFFFFFFFFF
-    return value
 
 
 def signed(value):

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "interpose"))
+from rings_name import name_rings
+
 INSIDE = "DDPCHECK_TEST_SANDBOX"
 UNSHARE = ["unshare", "--uts", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8913, 0x8914, 0x8916, 1
@@ -82,10 +85,9 @@ def rings_of(folder):
 def share_trace(folder, name):
     """(a trace directory for all hosts, what a host runs before its command). The hosts' collectors are separate, as if each
     had a /dev/shm of its own, while the emulated NCCL reaches all ranks through the one that there is."""
-    trace, rings = os.path.join(folder, name), os.path.join(rings_of(folder), name)
+    trace = os.path.join(folder, name)
     os.mkdir(trace, 0o700)
-    with open(os.path.join(trace, "rings"), "w", encoding="utf-8") as file:
-        file.write(rings + "\n")
+    rings = name_rings(rings_of(folder), trace)
     return trace, ["sh", "-c", 'mkdir -m 700 -p "$0" && exec "$@"', rings]
 
 
@@ -104,3 +106,14 @@ def end_runs(variable=b""):
         is_run = b"/ddpcheck\0run\0" in b"/" + read_of(entry, "cmdline")
         if is_run and any(each.startswith(variable) for each in read_of(entry, "environ").split(b"\0")):
             os.kill(int(entry), signal.SIGTERM)
+
+
+def kill_all(processes):
+    """As if at one time: none sees another one die. Children before their parents: the kernel lets the stopped children of a parent
+    that dies go on, with SIGHUP (setpgid(2), orphaned process groups), and a collector then says good-bye."""
+    for number, order in (signal.SIGSTOP, sorted(processes)), (signal.SIGKILL, sorted(processes, reverse=True)):
+        for process in order:
+            try:
+                os.kill(process, number)
+            except ProcessLookupError:
+                pass        # it has ended meanwhile

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import subprocess
 
 from hub import PATIENCE_S, await_true
@@ -109,13 +108,8 @@ class Slurm:
 
     def end(self):
         for daemon in reversed(self.daemons):
-            daemon.send_signal(signal.SIGTERM)
-        for daemon in reversed(self.daemons):
-            try:
-                daemon.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                daemon.kill()
-                daemon.wait()
+            daemon.kill()           # after SIGTERM slurmctld may wait for its nodes for a minute
+            daemon.wait()
 
     def __exit__(self, *_):
         self.end()

@@ -7,14 +7,16 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import time
+import unittest
 
-from hosts import BUILD, DDPCHECK, HOSTS, HostWithTui, Job, PollingHost, main
-from hub import BEAT, Hub, Stranger, await_true, free_port, message, news
+from hosts import BUILD, DDPCHECK, HOSTS, Host, HostWithTui, Job, PollingHost, main
+from hub import BEAT, Hub, Stranger, await_true, free_port, is_free, is_sanitized, message, news
 
 
 class Jobs(Job):
@@ -35,14 +37,37 @@ class Jobs(Job):
         self.assertIn("rank 3 never called it", news[3])
         self.assertIn("train.c:", news[1])
         self.end_hosts()
+        text = subprocess.run([DDPCHECK, "report", *(host.trace for host in self.hosts)], capture_output=True, text=True, check=False).stdout
+        self.assertNotIn("the clock of", text)
         for host in self.hosts[1:]:         # one terminal has it
             self.assertNotIn("error DC", host.said())
+        self.check_answer(hub)
         self.assertIn("error DC201", hub.end()[2])
         job = self.report(os.path.join(hub.folder, "job.db"))
         merged = self.report(*[host.trace for host in self.hosts])
         self.assertEqual([(finding["code"], self.sides(finding)) for finding in job],
                          [(finding["code"], self.sides(finding)) for finding in merged])
         self.assertEqual([finding["code"] for finding in job], ["DC201"])
+        self.check_part(hub)
+
+    def check_answer(self, hub):
+        """With the job's own settings the report of one host's trace asks the hub, and no other hub."""
+        for url, said in (hub.url, "The hub answers:"), (hub.url + "/other", "The hub had reported to this host:"):
+            done = subprocess.run([DDPCHECK, "report", self.hosts[3].trace], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "DDPCHECK_HUB": url})
+            self.assertRegex(" ".join(done.stdout.split()), re.escape(said) + r" \S*train.c:\d+: error DC201: ranks 0-2 wait in ncclAllReduce")
+
+    def check_part(self, hub):
+        """The trace of one host says that it is a part, where the job's hub is, without the token, and what that had reported."""
+        done = subprocess.run([DDPCHECK, "report", self.hosts[3].trace], capture_output=True, text=True, check=False)
+        said = " ".join(done.stdout.split())
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("This is the part of n3 in a job on several hosts.", said)
+        self.assertRegex(said, r"The hub had reported to this host: \S*train.c:\d+: error DC201: ranks 0-2 wait in ncclAllReduce")
+        self.assertNotIn("No finding so far", said)
+        done = subprocess.run([DDPCHECK, "report", "--json", self.hosts[3].trace], capture_output=True, text=True, check=False)
+        part = json.loads(done.stdout.splitlines()[0])["databases"][0]["hub"]
+        self.assertEqual((part["address"], [each["code"] for each in part["findings"]]), (hub.url.split("@")[1], ["DC201"]))
 
     def test_ranks_that_only_query(self):
         """Nobody is in a call that waits. The finding is that of one host with the same ranks."""
@@ -181,7 +206,7 @@ class Jobs(Job):
         self.hang_after = "60"
         hub = self.start_hub()
         stranger = self.stranger(hub)
-        stranger.send("ddpcheck.job.keep.news.early", message(news("DC209", "this test says so")))
+        stranger.send_to_stream("ddpcheck.job.keep.news.early", message(news("DC209", "this test says so")))
         self.start_recording(hub)
         self.await_news("DC209")
         killed = self.hosts[0].collector()
@@ -202,6 +227,51 @@ class Jobs(Job):
         os.kill(hub.server(), signal.SIGCONT)
         self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
         self.assertNotIn("DC212", hub.said())
+
+    def test_a_deleted_stream(self):
+        """The hub makes it anew, and all send again what was kept in it."""
+        hub = self.start_hub()
+        os.kill(hub.process.pid, signal.SIGSTOP)
+        try:
+            self.start_recording(hub)
+            self.await_digests(hub)
+            self.delete_stream(hub)
+        finally:
+            os.kill(hub.process.pid, signal.SIGCONT)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.assertEqual(self.hosts[0].said().count("error DC201"), 1)
+
+    def test_a_server_that_lost_its_files(self):
+        hub = self.start_hub()
+        os.kill(hub.process.pid, signal.SIGSTOP)      # it does not start the server again too soon
+        try:
+            self.start_recording(hub)
+            self.await_digests(hub)
+            os.kill(hub.server(), signal.SIGKILL)
+            await_true("its port is free", lambda: is_free(hub.port))
+            shutil.rmtree(os.path.join(hub.folder, "jetstream"))
+        finally:
+            os.kill(hub.process.pid, signal.SIGCONT)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        self.assertEqual(self.hosts[0].said().count("error DC201"), 1)
+
+    def test_facts_that_nobody_keeps(self):
+        """Each host says so, once, and reports by itself until they are kept."""
+        hub = self.start_hub()
+        os.kill(hub.process.pid, signal.SIGSTOP)
+        try:
+            self.delete_stream(hub)
+            self.start_recording(hub)
+            for host in self.hosts:
+                await_true("it says so", lambda host=host: "the hub's server has kept nothing of what this host sent" in host.said())
+        finally:
+            os.kill(hub.process.pid, signal.SIGCONT)
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        for host in self.hosts:
+            self.assertEqual(host.said().count("has kept nothing of what"), 1)
+
+    def delete_stream(self, hub):
+        self.assertIsNone(self.stranger(hub).refusal("PUB $JS.API.STREAM.DELETE.ddpcheck-job", b""))
 
     def test_hosts_that_are_cut_off(self):
         """All of them: they are silent, in one line, then they are there again, and the job goes on."""
@@ -226,8 +296,46 @@ class Jobs(Job):
         while len(heard) < HOSTS:
             heard.add(stranger.hears("ddpcheck.job.digest.*"))
 
+    @unittest.skipIf(is_sanitized(BUILD), "the library that shifts clocks has no sanitizer")
+    def test_clocks_that_are_off(self):
+        """A host 60 s ahead and one 10 s behind: the finding is there as with one clock, and it is said whose clocks are off."""
+        hub = self.start_hub()
+        shifts = {0: 60, 1: -10}
+        master = free_port()
+        library = os.path.join(BUILD, "tests", "job", "libclock_shift.so")
+        self.hosts = [Host(rank, self.folder, hub.url, ("--fault", "partial-barrier", "--iterations", "20"), master,
+                           options=("--hang-after", self.hang_after),
+                           env={"LD_PRELOAD": library, "CLOCK_SHIFT_S": str(shifts.get(rank, 0))}) for rank in range(HOSTS)]
+        self.assertIn("rank 3 never called it", self.await_news("DC201")[3])
+        await_true("the hub says so", lambda: hub.said().count("the clock of host") == len(shifts))
+        self.assertRegex(hub.said(), r"the clock of host n0 is (59|60)\.\d s ahead of that of the hub")
+        self.assertRegex(hub.said(), r"the clock of host n1 is 1[01]\.\d s behind that of the hub")
+        database = os.path.join(hub.folder, "job.db")
+        text = subprocess.run([DDPCHECK, "report", database], capture_output=True, text=True, check=False).stdout
+        self.assertRegex(text, r"the clock of n0 was (59|60)\.\d s ahead of the hub's")
+        self.assertNotIn("DC212", text)
+        with sqlite3.connect(database) as connection:
+            times = [row[0] for row in connection.execute("SELECT realtime_ns - monotonic_ns FROM process")]
+        self.assertLess(max(times) - min(times), 1e9)
+        self.end_hosts()
+        self.compare_clocks_of_databases()
+
+    def compare_clocks_of_databases(self):
+        """Without a hub, by the collectives that the hosts took part in: the first is ahead, the second behind the other two."""
+        traces = [host.trace for host in self.hosts]
+        for how in ("--reanalyse", "--by-host"):
+            text = subprocess.run([DDPCHECK, "report", how, *traces], capture_output=True, text=True, check=False).stdout
+            self.assertRegex(text, r"the clock of n0 was (59|60)\.\d s ahead of that of other hosts", text)
+            self.assertRegex(text, r"the clock of n1 was (9|10)\.\d s behind that of other hosts", text)
+            self.assertIn("error DC201", text)
+            self.assertNotIn("DC212", text)
+        done = subprocess.run([DDPCHECK, "report", "--json", *traces], capture_output=True, text=True, check=False)
+        clocks = {clock["host"]: round(clock["offset_ns"] / 1e9) for clock in json.loads(done.stdout.splitlines()[0])["clocks"]}
+        self.assertEqual(clocks, {"n0": -60, "n1": 10})
+
     def stranger(self, hub):
-        stranger = Stranger(hub)
+        """One that may send and hear everything."""
+        stranger = Stranger(hub, "hub")
         self.addCleanup(stranger.close)
         return stranger
 
@@ -263,8 +371,9 @@ class Jobs(Job):
         stranger.send("ddpcheck.job.digest.noise", os.urandom(64), times=3)
         stranger.send("ddpcheck.job.digest.old", message(BEAT, version=0), times=2)
         stranger.send("ddpcheck.job.digest.cut", message(BEAT)[:-1])
-        refusals = {"noise": "what came is no message of ddpcheck", "cut": "a message of 47 bytes says that it has 48",
-                    "old": "a message has version 0, this ddpcheck reads version 2: use one version of ddpcheck on all hosts"}
+        stranger.send("ddpcheck.job.digest." + host, message(BEAT, sender=1))
+        refusals = {"noise": "what came is no message of ddpcheck", "cut": "a message of 55 bytes says that it has 56", host: "another sender has its name",
+                    "old": "a message has version 0, this ddpcheck reads version 3: use one version of ddpcheck on all hosts"}
         for name, why in refusals.items():
             line = "ddpcheck: hub: a message of host %s is refused: %s\n" % (name, why)
             await_true("a refusal of " + name, lambda line=line: line in hub.said())
@@ -273,7 +382,7 @@ class Jobs(Job):
         self.assertEqual(sorted(refused), [0] * (HOSTS - 1) + [1])
         said = hub.end()[2]
         self.assertEqual(said.count("is refused: "), len(refusals), said)
-        self.assertIn("ddpcheck: hub: refused messages: 6\n", said)
+        self.assertIn("ddpcheck: hub: refused messages: 7\n", said)
 
     def test_another_job(self):
         """A job of another name on the same server: the hub takes nothing of it."""

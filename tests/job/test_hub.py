@@ -3,7 +3,9 @@
 test_hub.py BUILD"""
 
 import concurrent.futures
+import itertools
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -14,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from hub import URL, Hub, await_true, free_port, read_file, runs
+from hub import URL, Hub, Stranger, await_true, digest, free_port, is_sanitized, message, news, read_file, runs
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -54,6 +56,28 @@ class HubProcess(unittest.TestCase):
         self.addCleanup(hub.__exit__)
         return hub
 
+    def test_output_is_not_read(self):
+        """A hub whose reader is gone, or reads no more, serves its job: it starts a killed server again and ends when it is asked to."""
+        for what in "gone", "full":
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            while what == "full":
+                try:
+                    os.write(writer, b"x" * 4096)
+                except BlockingIOError:
+                    break
+            os.set_blocking(writer, True)
+            if what == "gone":
+                os.close(reader)
+            hub = self.hub(name=what, stderr=writer)
+            os.close(writer)
+            first = hub.server()
+            os.kill(first, signal.SIGKILL)
+            await_true(what + ": another server", lambda hub=hub, first=first: hub.server() not in (None, first))
+            self.assertEqual(hub.end()[0], 0, what)
+            if what == "full":
+                os.close(reader)
+
     def failure(self, *options, **env):
         """The message of a hub that does not start, on one line."""
         done = subprocess.run([DDPCHECK, "hub", "--dir", os.path.join(self.folder, "other"), *options], text=True,
@@ -66,7 +90,7 @@ class HubProcess(unittest.TestCase):
         hub = self.hub()
         self.assertEqual(URL.match(hub.url).groups(), ("nats", hub.token, "127.0.0.1", str(hub.port)))
         self.assertRegex(hub.token, "^[0-9a-f]{32}$")
-        self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
+        self.assertEqual(answers(hub.port, b'CONNECT {"user":"host","pass":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
         for line in (b"CONNECT {}", b'CONNECT {"auth_token":"guess"}', b'CONNECT {"user":"a","pass":"b"}'):
             self.assertEqual(answers(hub.port, line), b"-ERR 'Authorization Violation'\r\n", line)
         await_true("its database's log", lambda: os.path.exists(os.path.join(hub.folder, "job.db-wal")))
@@ -77,6 +101,57 @@ class HubProcess(unittest.TestCase):
         command = read_file("/proc/%d/cmdline" % hub.server()) + read_file("/proc/%d/cmdline" % hub.process.pid)
         self.assertNotIn(hub.token, command)
 
+    def test_what_each_user_may_do(self):
+        """News, requests and streams are the hub's; hosts send what is theirs; readers only read."""
+        hub = self.hub()
+        self.assertEqual(mode(os.path.join(hub.folder, "reader-token")), 0o600)
+        self.assertRegex(hub.password("reader"), "^read-[0-9a-f]{32}$")
+        self.assertNotIn(hub.password("hub"), (hub.token, hub.password("reader")))
+        forged = message(news("DC209", "this test says so"))
+        its_own = ("PUB ddpcheck.job.digest.n1", "PUB ddpcheck.job.keep.fact.n1.0", "PUB ddpcheck.job.answer.x.n1.1")
+        the_hubs = ("PUB ddpcheck.job.keep.news.1", "PUB ddpcheck.job.ask.n1.x.1", "PUB ddpcheck.job.renew", "PUB _INBOX.x",
+                    "PUB ddpcheck.job.view.x.1", "PUB $JS.API.STREAM.DELETE.ddpcheck-job", "PUB $JS.API.STREAM.PURGE.ddpcheck-job",
+                    "PUB $JS.API.STREAM.UPDATE.ddpcheck-job", "PUB $JS.API.STREAM.CREATE.other",
+                    "PUB $JS.API.CONSUMER.CREATE.ddpcheck-job.x.ddpcheck.job.keep.fact.>")
+        for user in ("host", "reader"):
+            stranger = Stranger(hub, user)
+            self.addCleanup(stranger.close)
+            for line in its_own:
+                self.assertEqual(stranger.refusal(line, b"x") is None, user == "host", (user, line))
+            self.assertIsNone(stranger.refusal("PUB ddpcheck.job.read.x.1", b"x"))
+            for line in the_hubs:
+                self.assertIn("Permissions Violation", stranger.refusal(line, forged) or "", (user, line))
+            for subject in ("ddpcheck.job.digest.*", "ddpcheck-hub.>", "ddpcheck.job.keep.fact.>"):     # senders' numbers are there
+                self.assertIn("Permissions Violation", stranger.refusal("SUB %s 1" % subject) or "", (user, subject))
+
+    @unittest.skipIf(is_sanitized(BUILD), "a sanitizer needs more address space than the limit")
+    def test_made_up_hosts(self):
+        """Each makes room for 65,536 processes: they are refused before the hub's memory is short."""
+        hub = self.hub()
+        resource.prlimit(hub.process.pid, resource.RLIMIT_AS, (3 << 30, 3 << 30))
+        stranger = Stranger(hub)
+        self.addCleanup(stranger.close)
+        made = itertools.count(1)
+
+        def more_are_refused():
+            for i in itertools.islice(made, 300):       # the server drops some where the hub is busy
+                stranger.send("ddpcheck.job.digest.made%d" % i, message(digest(i, 0, 65535)))
+            return "is refused: the hub has no room for it" in hub.said() or not runs(hub.process.pid)
+
+        await_true("they are refused", more_are_refused)
+        self.assertTrue(runs(hub.process.pid), hub.said())
+        status, _, errors = hub.end()
+        self.assertEqual(status, 0, errors)
+        self.assertRegex(errors, r"refused messages: \d+")
+
+    def test_a_reader_with_its_own_token(self):
+        hub = self.hub()
+        for token in (hub.token, hub.password("reader")):
+            done = subprocess.run([DDPCHECK, "report", "nats://%s@127.0.0.1:%d" % (token, hub.port)], capture_output=True, text=True,
+                                  timeout=300, check=False)
+            self.assertIn("No finding", done.stdout, done)
+        self.assertIn("can't begin with read-", self.failure(DDPCHECK_HUB_TOKEN="read-by-nobody"))
+
     def test_hubs_that_start_at_one_time(self):
         """All want one port, and see that it is free. One gets it, the others take another."""
         port = free_port()
@@ -84,7 +159,7 @@ class HubProcess(unittest.TestCase):
             hubs = list(pool.map(lambda i: self.hub("--any-port", name="hub%d" % i, port=port), range(4)))
         self.assertEqual(len({hub.port for hub in hubs}), 4)
         for hub in hubs:
-            self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
+            self.assertEqual(answers(hub.port, b'CONNECT {"user":"host","pass":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
 
     def test_it_listens_only_where_it_was_asked_to(self):
         hub = self.hub(listen="127.0.0.2")
@@ -121,7 +196,7 @@ class HubProcess(unittest.TestCase):
         os.kill(first, signal.SIGKILL)
         await_true("another server", lambda: hub.server() not in (None, first))
         await_true("it answers", lambda: accepts(hub.port))
-        self.assertEqual(answers(hub.port, b'CONNECT {"auth_token":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
+        self.assertEqual(answers(hub.port, b'CONNECT {"user":"host","pass":"%s","verbose":false}' % hub.token.encode()), b"PONG\r\n")
         _, _, errors = hub.end()
         self.assertEqual(errors, "ddpcheck: hub: nats-server was killed; it is started again\n")
 
@@ -158,9 +233,10 @@ class HubProcess(unittest.TestCase):
 
     def test_an_external_server(self):
         server = self.hub()
-        hub = subprocess.Popen([DDPCHECK, "hub", "--external", server.url, "--dir", os.path.join(self.folder, "beside")], stdout=subprocess.PIPE, text=True)
+        address = "nats://hub:%s@127.0.0.1:%d" % (server.password("hub"), server.port)
+        hub = subprocess.Popen([DDPCHECK, "hub", "--external", address, "--dir", os.path.join(self.folder, "beside")], stdout=subprocess.PIPE, text=True)
         self.addCleanup(hub.stdout.close)
-        self.assertEqual(hub.stdout.readline().strip(), server.url)
+        self.assertEqual(hub.stdout.readline().strip(), address)
         hub.terminate()
         self.assertEqual(hub.wait(60), 0)
         self.assertIn("no NATS server answers at nats://127.0.0.1:",

@@ -71,6 +71,8 @@ class Readers(Job):
         self.start_hosts(hub.url, "--iterations", "3")
         for host in self.hosts:
             self.assertEqual(host.process.wait(PATIENCE_S), 0, host.said())
+        await_true("the hub has heard the end of all", lambda: subprocess.run([DDPCHECK, "report", hub.url], capture_output=True,
+                                                                              timeout=PATIENCE_S, check=False).returncode == 0)
         report = json.loads(self.read("report", "--json", hub.url).splitlines()[0])
         self.assertEqual([(each["complete"], each["collecting"]) for each in report["databases"]], [(True, False)])
 

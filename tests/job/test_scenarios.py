@@ -7,7 +7,6 @@ import glob
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import unittest
 from findings import OneHost, findings
 from hub import PATIENCE_S, Hub, await_true, free_port, read_file
 from parallel import main
+from sandbox import kill_all
 
 BUILD = os.path.abspath(sys.argv.pop())
 DDPCHECK = os.path.join(BUILD, "bin", "ddpcheck")
@@ -145,12 +145,7 @@ class Hosts(unittest.TestCase):
     def kill_host(self, rank):
         """All at once: a collector that saw its ranks die would send how they ended."""
         processes = [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and self.is_of(entry, rank)]
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in processes:
-                try:
-                    os.kill(process, number)
-                except ProcessLookupError:
-                    pass        # it has ended meanwhile
+        kill_all(processes)
 
     def is_of(self, process, rank):
         try:

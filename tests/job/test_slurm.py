@@ -5,14 +5,13 @@ test_slurm.py BUILD"""
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import unittest
 
 from findings import OneHost, findings
 from hub import await_true, read_file
-from sandbox import SKIPPED, end_runs, enter, read_of, share_trace
+from sandbox import SKIPPED, end_runs, enter, kill_all, read_of, share_trace
 from slurm import Slurm, missing
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -28,15 +27,6 @@ def processes_with(variable):
     """Those of the job: nobody else in the sandbox has variables of Slurm's tasks."""
     return [int(entry) for entry in filter(str.isdigit, os.listdir("/proc"))
             if any(each.startswith(variable) for each in read_of(entry, "environ").split(b"\0"))]
-
-
-def kill_all(processes):
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for process in processes:
-            try:
-                os.kill(process, number)
-            except ProcessLookupError:
-                pass        # it has ended meanwhile
 
 
 class Jobs(unittest.TestCase):
@@ -62,8 +52,11 @@ class Jobs(unittest.TestCase):
 
     def await_first(self, pattern):
         """On the first node's terminal."""
-        await_true("%s in the output" % pattern, lambda: re.search("^0: ddpcheck: " + pattern, read_file(self.output_path), re.M),
-                   JOB_S)
+        try:
+            await_true("%s in the output" % pattern, lambda: re.search("^0: ddpcheck: " + pattern, read_file(self.output_path), re.M),
+                       JOB_S)
+        except AssertionError as failed:
+            raise AssertionError("%s:\n%s" % (failed, read_file(self.output_path))) from failed
 
     def run_job(self, command, *fault, hangs=True, is_recorded=lambda: True, **env):
         """A job that hangs is ended, on all nodes, when its first node has the finding and all are recorded."""

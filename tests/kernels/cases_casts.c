@@ -1,4 +1,4 @@
-/* cases_casts.c: casts, compared to the bit. */
+/* cases_casts.c: numbers rounded to 16-bit formats, compared to the bit. */
 #include "tests/kernels/cases.h"
 #include "tests/kernels/reference.h"
 #include "tests/kernels/values.h"
@@ -8,19 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a 16-bit format is reported to reference.h, and the two casts. */
+/* How a 16-bit format is reported to reference.h, and the kernel that rounds to it. */
 struct format {
     const char *name;
     int fraction, least;
-    cudaError_t (*narrow)(size_t count, const float *x, uint16_t *y, cudaStream_t stream);
-    cudaError_t (*widen)(size_t count, const uint16_t *x, float *y, cudaStream_t stream);
     cudaError_t (*round)(size_t count, const float *x, float *y, int32_t *overflow,
                          cudaStream_t stream);
 };
 
 static const struct format formats[] = {
-    {"fp16", 10, -14, kernels_cast_f32_to_f16, kernels_cast_f16_to_f32, kernels_round_to_f16},
-    {"bf16", 7, -126, kernels_cast_f32_to_bf16, kernels_cast_bf16_to_f32, kernels_round_to_bf16},
+    {"fp16", 10, -14, kernels_round_to_f16},
+    {"bf16", 7, -126, kernels_round_to_bf16},
 };
 
 enum {
@@ -97,64 +95,6 @@ static void fill_floats(const struct format *format, float *floats)
         floats[i] = float_of((uint32_t)(random_uniform() * 0x1p32));
 }
 
-static void narrow_agrees(const struct format *format)
-{
-    float *floats = host_memory(FLOATS * sizeof *floats);
-    uint16_t *got = host_memory(FLOATS * sizeof *got);
-
-    fill_floats(format, floats);
-    memset(got, 0x5a, FLOATS * sizeof *got);
-    float *device_x = device_copy(floats, FLOATS * sizeof *floats);
-    uint16_t *device_y = device_copy(got, FLOATS * sizeof *got);
-    LAUNCHED(format->narrow(FLOATS, device_x, device_y, stream));
-    MUST(cudaStreamSynchronize(stream));
-    MUST(cudaMemcpy(got, device_y, FLOATS * sizeof *got, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < FLOATS; i++)
-        if (got[i] != narrowed(format, floats[i])) {
-            fail("fp32 %08x (%.9g) to %s: expected %04x, got %04x", bits_of(floats[i]),
-                 (double)floats[i], format->name, narrowed(format, floats[i]), got[i]);
-            break;
-        }
-    MUST(cudaFree(device_x));
-    MUST(cudaFree(device_y));
-    free(floats);
-    free(got);
-}
-
-static void widen_agrees(const struct format *format)
-{
-    uint16_t *patterns = host_memory(PATTERNS * sizeof *patterns);
-    float *got = host_memory(PATTERNS * sizeof *got);
-
-    for (unsigned i = 0; i < PATTERNS; i++)
-        patterns[i] = (uint16_t)i;
-    memset(got, 0x5a, PATTERNS * sizeof *got);
-    uint16_t *device_x = device_copy(patterns, PATTERNS * sizeof *patterns);
-    float *device_y = device_copy(got, PATTERNS * sizeof *got);
-    LAUNCHED(format->widen(PATTERNS, device_x, device_y, stream));
-    MUST(cudaStreamSynchronize(stream));
-    MUST(cudaMemcpy(got, device_y, PATTERNS * sizeof *got, cudaMemcpyDeviceToHost));
-    for (unsigned i = 0; i < PATTERNS; i++) {
-        const float value = (float)reference_widen((uint16_t)i, format->fraction, format->least);
-        const uint32_t payload = (uint32_t)(i & ((1u << format->fraction) - 1))
-                                 << (23 - format->fraction);
-        /* fp16's signalling NaNs become quiet, as IEEE 754 has it for conversions; bf16 is half of
-         * an fp32, only moved. */
-        const uint32_t quiet = format->fraction == 10 ? 0x400000 : 0;
-        const uint32_t expected = isnan(value) ? (i & 0x8000u) << 16 | 0x7f800000 | quiet | payload
-                                               : bits_of(value);
-        if (bits_of(got[i]) != expected) {
-            fail("%s %04x to fp32: expected %08x, got %08x", format->name, i, expected,
-                 bits_of(got[i]));
-            break;
-        }
-    }
-    MUST(cudaFree(device_x));
-    MUST(cudaFree(device_y));
-    free(patterns);
-    free(got);
-}
-
 /* Rounds `count` floats in place; returns whether the flag, 0 before, was set. */
 static bool rounds(const struct format *format, float *floats, size_t count)
 {
@@ -209,8 +149,6 @@ static void round_agrees(const struct format *format)
 void case_casts(void)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        narrow_agrees(&formats[i]);
-        widen_agrees(&formats[i]);
         round_agrees(&formats[i]);
     }
 }

@@ -17,15 +17,13 @@ static size_t count_at(int i)
     return i < CHOSEN ? chosen[i] : 1 + (size_t)(random_uniform() * 3000);
 }
 
-enum activation { LEAKY_RELU, TANH, SIGMOID, ACTIVATIONS };
-static const char *const activation_names[] = {"leaky ReLU", "tanh", "sigmoid"};
+enum activation { LEAKY_RELU, TANH, ACTIVATIONS };
+static const char *const activation_names[] = {"leaky ReLU", "tanh"};
 static const float slope = 0.2f;
 
 static double activate(enum activation a, double x)
 {
-    return a == LEAKY_RELU ? reference_leaky_relu(x, slope)
-           : a == TANH     ? tanh(x)
-                           : reference_sigmoid(x);
+    return a == LEAKY_RELU ? reference_leaky_relu(x, slope) : tanh(x);
 }
 
 static double gradient(enum activation a, double x)
@@ -33,18 +31,15 @@ static double gradient(enum activation a, double x)
     const double y = activate(a, x);
 
     return a == LEAKY_RELU ? reference_leaky_relu_gradient(x, slope)
-           : a == TANH     ? reference_tanh_gradient_of_y(y)
-                           : reference_sigmoid_gradient_of_y(y);
+                           : reference_tanh_gradient_of_y(y);
 }
 
 static void launch_forward(enum activation a, const struct values *x, const struct values *y)
 {
     if (a == LEAKY_RELU)
         LAUNCHED(kernels_leaky_relu_forward(x->count, slope, x->device, y->device, stream));
-    else if (a == TANH)
-        LAUNCHED(kernels_tanh_forward(x->count, x->device, y->device, stream));
     else
-        LAUNCHED(kernels_sigmoid_forward(x->count, x->device, y->device, stream));
+        LAUNCHED(kernels_tanh_forward(x->count, x->device, y->device, stream));
 }
 
 static void launch_backward(enum activation a, const struct values *saved, const struct values *g_y,
@@ -53,12 +48,9 @@ static void launch_backward(enum activation a, const struct values *saved, const
     if (a == LEAKY_RELU)
         LAUNCHED(kernels_leaky_relu_backward(saved->count, slope, saved->device, g_y->device,
                                              g_x->device, stream));
-    else if (a == TANH)
+    else
         LAUNCHED(
             kernels_tanh_backward(saved->count, saved->device, g_y->device, g_x->device, stream));
-    else
-        LAUNCHED(kernels_sigmoid_backward(saved->count, saved->device, g_y->device, g_x->device,
-                                          stream));
 }
 
 /* Forward out of place, backward from the output, then both in place. */

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+static const struct kernels_activation as_it_is = {KERNELS_IDENTITY, 0};
+
 static const double close_enough = 2e-5;
 
 struct shape {
@@ -164,10 +166,10 @@ static void transposed_agrees(const struct transposed *t, const char *name)
     reference_transposed_forward(t, x->truth, w->truth, NULL, plain->truth);
     reference_transposed_backward(t, x->truth, w->truth, g_y->truth, g_x->truth, g_w->truth,
                                   g_bias->truth);
-    LAUNCHED(kernels_conv2d_transposed_forward(&c, x->device, w->device, bias->device, y->device,
-                                               stream));
-    LAUNCHED(
-        kernels_conv2d_transposed_forward(&c, x->device, w->device, NULL, plain->device, stream));
+    LAUNCHED(kernels_conv2d_transposed_forward_activated(&c, x->device, w->device, bias->device,
+                                                         as_it_is, y->device, stream));
+    LAUNCHED(kernels_conv2d_transposed_forward_activated(&c, x->device, w->device, NULL, as_it_is,
+                                                         plain->device, stream));
     LAUNCHED(
         kernels_conv2d_transposed_backward_data(&c, g_y->device, w->device, g_x->device, stream));
     LAUNCHED(kernels_conv2d_transposed_backward_weight(&c, x->device, g_y->device, g_w->device,

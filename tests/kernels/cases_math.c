@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdio.h>
 
+static const struct kernels_activation as_it_is = {KERNELS_IDENTITY, 0};
+
 static double round_to_tf32(double value)
 {
     int exponent;
@@ -79,8 +81,8 @@ static void passes_agree(const struct conv2d *c, int format)
     LAUNCHED(
         kernels_conv2d_transposed_backward_data(c, x->device, w->device, plain->device, stream));
     LAUNCHED(kernels_conv2d_backward_data(c, g_y->device, w->device, g_x->device, stream));
-    LAUNCHED(kernels_conv2d_transposed_forward(c, g_y->device, w->device, turned_bias->device,
-                                               turned->device, stream));
+    LAUNCHED(kernels_conv2d_transposed_forward_activated(
+        c, g_y->device, w->device, turned_bias->device, as_it_is, turned->device, stream));
     LAUNCHED(kernels_conv2d_backward_weight(c, x->device, g_y->device, g_w->device, NULL, stream));
     values_expect(y, tolerance(c->c_in * taps), "conv2d y, %s", name);
     for (size_t i = 0; i < y_count; i++)

@@ -160,7 +160,8 @@ static bool grid_is_valid(dim3 grid, dim3 block)
 cudaError_t cudaLaunchKernel(const void *stub, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t stream)
 {
-    const struct twin_grid whole = {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared};
+    const struct twin_grid whole = {
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared, NULL};
 
     (void)stream;
     if (!grid_is_valid(grid, block))

@@ -41,8 +41,6 @@ void reference_batch_norm_backward(int n, int c, int pixels, const double *x, co
 
 double reference_leaky_relu(double x, double slope);
 double reference_leaky_relu_gradient(double x, double slope);
-double reference_sigmoid(double x);
-double reference_sigmoid_gradient_of_y(double y);
 double reference_tanh_gradient_of_y(double y);
 
 double reference_bce_with_logits(size_t count, const double *x, double target);

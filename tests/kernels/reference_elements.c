@@ -13,14 +13,9 @@ double reference_leaky_relu_gradient(double x, double slope)
     return x > 0 ? 1 : slope;
 }
 
-double reference_sigmoid(double x)
+static double reference_sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
-}
-
-double reference_sigmoid_gradient_of_y(double y)
-{
-    return y * (1 - y);
 }
 
 double reference_tanh_gradient_of_y(double y)

@@ -74,7 +74,7 @@ def main():
     if name == "late":
         check_late()
     elif not LAUNCHERS[name][0]():
-        print("%s is not on this machine" % name)
+        print("skipped: %s is not on this machine; tools/setup or tools/setup-torch installs it" % name)
         sys.exit(77)
     else:
         check(name)

@@ -1,10 +1,11 @@
 /* loader.c: the ways in which programs come by NCCL. loader WAY FOLDER-OF-ITS-LIBRARIES
  *
  *     local, deepbind, namespace      dlopen (RTLD_LOCAL, RTLD_DEEPBIND), dlmopen of a library that
- * is linked with NCCL handle                          dlopen of libnccl.so.2, dlsym of its
- * functions named                           the same of the library that VLLM_NCCL_SO_PATH names,
- * after something else (PyTorch) has loaded libnccl.so.2 stubs                           dlopen of
- * a library with stubs of NCCL's names */
+ *                                     is linked with NCCL
+ *     handle                          dlopen of libnccl.so.2, dlsym of its functions
+ *     named                           the same of the library that VLLM_NCCL_SO_PATH names, after
+ *                                     something else (PyTorch) has loaded libnccl.so.2
+ *     stubs                           dlopen of a library with stubs of NCCL's names */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 enum { PATIENCE_S = 20 };
 
 struct received {
-    int count, unanswered, connected, disconnected, refused;
+    int count, unanswered, connected, disconnected, refused, forgotten;
     char text[256]; /* all messages, in order, each with a space behind it */
     char why[256];
     struct nats_client *answers; /* "echo" to each request */
@@ -47,6 +47,7 @@ static void receive_event(void *context, enum nats_event event, const char *why)
     received->connected += event == NATS_EVENT_CONNECTED;
     received->disconnected += event == NATS_EVENT_DISCONNECTED;
     received->refused += event == NATS_EVENT_REFUSED;
+    received->forgotten += event == NATS_EVENT_FORGOTTEN;
     snprintf(received->why, sizeof received->why, "%s", why);
 }
 
@@ -203,6 +204,44 @@ static void follower_reconnects(void **state)
     server_tear_down(&server);
 }
 
+/* A stream that is deleted, or lost with the server's files, is made anew: it keeps and delivers
+ * what is sent from then on. */
+static void a_lost_stream_is_made_anew(void **state)
+{
+    (void)state;
+    struct test_server server;
+    struct received got = {0}, events = {0}, answers = {0};
+    struct error err;
+    char command[128];
+    server_set_up(&server, "");
+    struct nats_client *hub = open_client(&server, 5, &events);
+    assert_int_equal(nats_client_keep_subjects(hub, "JOB", "job.fact.>", 1 << 20, &err), 0);
+    assert_int_equal(nats_client_follow(hub, "JOB", "job.fact.>", receive, &got, &err), 0);
+    keep_text(hub, "job.fact.a", "a1");
+    await(hub, &got.count, 1);
+    await_confirmed(hub);
+    assert_int_equal(nats_client_unconfirmed_since(hub), 0);
+    assert_int_equal(
+        nats_client_request(hub, "$JS.API.STREAM.DELETE.JOB", "", 0, 5, receive, &answers, &err),
+        0);
+    await(hub, &events.forgotten, 1);
+    keep_text(hub, "job.fact.b", "b1");
+    assert_int_not_equal(nats_client_unconfirmed_since(hub), 0);
+    await(hub, &got.count, 2);
+    await_confirmed(hub);
+    server_kill(&server);
+    snprintf(command, sizeof command, "rm -rf %s/jetstream", server.folder);
+    assert_int_equal(system(command), 0);
+    await(hub, &events.disconnected, 1);
+    server_start(&server);
+    await(hub, &events.forgotten, 2);
+    keep_text(hub, "job.fact.c", "c1");
+    await(hub, &got.count, 3);
+    assert_string_equal(got.text, "a1 b1 c1 ");
+    nats_client_close(hub);
+    server_tear_down(&server);
+}
+
 static void errors_are_plain(void **state)
 {
     (void)state;
@@ -224,6 +263,11 @@ static void errors_are_plain(void **state)
     assert_int_equal(nats_client_open(&client, &options, &err), 0);
     await(client, &events.refused, 1);
     nats_client_close(client);
+    /* Without TLS the server gets no token. */
+    snprintf(url, sizeof url, "tls://secret@127.0.0.1:%d", server.port);
+    options = (struct nats_client_options){.url = url, .wait_s = 10};
+    assert_int_equal(nats_client_open(&client, &options, &err), -1);
+    assert_non_null(strstr(err.text, "the server has no TLS"));
     server_kill(&server);
     options = (struct nats_client_options){.url = server.url, .wait_s = 0.3};
     assert_int_equal(nats_client_open(&client, &options, &err), -1);
@@ -298,6 +342,7 @@ int main(void)
         cmocka_unit_test(messages_and_requests),
         cmocka_unit_test(kept_messages_survive_the_server),
         cmocka_unit_test(follower_reconnects),
+        cmocka_unit_test(a_lost_stream_is_made_anew),
         cmocka_unit_test(errors_are_plain),
         cmocka_unit_test(a_server_that_dies_while_a_client_connects),
     };

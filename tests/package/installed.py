@@ -1,5 +1,7 @@
 """An installed tree as its users have it: shared by the tests of this folder. Standard library only."""
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -14,6 +16,14 @@ def output(*command, statuses=(0,), **more):
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, **more)
     assert done.returncode in statuses, "%s: status %d\n%s%s" % (" ".join(command), done.returncode, done.stdout, done.stderr)
     return done.stdout + done.stderr
+
+
+@contextlib.contextmanager
+def installing(build):
+    """One at a time: cmake and cpack write a list of what they install into the build's folder."""
+    with open(os.path.join(build, "installing.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 class Folder:

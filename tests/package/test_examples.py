@@ -11,21 +11,29 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from installed import Folder, environment, output
+from installed import Folder, environment, installing, output
 
 BUILD = os.path.abspath(sys.argv[1])
 SHARD, SHARDS = map(int, sys.argv[2].split("/"))
 NVCC, LIBCUDART = sys.argv[3:5]
 INCLUDES = ["-I" + folder for folder in sys.argv[5:] if folder]
-AT_A_TIME = 4           # most of them wait
+AT_A_TIME = 8           # most of them wait
 
 
-def programs(page):
-    """(file name, text) of the page's programs."""
+def programs(page, examples):
+    """(file name, text) of the page's program, and of the correct one that it shows the difference to."""
     with open(page) as file:
         text = file.read()
-    for program in re.findall(r"^## Complete program(?:, correct)?\n\n```c\n(.*?)^```$", text, re.M | re.S):
+    for program in re.findall(r"^## Complete program\n\n```c\n(.*?)^```$", text, re.M | re.S):
         yield re.match(r"/\* (\S+\.c)", program).group(1), program
+    for difference in re.findall(r"^## Fix of the complete program\n\n```diff\n(.*?)^```$", text, re.M | re.S):
+        name = re.search(r"^\+\+\+ (\S+\.c)$", difference, re.M).group(1)
+        with open(os.path.join(examples, name)) as file:
+            correct = file.read()
+        lines = correct.splitlines()
+        for line in difference.splitlines()[2:]:
+            assert line[0] in "-@" or line[1:] in lines, "%s has not %r" % (name, line)
+        yield name, correct
 
 
 def commands(text):
@@ -81,10 +89,12 @@ def check(prefix, page, name, text):
 def main():
     with Folder("examples") as folder:
         prefix = folder / "prefix"
-        for component in ("tool", "shim", "emulator"):
-            output("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
+        with installing(BUILD):
+            for component in ("tool", "shim", "emulator"):
+                output("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
         pages = sorted(glob.glob(os.path.join(prefix, "share/doc/ddpcheck/docs/findings/DC*.md")))
-        shown = [(os.path.basename(page)[:-3], *program) for page in pages for program in programs(page)]
+        examples = os.path.join(prefix, "share/ddpcheck/examples")
+        shown = [(os.path.basename(page)[:-3], *program) for page in pages for program in programs(page, examples)]
         assert len(shown) > 80, shown
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             runs = [pool.submit(check, prefix, *program) for program in shown[SHARD - 1::SHARDS]]

@@ -11,7 +11,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "e2e"))
 from stored import wait_stored  # noqa: E402
 
-from installed import Folder, check_demo, collectives_by_pid, environment, output, watch_trainer
+from installed import Folder, check_demo, collectives_by_pid, environment, installing, output, watch_trainer
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -20,8 +20,9 @@ READER = {"trace_open", "trace_next", "trace_frames", "record_text", "api_name",
 
 
 def install(prefix):
-    for component in ("tool", "shim", "emulator", "reader", "dev"):
-        output("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
+    with installing(BUILD):
+        for component in ("tool", "shim", "emulator", "reader", "dev"):
+            output("cmake", "--install", BUILD, "--prefix", prefix, "--component", component)
     for path in ("bin/ddpcheck", "lib/libddpcheck.so", "share/man/man1/ddpcheck-run.1", "include/ddpcheck/trace.h",
                  "share/bash-completion/completions/ddpcheck", "share/zsh/site-functions/_ddpcheck",
                  "share/fish/vendor_completions.d/ddpcheck.fish", "lib/ddpcheck/emu/libnccl.so.2"):
@@ -79,7 +80,8 @@ def check_packages(folder):
     """Of those generators whose tools are on this machine."""
     packages = folder / "packages"
     kinds = [kind for kind, program in (("DEB", "dpkg-shlibdeps"), ("RPM", "rpmbuild"), ("TGZ", "tar")) if shutil.which(program)]
-    output("cpack", "-G", ";".join(kinds), "-B", packages, cwd=BUILD, timeout=900)
+    with installing(BUILD):
+        output("cpack", "-G", ";".join(kinds), "-B", packages, cwd=BUILD, timeout=900)
     if "DEB" in kinds:
         deb = {re.sub(r"_.*", "", os.path.basename(path)): path for path in glob.glob(packages + "/*.deb")}
         assert set(deb) == {"ddpcheck", "libddpcheck-preload", "ddpcheck-emulator", "libddpcheck-trace0", "libddpcheck-trace-dev"}, deb

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from installed import Folder, environment, output
+from installed import Folder, environment, installing, output
 
 BUILD = os.path.abspath(sys.argv[1])
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -49,10 +49,18 @@ def check(command, folder):
     if preset:
         assert '"%s"' % preset.group(1) in output("cmake", "--list-presets=all", cwd=ROOT), command
         return "looked up"
+    if command == "cmake --preset release -D DDPCHECK_TESTS=OFF":
+        build = folder / "release"
+        output("bash", "-c", command + " -B " + build, cwd=ROOT)
+        programs = re.findall(r"^(\S+): (?:C|CXX)_EXECUTABLE_LINKER", output("ninja", "-C", build, "-t", "targets", "all"), re.M)
+        others = {"tests/suite_minimal_make"}           # it makes a part of `ddpcheck explain`
+        assert "bin/ddpcheck" in programs and not [each for each in programs if each.startswith("tests/") and each not in others], programs
+        return "configured"
     prefix = folder / "prefix"
     command = command.replace("build/release", BUILD).replace("/opt/ddpcheck", prefix).replace("-o read_trace", "-o " + folder / "read")
-    output("bash", "-c", "set -e; " + command, cwd=ROOT, env=environment(
-        PATH=os.path.join(prefix, "bin") + ":" + os.environ["PATH"], PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig")))
+    with installing(BUILD):
+        output("bash", "-c", "set -e; " + command, cwd=ROOT, env=environment(
+            PATH=os.path.join(prefix, "bin") + ":" + os.environ["PATH"], PKG_CONFIG_PATH=os.path.join(prefix, "lib/pkgconfig")))
     return "run"
 
 

@@ -34,10 +34,10 @@ DEBIAN = {"dpkg-query": "exit 1", "apt-get": "echo must not run; exit 0", "id": 
 # With no program but Python and no library at all. A header may be there: what does not follow is not compared.
 MANAGERS = {
     "dnf": "dnf install cmake ninja-build gcc gcc-c++ pkgconf-pkg-config 'pkgconfig(sqlite3)' 'pkgconfig(libdw)' 'pkgconfig(jansson)' 'pkgconfig(ncursesw)' 'pkgconfig(panelw)' " \
-        "'pkgconfig(libpng)' 'pkgconfig(zlib)' 'pkgconfig(libzstd)' openblas-devel",
+        "'pkgconfig(libpng)' 'pkgconfig(zlib)' 'pkgconfig(libzstd)' 'pkgconfig(libarchive)' 'pkgconfig(libmicrohttpd)' openblas-devel",
     "zypper": "zypper install cmake ninja gcc gcc-c++ pkg-config 'pkgconfig(sqlite3)' 'pkgconfig(libdw)' 'pkgconfig(jansson)' 'pkgconfig(ncursesw)' 'pkgconfig(panelw)' " \
-        "'pkgconfig(libpng)' 'pkgconfig(zlib)' 'pkgconfig(libzstd)' libopenblas_pthreads-devel",
-    "pacman": "pacman -S --needed cmake ninja gcc pkgconf sqlite libelf jansson ncurses libpng zlib zstd openblas",
+        "'pkgconfig(libpng)' 'pkgconfig(zlib)' 'pkgconfig(libzstd)' 'pkgconfig(libarchive)' 'pkgconfig(libmicrohttpd)' libopenblas_pthreads-devel",
+    "pacman": "pacman -S --needed cmake ninja gcc pkgconf sqlite libelf jansson ncurses libpng zlib zstd libarchive libmicrohttpd openblas",
 }
 
 

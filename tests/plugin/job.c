@@ -6,10 +6,11 @@
  *     plugin_job mismatch    rank 1 gives another count to its second ncclAllReduce
  *     plugin_job missing     rank 2 leaves out the third and waits for its stream
  *     plugin_job receive     rank 3 receives from rank 0 what it never sends
+ *     plugin_job copies      an AllGather into a window by copy engines, then a wait for it
  *     plugin_job graph       collectives captured once and replayed
  *     plugin_job overlap     rank 1's receive buffer begins inside its send buffer
  *     plugin_job crossed     two communicators on two streams, odd ranks in the other order: it
- * ends well here, and need not
+ *                            ends well here, and need not
  *
  * A faulty job hangs until it is killed. */
 #include <stdbool.h>
@@ -105,6 +106,21 @@ static void graph(void)
     TRY(cudaStreamSynchronize(stream));
 }
 
+static void copies(void)
+{
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclWindow_t window;
+    ncclComm_t half;
+    config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+    TRY(ncclCommSplit(comm, rank / 2, rank, &half, &config));
+    TRY(ncclCommWindowRegister(half, to, COUNT * RANKS * sizeof *to, &window,
+                               NCCL_WIN_COLL_SYMMETRIC));
+    TRY(ncclAllGather(from, to, COUNT, ncclFloat32, half, stream));
+    TRY(cudaStreamSynchronize(stream));
+    TRY(ncclCommWindowDeregister(half, window));
+    TRY(ncclCommDestroy(half));
+}
+
 static void run(const ncclUniqueId *id, const char *what)
 {
     TRY(cudaSetDevice(rank));
@@ -116,6 +132,8 @@ static void run(const ncclUniqueId *id, const char *what)
     TRY(ncclCommInitRank(&comm, RANKS, *id, rank));
     if (!strcmp(what, "clean")) {
         clean();
+    } else if (!strcmp(what, "copies")) {
+        copies();
     } else if (!strcmp(what, "graph")) {
         graph();
     } else if (!strcmp(what, "overlap")) {

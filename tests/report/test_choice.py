@@ -98,26 +98,6 @@ class Choice(unittest.TestCase):
         status, out, _ = self.tool.call("report", "--baseline", "base.jsonl", "clean")
         self.assertIn("0 findings are in the baseline base.jsonl; 1 of it is not there any more.", out)
 
-    def test_baseline_of_version_1(self):
-        """Fingerprints were a hash of the printed calls before they hashed fields: such baselines are still read."""
-        def fnv(data, value=14695981039346656037):
-            for byte in data:
-                value = (value ^ byte) * 1099511628211 % 2**64
-            return value
-
-        _, out, _ = self.tool.call("report", "--json", "mismatch")
-        lines = [json.loads(line) for line in out.splitlines()]
-        finding = next(line for line in lines if line["schema"] == "ddpcheck.finding/1")
-        sides = sum(fnv(side["call"].encode() + b"\0") for side in finding["sides"]) % 2**64
-        first = fnv(sides.to_bytes(8, "little"), fnv(finding["code"].encode() + b"\0"))
-        self.assertNotEqual(f"{first:016x}", finding["fingerprint"])
-        self.write("first.jsonl", json.dumps({"schema": "ddpcheck.report/1"}) + "\n" +
-                   json.dumps({**finding, "fingerprint": f"{first:016x}"}) + "\n")
-        status, codes, summary = self.codes("--baseline", "first.jsonl", "mismatch")
-        self.assertEqual((status, codes, summary["known"], summary["gone"]), (0, [], 1, 0))
-        self.write("first.supp", f"*:fingerprint={first:016x}\n")
-        self.assertEqual(self.codes("--suppressions", "first.supp", "mismatch")[:2], (0, []))
-
     def test_bad_files(self):
         for text, message in (
                 ("DC301\n", "bad:1: no colon in 'DC301'"), ("DC301:\n", "bad:1: no condition in"),

@@ -81,6 +81,50 @@ class Hostile(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("'event' is not a plain table", err)
 
+    def test_false_tables(self):
+        """Of any case, also where the schema's own names are forged; and columns that are computed when they are read."""
+        def other_case(connection):
+            connection.execute("ALTER TABLE event RENAME TO event_before")
+            connection.execute("CREATE VIEW EVENT AS WITH RECURSIVE more(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM more) "
+                               "SELECT n AS seq, e.* FROM more JOIN event_before e")
+
+        def computed(connection):
+            connection.execute("ALTER TABLE meta ADD COLUMN more AS (hex(zeroblob(30000000)))")
+
+        def module(connection):
+            connection.execute("CREATE VIRTUAL TABLE extra USING fts5(a)")
+
+        for name, change, said in (("case", other_case, "'EVENT'"), ("computed", computed, "'meta'"), ("module", module, "'extra'")):
+            status, _, err = self.tool.call("report", self.change(name, change))
+            self.assertEqual(status, 2, (name, err))
+            self.assertIn(said + " is not a plain table", err)
+
+    def test_modules_are_plain_files_of_this_host(self):
+        """What a trace names is opened only where it was recorded, never a pipe, and no link out of its directory."""
+        folder = self.tool.path("objects")
+        os.mkdir(folder)
+        pipe, link, soname, program = (os.path.join(folder, name) for name in ("pipe", "link", "soname", "program"))
+        os.mkfifo(pipe)
+        shutil.copy(self.tool.program, program)
+        os.symlink(self.tool.program, link)
+        os.symlink("program", soname)
+        here = os.uname().nodename
+        for host, path, is_opened in ((here, program, True), (here, soname, True), (here, link, False), (here, pipe, False),
+                                      ("elsewhere", program, False)):
+            def name_module(connection, host=host, path=path):
+                connection.execute("UPDATE process SET host = ?", [host])
+                connection.execute("DELETE FROM symbol")
+                connection.execute("DELETE FROM module")
+                connection.execute("UPDATE finding_side SET where_stack = 4096, where_stack_is_address = 1, stack = 4096, stack_is_address = 1")
+                connection.execute("INSERT OR REPLACE INTO string SELECT id, 77, ?, ? FROM process", [len(path), path])
+                connection.execute("INSERT INTO module(process, base, start, \"end\", path, build_id) SELECT id, 0, 0, 1 << 40, 77, '' FROM process")
+            database = self.change("module-%s-%s" % (host, os.path.basename(path)), name_module)
+            status, out, err = self.tool.call("report", "--json", database)
+            self.assertIn(status, (0, 1), err)
+            self.assertIn(path, out)
+            is_refused = "no such object file here" in out or "recorded on another host" in out
+            self.assertEqual(is_refused, not is_opened, (host, path, out))
+
     def test_sql_only_reads(self):
         for query in ("ATTACH '%s' AS other" % self.tool.path("new.db"), "VACUUM INTO '%s'" % self.tool.path("new.db"),
                       "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON", "DELETE FROM event", "CREATE TEMP TABLE t(a)",

@@ -75,6 +75,23 @@ class Many(unittest.TestCase):
         ranks = [side["ranks"] for side in findings[0]["sides"]]
         self.assertEqual(ranks, ["0-%d" % (RANKS // 2 - 1), "%d-%d" % (RANKS // 2, RANKS - 1)])
 
+    def test_forgotten_communicators_are_counted(self):
+        """Two ranks create and destroy 1,000 communicators: the newest are shown, and how many are not."""
+        make = os.path.join(main.build, "bench", "bench_comm_traces")
+        subprocess.run([make, self.tool.path("comms.db"), "1000"], check=True)
+        status, out, err = self.tool.call("report", "comms.db")
+        self.assertEqual(status, 0, err)
+        said = re.findall(r"^(\d+) communicators are not shown: every rank destroyed them long before the end$", out, re.M)
+        others = re.findall(r"^and (\d+) communicators in which every rank is done", out, re.M)
+        shown = re.findall(r"^comm .*communicator [0-9a-f]{16}", out, re.M)
+        self.assertEqual(len(said), 1, out)
+        self.assertGreater(int(said[0]), 500)
+        self.assertEqual(int(said[0]) + int(others[0]) + len(shown), 1000 + 1, out)     # and the world's
+
+    def test_nothing_is_said_of_forgotten_ones_without_them(self):
+        _, out, _ = self.tool.call("report", "missing")
+        self.assertNotIn("not shown", out)
+
 
 if __name__ == "__main__":
     main()

@@ -38,7 +38,7 @@ class Schema(unittest.TestCase):
     def test_on_a_trace_made_by_hand(self):
         self.tool.make("missing")
         # The generator has no kernels, memory or analyzer.
-        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding", "finding_act", "member_state", "v_thread_stack", "FROM python", "v_hash", "v_not_checked", "v_dropped", "v_digest", "FROM library", "FROM speed_state", "notice_run_delay"])
+        self.run_examples(self.tool.path("missing/node-01.db"), ["v_launch", "v_memory", "v_finding", "finding_act", "member_state", "v_thread_stack", "FROM python", "v_hash", "v_not_checked", "v_dropped", "v_digest", "FROM library", "FROM setting", "FROM speed_state", "notice_run_delay"])
 
     def test_on_a_real_trace(self):
         trainer = os.path.join(os.path.dirname(self.tool.program), "ddptrain")
@@ -49,7 +49,7 @@ class Schema(unittest.TestCase):
                                "--no-gang", "--fault", "partial-barrier"], capture_output=True, text=True, timeout=90)
         paths = glob.glob(self.tool.path("real/*.db"))
         self.assertEqual(len(paths), 1, done.stdout + done.stderr)
-        self.run_examples(paths[0], ["v_thread_stack", "FROM python", "v_hash", "v_not_checked", "v_dropped", "v_digest", "FROM library", "FROM speed_state", "notice_run_delay"])     # of a short C program that ended
+        self.run_examples(paths[0], ["v_thread_stack", "FROM python", "v_hash", "v_not_checked", "v_dropped", "v_digest", "FROM library", "FROM setting", "FROM speed_state", "notice_run_delay"])     # of a short C program that ended
 
     def test_all_tables_and_views_are_described(self):
         names = []

@@ -166,7 +166,7 @@ class Program(unittest.TestCase):
         out, jobs = self.score("right")
         self.assertEqual([job["truth"]["seed"] for job in jobs], sorted(self.seeds))
         self.assertRegex(out, r"(?m)^all +100\.0 % of +2 +100\.0 % of +2 +100\.0 % of +2 +100\.0 % of +2$")
-        self.assertRegex(out, r"clean jobs without a finding +100\.0 % of +1 ")
+        self.assertRegex(out, r"clean jobs without a wrong one +100\.0 % of +1 ")
         self.assertNotIn("MISSED", out)
 
     def test_nothing_found(self):
@@ -177,7 +177,7 @@ class Program(unittest.TestCase):
     def test_wrong_rank(self):
         out, jobs = self.score("first")
         self.assertRegex(out, r"(?m)^all +0\.0 % of +2 +0\.0 % of +2 +0\.0 % of +2 +0\.0 % of +3$")
-        self.assertRegex(out, r"clean jobs without a finding +0\.0 % of +1 ")
+        self.assertRegex(out, r"clean jobs without a wrong one +0\.0 % of +1 ")
         self.assertEqual(out.count("WRONG"), 3)
         self.assertEqual([job["wrong"] for job in jobs], [1, 1, 1])
 

@@ -6,8 +6,8 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CATEGORIES = ["match", "hang", "p2p", "hazard", "device", "training", "setup", "clean"]
-KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings", "cause", "says", "fix"}
+CATEGORIES = ["match", "hang", "p2p", "hazard", "device", "training", "setup", "environment", "clean"]
+KEYS = {"expect", "also", "ends", "options", "env", "devices", "minimal", "hang-after", "findings", "cause", "says", "fix", "origin", "headed"}
 ENDS = {"yes", "hang", "error", "any"}
 
 
@@ -70,6 +70,8 @@ class Case:
         self.cause = fields.get("cause")
         self.says = fields.get("says")
         self.fix = fields.get("fix")
+        self.origin = fields.get("origin", "").split(" .. ")
+        self.headed = fields.get("headed")
         self.minimal = fields.get("minimal") == "yes"
         self.hang_after = float(fields.get("hang-after", 2))
         self.ranks, self.layout = self.read_layout()
@@ -80,8 +82,10 @@ class Case:
             raise BadCase("no TWIN in the source")
         self.marked = [number for number, line in enumerate(self.text.splitlines(), 1)
                        if re.search(r"/\* here \*/|# here$", line)]
-        if self.expect and self.expect.place == "here" and not self.marked:
-            raise BadCase("place=here, but no line is marked")
+        if self.headed not in (None, "here"):
+            raise BadCase("headed: here")
+        if "here" in (self.headed, self.expect and self.expect.place) and not self.marked:
+            raise BadCase("place=here or headed: here, but no line is marked")
 
     def read_header(self):
         about, fields = [], {}

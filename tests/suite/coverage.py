@@ -3,12 +3,12 @@
 import os
 import subprocess
 
-CATALOGUE = ["DC%d" % code for first, last in ((101, 111), (201, 210), (301, 310), (401, 407), (501, 507), (601, 608),
+CATALOGUE = ["DC%d" % code for first, last in ((101, 111), (201, 210), (301, 310), (401, 407), (501, 507), (601, 610),
                                                (901, 905)) for code in range(first, last + 1)]
 SLOW = "it takes times that a busy machine does not change; tests/import/test_slow_timelines.py has faults and twins"
 # Codes that no program of the suite can show, and why.
 WITHOUT_CASE = {
-    **dict.fromkeys(("DC604", "DC605", "DC606", "DC607", "DC608"), SLOW),
+    **dict.fromkeys(("DC604", "DC605", "DC606", "DC607", "DC608", "DC609", "DC610"), SLOW),
     "DC212": "a host is silent only to the hub of a job on several; tests/job/test_scenarios.py kills one",
     "DC901": "records are lost when a ring is full, which no small program does; tests/collector fills rings on purpose",
     "DC902": "ranks without a trace run on another host or without ddpcheck; tests/report makes such traces",

@@ -16,7 +16,7 @@ from sessions import end_session
 
 GRACE_S = 0.8           # a second, wrong finding has this long to show after the first, while the job hangs
 DEADLINE_S = 120        # for a program that neither ends nor is diagnosed
-TOLD = re.compile(r"ddpcheck: (?:.+?: )?(?:possible )?(?:error|warning|note) (DC\d{3}): ")
+TOLD = re.compile(r"ddpcheck: (?:(\S+?): )?(?:possible )?(?:error|warning|note) (DC\d{3}): ")
 
 
 def nanoseconds(moment):
@@ -35,7 +35,7 @@ class Job:
         self.tool = os.path.join(build, "bin", "ddpcheck")
         self.folder = tempfile.mkdtemp(prefix="ddpcheck-suite-")
         self.trace = os.path.join(self.folder, "trace")
-        self.told, self.output = [], []
+        self.told, self.heads, self.output = [], [], []
         self.status = None          # exit status of the program, None if the runner had to end it
         self.late = False           # ended at the deadline
 
@@ -84,7 +84,8 @@ class Job:
     def take(self, line):
         found = TOLD.match(line)
         if found:
-            self.told.append((found.group(1), time.time_ns()))
+            self.told.append((found.group(2), time.time_ns()))
+            self.heads.append((found.group(2), os.path.basename(found.group(1) or "")))
         self.output.append(line)
         return bool(found)
 
@@ -146,12 +147,31 @@ def wrong_words(case, findings):
     return "should say '%s': %s" % (case.says, said)
 
 
+def wrong_head(case, heads):
+    """What is wrong with the line that heads the expected finding as it is told live; None if it is one that is marked."""
+    marked = ["%s:%d" % (os.path.basename(case.path), line) for line in case.marked]
+    places = [place for code, place in heads if code in case.expect.codes]
+    return None if all(place in marked for place in places) else "should be headed by %s, not %s" % (marked, places)
+
+
 def wrong_fix(case, findings):
     """What is wrong with the fix of the expected finding; None if it has the header's words."""
     fixes = [finding["todo"] for finding in findings if finding["code"] in case.expect.codes]
     if all(case.fix in fix for fix in fixes):
         return None
     return "should advise '%s', not %s" % (case.fix, fixes)
+
+
+def wrong_origin(case, expect, findings):
+    """What is wrong with what findings name as their origin: the header's words for the expected one, and none else, but for the way
+    that each side went at the finding's own call, which is a fact."""
+    origins = [(finding["code"], finding["origin"]) for finding in findings]
+    if expect and any(case.origin):
+        said = [(origin or {}).get("what") or "" for code, origin in origins if code in case.expect.codes]
+        return None if said and all(words in text for text in said for words in case.origin) else \
+            "should begin with the origin %s, not %s" % (case.origin, said)
+    claims = [origin["what"] for _, origin in origins if origin and origin["kind"] != "branch"]
+    return "should name no origin, but says %s" % claims if claims else None
 
 
 def run(case, program, expect, build, keep=False):
@@ -179,6 +199,9 @@ def run(case, program, expect, build, keep=False):
             trouble = wrong_words(case, job.raw)
         if expect and case.fix and not trouble:
             trouble = wrong_fix(case, job.raw)
+        trouble = trouble or wrong_origin(case, expect, job.raw)
+        if expect and case.headed and not trouble:
+            trouble = wrong_head(case, job.heads)
         return job.verdict(), trouble, "\n".join(job.output)
     except (OSError, RuntimeError, ValueError, IndexError, sqlite3.Error, subprocess.TimeoutExpired) as error:
         return {"program": program, "status": None, "findings": []}, "%s: %s" % (type(error).__name__, error), "\n".join(job.output)

@@ -10,7 +10,8 @@ struct suite_minimal {
     const char *name;  /* "hazard/early_clear" */
     const char *fault; /* the program with the fault, complete: a comment that says what is wrong
                           and how to build it, then C; lines ended by \n */
-    const char *twin;  /* the same program, correct */
+    const char *difference; /* what the correct program has instead, as diff -u shows it: lines with
+                               - and +, and a line or two around them */
 };
 
 /* In order of code, ended by a NULL code. */

@@ -154,6 +154,7 @@ static bool write_include(const char *line, FILE *out)
         {"#include \"tests/suite/suite.h\"\n", "suite.h"},
         {"#include \"tests/suite/training/loop.h\"\n", "loop.h"},
         {"#include \"interpose/ddpcheck.h\"\n", "ddpcheck.h"},
+        {"#include \"abi/nccl_later.h\"\n", "nccl_later.h"},
     };
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (!strcmp(line, beside[i][0]))
@@ -231,6 +232,93 @@ static char *program_text(const struct minimal *minimal, enum part wanted)
     return text;
 }
 
+/* --- the difference --- */
+
+enum { PROGRAM_LINES = 400, AROUND = 2 };
+
+/* The lines of both programs, each with the part that it is of. */
+struct program_lines {
+    char *text[PROGRAM_LINES];
+    enum part part[PROGRAM_LINES];
+    int count;
+};
+
+static void read_lines(const struct minimal *minimal, struct program_lines *lines)
+{
+    FILE *file = open_source(minimal->path);
+    char line[LINE_BYTES];
+    enum part part = BOTH;
+    bool in_header = true;
+
+    while (fgets(line, sizeof line, file)) {
+        if (in_header) {
+            in_header = !ends_header(line);
+            continue;
+        }
+        if (take_directive(minimal->path, line, &part))
+            continue;
+        size_t bytes;
+        FILE *out = lines->count < PROGRAM_LINES
+                        ? open_memstream(&lines->text[lines->count], &bytes)
+                        : NULL;
+        if (!out)
+            fail(minimal->path, "too many lines, or memory is short");
+        write_line(line, out);
+        fclose(out);
+        lines->part[lines->count++] = part;
+    }
+    fclose(file);
+}
+
+static bool is_near_change(const struct program_lines *lines, int at)
+{
+    for (int i = at - AROUND; i <= at + AROUND; i++)
+        if (i >= 0 && i < lines->count && lines->part[i] != BOTH)
+            return true;
+    return false;
+}
+
+static void write_changed(const struct program_lines *lines, int from, int to, enum part part,
+                          FILE *out)
+{
+    for (int i = from; i < to; i++)
+        if (lines->part[i] == part)
+            fprintf(out, "%c%s", part == IN_FAULT ? '-' : '+', lines->text[i]);
+}
+
+/* What differs, as `diff -u` shows it but for the numbers of lines; to be freed. */
+static char *difference_text(const struct minimal *minimal)
+{
+    struct program_lines lines = {.count = 0};
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    int last = -1;
+
+    if (!out)
+        fail(minimal->path, "memory is short");
+    read_lines(minimal, &lines);
+    fprintf(out, "--- %s.c\n+++ %s_correct.c\n", minimal->code, minimal->code);
+    for (int i = 0, end; i < lines.count; i = end) {
+        for (end = i + 1; end < lines.count && lines.part[i] != BOTH && lines.part[end] != BOTH;)
+            end++;
+        if (!is_near_change(&lines, i))
+            continue;
+        if (i > last + 1)
+            fputs("@@\n", out);
+        if (lines.part[i] == BOTH)
+            fprintf(out, " %s", lines.text[i]);
+        write_changed(&lines, i, end, IN_FAULT, out);
+        write_changed(&lines, i, end, IN_TWIN, out);
+        last = end - 1;
+    }
+    for (int i = 0; i < lines.count; i++)
+        free(lines.text[i]);
+    if (fclose(out) != 0)
+        fail(minimal->path, "memory is short");
+    return text;
+}
+
 static void write_file(const char *folder, const struct minimal *minimal, enum part wanted,
                        const char *text)
 {
@@ -269,10 +357,14 @@ static void print_minimal(const char *folder, const struct minimal *minimal)
     const enum part parts[] = {IN_FAULT, IN_TWIN};
     for (int i = 0; i < 2; i++) {
         char *text = program_text(minimal, parts[i]);
-        print_literal(text);
+        if (parts[i] == IN_FAULT)
+            print_literal(text);
         write_file(folder, minimal, parts[i], text);
         free(text);
     }
+    char *difference = difference_text(minimal);
+    print_literal(difference);
+    free(difference);
     puts("    },");
 }
 

@@ -43,17 +43,26 @@ float *suite_floats(size_t count)
     return memory;
 }
 
-ncclUniqueId suite_id(struct rank *me, int number)
+ncclUniqueId suite_share_id(struct rank *me, int number, const ncclUniqueId *made)
 {
     struct board *board = me->board;
 
-    if (me->rank == 0) {
-        NCCL(ncclGetUniqueId(&board->id[number]));
+    if (made) {
+        board->id[number] = *made;
         atomic_store(&board->posted[number], 1);
     }
     while (!atomic_load(&board->posted[number]))
         suite_nap_ms(1);
     return board->id[number];
+}
+
+ncclUniqueId suite_id(struct rank *me, int number)
+{
+    ncclUniqueId id;
+
+    if (me->rank == 0)
+        NCCL(ncclGetUniqueId(&id));
+    return suite_share_id(me, number, me->rank == 0 ? &id : NULL);
 }
 
 void suite_meet(struct rank *me, int number)

@@ -47,6 +47,8 @@ float *suite_floats(size_t count);
 /* The number-th unique id (0 is that of me->comm), made by rank 0, which must ask for it as well.
  */
 ncclUniqueId suite_id(struct rank *me, int number);
+/* The same for an id that one rank made itself, and gives as `made`; the others give NULL. */
+ncclUniqueId suite_share_id(struct rank *me, int number, const ncclUniqueId *made);
 /* Returns when all ranks have called it with this number (each number is good for one meeting).
  * Nothing that ddpcheck or NCCL sees: as if by a file or a socket. */
 void suite_meet(struct rank *me, int number);

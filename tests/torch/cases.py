@@ -9,6 +9,7 @@ CASES = {
     "uneven-inputs": ("DC201", "2", "hang"),
     "no-sync-differs": ("DC206", "0-1", "hang"),
     "scalar-skipped": ("DC201", "2", "hang"),
+    "mean-by-helper": ("DC101", "2", "hang"),
     "shared-comm": ("DC102", "2", "hang"),
     "comm-order": ("DC202", "2", "hang"),
     "skipped-model": ("DC102", "2", "hang"),
@@ -22,9 +23,12 @@ CASES = {
     "read-too-early": ("DC302", "0-2", "ends"),
     "stepped-too-early": ("DC302", "0-2", "ends"),
     "cleared-too-early": ("DC301", "0-2", "ends"),
-    "ring": ("DC209", "0", "hang"),
+    "ring": ("DC203", "0", "hang"),
     "inplace-activation": ("DC205", None, "fails"),     # any rank may be the first
 }
+
+# Before PyTorch 2.15, where the first message of two ranks created a communicator of theirs.
+CASES_BEFORE_2_15 = {**CASES, "ring": ("DC209", "0", "hang")}
 
 # case: lines of job.py that its sides must name, each the innermost of its side. Calls that autograd's threads make stand at
 # the line of backward(), kernels and copies at that of the operation.
@@ -38,10 +42,19 @@ LINES = {
     "sharded-layers": ["loss.backward()"],
 }
 
+# case: the beginning of the line of job.py that heads its finding.
+HEADS = {
+    "mean-by-helper": "all_reduce_mean(",
+}
+
 # case: words of the cause that its finding names as likely.
 CAUSES = {
     "group-by-members": "new_group called by its members only",
-    "scalar-skipped": "The ranks diverged at #",
+}
+
+# case: words of the earlier call that its finding names.
+ORIGINS = {
+    "scalar-skipped": "left out one call",
 }
 
 # case: words of the fix.

@@ -91,6 +91,14 @@ def behind_kinds(odd, device):
 CASES = {function.__name__: function for function in (clean, skip, size, dtype, behind, clean_kinds, behind_kinds)}
 
 
+def dump_of(backend, suffix=""):
+    """Since 2.15 each backend has its recorder by its name, and "nccl" is the backend nccl2."""
+    is_old = tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 15)
+    if backend == "nccl" and is_old:
+        return getattr(c10d, "_dump_nccl_trace" + suffix)()
+    return getattr(c10d, "_dump_fr_trace" + suffix)(**({"backend": "nccl2"} if backend == "nccl" else {}))
+
+
 def wait(works, seconds=200):
     deadline = time.monotonic() + seconds
     while not all(work.is_completed() for work in works) and time.monotonic() < deadline:
@@ -100,7 +108,7 @@ def wait(works, seconds=200):
 def wait_for_watchdog(seconds=200):
     """Until PyTorch's watchdog has seen that all is over: from then on the dump says so."""
     deadline = time.monotonic() + seconds
-    while any(entry["state"] != "completed" for entry in pickle.loads(c10d._dump_nccl_trace())["entries"]):
+    while any(entry["state"] != "completed" for entry in pickle.loads(dump_of("nccl"))["entries"]):
         assert time.monotonic() < deadline, "the watchdog has not seen the end of what has ended"
         time.sleep(0.1)
 
@@ -129,7 +137,7 @@ def rank_main(rank, port, backend, case, folder):
         wait(last)
         if device == "cuda":
             wait_for_watchdog()
-    dump = getattr(c10d, "_dump_%s_trace%s" % ("nccl" if backend == "nccl" else "fr", "_json" if case.endswith(".json") else ""))()
+    dump = dump_of(backend, "_json" if case.endswith(".json") else "")
     with open(os.path.join(folder, "nccl_trace_rank_%d" % rank), "wb") as file:
         file.write(dump if isinstance(dump, bytes) else dump.encode())
     meet(store, "dumped")

@@ -150,6 +150,31 @@ def scalar_skipped_twin():
     reduce_loss(False)
 
 
+def all_reduce_mean(value):
+    dist.all_reduce(value)
+    return value / dist.get_world_size()
+
+
+def mean_of_losses(with_validation):
+    """A helper named after what it does makes all calls; the branch is beside it."""
+    model = wrap(Halves())
+    train(model)
+    if with_validation:
+        all_reduce_mean(torch.ones(1, device=DEVICE))
+    all_reduce_mean(model(batch()).detach())
+
+
+@case
+def mean_by_helper():
+    mean_of_losses(is_odd())
+    finish_late()
+
+
+@case
+def mean_by_helper_twin():
+    mean_of_losses(True)
+
+
 @case
 def partial_barrier():          # row 5
     train(wrap(Halves()))
@@ -224,9 +249,9 @@ def read_too_early_twin():
 
 def update(wait):
     """Gradients are reduced one by one; then the optimizer reads them."""
-    model = Scale(1 << 12).to(DEVICE)
+    model = Scale(1 << 16).to(DEVICE)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    model(batch(width=1 << 12)).square().mean().backward()
+    model(batch(width=1 << 16)).square().mean().backward()
     works = [dist.all_reduce(parameter.grad, async_op=True) for parameter in model.parameters()]
     for work in works if wait else []:
         work.wait()
@@ -548,6 +573,17 @@ def returned_early():
     dist.barrier()
 
 
+@case
+def fell_off():
+    """Its program is over, without destroy_process_group(): the interpreter frees the process group."""
+    train(wrap(Halves()))
+    dist.all_reduce(torch.ones(1, device=DEVICE))
+    if not is_odd():
+        dist.barrier()
+        torch.cuda.synchronize()
+        dist.destroy_process_group()
+
+
 def refuse_arguments():
     if is_odd():
         sys.exit(4)
@@ -603,9 +639,22 @@ def raised_then_exit_quick():
         os._exit(1)
 
 
+@case
+def guarded():
+    """Under --guard one of the two calls is an exception, whose text names the other; without the guard both wait."""
+    x = torch.ones(8, device=DEVICE)
+    dist.all_reduce(x)
+    try:
+        dist.all_reduce(x) if is_odd() else dist.broadcast(x, 0)
+        print("went on", flush=True)
+    except RuntimeError as error:       # of 2.10 a DistBackendError
+        print("refused: %s" % error, flush=True)
+    os._exit(0)
+
+
 # These end as Python ends: the cases above are about nothing else.
 ENDINGS = ("exit-status", "raised-before-first", "raised-in-first", "exit-quick", "raised-then-exit-quick",
-           "raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
+           "fell-off", "raised", "raised-in-try", "raised-in-except", "raised-then-exit", "returned-early")
 
 
 @case
@@ -632,6 +681,8 @@ def main():
                             timeout=datetime.timedelta(seconds=float(os.environ.get("DDPCHECK_TEST_TIMEOUT", "60"))))
     torch.manual_seed(0)
     CASES[name]()
+    if name == "fell-off":
+        return
     if GPU:
         torch.cuda.synchronize()
     dist.destroy_process_group()

@@ -1,10 +1,13 @@
 """What the tests of this directory share: the PyTorch of tools/setup-torch, on the emulator, and its server."""
 
+import functools
+import concurrent.futures
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -13,16 +16,29 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 from line import Line  # noqa: E402,F401
 
 SKIPPED = 77
+AT_ONCE = 3         # jobs, which wait for most of their time
+# So long a rank is silent before it counts as missing, where a job hangs, and where none should: there a busy machine stops it.
+HANGS, GOES_ON = "2", "20"
 
 
 def torch_folder():
-    """Where PyTorch is; ends the test as skipped where there is none."""
+    """Where PyTorch is, in the version that DDPCHECK_TEST_TORCH names or the newest that is tested; ends the test as skipped
+    where there is none."""
     setup = os.path.join(HERE, "..", "..", "tools", "setup-torch")
-    found = subprocess.run([setup, "--find"], capture_output=True, text=True, timeout=300)
+    version = [os.environ["DDPCHECK_TEST_TORCH"]] if os.environ.get("DDPCHECK_TEST_TORCH") else []
+    found = subprocess.run([setup, "--find", *version], capture_output=True, text=True, timeout=300)
     if found.returncode:
         print("skipped: no PyTorch here; tools/setup-torch installs it where there is a network")
         sys.exit(SKIPPED)
     return found.stdout.strip()
+
+
+@functools.cache
+def torch_version():
+    """(2, 15, 0)"""
+    done = subprocess.run([python(), "-c", "import importlib.metadata as m; print(m.version('torch'))"], capture_output=True,
+                          text=True, check=True)
+    return tuple(int(part) for part in done.stdout.split("+")[0].split("."))
 
 
 def python():
@@ -35,6 +51,7 @@ class Server:
 
     def __init__(self, line, ranks, program="job", folder=HERE):
         self.line, self.ranks, self.program, self.folder = line, ranks, program, folder
+        self.asking = threading.Lock()
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -51,9 +68,17 @@ class Server:
         os.makedirs(folder, exist_ok=True)
         order = {"program": program or self.program, "case": case, "ranks": ranks or self.ranks, "folder": folder,
                  "environment": environment}
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
+        with self.asking:
+            self.process.stdin.write(json.dumps(order) + "\n")
+            self.process.stdin.flush()
+            return int(self.process.stdout.readline())
+
+
+def beside(jobs):
+    """Calls them, some beside each other, and raises the first one's failure."""
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(*job) for job in jobs]:
+            done.result()
 
 
 def statuses(folder):

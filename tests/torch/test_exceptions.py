@@ -1,6 +1,6 @@
 """A rank of PyTorch that ends while the others wait: by an exception, also with destroy_process_group() in a `finally` or
 `except` block, or before or in its first call of NCCL, by sys.exit(), by os._exit(), or by returning early; one that is
-stopped; and one that was only busy, and comes at last.
+stopped; and one that was only busy, and comes at last. Under --guard a call that differs from the other rank's is an exception.
 
 test_exceptions.py BUILD. Its interpreter shuts down as Python's does, which aborts the communicator and takes a while:
 neither is what went wrong."""
@@ -9,7 +9,7 @@ import functools
 import os
 import sys
 
-from jobs import Line, Server, end_group, output, statuses, torch_folder, wait_for
+from jobs import Line, Server, end_group, output, statuses, torch_folder, torch_version, wait_for
 
 RANKS = 2
 FAILED = "exited with status 1 after an exception (ValueError: a sample is broken)"
@@ -27,11 +27,14 @@ CASES = {
     "exit-status": ("DC205", "exited with status 4", "refuse_arguments"),
     "exit-quick": ("DC205", "exited with status 3", "leave_at_once"),
     "returned-early": ("DC206", "exited with status 0", "leave_early"),
+    "fell-off": ("DC206", "exited with status 0", "fell_off"),
 }
 
 
 def check(server, line, case):
     code, did, place = CASES[case]
+    if code == "DC209" and torch_version() >= (2, 15):      # init_process_group() has created the communicator
+        code = "DC205"
     folder = os.path.join(line.folder, case)
     line.trace = os.path.join(folder, "trace")
     leader = server.start(case, folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="60")
@@ -95,11 +98,32 @@ def check_busy(server, line):
     print("busy: DC201, withdrawn", flush=True)
 
 
+def check_guarded(server, line):
+    """The exception's text names both calls; of the two ranks one goes on."""
+    folder = os.path.join(line.folder, "guarded")
+    line.trace = os.path.join(folder, "trace")
+    leader = server.start("guarded", folder, DDPCHECK_DIR=line.trace, DDPCHECK_HANG_AFTER="60", DDPCHECK_GUARD="1")
+    try:
+        assert wait_for(lambda: statuses(folder), 120) == [0] * RANKS, output(folder)
+    finally:
+        end_group(leader)
+        line.wait_collector()
+    text = output(folder)
+    refused = [said for said in text.splitlines() if "ddpcheck run --guard refused rank" in said and not said.startswith("ddpcheck:")]
+    assert len(refused) == 1 and "ncclAllReduce(count=8" in refused[0] and "ncclBroadcast(count=8" in refused[0], text
+    assert text.count("refused: ") == 1 and text.count("went on") == 1, text
+    assert [finding["code"] for finding in line.report()[1] if finding["severity"] == "error"] == ["DC101"], line.report()[1]
+    print("guarded: %s" % refused[0], flush=True)
+
+
+OTHERS = {"stopped": check_stopped, "busy": check_busy, "guarded": check_guarded}
+
+
 def main():
     torch_folder()
     with Line(sys.argv[1], devices=RANKS, name="exceptions") as line, Server(line, RANKS) as server:
-        for case in sys.argv[2:] or [*CASES, "stopped", "busy"]:
-            {"stopped": check_stopped, "busy": check_busy}.get(case, functools.partial(check, case=case))(server, line)
+        for case in sys.argv[2:] or [*CASES, *OTHERS]:
+            OTHERS.get(case, functools.partial(check, case=case))(server, line)
 
 
 if __name__ == "__main__":

@@ -4,22 +4,14 @@ test_train.py BUILD [PROGRAM...]. The ways of PyTorch to use several GPUs, and p
 The ways on 2 ranks are started as a user starts them; the other jobs are forked, after what takes longest: the imports."""
 
 import os
-import subprocess
 import sys
 
-from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, wait_for
+from jobs import HERE, Line, Server, end_group, output, statuses, torch_folder, torch_version, wait_for
 
 QUIET = {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR", "GLOG_minloglevel": "2", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 # Not all in one job: of more communicators than half of them have, not all streams are watched (DC903).
 EXPANDABLE = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
 FORKED = [(4, "ways", {}), (2, "examples", EXPANDABLE), (4, "examples", {}), (2, "compiled", {})]
-
-
-def torch_version():
-    """("2", "10", "0")"""
-    done = subprocess.run([os.path.join(torch_folder(), "bin", "python"), "-c", "import importlib.metadata as m; print(m.version('torch'))"],
-                          capture_output=True, text=True, check=True)
-    return done.stdout.split("+")[0].strip().split(".")
 
 
 def check(line, ranks, programs, out, err):
@@ -38,12 +30,13 @@ def check_started(build, ranks, programs):
             [torchrun, "--standalone", "--nproc_per_node", str(ranks), os.path.join(HERE, "train.py"), *programs.split()],
             (), 600, {**QUIET, "TMPDIR": line.folder})
         assert status == 0, (status, out, err)
-        ours = [text for text in err.splitlines() if text.startswith("ddpcheck")]
+        ours = [text for text in err.splitlines() if text.startswith("ddpcheck") and "note DC6" not in text]
         assert len(ours) <= 3, "%d lines of ours on stderr:\n%s" % (len(ours), "\n".join(ours))
-        assert "computes no numbers for this program" in ours[0] and "no finding" in ours[-1], ours
+        assert "computes no numbers for this program" in ours[0], ours
+        assert "no finding" in ours[-1] or "no error" in ours[-1], ours     # no error: check() says what there may be
         check(line, ranks, programs, out, err)
         _, versions, _ = line.call([line.tool, "sql", line.trace, "SELECT DISTINCT name, version FROM library"])
-        assert "PyTorch" in versions and "".join("%02d" % int(part) for part in torch_version()).lstrip("0") in versions, versions
+        assert "PyTorch" in versions and "".join("%02d" % part for part in torch_version()).lstrip("0") in versions, versions
 
 
 def check_compiled(line):

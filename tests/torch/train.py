@@ -197,8 +197,9 @@ def pipeline():
     """One block a rank; GPipe's schedule, then 1F1B."""
     rank, ranks = dist.get_rank(), dist.get_world_size()
     for schedule_of in (ScheduleGPipe, Schedule1F1B):
-        part = torch.empty(1, WIDTH, device="cuda")     # shapes are given: to exchange them takes computed values
-        stage = PipelineStage(Block().cuda(), rank, ranks, part.device, input_args=(part,), output_args=(part,))
+        # Shapes are given: to exchange them takes computed values. From PyTorch 2.15 on they say whose gradients are sent back.
+        given, made = (torch.empty(1, WIDTH, device="cuda", requires_grad=own) for own in (rank > 0, True))
+        stage = PipelineStage(Block().cuda(), rank, ranks, given.device, input_args=(given,), output_args=(made,))
         schedule = schedule_of(stage, n_microbatches=2 * ranks, loss_fn=F.mse_loss)
         batch = torch.randn(2 * ranks, WIDTH).cuda()
         for _ in range(STEPS):

@@ -10,7 +10,7 @@ from job import COUNTED, TOOL, Job
 
 LOOPS = 20
 NEEDED = 16         # by the collector, besides its standard streams and its socket
-NEEDED_BY_RUN = 4   # by `ddpcheck run`, besides its standard streams
+NEEDED_BY_RUN = 6   # by `ddpcheck run`, besides its standard streams
 
 
 def run(job, limit=None, of_job=None):

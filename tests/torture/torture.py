@@ -17,21 +17,10 @@ import tempfile
 import time
 
 from job import BUILD, COUNTED, SHIM, TOOL, Job, wait_until
+from page import write_page
 
 SHORT_ROUNDS = 2
 LOOPS = 400
-PAGE = """# Reliability
-
-This page lists the faults that `make torture` injected into ddpcheck, how often, and what happened. The program
-[tests/torture/torture.py](../tests/torture/torture.py) wrote it, after %d seconds with seed %d. The job of these rounds
-counts its own calls in a mapped file, without ddpcheck; the rows of its trace are compared with that.
-
-| what was done | how often | what happened |
-| --- | --- | --- |
-%s
-`make test` runs a short form of it. What was lost in a round would end the run, so a row stands for rounds without such a loss.
-Planted links, and each of these faults by itself, have tests of their own, in [tests/collector](../tests/collector) and [tests/interpose](../tests/interpose/test_odd.py).
-"""
 # Each writes the same each time.
 ORDINARY = (
     ["ls", "/usr"], ["cat", "/etc/passwd"], ["grep", "-c", "root", "/etc/passwd"], ["sed", "s/root/x/", "/etc/passwd"],
@@ -290,8 +279,7 @@ def main():
     lines = "".join("| %s | %s | %s |\n" % row for row in torture.rows())
     print(lines + "ok, %d rounds of all faults" % rounds)
     if options.page:
-        with open(options.page, "w", encoding="utf-8") as file:
-            file.write(PAGE % (options.seconds or 0, options.seed, lines))
+        write_page(options.page, options.seconds or 0, options.seed, lines)
 
 
 if __name__ == "__main__":

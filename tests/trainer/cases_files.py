@@ -1,4 +1,4 @@
-"""What is written and read: samples, plots, progress, checkpoints, data sets."""
+"""What is written and read: samples, progress, checkpoints."""
 
 import os
 import pty
@@ -20,17 +20,6 @@ def case_samples():
             head = file.read(24)
         if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (274, 274):
             raise AssertionError("not a PNG of 274 x 274: %r" % head)
-
-
-def case_plot():
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "loss.png")
-        run("--ranks 2 --iterations 12 --log-every 1 --plot " + path)
-        with open(path, "rb") as file:
-            head = file.read(24)
-        if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:24]) != (800, 480):
-            raise AssertionError("not a PNG of 800 x 480: %r" % head)
-        must_contain(run("--iterations 2 --plot " + os.path.join(folder, "none", "loss.png"), expected=1), "can't write")
 
 
 def case_progress():
@@ -100,20 +89,3 @@ def case_checkpoint_survives_a_crash():
             if int(found[1]) < reached:
                 raise AssertionError("was at iteration %d, is at %s" % (reached, found[1]))
             reached = int(found[1])
-
-
-def write_idx(path, dimensions, data):
-    with open(path, "wb") as file:
-        file.write(bytes([0, 0, 8, len(dimensions)]) + struct.pack(">%dI" % len(dimensions), *dimensions) + bytes(data))
-
-
-def case_idx_files():
-    with tempfile.TemporaryDirectory() as folder:
-        images, labels = os.path.join(folder, "images"), os.path.join(folder, "labels")
-        write_idx(images, (64, 28, 28), ((i // 784 % 2) * 255 for i in range(64 * 784)))
-        write_idx(labels, (64,), (i % 2 for i in range(64)))
-        out = run("--model cnn --ranks 2 --iterations 20 --images %s --labels %s" % (images, labels))
-        must_contain(out, "accuracy 1.0000 on 64 training images")
-        os.truncate(images, 1000)
-        must_contain(run("--images %s --labels %s" % (images, labels), expected=2), images + " is cut off")
-        must_contain(run("--model cnn --images " + images, expected=2), "needs --labels")

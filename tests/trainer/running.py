@@ -115,6 +115,6 @@ def of_setup(program):
 def need(program):
     found = os.environ.get("DDPTRAIN_TEST_" + program.upper()) or shutil.which(program) or of_setup(program)
     if not found:
-        print(program + " is not installed")
+        print("skipped: %s is not installed; tools/setup-torch brings torchrun, tools/setup the others" % program)
         sys.exit(77)
     return found

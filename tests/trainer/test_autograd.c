@@ -19,6 +19,13 @@ struct graph {
 };
 
 /* A loss with a different slope for each element, so that exchanged elements show. */
+static const struct kernels_activation leaky = {KERNELS_LEAKY_RELU, 0.2f};
+
+static struct tensor *apply_tanh(struct tensor *x)
+{
+    return op_activate(x, (struct kernels_activation){KERNELS_TANH, 0});
+}
+
 static struct tensor *to_loss(struct tensor *x)
 {
     return op_bce_with_logits(x, 0.3f);
@@ -68,14 +75,14 @@ static struct tensor *batch_norm(struct device *device, struct tensor **leaves)
 static struct tensor *activations(struct device *device, struct tensor **leaves)
 {
     (void)device;
-    struct tensor *x = op_tanh(leaves[0]);
-    return to_loss(op_sigmoid(op_leaky_relu(op_add(x, leaves[1]), 0.2f)));
+    struct tensor *x = apply_tanh(leaves[0]);
+    return to_loss(op_activate(op_add(x, leaves[1]), leaky));
 }
 
 static struct tensor *in_place_on_clone(struct device *device, struct tensor **leaves)
 {
     (void)device;
-    struct tensor *x = op_tanh(leaves[0]);
+    struct tensor *x = apply_tanh(leaves[0]);
     return to_loss(op_add(x, op_leaky_relu_in_place(op_clone(x), 0.2f)));
 }
 
@@ -90,7 +97,7 @@ static struct tensor *leaf_used_twice(struct device *device, struct tensor **lea
 {
     (void)device;
     return op_add(to_loss(op_linear(leaves[0], leaves[1], NULL)),
-                  to_loss(op_tanh(op_linear(leaves[0], leaves[1], NULL))));
+                  to_loss(apply_tanh(op_linear(leaves[0], leaves[1], NULL))));
 }
 
 static struct tensor *cross_entropy(struct device *device, struct tensor **leaves)
@@ -212,9 +219,9 @@ static void gradients_accumulate(void **state)
     struct tensor *leaf = new_leaf(device, shape_1d(4), 1);
     struct error err = {0};
     float once[4], twice[4];
-    assert_int_equal(autograd_backward(to_loss(op_tanh(leaf)), &err), 0);
+    assert_int_equal(autograd_backward(to_loss(apply_tanh(leaf)), &err), 0);
     tensor_download(leaf->gradient, once);
-    assert_int_equal(autograd_backward(to_loss(op_tanh(leaf)), &err), 0);
+    assert_int_equal(autograd_backward(to_loss(apply_tanh(leaf)), &err), 0);
     tensor_download(leaf->gradient, twice);
     for (int i = 0; i < 4; i++)
         assert_float_equal(twice[i], 2 * once[i], 1e-6f);
@@ -236,8 +243,8 @@ static void detach_and_freezing_stop_gradients(void **state)
     tensor_download(x->gradient, gradient);
     assert_true(fabsf(gradient[0]) > 0.0f);
 
-    assert_null(op_tanh(op_detach(op_tanh(x)))->creator);
-    assert_int_equal(autograd_backward(to_loss(op_detach(op_tanh(x))), &err), -1);
+    assert_null(apply_tanh(op_detach(apply_tanh(x)))->creator);
+    assert_int_equal(autograd_backward(to_loss(op_detach(apply_tanh(x))), &err), -1);
     free_leaf(x);
     free_leaf(w);
 }
@@ -274,7 +281,7 @@ static void a_hook_is_called_once_after_the_last_use(void **state)
 /* Tanh saves its output, which is then overwritten. */
 static struct tensor *overwritten(struct tensor *leaf)
 {
-    return to_loss(op_leaky_relu_in_place(op_tanh(leaf), 0.2f));
+    return to_loss(op_leaky_relu_in_place(apply_tanh(leaf), 0.2f));
 }
 
 static void overwriting_a_saved_tensor_is_an_error(void **state)
@@ -299,7 +306,7 @@ static void without_the_check_the_gradient_is_wrong(void **state)
     device->check_versions = false;
     assert_int_equal(autograd_backward(overwritten(leaf), &err), 0);
     device->check_versions = true;
-    assert_int_equal(autograd_backward(to_loss(op_leaky_relu(op_tanh(same), 0.2f)), &err), 0);
+    assert_int_equal(autograd_backward(to_loss(op_activate(apply_tanh(same), leaky)), &err), 0);
     tensor_download(leaf->gradient, wrong);
     tensor_download(same->gradient, right);
     for (int i = 0; i < 60; i++)
@@ -327,7 +334,7 @@ static void views_share_their_version(void **state)
 static void a_second_backward_is_an_error(void **state)
 {
     struct device *device = *state;
-    struct tensor *leaf = new_leaf(device, shape_1d(6), 1), *loss = to_loss(op_tanh(leaf));
+    struct tensor *leaf = new_leaf(device, shape_1d(6), 1), *loss = to_loss(apply_tanh(leaf));
     struct error err = {0};
     assert_int_equal(autograd_backward(loss, &err), 0);
     assert_int_equal(autograd_backward(loss, &err), -1);
@@ -340,7 +347,6 @@ static void a_second_backward_is_an_error(void **state)
 static void a_fused_activation_is_the_one_after_it(void **state)
 {
     struct device *device = *state;
-    const struct kernels_activation leaky = {KERNELS_LEAKY_RELU, 0.2f};
     struct error err = {0};
     float one[64], other[64];
     for (int transposed = 0; transposed < 2; transposed++) {
@@ -351,10 +357,9 @@ static void a_fused_activation_is_the_one_after_it(void **state)
         struct tensor *fused = transposed
                                    ? op_conv2d_transposed_activated(x, weight, bias, 1, 1, leaky)
                                    : op_conv2d_activated(x, weight, bias, 1, 1, leaky);
-        struct tensor *parts = op_leaky_relu(transposed
-                                                 ? op_conv2d_transposed(x, weight, bias, 1, 1)
-                                                 : op_conv2d(x, weight, bias, 1, 1),
-                                             leaky.slope);
+        struct tensor *parts = op_activate(transposed ? op_conv2d_transposed(x, weight, bias, 1, 1)
+                                                      : op_conv2d(x, weight, bias, 1, 1),
+                                           leaky);
         assert_int_equal(tensor_count(fused), 64);
         tensor_download(fused, one);
         tensor_download(parts, other);

@@ -2,17 +2,14 @@
  * damaged. */
 #include "tests/trainer/fixture.h"
 
-#include <math.h>
 #include <png.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trainer/canvas.h"
 #include "trainer/checkpoint.h"
-#include "trainer/history.h"
-#include "trainer/samples_png.h"
+#include "trainer/png_file.h"
 
 static char folder[] = "/tmp/ddptrain-files-XXXXXX";
 static char path[64], part[64];
@@ -70,75 +67,6 @@ static void a_png_that_cannot_be_written_is_an_error(void **state)
     struct error err = {0};
     assert_int_equal(samples_png_write("/nonexistent/samples.png", pixel, 1, 1, 4, &err), -1);
     assert_non_null(strstr(err.text, "/nonexistent/samples.png"));
-}
-
-/* --- plots --- */
-
-enum { PLOT_WIDTH = 800, PLOT_HEIGHT = 480 };
-
-/* How many pixels of a color the columns from `left` on have, and the mean of their rows. */
-static int find_color(const unsigned char *pixels, int left, int right, struct color color,
-                      double *row)
-{
-    int count = 0;
-    *row = 0;
-    for (int y = 40; y < PLOT_HEIGHT; y++) {
-        for (int x = left; x < right; x++) {
-            const unsigned char *pixel = pixels + 3 * (y * PLOT_WIDTH + x);
-            if (pixel[0] != color.red || pixel[1] != color.green || pixel[2] != color.blue)
-                continue;
-            count++;
-            *row += y;
-        }
-    }
-    *row /= count ? count : 1;
-    return count;
-}
-
-static void a_plot_has_its_curves_where_the_losses_are(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"one", "other", NULL};
-    static const struct color blue = {31, 119, 180}, orange = {214, 96, 20};
-    struct history history;
-    struct error err = {0};
-    double row;
-    history_open(&history, names);
-    for (int i = 0; i < 200;
-         i++) /* the first falls from 4 to 0; the other stays at 1, and is NaN in the second half */
-        history_add(&history, i, (double[]){4.0 * (199 - i) / 199, i < 100 ? 1.0 : NAN});
-    assert_int_equal(history_plot(&history, path, &err), 0);
-    assert_int_equal(access(part, F_OK), -1);
-    history_close(&history);
-
-    png_image png = {.version = PNG_IMAGE_VERSION};
-    assert_true(png_image_begin_read_from_file(&png, path));
-    assert_int_equal(png.width, PLOT_WIDTH);
-    assert_int_equal(png.height, PLOT_HEIGHT);
-    png.format = PNG_FORMAT_RGB;
-    static unsigned char pixels[3 * PLOT_WIDTH * PLOT_HEIGHT];
-    assert_true(png_image_finish_read(&png, NULL, pixels, 0, NULL));
-    /* The frame is 40 to 432 high (loss 4 to 0) and 72 to 776 wide. */
-    assert_true(find_color(pixels, 72, 82, blue, &row) > 0 && row < 50);
-    assert_true(find_color(pixels, 766, 778, blue, &row) > 0 && row > 422);
-    assert_true(find_color(pixels, 419, 429, blue, &row) > 0 && row > 226 && row < 246);
-    assert_true(find_color(pixels, 72, 420, orange, &row) > 500 && row > 332 && row < 337);
-    assert_int_equal(find_color(pixels, 430, PLOT_WIDTH, orange, &row), 0);
-}
-
-static void a_plot_of_nothing_is_a_frame(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"loss", NULL};
-    struct history history;
-    struct error err = {0};
-    history_open(&history, names);
-    assert_int_equal(history_plot(&history, path, &err), 0);
-    history_add(&history, 7, (double[]){INFINITY});
-    assert_int_equal(history_plot(&history, path, &err), 0);
-    assert_int_equal(history_plot(&history, "/nonexistent/loss.png", &err), -1);
-    assert_non_null(strstr(err.text, "/nonexistent/loss.png"));
-    history_close(&history);
 }
 
 /* --- checkpoints --- */
@@ -275,8 +203,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_png_can_be_decoded),
         cmocka_unit_test(a_png_that_cannot_be_written_is_an_error),
-        cmocka_unit_test(a_plot_has_its_curves_where_the_losses_are),
-        cmocka_unit_test(a_plot_of_nothing_is_a_frame),
         cmocka_unit_test_setup_teardown(a_checkpoint_restores_everything, open_device,
                                         close_device),
         cmocka_unit_test_setup_teardown(damaged_checkpoints_are_refused, open_device, close_device),

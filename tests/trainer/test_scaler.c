@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "trainer/check.h"
-#include "trainer/gradients.h"
+#include "trainer/module.h"
 #include "trainer/operations.h"
 #include "trainer/scaler.h"
 

@@ -10,7 +10,7 @@
 #include "trainer/optimizer.h"
 #include "trainer/reducer.h"
 
-/* Two layers of which a pass uses both or only the first. */
+/* Two layers; a pass uses both or only the first. */
 struct model {
     struct device *device;
     struct module module;

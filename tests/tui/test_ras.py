@@ -57,6 +57,19 @@ class Ras(unittest.TestCase):
         server.close()
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("ddpcheck-ras")], [], "nothing is left behind")
 
+    def test_diagnostics(self):
+        """NCCL 2.31 and later has its own, which are shown beside what ddpcheck finds."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "import", "real", "diag-rccl.log"), encoding="utf-8") as file:
+            diagnostics = "".join(line for line in file if not line.startswith("# "))
+        server = RasServer(job([7, 7, 7, 7]), diagnostics=diagnostics)
+        with Terminal(self.folder, "cd %s && TMPDIR=%s %s tui --ras %s" % (self.folder, self.folder, TOOL, server.address), 110, 30) as terminal:
+            terminal.keys("2")
+            terminal.wait(r"uncorrected volatile errors", 60)
+            terminal.wait(r"NCCL_BUFFSIZE differs")
+            terminal.keys("q")
+            terminal.wait("status=0")
+        server.close()
+
     def test_trickle(self):
         """A server that sends a byte now and then is given up."""
         listener = socket.create_server(("127.0.0.1", 0))

@@ -123,12 +123,17 @@ class Screens(unittest.TestCase):
         """All keys at once: none is lost, and none acts on the view before."""
         for keys, pattern in (
             (["2", "Enter", "e"], r"Explain(?s:.*)DC201: "),
-            (["4", "j", "j", "Enter"], "rank 2, process 4002"),
-            (["4", "G", "Enter", "BSpace", "k", "Enter"], "rank 2, process 4002"),
+            (["4", "j", "j", "Enter"], "rank 1, process 4001"),         # below rank 3, which is missing, and rank 0
+            (["4", "G", "Enter", "BSpace", "k", "Enter"], "rank 1, process 4001"),
             (["4", "/", "4", "0", "0", "3", "Enter", "Enter"], "rank 3, process 4003"),
             (["4", "s", "s", "g", "Enter"], "rank 3, process 4003"),
             (["4", "Enter", "6"], "called"),
-            (["4", "Enter", "q"], "status=0"),
+            (["4", "Enter", "q"], "late by"),
+            (["4", "Enter", "q", "q"], "status=0"),
+            ([":", "2", "Enter"], "rank 2, process 4002"),
+            ([":", "9", "Enter"], "No process of this trace is rank 9; there are ranks 0-3"),
+            ([":", "9", "C-u", "2", "Enter"], "rank 2, process 4002"),
+            ([":", "x", "Enter"], ": takes a rank, as :613; not 'x'"),
             (["4", "Enter", "?"], "this help"),
         ):
             with self.subTest(keys), self.terminal("missing") as terminal:
@@ -198,9 +203,9 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             terminal.keys("f")
             terminal.keys("-l", "foo:1")
-            terminal.wait(r"No row holds 'foo:1', and there is no field 'foo'\. Fields: rank:3, comm:5ae7,\s+state:missing")
+            terminal.wait(r"No match for 'foo:1', and there is no field 'foo'\. Fields: rank:3, comm:5ae7,\s+state:missing")
             for typed, answer in (("rank:x", "'rank:x' names no rank: write rank:3 or rank:0-7,9"),
-                                  ("none.c:1", "No row holds the filter's text"), ("std::none", "No row holds the filter's text")):
+                                  ("none.c:1", "No match (f: change"), ("std::none", "No match (f: change")):
                 terminal.keys("Escape")
                 terminal.wait("! 3")
                 terminal.keys("f")
@@ -268,7 +273,7 @@ class Screens(unittest.TestCase):
             text = terminal.settled("filter: node-01:40")
             self.assertNotIn("No row", text)
             terminal.keys("-l", "x")
-            terminal.wait("No row holds the filter")
+            terminal.wait("No match")
             terminal.keys("Escape")
             terminal.keys("/")
             terminal.keys("-l", "nothing like this")
@@ -303,21 +308,23 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             terminal.keys("4")
             terminal.wait("late by")
-            terminal.keys("m")
-            terminal.wait("mouse on")
-            mouse(0, 10, 12)                # the third of the rows, in its second line
+            mouse(0, 10, 12)                # the third of the rows; below, its second line
             mouse(2, 10, 7)                 # the right button means nothing
-            mouse(0, 10, 11)
-            self.assertIn("rank 2, process 4002", terminal.wait("Communicators"))
+            mouse(0, 10, 13)
+            self.assertIn("rank 1, process 4001", terminal.wait("Communicators"))
             terminal.keys("Escape")
             terminal.wait("late by")
             mouse(65, 10, 8)                # the wheel, to the last
             terminal.keys("Enter")
-            terminal.wait("rank 3, process 4003")
+            terminal.wait("rank 2, process 4002")
             mouse(0, 10, 24)                # "2 Findings"
             terminal.wait("DC201\\?")
             terminal.keys("m")
             terminal.wait("mouse off")
+            mouse(0, 10, 24)
+            terminal.keys("m")
+            terminal.wait("mouse on")
+            self.assertIn("DC201?", terminal.text())
 
     def test_resize_with_help_and_typing(self):
         with self.terminal("missing") as terminal:
@@ -341,11 +348,11 @@ class Screens(unittest.TestCase):
         with self.terminal("missing", (40, 10)) as terminal:
             terminal.wait("1 ?No")
             terminal.keys("?")
-            shown = terminal.wait("arrows: more")
-            for step in range(40):
+            shown = text = terminal.wait("arrows: more")
+            while "F10   " not in text:         # the last key
                 terminal.keys("Down")
-                shown += terminal.text()
-            self.assertIn("q F10", terminal.wait("q F10"))
+                text = terminal.wait(r"\A(?!%s\Z)" % re.escape(text))
+                shown += text
             for key in "Tab", "/ F3 n N", "f F4", "s F6 S", "space", "? F1":
                 self.assertIn(key, shown)
             terminal.keys("Escape")
@@ -369,7 +376,7 @@ class Screens(unittest.TestCase):
             terminal.keys("g", "NPage")
             self.assertEqual(first[8:9], terminal.settled("Finding").split("\n")[1:2], "and by a page")
             terminal.keys("4")
-            self.assertRegex(terminal.settled("rank +host:pid +state +where"), r"(?m)^ +0 .*killed")
+            self.assertRegex(terminal.settled("rank +host:pid +state +where"), r"(?m)^ +! 3 .*trainer")
 
     def test_the_diagnosis_is_explained_in_every_view(self):
         with self.terminal("missing") as terminal:
@@ -399,8 +406,8 @@ class Screens(unittest.TestCase):
             terminal.wait("1 Now")
             terminal.keys("4")
             text = terminal.wait("1023 processes")
-            rows = re.findall(r"(?m)^ {0,15}\d.*", text.split("rank  host:pid")[1])
-            self.assertRegex(rows[0], r"^ +517 ")
+            rows = re.findall(r"(?m)^ {0,15}(?:! )?\d.*", text.split("rank  host:pid")[1])
+            self.assertRegex(rows[0], r"^ +! 517 ")
             self.assertRegex(rows[1], r"^0-516,518-1023  1023 processes")
             terminal.keys("j", "Enter")
             terminal.wait(r"1 of 1023  Ranks")
@@ -413,7 +420,7 @@ class Screens(unittest.TestCase):
         def once(view):
             return subprocess.run([TOOL, "tui", "--once", "--view", view, database], capture_output=True, text=True, timeout=300,
                                   env={**os.environ, "COLUMNS": "120"}).stdout
-        self.assertRegex(once("timeline"), r"(?m)^ranks\n517 +!!!!.*\n0-516,518-1023  ░░░░.*\n\Z",
+        self.assertRegex(once("timeline"), r"(?m)^ranks\n! 517 +!!!!.*\n0-516,518-1023  [░▒▓]{4}.*\n\Z",
                          "of a thousand equal bars there is one, below that of the missing rank")
         now = once("now")
         self.assertRegex(now, r"! 517 .*, last seen in ncclAllGather\(count=4096, flo", "a call is not cut at its first comma")
@@ -435,13 +442,17 @@ class Screens(unittest.TestCase):
 
     def test_writes_the_view(self):
         with self.terminal("missing") as terminal:
+            terminal.tmux("set-option", "-s", "set-clipboard", "on")
             terminal.wait("1 Now")
             terminal.keys("2")
             terminal.wait("DC201\\?")
             terminal.keys("y")
-            name = re.search(r"written to (\S+)", terminal.wait("written to")).group(1)
+            name = re.search(r"written to (\S+)", terminal.wait("copied, and written to")).group(1)
+            copied = terminal.tmux("show-buffer")
         with open(os.path.join(self.folder, name)) as file:
-            self.assertIn("DC201", file.read())
+            text = file.read()
+        self.assertIn("DC201", text)
+        self.assertEqual(copied.rstrip("\n"), text.rstrip("\n"))
 
     def test_once_is_the_screen_as_text(self):
         for view in "now", "findings", "sequence", "ranks", "waits", "timeline", "memory", "speed":
@@ -486,10 +497,10 @@ class Screens(unittest.TestCase):
         old = os.path.join(self.folder, "old")
         subprocess.run([os.path.join(build, "tests", "make_trace"), old, "missing"], check=True)
         connection = sqlite3.connect(glob.glob(os.path.join(old, "*.db"))[0])
-        connection.executescript("DROP TABLE member_state; PRAGMA user_version = 1000")
+        connection.executescript("PRAGMA user_version = 1009")
         connection.close()
         for what, message in (("none", "there is no trace none"), ("letter.db", "no SQLite database"), ("foreign.db", "another program"),
-                              ("old", "older ddpcheck"), ("--view nothing clean", "there is no view 'nothing'")):
+                              ("old", "recorded by a pre-release; record again"), ("--view nothing clean", "--view is one of now|findings")):
             with self.subTest(what):
                 done = subprocess.run([TOOL, "tui", "--once", *what.split()], cwd=self.folder, capture_output=True, text=True, timeout=300)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))

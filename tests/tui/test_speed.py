@@ -84,7 +84,7 @@ class Speed(unittest.TestCase):
         self.assertRegex(self.once("link"), r"(?m)^4-5 .* slow link ")
         self.assertRegex(self.once("pause"), r"(?m)^1 .* pauses every 10 ")
         self.assertRegex(self.once("even"), r"(?m)^0-3 +0\.0 +0% +4 ranks +·{16} +0% ")
-        self.assertIn("it takes 20 iterations", self.once("short"))
+        self.assertIn("this takes 20 iterations", self.once("short"))
 
     def test_ascii(self):
         text = self.once("mixed", "--ascii")

@@ -45,7 +45,7 @@ static void stop(struct bench *bench)
     close(bench->wake[1]);
 }
 
-/* The next picture, if one comes within so many seconds. */
+/* The next picture, if one comes within `seconds`. */
 static bool next(struct bench *bench, double seconds)
 {
     struct pollfd fd = {.fd = bench->wake[0], .events = POLLIN};

@@ -30,7 +30,7 @@ static void add_row(struct rows *rows, const char *what)
     row_set(row, 1, TONE_PLAIN, "%s", what);
 }
 
-/* Rows of which each takes two lines. */
+/* Rows of two lines each. */
 static void make_ranks(struct rows *rows)
 {
     rows_column(rows, "rank", 0, false);

@@ -120,8 +120,8 @@ static void columns_share_the_width(void **state)
         row_set(row, 2, TONE_PLAIN, "in cudaStreamSynchronize");
     }
     char *text = printed(&rows, 24);
-    assert_string_equal(
-        text, "rank  host    where\n   0  a       in cudaStr\n 100  訓練訓  in cudaStr\n");
+    assert_string_equal(text, "rank  host    where\n   0  a       in cudaStreamSynchronize\n"
+                              " 100  訓練訓  in cudaStreamSynchronize\n");
     free(text);
     int width[ROW_CELLS_MAX];
     for (int columns = 0; columns < 40; columns++) { /* as narrow as may be */

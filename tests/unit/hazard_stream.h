@@ -26,7 +26,7 @@ void reduce(struct job *job, uint64_t stream, uint64_t sendbuff, uint64_t recvbu
 /* Ends the job as a correct one, so that nothing but the hazard can be found; fails the test unless
  * it is found on rank 1, `times` times, or nothing if code is NULL. Frees the job. */
 void expect_code(struct job *job, const char *code, enum certainty certainty, uint64_t times);
-/* Likewise: DC301, or nothing. */
+/* expect_code for DC301, or nothing. */
 void expect_hazard(struct job *job, bool is_hazard, enum certainty certainty, uint64_t times);
 
 #endif

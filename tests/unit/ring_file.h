@@ -14,6 +14,33 @@ struct ring_shape {
 
 static const struct ring_shape small_ring = {.threads = 1, .control = 16, .bulk = 16};
 
+/* The segment of one of its threads; they lie one behind the other. */
+static inline struct ring_segment *ring_file_segment(struct ring_file *file, uint32_t index)
+{
+    return (struct ring_segment *)((char *)file + file->file_header_bytes +
+                                   index * file->segment_bytes);
+}
+
+/* Another thread comes; it has the index `index`. */
+static inline void ring_file_add_segment(struct ring_file *file, uint32_t index)
+{
+    struct ring_segment *segment = ring_file_segment(file, index);
+    uint64_t offset = (uint64_t)((char *)segment - (char *)file);
+    const uint32_t records[RING_KINDS] = {file->control_records, file->bulk_records};
+    ring_segment_begin(segment, offset, records, file->newest_records);
+    if (index)
+        ring_file_segment(file, index - 1)->next = offset;
+    else
+        file->first_segment = offset;
+}
+
+static inline struct ring_end ring_file_end(struct ring_file *file, uint32_t thread, int kind)
+{
+    struct ring_segment *segment = ring_file_segment(file, thread);
+    return ring_end_of(&segment->ring[kind], ring_records(segment, kind),
+                       kind == RING_BULK ? file->bulk_records : file->control_records);
+}
+
 static inline struct ring_file *ring_file_make(const char *path, const struct process_info *info,
                                                const struct ring_shape *shape, uint64_t *bytes)
 {
@@ -35,7 +62,7 @@ static inline struct ring_file *ring_file_make(const char *path, const struct pr
     file->newest_records = shape->newest;
     file->segment_bytes = segment;
     file->process = *info;
-    file->segments = 1;
+    ring_file_add_segment(file, 0);
     file->ready = 1;
     return file;
 }

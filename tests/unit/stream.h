@@ -34,7 +34,7 @@ uint32_t job_lacks(const struct job *job, bool *is_import);
 /* The time of the next record, ns. */
 uint64_t job_now(const struct job *job);
 
-/* So many records of the rank were lost before the next, and that is recorded. */
+/* Records that `records` of the rank were lost before its next one. */
 void job_lose(struct job *job, int rank, uint64_t records);
 /* Appends a record of `rank` as it is, with time and serial filled in; returns its serial. */
 uint64_t job_record(struct job *job, int rank, struct record record);

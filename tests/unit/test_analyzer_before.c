@@ -234,11 +234,11 @@ static void bounded_memory(void **state)
         feed(&program, record);
         if (i % 2000 == 1999)
             wait_for(&program, API_cudaDeviceSynchronize, 0, 0);
-        assert_true(process->timelines <= 2 * 1024 + 8);
+        assert_true(process->order.timelines <= 2 * 1024 + 8);
     }
     wait_for(&program, API_cudaDeviceSynchronize, 0, 0);
-    assert_int_equal(process->gone_streams, 0);
-    assert_int_equal(HASH_COUNT(process->events), 0);
+    assert_int_equal(process->order.gone_streams, 0);
+    assert_int_equal(HASH_COUNT(process->order.events), 0);
     analyzer_free(program.analyzer);
 }
 

@@ -287,13 +287,43 @@ static void unwritten_memory(void **state)
     }
 }
 
+/* Before its first communicator a process is recorded only from its first call of NCCL on, which is
+ * at another point on each rank: rank 0 calls ncclGetUniqueId first. So memory that it allocated
+ * before is named on none. */
+static void unwritten_memory_before_a_communicator(void **state)
+{
+    (void)state;
+    for (int is_before = 0; is_before < 2; is_before++) {
+        struct job *job = job_new(2);
+        struct verdict verdict;
+        if (is_before)
+            memory_call(job, API_cudaMalloc, 0, BASE, 4 * BYTES);
+        job_init(job, WORLD, 0, 1);
+        if (!is_before)
+            memory_call(job, API_cudaMalloc, 0, BASE, 4 * BYTES);
+        for (int rank = 0; rank < 2; rank++)
+            ALL_REDUCE(job, rank, WORLD, COUNT, .stream = COMMUNICATION,
+                       .sendbuff = rank ? BASE : 0, .recvbuff = rank ? OLD : 0);
+        for (int rank = 0; rank < 2; rank++) {
+            wait_done(job, rank, API_cudaDeviceSynchronize, 0);
+            end(job, rank, END_EXIT, 0, false);
+        }
+        expect_in(job, &verdict, is_before ? NULL : "DC310");
+        job_free(job);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(buffers_of_one_call), cmocka_unit_test(filled_before_free),
-        cmocka_unit_test(freed_in_use),        cmocka_unit_test(recycled_by_a_pool),
-        cmocka_unit_test(outside_of_its_life), cmocka_unit_test(free_that_is_recorded_late),
+        cmocka_unit_test(buffers_of_one_call),
+        cmocka_unit_test(filled_before_free),
+        cmocka_unit_test(freed_in_use),
+        cmocka_unit_test(recycled_by_a_pool),
+        cmocka_unit_test(outside_of_its_life),
+        cmocka_unit_test(free_that_is_recorded_late),
         cmocka_unit_test(unwritten_memory),
+        cmocka_unit_test(unwritten_memory_before_a_communicator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

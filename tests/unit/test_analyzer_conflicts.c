@@ -253,7 +253,7 @@ static void streams_of_threads(void **state)
     }
 }
 
-/* A host function is a wait when it runs; one of which nobody tells that may run at any time. */
+/* A host function is a wait when it runs; without a record of its run it may run at any time. */
 static void host_functions(void **state)
 {
     (void)state;

@@ -158,8 +158,10 @@ static void named_communicators(void **state)
         {"dp", "dp", "#0 of comm dp aaaa (2 ranks)"},
         {"", NULL, "#0 of comm aaaa (2 ranks)"},
         {"a\033[31m\n<b>\"", NULL, "#0 of comm a_[31m__b__ (2 ranks)"},
-        {"a_name_of_23_characters", NULL, "#0 of comm a_name_of_23_characters (2 ranks)"},
-        {"a_name_of_24_characters_", NULL, "#0 of comm a_name_of_24_charact... (2 ranks)"},
+        {"INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP_WITH", NULL,
+         "#0 of comm INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP_WITH (2 ranks)"},
+        {"INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP_WITH_", NULL,
+         "#0 of comm INTER_DISTRIBUTED_OPTIMIZER_INSTANCE_GROUP_W... (2 ranks)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = cycle_job_new(2);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/trace/lacks.h"
+#include "lib/trace/unseen.h"
 #include "verdict.h"
 
 #define WORLD UINT64_C(0x5ae7000000000001)
@@ -190,11 +191,55 @@ static void lost_records_weaken(void **state)
         assert_string_equal(verdict.found[0].code, "DC901");
         assert_int_equal(verdict.found[0].severity, SEVERITY_WARNING);
         assert_non_null(strstr(verdict.found[0].what, ", from 20"));
-        assert_has(verdict.found[0].what, "and in the whole job: that it makes no progress");
-        assert_has(verdict.found[0].what, "(DC101 to DC107, DC109 to DC111, DC201 to DC203, DC205");
+        assert_has(verdict.found[0].what, "and in the whole job: hang (DC211);");
+        assert_has(verdict.found[0].what,
+                   "mismatch (DC101 to DC107, DC109 to DC111), hang (DC201 to "
+                   "DC203, DC205, DC206, DC208 to DC210), hazard (DC307), "
+                   "device (DC401 to DC407)");
         assert_int_equal(strstr(verdict.found[0].what, "DC504") != NULL, bulk);
         assert_string_equal(verdict.found[1].code, "DC102");
         assert_int_equal(verdict.found[1].certainty, POSSIBLE);
+        job_free(job);
+    }
+}
+
+/* The advice fits what was noticed of the cause. */
+static void the_advice_fits_the_cause(void **state)
+{
+    static const struct {
+        unsigned noticed; /* enum unseen; UNSEEN_ANYTHING: nothing */
+        uint64_t control, bulk;
+        const char *todo, *not_said;
+    } cases[] = {
+        {UNSEEN_ANYTHING, 1, 0, "Certain findings remain true", "longjmp"},
+        {UNSEEN_LEFT, 1, 0, "calls return: a longjmp", "rings more room"},
+        {UNSEEN_CONFINED, 1, 0, "seccomp filter refuse", "rings more room"},
+        {UNSEEN_DAMAGED, 1, 0, "through a bad pointer", "rings more room"},
+        {UNSEEN_LEFT, 9, 0, "is not known. Certain findings remain true", "seccomp"},
+        {UNSEEN_CONFINED, 1, 9, "goes on. Certain findings remain true", "longjmp"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job *job = job_new(1);
+        job_init(job, WORLD, 0, 0);
+        struct record blind = {.api = API_notice_blind, .range.id = cases[i].noticed};
+        struct record lost = {.api = API_notice_lost};
+        lost.lost.control = cases[i].control;
+        lost.lost.bulk = cases[i].bulk;
+        if (cases[i].noticed != UNSEEN_ANYTHING)
+            job_record(job, 0, blind);
+        job_record(job, 0, lost);
+        struct verdict verdict;
+        job_analyze(job, 0, &verdict);
+        assert_in_range(verdict.count, 1, 2); /* DC903 is the other one */
+        const struct found *found = &verdict.found[0];
+        if (strcmp(found->code, "DC901") != 0)
+            found = &verdict.found[verdict.count - 1];
+        assert_string_equal(found->code, "DC901");
+        assert_has(found->todo, cases[i].todo);
+        assert_null(strstr(found->todo, cases[i].not_said));
+        assert_true(cases[i].control + cases[i].bulk > 1 ||
+                    strstr(found->what, "% of all there ("));
         job_free(job);
     }
 }
@@ -250,7 +295,7 @@ static void every_check_explains_itself(void **state)
         const char *code = code_name(check->code);
         assert_true(check->code > before);
         assert_true(*check->title && *check->text);
-        assert_true(check->family == FAMILY_TRACE ||
+        assert_true(code_family(check->code) == FAMILY_TRACE ||
                     (*check->example && *check->fix_c && *check->fix_torch && *check->source));
         for (const struct cause *cause = check->causes; cause && cause->what; cause++)
             assert_true(*cause->what && *cause->look);
@@ -302,6 +347,7 @@ int main(void)
         cmocka_unit_test(past_the_end_of_mappings),
         cmocka_unit_test(kernel_with_far_pointer),
         cmocka_unit_test(lost_records_weaken),
+        cmocka_unit_test(the_advice_fits_the_cause),
         cmocka_unit_test(losses_are_one_finding),
         cmocka_unit_test(unseen_rank_is_a_note),
         cmocka_unit_test(every_check_explains_itself),

@@ -211,7 +211,7 @@ static void failed_before_anybody_waited(void **state)
     static const struct {
         int status, signal_of_others;
         const char *code;
-    } cases[] = {{1, SIGTERM, "DC205"}, {1, 0, NULL}};
+    } cases[] = {{1, SIGTERM, "DC205"}, {0, 0, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct job *job = reduced_once();
         end(job, 2, END_EXIT, cases[i].status, false);
@@ -234,7 +234,7 @@ static void failed_before_anybody_waited(void **state)
     }
 }
 
-/* Likewise one that left with status 0, as mpirun does if it has not called MPI_Finalize. Nothing
+/* A rank that left with status 0 without MPI_Finalize, so that mpirun ends the others. Nothing
  * is reported where it was done with the communicator, or the others were terminated first, much
  * later or by Ctrl-C, or one of them goes on. */
 static void left_before_anybody_waited(void **state)
@@ -290,11 +290,11 @@ static void every_rank_exits_with_an_error(void **state)
         const char *named, *others, *said;
     } cases[] = {
         {2, 0, 10, "2", "0-1,3", "exited with status 7"},
-        {2, MIXED, 10, NULL, NULL, NULL},
+        {2, MIXED, 10, "2", "0-1", "exited with status 7"},
         {3, 0, 300000, "3", "0-2", "exited with status 7"},
         {0, CRASH, 300000, "1", "0", "was killed by SIGSEGV"},
-        {2, NOT_ALL_STARTED, 10, NULL, NULL, NULL},
-        {2, NOT_ALL_JOINED, 10, NULL, NULL, NULL},
+        {2, NOT_ALL_STARTED, 10, "2", "0-1,3", "exited with status 7"},
+        {2, NOT_ALL_JOINED, 10, "2", "0-1,3", "exited with status 7"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int how = cases[i].how, first = cases[i].first, ranks = RANKS + !!(how & NOT_ALL_JOINED);
@@ -312,15 +312,74 @@ static void every_rank_exits_with_an_error(void **state)
             if (rank != first && !(how & CRASH && rank == 1))
                 end(job, rank, END_EXIT, rank == 3 && how & MIXED ? 0 : 1, false);
         ticks(job, 2000);
-        const struct found *found = expect_in(job, &verdict, cases[i].named ? "DC205" : NULL);
-        if (cases[i].named) {
-            bool crashed = how & CRASH;
-            assert_int_equal(found->severity, crashed ? SEVERITY_ERROR : SEVERITY_WARNING);
-            assert_string_equal(found->ranks[0], cases[i].named);
-            assert_string_equal(found->ranks[1], cases[i].others);
-            assert_has(found->call[0], cases[i].said);
-            assert_has(found->what, "all other ranks failed");
-            assert_int_equal(strstr(found->what, "after it") != NULL, !crashed);
+        const struct found *found = expect_in(job, &verdict, "DC205");
+        bool crashed = how & CRASH, have_all = !how || crashed;
+        assert_int_equal(found->severity, crashed ? SEVERITY_ERROR : SEVERITY_WARNING);
+        assert_string_equal(found->ranks[0], cases[i].named);
+        assert_string_equal(found->ranks[1], cases[i].others);
+        assert_has(found->call[0], cases[i].said);
+        assert_int_equal(strstr(found->what, "all other ranks failed") != NULL, have_all);
+        assert_int_equal(strstr(found->what, "after it") != NULL, !how);
+        job_free(job);
+    }
+}
+
+/* One process failed, the others did what they had to: by its status a warning, since a program may
+ * return one as its result; by a signal an error, unless people or launchers end programs by it; as
+ * possible where nobody knows how, unless it had called exit(). */
+static void one_process_failed(void **state)
+{
+    (void)state;
+    enum { EXITS = 1, ALONE = 2, HELPER = 4, CALL_FAILS = 8, GOES_ON = 16 };
+    static const struct {
+        int how, value, flags, severity; /* -1: nothing is reported */
+        const char *said;
+    } cases[] = {
+        {END_EXIT, 3, 0, SEVERITY_WARNING, "exited with status 3"},
+        {END_EXIT, 3, ALONE, SEVERITY_WARNING, "exited with status 3"},
+        {END_EXIT, 3, HELPER, -1, NULL},
+        {END_EXIT, 0, 0, -1, NULL},
+        {END_EXIT, 1, CALL_FAILS, SEVERITY_ERROR, "cudaMalloc had returned CUDA error 2"},
+        {END_EXIT, 1, CALL_FAILS | GOES_ON, SEVERITY_WARNING, "exited with status 1"},
+        {END_SIGNAL, SIGKILL, 0, SEVERITY_ERROR, "was killed by SIGKILL"},
+        {END_SIGNAL, SIGKILL, ALONE, SEVERITY_ERROR, "was killed by SIGKILL"},
+        {END_SIGNAL, SIGSEGV, ALONE, SEVERITY_ERROR, "was killed by SIGSEGV"},
+        {END_SIGNAL, SIGPIPE, ALONE, SEVERITY_ERROR, "was killed by SIGPIPE"},
+        {END_SIGNAL, SIGTERM, ALONE, -1, NULL},
+        {END_SIGNAL, SIGINT, ALONE, -1, NULL},
+        {END_EXIT, 128 + SIGTERM, ALONE, -1, NULL},
+        {END_UNKNOWN, 0, ALONE, SEVERITY_WARNING, "is gone"},
+        {END_UNKNOWN, 0, ALONE | EXITS, -1, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int flags = cases[i].flags, ranks = flags & ALONE ? 1 : RANKS, failed = ranks - 1;
+        struct job *job = job_new(ranks + !!(flags & HELPER));
+        job_init(job, WORLD, 0, ranks - 1);
+        for (int rank = 0; rank < ranks; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+            gpu_done(job, rank, WORLD, 0);
+        }
+        if (flags & CALL_FAILS)
+            job_record(job, failed, (struct record){.api = API_cudaMalloc, .result = 2});
+        for (int rank = 0; rank < ranks && flags & GOES_ON; rank++) {
+            ALL_REDUCE(job, rank, WORLD, 16);
+            wait_done(job, rank, API_cudaStreamSynchronize, 0);
+        }
+        if (flags & EXITS)
+            job_record(job, failed, (struct record){.api = API_notice_exit});
+        for (int rank = 0; rank < ranks; rank++)
+            if (rank != failed || flags & HELPER)
+                end(job, rank, END_EXIT, 0, false);
+        end(job, flags & HELPER ? ranks : failed, cases[i].how, cases[i].value, false);
+        ticks(job, 2000);
+        struct verdict verdict;
+        const struct found *found = expect_in(job, &verdict, cases[i].said ? "DC205" : NULL);
+        if (cases[i].said) {
+            bool is_known = cases[i].how != END_UNKNOWN;
+            assert_int_equal(found->severity, cases[i].severity);
+            assert_int_equal(found->certainty, is_known ? CERTAIN : POSSIBLE);
+            assert_has(found->what, cases[i].said);
         }
         job_free(job);
     }
@@ -426,6 +485,7 @@ int main(void)
         cmocka_unit_test(ended_before_its_first_call),
         cmocka_unit_test(ended_before_it_joined),
         cmocka_unit_test(every_rank_exits_with_an_error),
+        cmocka_unit_test(one_process_failed),
         cmocka_unit_test(job_killed_as_a_whole_is_none),
         cmocka_unit_test(uneven_inputs),
         cmocka_unit_test(queue_of_a_rank_whose_peer_left),

@@ -26,7 +26,6 @@ static int free_process(void **state)
 {
     (void)state;
     exact_free(process);
-    free(process->passed);
     free(process);
     return 0;
 }
@@ -36,7 +35,8 @@ static void time_launch(uint32_t slot, uint64_t launch, uint64_t begin_ns, uint6
     struct record record = {
         .api = API_notice_timed,
         .timed = {.slot = slot, .launch = launch, .begin_ns = begin_ns, .end_ns = end_ns}};
-    assert_int_equal(exact_feed(process, &record), ENGINE_OK);
+    struct event event = {.process = process, .record = &record};
+    assert_int_equal(exact_feed(&event), ENGINE_OK);
 }
 
 static void pass(uint32_t slot, uint64_t launch)
@@ -47,10 +47,10 @@ static void pass(uint32_t slot, uint64_t launch)
 
 static void expect_passed(uint32_t index, uint64_t number, uint64_t started_ns, uint64_t done_ns)
 {
-    assert_true(index < process->passed_count);
-    assert_int_equal(process->passed[index].number, number);
-    assert_int_equal(process->passed[index].started_ns, started_ns);
-    assert_int_equal(process->passed[index].done_ns, done_ns);
+    assert_true(index < process->passed.count);
+    assert_int_equal(process->passed.operation[index].number, number);
+    assert_int_equal(process->passed.operation[index].started_ns, started_ns);
+    assert_int_equal(process->passed.operation[index].done_ns, done_ns);
 }
 
 static void nothing_waits_without_exact_times(void **state)
@@ -69,9 +69,9 @@ static void times_come_late(void **state)
     pass(SLOT, 1); /* two operations of one group */
     pass(OTHER, 1);
     pass(SLOT, 2);
-    assert_int_equal(process->passed_count, 0);
+    assert_int_equal(process->passed.count, 0);
     time_launch(SLOT, 1, 10, 20);
-    assert_int_equal(process->passed_count, 2);
+    assert_int_equal(process->passed.count, 2);
     expect_passed(0, 1, OFFSET + 10, OFFSET + 20);
     expect_passed(1, 1, OFFSET + 10, OFFSET + 20);
     time_launch(OTHER, 1, 30, 40);
@@ -97,11 +97,11 @@ static void times_never_come(void **state)
     for (uint64_t launch = 1; launch <= 4; launch++)
         pass(SLOT, launch);
     time_launch(SLOT, 2, 10, 20);
-    assert_int_equal(process->passed_count, 2);
+    assert_int_equal(process->passed.count, 2);
     expect_passed(0, 1, 1, 2);
     expect_passed(1, 2, OFFSET + 10, OFFSET + 20);
     exact_end(process);
-    assert_int_equal(process->passed_count, 4);
+    assert_int_equal(process->passed.count, 4);
     expect_passed(3, 4, 1, 2);
     assert_false(exact_is_complete(process));
 }
@@ -114,10 +114,10 @@ static void not_all_can_wait(void **state)
     time_launch(RECORD_NO_SLOT, 0, 0, 0);
     for (uint64_t launch = 1; launch <= MANY; launch++)
         pass(SLOT, launch);
-    assert_true(process->passed_count > MANY / 2 && process->passed_count < MANY);
+    assert_true(process->passed.count > MANY / 2 && process->passed.count < MANY);
     expect_passed(0, 1, 1, 2);
     exact_end(process);
-    assert_int_equal(process->passed_count, MANY);
+    assert_int_equal(process->passed.count, MANY);
     expect_passed(MANY - 1, MANY, 1, 2);
 }
 

@@ -250,7 +250,7 @@ static void setups_that_lack_each_other(void **state)
         assert_has(found->what, count == 1 ? "1 of its 2 ranks has not arrived"
                                            : "each of which lacks others of them: rank 0 in that "
                                              "of ");
-        assert_has(found->todo, "new_group on every rank");
+        assert_has(found->todo, "Create communicators in one order on all ranks");
         job_free(job);
     }
 }

@@ -69,6 +69,71 @@ static void a_host_is_silent_and_comes_back(void **state)
     hub_job_finish(&test, 30000 * (uint64_t)MS);
 }
 
+/* Who has the token, but not the host's number, can't speak in its name until it has ended. */
+static void a_name_is_taken_once(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    struct message_writer writer = {.sender = 5}, other = {.sender = 6};
+    struct error err;
+    struct item_beat beat = {.processes = 1};
+    const struct item_process process = {
+        .info = {.pid = 1, .rank = 5, .host = "n9", .boot_id = "b"}};
+    struct item_digest digest = {.comm = COMM, .rank = 5, .nranks = HUB_RANKS, .issued = 7};
+    hub_job_begin(&test, 2);
+    struct transport *host = transport_local_host(test.transports, "n9");
+    struct {
+        struct message_writer *writer;
+        uint32_t flags;
+        uint64_t refused;
+    } const steps[] = {
+        {&writer, 0, 0}, {&other, 0, 1}, {&writer, BEAT_LAST, 1}, {&other, 0, 1}, {&writer, 0, 2}};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        message_clear(steps[i].writer);
+        beat.flags = steps[i].flags;
+        assert_true(message_add(steps[i].writer, ITEM_PROCESS, &process));
+        assert_true(message_add(steps[i].writer, ITEM_DIGEST, &digest));
+        assert_true(message_add(steps[i].writer, ITEM_BEAT, &beat));
+        transport_publish(host, CHANNEL_DIGESTS, steps[i].writer->data, steps[i].writer->bytes,
+                          &err);
+        assert_int_equal(hub_step(test.hub, (i + 1) * MS, 0, &err), 0);
+        hub_count(test.hub, &test.counts);
+        assert_int_equal(test.counts.refused, steps[i].refused);
+    }
+    message_free(&writer);
+    message_free(&other);
+    transport_close(host);
+    hub_job_finish(&test, 30000 * (uint64_t)MS);
+}
+
+/* That a process waits comes on another way than the process, and may come first. */
+static void a_state_before_its_process_counts(void **state)
+{
+    (void)state;
+    struct test_hub test;
+    struct message_writer facts = {0}, digests = {0};
+    struct transport_message message;
+    struct error err;
+    const struct item_process process = {
+        .info = {.pid = 1, .rank = 5, .host = "n9", .boot_id = "b"}};
+    const struct item_state waits = {.waits_ns = 1000000000};
+    hub_job_begin(&test, 2);
+    struct transport *host = transport_local_host(test.transports, "n9");
+    assert_true(message_add(&digests, ITEM_STATE, &waits));
+    transport_publish(host, CHANNEL_DIGESTS, digests.data, digests.bytes, &err);
+    assert_int_equal(hub_step(test.hub, MS, 0, &err), 0);
+    assert_true(message_add(&facts, ITEM_PROCESS, &process));
+    transport_publish(host, CHANNEL_FACTS, facts.data, facts.bytes, &err);
+    assert_int_equal(hub_step(test.hub, 2 * (uint64_t)MS, 0, &err), 0);
+    assert_int_equal(hub_step(test.hub, 1000 * (uint64_t)MS, 0, &err), 0);
+    assert_int_equal(transport_poll(host, 0, &message, &err), 0);
+    assert_int_equal(message.event, TRANSPORT_REQUEST);
+    message_free(&facts);
+    message_free(&digests);
+    transport_close(host);
+    hub_job_finish(&test, 30000 * (uint64_t)MS);
+}
+
 /* The rank whose host reports comes back on another host: that one reports, which is said once. */
 static void rank_0_moves_to_another_host(void **state)
 {
@@ -203,6 +268,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_is_silent),
         cmocka_unit_test(a_host_is_silent_and_comes_back),
+        cmocka_unit_test(a_name_is_taken_once),
+        cmocka_unit_test(a_state_before_its_process_counts),
         cmocka_unit_test(rank_0_moves_to_another_host),
         cmocka_unit_test(a_host_ends_with_its_ranks),
         cmocka_unit_test(a_host_comes_when_the_others_have_ended),

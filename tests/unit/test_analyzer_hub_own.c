@@ -21,7 +21,7 @@ static struct finding own_finding(const struct test_host *host, uint32_t id, con
                                   uint64_t comm)
 {
     struct finding finding = {.id = id,
-                              .code = code,
+                              .code = code_find(code),
                               .severity = SEVERITY_ERROR,
                               .certainty = CERTAIN,
                               .comm = comm,

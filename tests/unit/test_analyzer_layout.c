@@ -17,7 +17,7 @@ struct plan {
     int usual[PIECES_MAX], odd[PIECES_MAX]; /* counts, 0 ends */
     int ranges;                             /* 0: none; 1: iterations */
     int good_rounds;                        /* before the odd rank differs */
-    int bad_rounds;                         /* then it does for so many */
+    int bad_rounds;                         /* rounds in which it differs then */
 };
 
 static void round_of(struct job *job, int rank, const int *counts, int iteration, bool ranges)

@@ -105,6 +105,34 @@ static void an_abort_is_the_programs_or_pythons(void **state)
     }
 }
 
+/* Rank 3 does not come. A watchdog aborts the communicator, of a rank that waits or of rank 3
+ * itself; the wait is why it did, however short it was. */
+static void a_watchdog_acts_on_a_wait(void **state)
+{
+    static const struct {
+        int rank;
+        uint64_t after_ms;
+        bool exits;
+    } cases[] = {{0, 500, false}, {0, 500, true}, {3, 500, false}, {3, 2500, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job *job = job_with_a_step();
+        others_wait(job, 0, 2);
+        ticks(job, cases[i].after_ms);
+        job_thread(job, cases[i].rank, OTHER_THREAD);
+        comm_call_enter(job, cases[i].rank, API_ncclCommAbort, WORLD);
+        call_leave(job, cases[i].rank);
+        if (cases[i].exits)
+            end(job, cases[i].rank, END_EXIT, 1, false);
+        ticks(job, 12000);
+        const struct found *found = expect(job, "DC201");
+        assert_int_equal(found->certainty, POSSIBLE);
+        assert_string_equal(found->ranks[1], "3");
+        assert_string_equal(found->call[1], "never called it");
+        job_free(job);
+    }
+}
+
 /* The exception is why the others wait, also if a signal ends the rank before Python has, and where
  * it was raised is the rank's place, whatever PyTorch's other thread does meanwhile. */
 static void killed_after_an_exception(void **state)
@@ -166,6 +194,7 @@ int main(void)
         cmocka_unit_test(an_exception_is_known_after_the_shutdown),
         cmocka_unit_test(leavers_are_one_side),
         cmocka_unit_test(an_abort_is_the_programs_or_pythons),
+        cmocka_unit_test(a_watchdog_acts_on_a_wait),
         cmocka_unit_test(killed_after_an_exception),
         cmocka_unit_test(all_raise),
     };

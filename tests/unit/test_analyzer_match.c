@@ -85,7 +85,7 @@ static void each_field_has_its_code(void **state)
         }
 }
 
-/* The fault is the same whoever comes first, and in another job: so is its fingerprint. */
+/* The fingerprint does not depend on which rank comes first, nor on the job. */
 static void fingerprint_is_stable(void **state)
 {
     (void)state;

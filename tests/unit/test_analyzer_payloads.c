@@ -203,7 +203,7 @@ static void a_message_changed(void **state)
 
 static void note_code(void *context, const struct finding *finding)
 {
-    snprintf(context, 8, "%s", finding->code);
+    snprintf(context, 8, "%s", code_name(finding->code));
 }
 
 /* A node's collector sees its own ranks only: they are compared, some operations later. */
@@ -260,8 +260,8 @@ static void memory_is_bounded(void **state)
     for (size_t i = 0; job_event(job, i, &rank, &record); i++) {
         assert_int_equal(analyzer_feed(analyzer, rank < 0 ? 0 : rank, &record), 0);
         struct comm *comm = comm_find(analyzer, WORLD);
-        if (comm && comm->payloads && comm->payloads->count > most)
-            most = comm->payloads->count;
+        if (comm && comm->slot.payloads && comm->slot.payloads->count > most)
+            most = comm->slot.payloads->count;
     }
     assert_in_range(most, PAYLOADS_MIN, PAYLOADS_MAX);
     analyzer_free(analyzer);

@@ -73,7 +73,7 @@ static void expect_at_end(struct job *job, const char *notes, struct verdict *ve
     job_free(job);
 }
 
-/* Every so many operations one comes after a longer gap. */
+/* After every `period` operations one comes after a longer gap. */
 static void expect_notes(int operations, int period, uint64_t gap_ms, const char *expected)
 {
     struct verdict verdict;
@@ -104,7 +104,7 @@ static void steps_are_no_pauses(void **state)
 /* Layers are summed over all ranks, and gradients reduced by pairs once an iteration. */
 struct split {
     int layers, buckets;
-    int barrier, evaluation; /* every so many iterations; 0 never */
+    int barrier, evaluation; /* period in iterations; 0 never */
     int evaluated;           /* layers that an evaluation has */
     uint64_t late_ms;
     const char *notes, *length;

@@ -20,7 +20,7 @@ static void count_judgement(struct analyzer *analyzer, const struct event *event
     judged++;
 }
 
-/* A process on each of so many hosts. */
+/* A process on each of `hosts` hosts. */
 static struct analyzer *make_analyzer(int hosts)
 {
     struct analyzer *analyzer = analyzer_new(NULL);

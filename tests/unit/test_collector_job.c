@@ -176,7 +176,7 @@ static void an_error_asks_the_hosts_that_it_names(void **state)
 static struct finding job_finding(const char *code, uint64_t comm)
 {
     return (struct finding){.id = 1,
-                            .code = code,
+                            .code = code_find(code),
                             .severity = SEVERITY_ERROR,
                             .certainty = CERTAIN,
                             .comm = comm,

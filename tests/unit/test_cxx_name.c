@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -41,6 +43,18 @@ static void test_names(void **state)
     }
 }
 
+static void test_types(void **state)
+{
+    (void)state;
+    char name[64], small[8];
+    assert_string_equal(cxx_name_of_type("St13runtime_error", name, sizeof name),
+                        "std::runtime_error");
+    assert_string_equal(cxx_name_of_type("N3net6FailedE", name, sizeof name), "net::Failed");
+    assert_string_equal(cxx_name_of_type("i", name, sizeof name), "int");
+    assert_string_equal(cxx_name_of_type("net::Failed", name, sizeof name), "net::Failed");
+    assert_string_equal(cxx_name_of_type("N3net6FailedE", small, sizeof small), "net::Fa");
+}
+
 static void test_standard_library(void **state)
 {
     (void)state;
@@ -60,10 +74,24 @@ static void test_cut_symbols(void **state)
     assert_string_equal(cxx_name("_ZN3net7Trainer4stepEv", small, sizeof small), "net::Tr");
 }
 
+/* 3^50 characters: no memory and no time of this machine are enough. */
+static void test_symbol_that_explodes(void **state)
+{
+    (void)state;
+    static const char digit[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char symbol[320] = "_Z1f1AIiiiE", name[256];
+    for (int i = 1; i < 18; i++)
+        snprintf(symbol + strlen(symbol), sizeof symbol - strlen(symbol), "S_IS%c_S%c_S%c_E",
+                 digit[i - 1], digit[i - 1], digit[i - 1]);
+    assert_string_equal(cxx_name(symbol, name, sizeof name), "f");
+    assert_true(strlen(symbol) < 256);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_types),
                                        cmocka_unit_test(test_standard_library),
-                                       cmocka_unit_test(test_cut_symbols)};
+                                       cmocka_unit_test(test_cut_symbols),
+                                       cmocka_unit_test(test_symbol_that_explodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static int find(struct collector *collector, uint64_t *pid, bool *is_gone)
     static uint64_t now_ns = 10 * SECOND;
     int reports = 0;
     batch_clear(collector->batch);
-    collector_find_dormant(collector, now_ns += 100 * SECOND);
+    collector_find_idle(collector, now_ns += 100 * SECOND);
     for (int i = 0; i < collector->batch->count; i++) {
         const struct record *record = &collector->batch->record[i];
         if (record->api != API_notice_dormant)

@@ -30,13 +30,14 @@ static void caller_new(struct caller *caller)
                               .now_ns = 1000 * MS};
     assert_true(caller->analyzer && caller->process && caller->thread);
     assert_non_null(speed_get(caller->analyzer));
+    caller->process->analyzer = caller->analyzer;
     caller->thread->process = caller->process;
     caller->thread->uses_nccl = true;
 }
 
 static void caller_free(struct caller *caller)
 {
-    speed_free(caller->analyzer->speed);
+    speed_free(caller->analyzer->slot.speed);
     free(caller->analyzer);
     free(caller->process);
     free(caller->thread);
@@ -46,11 +47,15 @@ static void make_call(struct caller *caller, uint64_t stack)
 {
     struct record record = {
         .api = API_ncclAllReduce, .phase = RECORD_ENTER, .stack = stack, .time_ns = caller->now_ns};
-    speed_host_call(caller->analyzer, caller->thread, &record);
+    const struct event event = {.class = CLASS_COLLECTIVE,
+                                .process = caller->process,
+                                .thread = caller->thread,
+                                .record = &record};
+    speed_host_call(&event);
     caller->thread->enter = record;
     record.phase = RECORD_LEAVE;
     record.time_ns = ++caller->now_ns;
-    speed_host_call(caller->analyzer, caller->thread, &record);
+    speed_host_call(&event);
 }
 
 /* The process does something else for so long each time between calls at this place. */
@@ -68,7 +73,7 @@ static uint64_t longest_gap(const struct caller *caller)
     struct speed_rank rank = {.key = {caller->process, -1}};
     const struct speed_rank *ranks[] = {&rank};
     struct slowdown slowdown = {.rank = ranks, .ranks = 1};
-    speed_find_gap(caller->analyzer->speed, 0, STEPS / 2, &slowdown);
+    speed_find_gap(caller->analyzer->slot.speed, 0, STEPS / 2, &slowdown);
     return slowdown.gap ? slowdown.gap->from.stack : 0;
 }
 
@@ -78,14 +83,14 @@ static void a_phase_that_is_over_is_forgotten(void **state)
     struct caller caller;
     caller_new(&caller);
     make_steps(&caller, EVALUATION, LONG_GAP_MS);
-    speed_forget_gaps(caller.analyzer->speed, GAP_ITERATIONS);
+    speed_forget_gaps(caller.analyzer->slot.speed, GAP_ITERATIONS);
     make_steps(&caller, TRAINING, GAP_MS);
     assert_int_equal(longest_gap(&caller), EVALUATION); /* iterations that are judged may hold it */
-    speed_forget_gaps(caller.analyzer->speed, 2 * GAP_ITERATIONS - 1);
+    speed_forget_gaps(caller.analyzer->slot.speed, 2 * GAP_ITERATIONS - 1);
     assert_int_equal(longest_gap(&caller), EVALUATION);
-    speed_forget_gaps(caller.analyzer->speed, 2 * GAP_ITERATIONS);
+    speed_forget_gaps(caller.analyzer->slot.speed, 2 * GAP_ITERATIONS);
     assert_int_equal(longest_gap(&caller), TRAINING);
-    speed_forget_gaps(caller.analyzer->speed, 3 * GAP_ITERATIONS);
+    speed_forget_gaps(caller.analyzer->slot.speed, 3 * GAP_ITERATIONS);
     assert_int_equal(longest_gap(&caller), 0);
     caller_free(&caller);
 }

@@ -54,7 +54,7 @@ static void begin(struct paced *paced, int ranks)
     sent_every_ns = 0;
 }
 
-/* So many seconds in which the hub uses so much of a processor. */
+/* `seconds` seconds in which the hub uses `percent` % of a processor. */
 static void pass(struct paced *paced, int seconds, int percent)
 {
     for (int i = 0; i < 10 * seconds; i++) {
@@ -93,10 +93,10 @@ static void what_is_not_the_digests(void **state)
     pass(&paced, 10, 90);
     assert_int_equal(sent_every_ns, 0);
     begin(&paced, 131072);
-    paced.hub.rounds = 1; /* a fault is looked into */
+    paced.hub.round.count = 1; /* a fault is looked into */
     pass(&paced, 10, 90);
     assert_int_equal(sent_every_ns, 0);
-    paced.hub.rounds = 0; /* what it has used until now does not count */
+    paced.hub.round.count = 0; /* what it has used until now does not count */
     pass(&paced, 2, 90);
     pass(&paced, 2, 1);
     assert_int_equal(sent_every_ns, second_ns);

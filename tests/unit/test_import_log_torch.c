@@ -35,6 +35,13 @@ static const struct watchdog_case {
      "WorkNCCL(SeqNum=5, OpType=BROADCAST, "
      "Timeout(ms)=1800000) ran for 1804377 milliseconds before timing out.",
      2, "", "BROADCAST", 5, -1, -1, -1, -1},
+    {"[rank2]:[E128 ProcessGroupNCCL.cpp:1870] [PG ID 0 PG GUID 0(default_pg) Rank 2] Received a "
+     "dump signal due to a collective timeout from this local rank and we will try our best to dump "
+     "the debug info. Last enqueued NCCL work: 24, last completed NCCL work: 21.",
+     2, "0(default_pg)", "", 22, 24, 21, -1, -1},
+    {"[rank1]:[E703 ProcessGroupNCCL.cpp:1806] [PG ID 0 PG GUID 0(default_pg) Rank 1] Observed "
+     "flight recorder dump signal from another rank via TCPStore.",
+     1, "0(default_pg)", "", -1, -1, -1, -1, -1},
     {"[rank3]:[E ProcessGroupNCCL.cpp:1] [PG ID 1 PG GUID 7 Rank 0]  failure detected by watchdog "
      "at work sequence id: 3 PG status: "
      "last enqueued work: 4, last completed work: 2",

@@ -37,7 +37,7 @@ static void all_are_added(void **state)
     expect_on(&process, 1, 2, 64);
     expect_on(&process, 2, 0, 0);
     expect_on(&process, -1, 0, 0);
-    free(process.issued);
+    free(process.issued.on_device);
 }
 
 int main(void)

@@ -68,6 +68,8 @@ static void a_full_message_takes_no_more(void **state)
     message_free(&writer);
 }
 
+enum { HEADER_BYTES = 24 }; /* of a message */
+
 static void expect_refused(struct message_writer *writer, size_t bytes, const char *why)
 {
     struct message_reader reader;
@@ -82,14 +84,14 @@ static void what_is_no_message_is_refused(void **state)
     (void)state;
     struct message_writer writer = write_three();
     for (size_t bytes = 0; bytes < writer.bytes; bytes++)
-        expect_refused(&writer, bytes, bytes < 16 ? "too short" : "says that it has");
+        expect_refused(&writer, bytes, bytes < HEADER_BYTES ? "too short" : "says that it has");
     writer.data[4]++;
     expect_refused(&writer, writer.bytes, "use one version of ddpcheck on all hosts");
     writer.data[4]--;
     writer.data[0] = 'X';
     expect_refused(&writer, writer.bytes, "no message of ddpcheck");
     writer.data[0] = 'D';
-    writer.data[20]++; /* the first item's length */
+    writer.data[HEADER_BYTES + 4]++; /* the first item's length */
     expect_refused(&writer, writer.bytes, "bytes instead of");
     message_free(&writer);
 }
@@ -100,7 +102,7 @@ static void a_newer_kind_is_passed_over(void **state)
     struct message_writer writer = write_three();
     struct message_reader reader;
     struct message_item item;
-    writer.data[16] = 0xff; /* the first item's kind */
+    writer.data[HEADER_BYTES] = 0xff; /* the first item's kind */
     assert_int_equal(message_open(&reader, writer.data, writer.bytes, NULL), 0);
     assert_int_equal(message_next(&reader, &item, NULL), 1);
     assert_int_equal(item.kind, ITEM_DIGEST);

@@ -147,12 +147,6 @@ static void lenient_takes_what_programs_write(void **state)
            "s:\ufffd"
            "a\ufffd .");
     expect("\"\\ud800\\u0041\\ud800\\n\\udc00\"", &lenient, "s:\ufffdA\ufffd\n\ufffd .");
-    struct text text = {"[NaN,\"\xff\"]", 9, 100, false};
-    struct json_stream *json = open_text(&text, &lenient);
-    while (json_next(json) > TOKEN_END)
-        ;
-    assert_int_equal(json_forgiven(json), 2);
-    json_close(json);
 }
 
 static void limits_are_kept(void **state)
@@ -292,14 +286,11 @@ static void numbers_keep_every_bit(void **state)
         json_close(json);
     }
     struct text text;
-    uint64_t word;
     int64_t value;
     struct json_stream *json = number("18446744073709551615", &text);
-    assert_true(json_uint64(json, &word) && word == UINT64_MAX);
     assert_false(json_int64(json, &value));
     json_close(json);
     json = number("-1", &text);
-    assert_false(json_uint64(json, &word));
     assert_true(json_int64(json, &value) && value == -1);
     json_close(json);
     json = number("1.5", &text);

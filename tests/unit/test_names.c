@@ -32,10 +32,6 @@ static void numbers_out_of_range_are_unknown(void **state)
     assert_string_equal(datatype_name(TYPE_NONE), "no datatype");
     assert_string_equal(redop_name(REDOP_AVG), "avg");
     assert_string_equal(redop_name(200), "unknown operator");
-    assert_string_equal(memory_type_name(MEMORY_DEVICE), "device");
-    assert_string_equal(memory_type_name(9), "unknown memory");
-    assert_string_equal(record_phase_name(RECORD_LEAVE), "leave");
-    assert_string_equal(record_phase_name(9), "unknown phase");
 }
 
 static void calls_read_as_people_write_them(void **state)

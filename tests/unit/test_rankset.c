@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -34,6 +35,39 @@ static void text_is_cut_with_dots(void **state)
     for (int rank = 0; rank < 100; rank += 2)
         rankset_add(&set, rank);
     assert_string_equal(rankset_text(&set, text, sizeof text), "0,2,4,6,8...");
+    rankset_free(&set);
+}
+
+static void assert_words(const char *ranks, const char *brief, const char *words)
+{
+    struct rankset set = {0};
+    char text[128];
+    assert_int_equal(rankset_parse(&set, ranks), 0);
+    assert_string_equal(rankset_brief(&set, text, sizeof text), brief);
+    assert_string_equal(rankset_words(&set, text, sizeof text), words);
+    rankset_free(&set);
+}
+
+/* Ranks of one tensor-parallel position are at one distance; one of them may be missing. */
+static void strides_are_named(void **state)
+{
+    (void)state;
+    struct rankset set = {0};
+    char text[128], cut[24];
+    assert_words("none", "none", "ranks none");
+    assert_words("3", "3", "rank 3");
+    assert_words("0-6,8", "0-6,8", "ranks 0-6,8");
+    assert_words("0,2,4,6", "0,2,4,6", "ranks 0,2,4,6");
+    assert_words("0,2,4,6,8", "0-8 by 2", "ranks 0-8 by 2");
+    assert_words("0,2,4,6,9", "0,2,4,6,9", "ranks 0,2,4,6,9");
+    assert_words("0,2,4,8,10", "0,2,4,8,10", "ranks 0,2,4,8,10"); /* too few to leave one out */
+    for (int rank = 5; rank < 1024; rank += 8)
+        if (rank != 613)
+            assert_int_equal(rankset_add(&set, rank), 0);
+    assert_string_equal(rankset_brief(&set, text, sizeof text), "5-1021 by 8, not 613");
+    assert_string_equal(rankset_words(&set, text, sizeof text),
+                        "127 of 128 ranks (5-1021 by 8, not 613)");
+    assert_int_equal(strlen(rankset_words(&set, cut, sizeof cut)), sizeof cut - 1);
     rankset_free(&set);
 }
 
@@ -90,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_are_joined),
         cmocka_unit_test(text_is_cut_with_dots),
+        cmocka_unit_test(strides_are_named),
         cmocka_unit_test(a_new_text_is_whole),
         cmocka_unit_test(parse_reads_what_text_writes),
         cmocka_unit_test(ranges_are_read_without_a_set),

@@ -16,7 +16,7 @@ static uint64_t file_bytes;
 
 static struct ring_segment *segment(uint32_t index)
 {
-    return (struct ring_segment *)((char *)file + ring_segment_offset(file, index));
+    return ring_file_segment(file, index);
 }
 
 static struct ring_file *make(const char *path, uint32_t segments)
@@ -24,23 +24,27 @@ static struct ring_file *make(const char *path, uint32_t segments)
     const struct ring_shape shape = {THREADS, CONTROL, BULK, NEWEST};
     const struct process_info info = process_named("one", 1, 5000);
     file = ring_file_make(path, &info, &shape, &file_bytes);
-    file->segments = segments;
+    for (uint32_t i = 1; i < segments; i++)
+        ring_file_add_segment(file, i);
     return file;
 }
 
 static int put(uint32_t thread, int kind, uint64_t serial)
 {
     struct record record = {.serial = serial, .api = API_cudaMalloc, .thread = thread};
-    struct ring_segment *to = segment(thread);
-    return ring_append(&to->ring[kind], ring_records(file, to, kind),
-                       kind == RING_BULK ? BULK : CONTROL, &record);
+    struct ring_end end = ring_file_end(file, thread, kind);
+    return ring_append(&end, &record);
 }
 
 /* As the shim does with a control record. */
 static int put_control(uint32_t thread, uint64_t serial, int can_be_spared)
 {
     struct record record = {.serial = serial, .api = API_ncclAllReduce, .thread = thread};
-    return ring_append_control(file, segment(thread), &record, can_be_spared);
+    struct ring_end end = ring_file_end(file, thread, RING_CONTROL);
+    if (ring_append_below(&end, ring_control_limit(&end, can_be_spared), &record))
+        return 1;
+    ring_append_newest(segment(thread), ring_newest(segment(thread)), NEWEST, &record);
+    return 0;
 }
 
 static struct ring_reader *open_reader(const char *path)
@@ -67,6 +71,7 @@ static struct ring_file *make_with_hashes(const char *path)
     close(fd);
     file->file_header_bytes = sizeof *file + RING_PAGE;
     file->hash_entries = HASHES;
+    ring_file_add_segment(file, 0);
     return file;
 }
 
@@ -134,11 +139,12 @@ static void records_of_all_rings_come_in_the_order_of_serials(void **state)
     make(scratch_path(state, "1-1.ring"), 2);
     struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
     uint64_t seed = 9, serial = 0, next = 1;
+    uint32_t threads = 2;
     for (int round = 0; round < 500; round++) {
-        if (round == 100)
-            file->segments = THREADS;
+        for (; round == 100 && threads < THREADS; threads++)
+            ring_file_add_segment(file, threads);
         for (uint64_t n = random_word(&seed) % 12; n > 0; n--)
-            assert_int_equal(put((uint32_t)(random_word(&seed) % file->segments),
+            assert_int_equal(put((uint32_t)(random_word(&seed) % threads),
                                  (int)(random_word(&seed) % 2), ++serial),
                              1);
         assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
@@ -206,40 +212,12 @@ static void reading_goes_on_where_it_was_stored(void **state)
     struct ring_reader *reader = open_reader(scratch_path(state, "1-1.ring"));
     struct record record;
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
-    ring_reader_seek(reader, RING_CONTROL, 7); /* stored, but the tail was never moved */
+    const struct segment_position stored = {.ring = {[RING_CONTROL] = 7}};
+    ring_reader_seek(reader, 0, &stored); /* stored, but the tail was never moved */
     assert_int_equal(ring_reader_look(reader, 1, true, NULL), 0);
     assert_int_equal(ring_reader_take(reader, &record, 1, NULL), 1);
     assert_int_equal(record.serial, 8);
-    assert_int_equal(ring_reader_position(reader, RING_CONTROL), 8);
-    ring_reader_close(reader);
-}
-
-/* Version 1 had 8 flags behind the phase and a device of 32 bits. */
-static void records_of_version_1_are_read(void **state)
-{
-    const char *path = scratch_path(state, "1-1.ring");
-    static const int32_t devices[] = {0, 7, RECORD_NO_DEVICE};
-    struct record records[3];
-    struct error err;
-    make(path, 1);
-    file->record_version = 1;
-    for (uint64_t i = 0; i < 3; i++) {
-        struct record record = {.serial = i + 1, .api = API_cudaMalloc, .phase = RECORD_POINT};
-        ((uint8_t *)&record)[offsetof(struct record, phase) + 1] = RECORD_FLAG_OVER |
-                                                                   RECORD_FLAG_ADDRESS;
-        memcpy((char *)&record + offsetof(struct record, device), &devices[i], sizeof devices[i]);
-        struct ring_segment *to = segment(0);
-        ring_append(&to->ring[RING_CONTROL], ring_records(file, to, RING_CONTROL), CONTROL,
-                    &record);
-    }
-    struct ring_reader *reader = open_reader(path);
-    assert_int_equal(ring_reader_look(reader, 1, true, &err), 0);
-    assert_int_equal(ring_reader_take(reader, records, 3, &err), 3);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(records[i].device, devices[i]);
-        assert_int_equal(records[i].flags, RECORD_FLAG_OVER | RECORD_FLAG_ADDRESS);
-        assert_int_equal(records[i].reserved, 0);
-    }
+    assert_int_equal(ring_reader_position(reader, 0).ring[RING_CONTROL], 8);
     ring_reader_close(reader);
 }
 
@@ -261,7 +239,7 @@ static void damage_is_an_error(void **state)
     assert_non_null(strstr(err.text, "version"));
     make(path, 1);
     reader = open_reader(path);
-    file->segments = 200;
+    file->first_segment = file_bytes;
     assert_int_equal(ring_reader_look(reader, 1, true, &err), -1);
     ring_reader_close(reader);
     make(path, 1);
@@ -345,16 +323,14 @@ static void newest_records_are_neither_doubled_nor_counted_twice(void **state)
     struct error err = {""};
     assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
     int first = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
-    struct newest_position stored = ring_reader_newest_position(reader, 0);
-    uint64_t position = ring_reader_position(reader, 0);
+    struct segment_position stored = ring_reader_position(reader, 0);
     ring_reader_close(reader);
-    assert_int_equal((uint64_t)first + stored.missed, FIRST);
+    assert_int_equal((uint64_t)first + stored.newest_missed, FIRST);
     for (uint64_t serial = FIRST + 1; serial <= FIRST + SECOND; serial++)
         put_control(0, serial, 1);
     reader = open_reader(path);
     assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
-    ring_reader_seek(reader, 0, position);
-    ring_reader_newest_seek(reader, 0, stored);
+    ring_reader_seek(reader, 0, &stored);
     assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
     int second = ring_reader_take(reader, records, CONTROL + NEWEST, &err);
     assert_int_equal(second, NEWEST);
@@ -375,7 +351,7 @@ static void members_are_read(void **state)
     ring_reader_close(reader);
     file->hash_entries = 0;
     file->members = MEMBERS;
-    struct ring_member *member = ring_members(file);
+    struct ring_member *member = ring_members(file, 0);
     member[1].comm = 77;
     member[1].rank = 3;
     ring_member_issued(&member[1], 12);
@@ -433,24 +409,20 @@ static void words_are_read_from_shared_memory(void **state)
     assert_int_equal(ring_reader_open(&reader, path, &err), -1);
 }
 
-/* Files of version 1 end with the bulk records; the fields of later versions hold anything. */
-static void files_of_version_1_are_read(void **state)
+static void files_of_a_pre_release_are_refused(void **state)
 {
-    const char *path = scratch_path(state, "version1.ring");
-    make(path, 1);
-    file->version = 1;
-    file->segment_bytes = ring_segment_bytes(CONTROL, BULK, 0);
-    file->members = 99;
-    memset(file->words, 'x', sizeof file->words);
-    assert_true(put(0, RING_CONTROL, 1));
-    struct ring_reader *reader = open_reader(path);
-    struct record record;
+    const char *path = scratch_path(state, "1-1.ring");
+    struct ring_reader *reader;
     struct error err = {""};
-    assert_int_equal(ring_reader_look(reader, 1, false, &err), 0);
-    assert_int_equal(ring_reader_newest_segments(reader), 0);
-    assert_int_equal(ring_reader_members(reader), 0);
-    assert_int_equal(ring_reader_take(reader, &record, 1, &err), 1);
-    ring_reader_close(reader);
+    make(path, 1);
+    file->version = RING_VERSION - 1;
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    assert_non_null(strstr(err.text, "recorded by a pre-release"));
+    assert_non_null(strstr(err.text, "record again"));
+    file->version = RING_VERSION;
+    file->record_version = RECORD_VERSION - 1;
+    assert_int_equal(ring_reader_open(&reader, path, &err), -1);
+    assert_non_null(strstr(err.text, "recorded by a pre-release"));
 }
 
 int main(void)
@@ -462,12 +434,11 @@ int main(void)
         WITH_SCRATCH(a_missing_serial_is_waited_for_a_little),
         WITH_SCRATCH(losses_are_counted_and_not_waited_for),
         WITH_SCRATCH(reading_goes_on_where_it_was_stored),
-        WITH_SCRATCH(records_of_version_1_are_read),
         WITH_SCRATCH(the_newest_records_are_kept),
         WITH_SCRATCH(newest_records_are_neither_doubled_nor_counted_twice),
         WITH_SCRATCH(members_are_read),
         WITH_SCRATCH(words_are_read_from_shared_memory),
-        WITH_SCRATCH(files_of_version_1_are_read),
+        WITH_SCRATCH(files_of_a_pre_release_are_refused),
         WITH_SCRATCH(damage_is_an_error),
         WITH_SCRATCH(a_file_cut_under_the_reader_is_an_error),
     };

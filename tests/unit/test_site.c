@@ -77,6 +77,29 @@ static void test_call_of_mpi(void **state)
     assert_left(ends, 3, "main");
 }
 
+/* With ddpcheck's wrapper in the stack, what stands below it counts, whatever library that is in. */
+static void test_inside_nccl(void **state)
+{
+    (void)state;
+    char inside[64];
+    struct frame frames[] = {
+        native("clock_nanosleep", "/lib/libc.so.6"),
+        native("ncclLocalOpAppend", "/opt/libpatched.so"),
+        native("pncclAllGather", "/usr/lib/libnccl.so.2"),
+        native("ncclAllGather", "/usr/lib/libddpcheck.so"),
+        native("gather", "/opt/train"),
+    };
+    assert_string_equal(site_inside_nccl(frames, 5, inside, sizeof inside), "ncclLocalOpAppend()");
+    assert_string_equal(site_inside_nccl(frames + 2, 3, inside, sizeof inside), "");
+    struct frame unwatched[] = {
+        native("bootstrapAllGather", "/usr/lib/libnccl.so.2"),
+        native("ncclCommInitRank", "/usr/lib/libnccl.so.2"),
+        native("main", "/opt/train"),
+    };
+    assert_string_equal(site_inside_nccl(unwatched, 3, inside, sizeof inside),
+                        "bootstrapAllGather()");
+}
+
 static void expect_called(const char *symbol, const char *module, const char *expected)
 {
     char called[64];
@@ -208,6 +231,11 @@ static void test_user_frame(void **state)
                                     source("train_one_rank", "/s/main.c")};
     const struct frame one_file[] = {source("all_reduce_losses", "/s/train.c"),
                                      source("step", "/s/train.c"), source("main", "/s/train.c")};
+    const struct frame all_wrappers[] = {source("send_token", "/s/ring.c"),
+                                         source("barrier_all", "/s/ring.c"),
+                                         source("main", "/s/ring.c")};
+    const struct frame script[] = {python("all_reduce_mean", "/me/train.py"),
+                                   python("<module>", "/me/train.py")};
     const struct frame own_code[] = {source("loss_read", "/s/loss.c"),
                                      source("step", "/s/train.c")};
     const struct frame below_main[] = {source("send_token", "/s/ring.c"),
@@ -221,14 +249,42 @@ static void test_user_frame(void **state)
     snprintf(cython[2].file, sizeof cython[2].file, "/project/nccl/bindings.cpp");
     assert_int_equal(site_user_frame(cython, 3), 1);
     const struct frame nameless[] = {native("f", "/opt/train"), native("g", "/opt/train")};
-    assert_int_equal(site_user_frame(wrapped, 3), 1);
-    assert_int_equal(site_user_frame(one_file, 3), 0);
+    assert_int_equal(site_user_frame(wrapped, 3), 2);
+    assert_int_equal(site_user_frame(one_file, 3), 1);
+    assert_int_equal(site_user_frame(all_wrappers, 3), 2);
+    assert_int_equal(site_user_frame(script, 2), 1);
     assert_int_equal(site_user_frame(own_code, 2), 0);
     assert_int_equal(site_user_frame(below_main, 2), 0);
     assert_int_equal(site_user_frame(python_package, 3), 2);
     assert_int_equal(site_user_frame(nameless, 2), -1);
     assert_int_equal(site_shown_frame(nameless, 2), 0);
     assert_int_equal(site_shown_frame(nameless, 0), -1);
+}
+
+static struct frame at_line(const char *function, int line)
+{
+    struct frame frame = source(function, "/s/train.c");
+    frame.line = line;
+    return frame;
+}
+
+/* Two ranks in one line of a helper: the line at which their ways there part. */
+static void test_frame_beside(void **state)
+{
+    (void)state;
+    const struct frame loss[] = {at_line("reduce", 8), at_line("log_loss", 20),
+                                 at_line("main", 40)};
+    const struct frame gradients[] = {at_line("reduce", 8), at_line("main", 41)};
+    const struct frame other[] = {at_line("gather", 12), at_line("main", 41)};
+    struct frame in_package[] = {at_line("reduce", 8), at_line("hook", 9), at_line("main", 40)};
+    snprintf(in_package[1].file, sizeof in_package[1].file, "/v/site-packages/apex/hooks.c");
+    assert_int_equal(site_frame_beside(loss, 3, gradients, 2), 2);
+    assert_int_equal(site_frame_beside(gradients, 2, loss, 3), 1);
+    assert_int_equal(site_frame_beside(loss, 3, loss, 3), 0);
+    assert_int_equal(site_frame_beside(loss, 3, other, 2), 0);
+    assert_int_equal(site_frame_beside(loss, 3, in_package, 3), 1);
+    assert_int_equal(site_frame_beside(in_package, 3, loss, 3), 0); /* nobody changes a package */
+    assert_int_equal(site_frame_beside(NULL, 0, loss, 3), -1);
 }
 
 #define assert_user_frame(frames, expected) \
@@ -291,15 +347,16 @@ static void test_program_of_cxx(void **state)
 }
 
 #define TORCH "/v/site-packages/torch/"
-#define assert_made_by(frames, words)                                                        \
-    do {                                                                                     \
-        char made_by[SITE_OPERATION_BYTES];                                                  \
-        assert_string_equal(site_operation(frames, (int)(sizeof(frames) / sizeof *(frames)), \
-                                           made_by, sizeof made_by),                         \
-                            words);                                                          \
+#define assert_call_made_by(frames, call, words)                                                   \
+    do {                                                                                           \
+        char made_by[SITE_OPERATION_BYTES];                                                        \
+        assert_string_equal(site_operation(frames, (int)(sizeof(frames) / sizeof *(frames)), call, \
+                                           made_by, sizeof made_by),                               \
+                            words);                                                                \
     } while (0)
+#define assert_made_by(frames, words) assert_call_made_by(frames, NULL, words)
 
-/* What a call of NCCL belongs to, of which its own name says nothing. */
+/* The operation of PyTorch that a call of NCCL belongs to; its own name does not show it. */
 static void test_operations_of_pytorch(void **state)
 {
     (void)state;
@@ -319,6 +376,9 @@ static void test_operations_of_pytorch(void **state)
     const struct frame gather[] = {
         python("foreach_all_gather", TORCH "distributed/fsdp/_fully_shard/_fsdp_collectives.py"),
         python("__call__", TORCH "nn/modules/module.py"), python("step", "/me/train.py")};
+    const struct frame pieces[] = {python("all_gather", TORCH "distributed/distributed_c10d.py"),
+                                   python("wrapper", TORCH "distributed/c10d_logger.py"),
+                                   python("step", "/me/train.py")};
     const struct frame statistics[] = {
         python("all_gather_into_tensor", TORCH "distributed/distributed_c10d.py"),
         python("SyncBatchNorm.forward", TORCH "nn/modules/_functions.py"),
@@ -342,6 +402,9 @@ static void test_operations_of_pytorch(void **state)
     assert_made_by(sharded, "FSDP's all-gather of parameters");
     assert_made_by(forward, "");
     assert_made_by(plain_call, "");
+    assert_call_made_by(pieces, "ncclAllGather(count=3, float32)", "");
+    assert_call_made_by(pieces, "ncclBroadcast(count=3, float32, root=2)", "all_gather()");
+    assert_call_made_by(pieces, "exited with status 0", "");
     assert_made_by(own, "");
 }
 
@@ -376,14 +439,15 @@ static void test_lines_that_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernel_of_nvcc),  cmocka_unit_test(test_header_of_cxx),
-        cmocka_unit_test(test_program_of_c),    cmocka_unit_test(test_call_of_mpi),
-        cmocka_unit_test(test_names_of_calls),  cmocka_unit_test(test_mark_of_nvtx),
-        cmocka_unit_test(test_only_libraries),  cmocka_unit_test(test_program_in_python),
-        cmocka_unit_test(test_only_framework),  cmocka_unit_test(test_own_copy_of_a_name),
-        cmocka_unit_test(test_user_frame),      cmocka_unit_test(test_helpers_in_headers),
-        cmocka_unit_test(test_program_of_cxx),  cmocka_unit_test(test_operations_of_pytorch),
-        cmocka_unit_test(test_lines_that_part), cmocka_unit_test(test_place_of_a_build_folder),
+        cmocka_unit_test(test_kernel_of_nvcc),     cmocka_unit_test(test_header_of_cxx),
+        cmocka_unit_test(test_program_of_c),       cmocka_unit_test(test_call_of_mpi),
+        cmocka_unit_test(test_inside_nccl),        cmocka_unit_test(test_names_of_calls),
+        cmocka_unit_test(test_mark_of_nvtx),       cmocka_unit_test(test_only_libraries),
+        cmocka_unit_test(test_program_in_python),  cmocka_unit_test(test_only_framework),
+        cmocka_unit_test(test_own_copy_of_a_name), cmocka_unit_test(test_user_frame),
+        cmocka_unit_test(test_frame_beside),       cmocka_unit_test(test_helpers_in_headers),
+        cmocka_unit_test(test_program_of_cxx),     cmocka_unit_test(test_operations_of_pytorch),
+        cmocka_unit_test(test_lines_that_part),    cmocka_unit_test(test_place_of_a_build_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

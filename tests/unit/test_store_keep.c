@@ -362,7 +362,7 @@ static int watch_work(sqlite3 *db, char **message, const struct sqlite3_api_rout
     return SQLITE_OK;
 }
 
-/* The most that one piece takes of a trace of so many collectives of two ranks. */
+/* The work of the largest piece, of a trace of `calls` collectives of two ranks. */
 static unsigned most_work(const char *path, uint64_t calls)
 {
     const struct keep_limits limits = {.bytes = MEGABYTE};

@@ -25,11 +25,11 @@ struct found {
 };
 struct verdict {
     struct found found[JOB_FINDINGS_MAX];
-    int count; /* that are open and no notes */
-    char
-        resolved[256]; /* likewise those that the job got over, with the ranks of their last side */
-    char notes[256];   /* open notes with the ranks of their first side, '?' for possible ones:
-                          "DC601:2 DC602?:0-3 " */
+    int count;          /* that are open, and neither notes nor about slowness */
+    char resolved[256]; /* those that the job got over, with the ranks of their last side */
+    char notes
+        [256]; /* the other open ones with the ranks of their first side, '?' for possible ones:
+                               "DC601:2 DC602?:0-3 " */
     struct found last_note; /* of these */
     uint64_t skipped;
 };

@@ -1,7 +1,5 @@
 /* dataset.h: labelled square grey images by index, with pixels in -1 (black) .. 1 (white).
- *
- * Two sources fill the struct: shapes (shapes.h) and IDX files (idx.h). Reading is a pure function
- * of the index. */
+ * Reading is a pure function of the index. shapes.h fills the struct. */
 #ifndef DDPTRAIN_DATASET_H
 #define DDPTRAIN_DATASET_H
 

@@ -7,6 +7,8 @@
 #define DDPTRAIN_DCGAN_H
 
 #include "trainer/module.h"
+#include "trainer/random.h"
+#include "trainer/tensor.h"
 
 enum { DCGAN_MAX_LEVELS = 6 }; /* 4x4 doubled 6 times: 256x256 */
 
@@ -59,5 +61,25 @@ void dcgan_discriminator_open(struct dcgan_discriminator *discriminator, struct 
 struct tensor *dcgan_generate(struct dcgan_generator *generator, struct tensor *noise);
 /* Images to logits[n][1][1][1]: positive means real. */
 struct tensor *dcgan_judge(struct dcgan_discriminator *discriminator, struct tensor *images);
+
+/* The vectors that a generator makes images of: normally distributed numbers, by the place
+ * of the image in the training (random.h), so that N ranks together draw what one rank would. */
+
+struct noise {
+    uint64_t seed;
+    int latent;  /* length of a vector */
+    int room;    /* vectors that fit in */
+    float *host; /* pinned host memory */
+};
+
+/* For up to `room` vectors at once. */
+void noise_open(struct noise *noise, uint64_t seed, int latent, int room);
+void noise_close(struct noise *noise);
+
+/* The vectors of n images, the first at place `first`, the others at steps of `stride`:
+ * [n][latent][1][1] on the device's tape. The copy is enqueued on the compute stream, which must
+ * have been waited for before the next call. */
+struct tensor *noise_draw(struct noise *noise, struct device *device, enum random_stream stream,
+                          int n, uint64_t first, uint64_t stride);
 
 #endif

@@ -5,7 +5,7 @@
 #include "trainer/check.h"
 #include "trainer/evaluate.h"
 #include "trainer/modes/local_replicas.h"
-#include "trainer/noise.h"
+#include "trainer/models/dcgan.h"
 #include "trainer/operations.h"
 #include "trainer/trace_ranges.h"
 #include "trainer/train_gan.h"

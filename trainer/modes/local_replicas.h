@@ -6,12 +6,12 @@
  * model's gradients, one step. The classifier has one turn; the GAN has two, first the
  * discriminator's, then the generator's, which is judged by the discriminator as it is by then.
  *
- * CUDA's current device belongs to the thread: whoever works with a replica makes its device
+ * CUDA's current device belongs to the thread: code that works with a replica makes its device
  * current first. */
 #ifndef DDPTRAIN_LOCAL_REPLICAS_H
 #define DDPTRAIN_LOCAL_REPLICAS_H
 
-#include "trainer/gradients.h"
+#include "trainer/module.h"
 #include "trainer/job.h"
 
 enum { LOCAL_MODELS = TRAINEE_MAX_LOSSES };

@@ -44,18 +44,18 @@ static const char *option_of_ddp(const struct train_options *o)
         const char *name;
         bool given;
     } table[] = {
-        {"--elastic", o->elastic},
-        {"--checkpoint", o->checkpoint},
-        {"--resume", o->resume},
-        {"--clip", o->clip > 0},
+        {"--elastic", o->launch.elastic},
+        {"--checkpoint", o->output.checkpoint},
+        {"--resume", o->output.resume},
+        {"--clip", o->gradients.clip > 0},
         {"--join", o->join},
         {"--catch-up", o->catch_up},
         {"--accumulate", o->accumulate > 1},
-        {"--reduce-copies", o->reduce_copies},
+        {"--reduce-copies", o->gradients.reduce_copies},
         {"--two-passes", o->two_passes},
-        {"--find-unused", o->find_unused},
-        {"--static-graph", o->static_graph},
-        {"--no-buffer-broadcast", o->keep_own_buffers},
+        {"--find-unused", o->gradients.find_unused},
+        {"--static-graph", o->gradients.static_graph},
+        {"--no-buffer-broadcast", o->gradients.keep_own_buffers},
         {"--simultaneous", o->simultaneous},
         {"--shared-communicator", o->shared_communicator},
         {"--discriminator-updates", o->discriminator_updates > 1},
@@ -71,19 +71,20 @@ int mode_check(const struct train_options *options, struct error *err)
     const char *mode = options->mode;
     if (!is_known_mode(mode))
         return error_set(err, "--mode %s: expected ddp, dp, mirrored or pipeline", mode);
-    if (options->fault && strcmp(mode_of_fault(fault_find(options->fault)->id), mode) != 0)
-        return error_set(err, "--fault %s needs --mode %s", options->fault,
-                         mode_of_fault(fault_find(options->fault)->id));
+    if (options->fault.name &&
+        strcmp(mode_of_fault(fault_find(options->fault.name)->id), mode) != 0)
+        return error_set(err, "--fault %s needs --mode %s", options->fault.name,
+                         mode_of_fault(fault_find(options->fault.name)->id));
     if (strcmp(mode, "ddp") == 0)
         return 0;
     if (option_of_ddp(options))
         return error_set(err, "%s needs --mode ddp", option_of_ddp(options));
-    if (options->fault && fault_find(options->fault)->id == FAULT_DP_STALE_REPLICA &&
-        options->fault_rank == 0)
+    if (options->fault.name && fault_find(options->fault.name)->id == FAULT_DP_STALE_REPLICA &&
+        options->fault.rank == 0)
         return error_set(
             err,
             "--fault-rank 0: that is the master, whose model is the newest; choose another device");
-    if (mode_is_one_process(mode) && options->timeout_s > 0)
+    if (mode_is_one_process(mode) && options->launch.timeout_s > 0)
         return error_set(err, "--mode %s knows no --timeout", mode);
     if (strcmp(mode, "pipeline") == 0 && options->batch % options->micro_batches)
         return error_set(err, "--micro-batches %d does not divide the batch of %d",

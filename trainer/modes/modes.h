@@ -1,13 +1,16 @@
 /* modes.h: --mode, the ways to spread training over devices.
  *
  *   ddp        a process for each device, each with its replica and its shard of the data;
- * gradients are reduced while backward goes on (distributed.h, reducer.h: what
- * DistributedDataParallel does) dp         one process, one set of models; before each forward the
- * other devices get their parameters, a thread for each computes gradients, which go back to it
- * (data_parallel.c: DataParallel) mirrored   one process, one thread; replicas that stay and reduce
- * their gradients in one ncclGroup (mirrored.c: MirroredStrategy) pipeline   two processes with
- * half of the model each (model parallelism): of the classifier its first and its last layers
- * (pipeline.c), of the GAN the generator and the discriminator (pipeline_gan.c)
+ *              gradients are reduced while backward goes on (distributed.h, reducer.h: what
+ *              DistributedDataParallel does)
+ *   dp         one process, one set of models; before each forward the other devices get their
+ *              parameters, a thread for each computes gradients, which go back to it
+ *              (data_parallel.c: DataParallel)
+ *   mirrored   one process, one thread; replicas that stay and reduce their gradients in one
+ *              ncclGroup (mirrored.c: MirroredStrategy)
+ *   pipeline   two processes with half of the model each (model parallelism): of the classifier its
+ *              first and its last layers (pipeline.c), of the GAN the generator and the
+ *              discriminator (pipeline_gan.c)
  *
  * A mode is a struct trainee (job.h) of its own; job.c finds it by mode and model. */
 #ifndef DDPTRAIN_MODES_H

@@ -16,7 +16,7 @@
 #include "trainer/evaluate.h"
 #include "trainer/modes/modes.h"
 #include "trainer/modes/stage.h"
-#include "trainer/noise.h"
+#include "trainer/models/dcgan.h"
 #include "trainer/operations.h"
 #include "trainer/trace_ranges.h"
 #include "trainer/train_gan.h"

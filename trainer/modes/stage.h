@@ -5,7 +5,7 @@
 #ifndef DDPTRAIN_STAGE_H
 #define DDPTRAIN_STAGE_H
 
-#include "trainer/gradients.h"
+#include "trainer/module.h"
 #include "trainer/job.h"
 
 enum { FRONT, BACK }; /* ranks */
@@ -42,8 +42,8 @@ void stage_backward_from(struct stage *stage, struct tensor *activations,
  * stage (collective), or on this one so far. */
 void stage_step_if_all_finite(struct stage *stage);
 void stage_step_if_finite_here(struct stage *stage);
-/* The mean of the micro-batches' losses, of which the back has the sum and the front has NULL: the
- * back sends it to the front. */
+/* The mean of the micro-batches' losses. The back passes their sum and sends the mean to the front,
+ * which passes NULL. */
 struct tensor *stage_share_loss(struct stage *stage, struct tensor *sum);
 
 #endif

@@ -20,22 +20,15 @@ static void check_memory_device(struct analyzer *analyzer, const struct operatio
         return;
     bool reachable = mapped || memory_can_access(operation->process, device, allocation->device);
     struct draft draft = draft_new(&check_buffer_device,
-                                   reachable || operation->process->lost_bulk ? POSSIBLE : CERTAIN,
+                                   reachable || operation->process->lost.bulk ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
-    text_add(
-        &what,
-        "rank %d gives %s #%llu of %s a %s buffer on device %d; its communicator is on device %d%s",
-        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
-        use->name, allocation->device, device,
-        mapped      ? " (which may have been given access to it)"
-        : reachable ? " (peer access is enabled)"
-                    : "");
-    device_report(analyzer, &draft, operation, &what,
-                  "Allocate the buffer on the communicator's device: cudaSetDevice before the "
-                  "allocation, or move the tensor.");
+    const struct values values = {
+        .name = {use->name},
+        .value = {allocation->device, device},
+        .flag = {mapped, reachable},
+    };
+    device_report(analyzer, &draft, operation, HEADLINE_BUFFER_DEVICE, ADVICE_BUFFER_DEVICE,
+                  &values);
 }
 
 static void buffer_device_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -49,9 +42,9 @@ static void buffer_device_on_operation(struct analyzer *analyzer, const struct e
 const struct check check_buffer_device = {
     .code = DC401,
     .name = "buffer-device",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC401),

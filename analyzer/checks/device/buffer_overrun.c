@@ -3,7 +3,6 @@
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-#include "lib/trace/names.h"
 
 /* "The actual allocated size might be larger than requested due to granularity requirement":
  * nccl.h, ncclMemAlloc. */
@@ -30,22 +29,14 @@ static void check_buffer_end(struct analyzer *analyzer, const struct operation *
                use->pointer;
     if (use->bytes <= room)
         return;
-    bool is_doubtful = operation->process->lost_bulk || allocation->is_mapping ||
+    bool is_doubtful = operation->process->lost.bulk || allocation->is_mapping ||
                        (is_mapped && is_in_granule(use));
     struct draft draft =
         draft_new(&check_buffer_overrun, is_doubtful ? POSSIBLE : CERTAIN, operation->member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
-    text_add(
-        &what,
-        "rank %d: %s #%llu of %s takes %llu bytes at its %s buffer, but only %llu are left of "
-        "the allocation",
-        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
-        (unsigned long long)use->bytes, use->name, (unsigned long long)room);
-    device_report(analyzer, &draft, operation, &what,
-                  "Give the count in elements (not bytes) that the buffer holds; AllGather's "
-                  "receive and ReduceScatter's send buffer hold nranks times the count.");
+    const struct values values = {.name = {use->name},
+                                  .value = {(int64_t)use->bytes, (int64_t)room}};
+    device_report(analyzer, &draft, operation, HEADLINE_BUFFER_OVERRUN, ADVICE_BUFFER_OVERRUN,
+                  &values);
 }
 
 static void buffer_overrun_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -59,9 +50,9 @@ static void buffer_overrun_on_operation(struct analyzer *analyzer, const struct 
 const struct check check_buffer_overrun = {
     .code = DC406,
     .name = "buffer-overrun",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS, DC304, DC305, DC404),
     .title = "an operation accesses memory past the end of its buffer",

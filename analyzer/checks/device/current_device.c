@@ -12,25 +12,20 @@
 
 enum { INVALID_RESOURCE_HANDLE = 400, DEFAULT_STREAMS = 2 };
 
-static void current_device_report(struct analyzer *analyzer, struct process *process,
-                                  const struct record *record, const struct act *act,
-                                  struct text *what, const char *todo)
+static void current_device_report(struct analyzer *analyzer, const struct event *event,
+                                  const struct act *act, enum headline headline, enum advice advice,
+                                  int device, int other)
 {
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread) {
-        text_free(what);
-        analyzer->failed = true;
-        return;
-    }
     struct one_call one = {
         .check = &check_current_device,
-        .certainty = process->lost_control ? POSSIBLE : CERTAIN,
-        .process = process,
-        .record = record,
+        .certainty = event->process->lost.control ? POSSIBLE : CERTAIN,
+        .process = event->process,
+        .record = event->record,
         .act = act,
-        .site = thread_site(thread, record),
+        .site = event->site,
     };
-    one_call_report(analyzer, &one, what, todo);
+    const struct values values = {.value = {device, other}};
+    one_call_headline(analyzer, &one, headline, advice, &values);
 }
 
 /* The stream of a call that failed, if its creation was seen; default streams are of the current
@@ -52,19 +47,10 @@ static void current_device_on_launch(struct analyzer *analyzer, const struct eve
     const struct stream_state *stream = stream_of_failed(process, record);
     if (!stream || record->device < 0 || stream->device == record->device)
         return;
-    struct text what = {0};
     char kernel[256];
     const struct act act = kernel_act(process, record, kernel, sizeof kernel);
-    text_add(&what, "rank %d launches ", process_shown_rank(process));
-    act_add(&what, &act);
-    text_add(&what,
-             " on a stream of device %d while device %d is current: the launch fails (invalid "
-             "resource handle)",
-             stream->device, record->device);
-    current_device_report(
-        analyzer, process, record, &act, &what,
-        "Call cudaSetDevice with the stream's device first (each thread has a current "
-        "device of its own), and check every launch with cudaGetLastError.");
+    current_device_report(analyzer, event, &act, HEADLINE_LAUNCH_ELSEWHERE, ADVICE_LAUNCH_ELSEWHERE,
+                          stream->device, record->device);
 }
 
 static void current_device_on_call(struct analyzer *analyzer, const struct event *event)
@@ -77,27 +63,19 @@ static void current_device_on_call(struct analyzer *analyzer, const struct event
     struct event_state *made = NULL;
     uint64_t handle = record->event.event;
     if (stream)
-        TABLE_FIND(thread->process->events, &handle, made);
+        TABLE_FIND(thread->process->order.events, &handle, made);
     if (!made || made->device < 0 || made->device == stream->device)
         return;
-    struct text what = {0};
-    text_add(
-        &what,
-        "rank %d records an event that was made while device %d was current on a stream of device "
-        "%d: it fails (invalid resource handle), and who waits for the event waits for nothing",
-        process_shown_rank(thread->process), made->device, stream->device);
-    current_device_report(
-        analyzer, thread->process, record, NULL, &what,
-        "Make the event after cudaSetDevice with the stream's device, and check the "
-        "result of cudaEventRecord.");
+    current_device_report(analyzer, event, NULL, HEADLINE_EVENT_ELSEWHERE, ADVICE_EVENT_ELSEWHERE,
+                          made->device, stream->device);
 }
 
 const struct check check_current_device = {
     .code = DC407,
     .name = "current-device",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC407),

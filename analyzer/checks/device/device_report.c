@@ -26,7 +26,8 @@ int device_buffers(const struct operation *operation, struct used_buffer buffers
 }
 
 void device_report(struct analyzer *analyzer, struct draft *draft,
-                   const struct operation *operation, struct text *what, const char *todo)
+                   const struct operation *operation, enum headline headline, enum advice advice,
+                   const struct values *values)
 {
     struct finding_side *side = draft_side_record(draft, &operation->record, &operation->site);
     draft_rank(draft, side, operation->member);
@@ -34,6 +35,6 @@ void device_report(struct analyzer *analyzer, struct draft *draft,
     draft->finding.number = operation->record.op.number;
     draft->finding.has_number = true;
     draft->finding.first_ns = draft->finding.last_ns = operation->site.time_ns;
-    draft_say(draft, what, todo);
+    draft_headline(draft, headline, advice, values);
     findings_report(analyzer, draft, NULL);
 }

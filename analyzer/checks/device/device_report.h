@@ -5,8 +5,6 @@
 #include "analyzer/findings.h"
 #include "analyzer/model/memory.h"
 
-enum { DEVICE_CALL_BYTES = 256 };
-
 struct used_buffer {
     const char *name; /* "send" */
     uint64_t pointer, bytes;
@@ -16,8 +14,9 @@ struct used_buffer {
 /* The buffers of the operation that lie in memory that is known: none, one or two. A receive buffer
  * that the send buffer contains is left out. */
 int device_buffers(const struct operation *operation, struct used_buffer buffers[2]);
-/* Reports one call of one rank. */
+/* Reports one call of one rank: its operation is side 0. */
 void device_report(struct analyzer *analyzer, struct draft *draft,
-                   const struct operation *operation, struct text *what, const char *todo);
+                   const struct operation *operation, enum headline headline, enum advice advice,
+                   const struct values *values);
 
 #endif

@@ -9,40 +9,23 @@
 
 enum { CALL_BYTES = 256 };
 
-static void launch_describe(struct draft *draft, const struct process *process, const char *kernel,
-                            int device, int other)
+static void report_launch(struct analyzer *analyzer, const struct event *event, int device,
+                          int other, bool inferred)
 {
-    struct text what = {0};
-    text_add(&what,
-             "rank %d launches %s on device %d with a pointer to memory of device %d, and device "
-             "%d has no peer access to it",
-             process_shown_rank(process), kernel, device, other, device);
-    draft_say(draft, &what,
-              "Move both tensors to one device before the kernel (in PyTorch: model and input .to "
-              "the same device).");
-}
-
-static void report_launch(struct analyzer *analyzer, struct process *process,
-                          const struct record *record, int device, int other, bool inferred)
-{
+    const struct process *process = event->process;
     struct draft draft =
-        draft_new(&check_kernel_device, inferred || process->lost_bulk ? POSSIBLE : CERTAIN, NULL);
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread) {
-        analyzer->failed = true;
-        return;
-    }
-    struct site site = thread_site(thread, record);
+        draft_new(&check_kernel_device, inferred || process->lost.bulk ? POSSIBLE : CERTAIN, NULL);
     char kernel[CALL_BYTES];
-    const struct act act = kernel_act(process, record, kernel, sizeof kernel);
-    struct finding_side *side = draft_side(&draft, &act, &site);
+    const struct act act = kernel_act(process, event->record, kernel, sizeof kernel);
+    struct finding_side *side = draft_side(&draft, &act, &event->site);
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;
-    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
-    launch_describe(&draft, process, side->call ? side->call : "a kernel", device, other);
+    draft.finding.first_ns = draft.finding.last_ns = event->site.time_ns;
+    const struct values values = {.value = {device, other}};
+    draft_headline(&draft, HEADLINE_KERNEL_DEVICE, ADVICE_KERNEL_DEVICE, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -65,7 +48,7 @@ static void check_launch(struct analyzer *analyzer, const struct event *event)
             if (inferred != (guesses == 1) || !allocation || allocation->type != MEMORY_DEVICE ||
                 memory_can_access(process, device, allocation->device))
                 continue;
-            report_launch(analyzer, process, record, device, allocation->device, inferred);
+            report_launch(analyzer, event, device, allocation->device, inferred);
             return;
         }
 }
@@ -73,9 +56,9 @@ static void check_launch(struct analyzer *analyzer, const struct event *event)
 const struct check check_kernel_device = {
     .code = DC403,
     .name = "kernel-device",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS, DC401),
     .explains_later = CODES(DC403),

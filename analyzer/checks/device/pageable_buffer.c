@@ -3,7 +3,6 @@
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-#include "lib/trace/names.h"
 
 static void check_host_memory(struct analyzer *analyzer, const struct operation *operation,
                               const struct used_buffer *use)
@@ -13,22 +12,13 @@ static void check_host_memory(struct analyzer *analyzer, const struct operation 
         return;
     bool reachable = allocation->type == MEMORY_HOST_SHARED;
     struct draft draft = draft_new(
-        &check_pageable_buffer, reachable || operation->process->lost_control ? POSSIBLE : CERTAIN,
+        &check_pageable_buffer, reachable || operation->process->lost.control ? POSSIBLE : CERTAIN,
         operation->member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
     if (reachable)
         draft.finding.severity = SEVERITY_WARNING;
-    text_add(&what, "rank %d gives %s #%llu of %s a %s buffer in pageable host memory%s",
-             member_shown_rank(operation->member),
-             record_text(&operation->record, call, sizeof call),
-             (unsigned long long)operation->record.op.number,
-             comm_title(operation->member->comm, name), use->name,
-             reachable ? "; this GPU can reach it, page by page and slowly"
-                       : ", which the GPU can't reach");
-    device_report(analyzer, &draft, operation, &what,
-                  "Copy to memory from cudaMalloc first (x.cuda()), or take pinned memory "
-                  "(cudaMallocHost, cudaHostRegister).");
+    const struct values values = {.name = {use->name}, .flag = {reachable}};
+    device_report(analyzer, &draft, operation, HEADLINE_PAGEABLE_BUFFER, ADVICE_PAGEABLE_BUFFER,
+                  &values);
 }
 
 static void pageable_buffer_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -42,9 +32,9 @@ static void pageable_buffer_on_operation(struct analyzer *analyzer, const struct
 const struct check check_pageable_buffer = {
     .code = DC404,
     .name = "pageable-buffer",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(DC404),

@@ -1,6 +1,4 @@
 /* shared_gpu.c: DC405: two ranks of a communicator drive one GPU. */
-#include <stdio.h>
-
 #include "analyzer/match/one_call.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
@@ -22,11 +20,8 @@ static void check_list(struct analyzer *analyzer, struct process *process,
                  .stack_is_address = record->flags & RECORD_FLAG_ADDRESS,
                  .time_ns = record_realtime(process, record)},
     };
-    struct text what = {0};
-    text_add(&what, "rank %d lists device %d twice in ncclCommInitAll", one_call_rank(&one),
-             record->comm.device);
-    one_call_report(analyzer, &one, &what,
-                    "List each device once; NULL stands for the first ndev devices.");
+    const struct values values = {.value = {record->comm.device}};
+    one_call_headline(analyzer, &one, HEADLINE_GPU_LISTED_TWICE, ADVICE_GPU_LISTED_TWICE, &values);
 }
 
 /* NCCL made the communicator all the same: NCCL_MULTI_RANK_GPU_ENABLE allows it, or NCCL_HOSTID
@@ -58,20 +53,18 @@ static void check_gpu(struct analyzer *analyzer, struct process *process,
     struct site site = {.process = process,
                         .stack = record->stack,
                         .stack_is_address = record->flags & RECORD_FLAG_ADDRESS};
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SHARES_GPU}, &site);
     draft_rank(&draft, side, other);
     draft_rank(&draft, side, member);
     draft_cover_comm(&draft, comm);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = record_realtime(process, record);
-    text_add(&what, "ranks %d and %d of %s drive the same GPU (devices %d and %d on %s)",
-             member_shown_rank(other), member_shown_rank(member), comm_title(comm, name),
-             other->device, member->device, process->info.host);
-    draft_say(&draft, &what,
-              "Give each rank a GPU of its own: cudaSetDevice(local rank) before anything else, "
-              "and check CUDA_VISIBLE_DEVICES.");
+    const struct values values = {
+        .name = {process->info.host},
+        .value = {member_shown_rank(other), member_shown_rank(member), other->device,
+                  member->device},
+    };
+    draft_headline(&draft, HEADLINE_SHARED_GPU, ADVICE_SHARED_GPU, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -92,9 +85,9 @@ static void gpu_on_setup(struct analyzer *analyzer, const struct event *event)
 const struct check check_shared_gpu = {
     .code = DC405,
     .name = "shared-gpu",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, DC111),
     .title = "two ranks of one communicator use the same GPU",

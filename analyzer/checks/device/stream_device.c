@@ -20,27 +20,19 @@ static void check_stream(struct analyzer *analyzer, const struct event *event)
     if (!stream || !stream->known || stream->device < 0 || device < 0 || stream->device == device)
         return;
     struct draft draft = draft_new(&check_stream_device,
-                                   operation->process->lost_control ? POSSIBLE : CERTAIN,
+                                   operation->process->lost.control ? POSSIBLE : CERTAIN,
                                    operation->member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], call[DEVICE_CALL_BYTES];
-    text_add(
-        &what,
-        "rank %d issues %s #%llu of %s on a stream of device %d; its communicator is on device %d",
-        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name),
-        stream->device, device);
-    device_report(analyzer, &draft, operation, &what,
-                  "Make the stream after cudaSetDevice with the communicator's device, one for "
-                  "each communicator.");
+    const struct values values = {.value = {stream->device, device}};
+    device_report(analyzer, &draft, operation, HEADLINE_STREAM_DEVICE, ADVICE_STREAM_DEVICE,
+                  &values);
 }
 
 const struct check check_stream_device = {
     .code = DC402,
     .name = "stream-device",
-    .family = FAMILY_DEVICE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_STREAM | LACKS_CUDA | LACKS_DEVICE,
     .explains = CODES(CODES_HANGS, CODES_HAZARDS),
     .explains_later = CODES(DC402),

@@ -17,6 +17,7 @@
  *
  * Memory: for each pair of communicators that share a device, a ring of the last RING operations.
  */
+#include "analyzer/model/own_members.h"
 #include "analyzer/states.h"
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
-enum { RING = 128, PAIRS_MAX = 128, NEIGHBOURS_MAX = 16, CALL_BYTES = 256, NAME_BYTES = 16 };
+enum { RING = 128, PAIRS_MAX = 128, NEIGHBOURS_MAX = 16, CALL_BYTES = 256 };
 
 struct last_collective {
     struct place place;
@@ -92,6 +93,25 @@ static struct crossing *crossing_find(struct analyzer *analyzer, uint64_t comm, 
     return crossing;
 }
 
+static bool crossing_is_over(struct analyzer *analyzer, uint64_t id)
+{
+    const struct comm *comm = comm_find(analyzer, id);
+    return !comm || comm->is_gone;
+}
+
+/* A pair has no more operations to compare once one of the two was destroyed. */
+static void drop_over(struct analyzer *analyzer, struct crossings *crossings)
+{
+    struct crossing *crossing, *next;
+    HASH_ITER(hh, crossings->table, crossing, next) {
+        if (!crossing_is_over(analyzer, crossing->key.comm) &&
+            !crossing_is_over(analyzer, crossing->key.other))
+            continue;
+        HASH_DEL(crossings->table, crossing);
+        free(crossing);
+    }
+}
+
 /* Makes it if it is not there. NULL if there are too many, or memory is short. */
 static struct crossing *crossing_get(struct analyzer *analyzer, uint64_t comm, uint64_t other)
 {
@@ -100,6 +120,8 @@ static struct crossing *crossing_get(struct analyzer *analyzer, uint64_t comm, u
         return crossing;
     struct crossings *crossings =
         state_get(analyzer, &check_communicator_order, OWNER_JOB, &analyzer->states);
+    if (crossings && HASH_COUNT(crossings->table) >= PAIRS_MAX)
+        drop_over(analyzer, crossings);
     if (crossings && HASH_COUNT(crossings->table) >= PAIRS_MAX)
         return NULL;
     crossing = crossings ? calloc(1, sizeof *crossing) : NULL;
@@ -117,17 +139,9 @@ static struct crossing *crossing_get(struct analyzer *analyzer, uint64_t comm, u
 /* Nothing makes the operation wait for Y's last one. */
 static bool is_free(const struct operation *operation, const struct last_collective *last)
 {
-    return last->known && !operation->process->lost_control &&
+    return last->known && !operation->process->lost.control &&
            (!last->group || last->group != operation->record.op.group) &&
            order_before(operation->process, &last->place, operation->stream) == ORDER_NONE;
-}
-
-static void add_operation(struct text *text, const struct last_collective *operation,
-                          const struct comm *comm)
-{
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    text_add(text, "%s #%llu of %s", signature_text(&operation->signature, call, sizeof call),
-             (unsigned long long)operation->number, comm_title(comm, name));
 }
 
 static struct finding_side *order_add_side(struct draft *draft, const struct member *member,
@@ -150,21 +164,13 @@ static void order_report(struct analyzer *analyzer, const struct suspect *suspec
     draft.finding.last_ns = suspect->late_x.site.time_ns;
     order_add_side(&draft, suspect->early, &suspect->early_y, DID_ISSUED_UNORDERED);
     order_add_side(&draft, suspect->late, &suspect->late_x, DID_ISSUED_FIRST);
-    struct text what = {0};
-    text_add(&what, "rank %d issued ", member_shown_rank(suspect->early));
-    add_operation(&what, &suspect->early_y, other);
-    text_add(&what, " before ");
-    add_operation(&what, &suspect->early_x, comm);
-    text_add(&what,
-             ", with no stream, event or wait between the two; rank %d issued them the other way "
-             "round: the ranks "
-             "wait for each other when a GPU runs only one of the two at a time",
-             member_shown_rank(suspect->late));
-    draft_say(
-        &draft, &what,
-        "Issue the operations of all communicators in one order on every rank; from NCCL 2.26 "
-        "also set NCCL_LAUNCH_ORDER_IMPLICIT=1, before it let an event order them on each "
-        "device.");
+    char call[CALL_BYTES], title[COMM_TITLE_BYTES];
+    const struct values values = {
+        .name = {comm_title(other, title),
+                 signature_text(&suspect->early_x.signature, call, sizeof call)},
+        .value = {suspect->early_y.number},
+    };
+    draft_headline(&draft, HEADLINE_UNORDERED, ADVICE_LAUNCH_ORDER, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -194,11 +200,10 @@ static void confirm_neighbour(struct analyzer *analyzer, const struct operation 
 
 static bool order_has_issued(const struct member *late, const struct comm *other, uint64_t number)
 {
-    for (const struct member *member = late->process->members; member;
-         member = member->process_next)
-        if (member->comm == other && member->device == late->device)
-            return member->next > number;
-    return false;
+    const struct member *member = own_member_first(late->process, other->id);
+    while (member && member->device != late->device)
+        member = member->own_next;
+    return member && member->next > number;
 }
 
 static void order_compare(struct analyzer *analyzer, struct crossing *crossing,
@@ -272,26 +277,37 @@ static void order_on_operation(struct analyzer *analyzer, const struct event *ev
         .number = operation->record.op.number,
         .site = operation->site,
         .signature = operation->signature,
-        .known = operation->stream && !operation->process->lost_control &&
+        .known = operation->stream && !operation->process->lost.control &&
                  !(operation->process->info.lacks & (LACKS_CUDA | LACKS_STREAM)),
     };
     int neighbours = 0;
     for (const struct member *other = operation->process->members; other;
          other = other->process_next) {
         if (other->comm == member->comm || other->device != member->device || other->device < 0 ||
-            other->comm->nranks == 1 || other->destroyed || neighbours++ == NEIGHBOURS_MAX)
+            other->comm->nranks == 1)
             continue;
+        if (other->destroyed || neighbours++ == NEIGHBOURS_MAX)
+            break; /* those that were destroyed come last */
         confirm_neighbour(analyzer, operation, other);
         stand(analyzer, operation, other, mine);
     }
 }
 
+static void order_on_release(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    struct crossings *crossings =
+        state_find(analyzer, &check_communicator_order, OWNER_JOB, analyzer->states);
+    if (crossings)
+        drop_over(analyzer, crossings);
+}
+
 const struct check check_communicator_order = {
     .code = DC204,
     .name = "communicator-order",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CALLS,
     .needs = LACKS_STREAM | LACKS_CUDA,
     .title = "two communicators are used in different orders",
     .text = "Two ranks that share two communicators issued an operation of one and an operation of "
@@ -328,7 +344,7 @@ const struct check check_communicator_order = {
              "ncclAllReduce(b, b, n, ncclFloat, ncclSum, second, other_stream);\n",
     .fix_torch = "dist.all_reduce(a, group=first)      # in one order on all ranks, and from one "
                  "thread\ndist.all_reduce(b, group=second)\n",
-    .on = {[EVENT_OPERATION] = order_on_operation},
+    .on = {[EVENT_OPERATION] = order_on_operation, [EVENT_RELEASE] = order_on_release},
     .state_bytes =
         {[OWNER_JOB] = sizeof(struct crossings), [OWNER_MEMBER] = sizeof(struct last_collective)},
     .state_end = {[OWNER_JOB] = crossings_end},

@@ -1,5 +1,5 @@
 /* cycle_culprit.c: what a cycle of waits is reported as: itself, or the ranks that went astray. */
-#include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include "analyzer/model/comm.h"
 
@@ -57,8 +57,8 @@ static bool part_is_due(const struct missing *missing, const struct comm *whole)
     for (uint32_t i = 0; i < whole->members; i++) {
         const struct member *member = whole->member[i];
         if (missing->member && member->process == missing->process)
-            return missing->member->last_launch.position &&
-                   missing->member->last_launch.position < member->launch_before.position;
+            return missing->member->launches.last.position &&
+                   missing->member->launches.last.position < member->launches.previous.position;
     }
     return false;
 }
@@ -82,7 +82,8 @@ static const struct wait_node *skipped_in_part(const struct cycle *cycle)
 
 /* A message whose other end went on to a collective that waits for the one who waits for the
  * message. There were such messages before, so it was skipped, rather than waited for once too
- * often. NULL: none, or several. */
+ * often. NULL: none, or several; or the two have communicators of their own, which one of the ranks
+ * may as well use in another order. */
 static const struct wait_node *skipped_message(const struct cycle *cycle)
 {
     const struct wait_node *skipped = NULL;
@@ -91,7 +92,7 @@ static const struct wait_node *skipped_message(const struct cycle *cycle)
         const struct wait_node *next = cycle->step[(i + 1) % cycle->steps].wait;
         if (step->wait->kind != WAIT_PEER || !step->missing || next->kind != WAIT_COLLECTIVE)
             continue;
-        if (skipped || !step->wait->number)
+        if (skipped || !step->wait->number || step->wait->comm != next->comm)
             return NULL;
         skipped = step->wait;
     }
@@ -106,7 +107,7 @@ const struct check *cycle_check(const struct cycle *cycle, const struct wait_nod
         const struct cycle_step *step = &cycle->step[i];
         any_peer |= step->wait->kind == WAIT_PEER;
         all_peers &= step->wait->kind == WAIT_PEER;
-        setup |= step->wait->kind > WAIT_PEER;
+        setup |= !kind_is_operation(step->wait->kind);
         all_issued &= step->behind != NULL;
         one_comm &= step->wait->comm == cycle->step[0].wait->comm;
         if (step->missing && few_are_missing(step->wait) &&

@@ -1,7 +1,6 @@
 /* exited_rank.c: DC205: what to do about a rank that ended, and the findings that a restart of the
  * job got over. Who reports it: hang_report.c while others wait, failed_alone.c else. */
-#include "analyzer/checks/hang/exited_rank.h"
-#include "analyzer/checks/hang/failed_alone.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -44,10 +43,9 @@ const struct process *exited_rank_successor(const struct analyzer *analyzer,
 
 void hang_close_restarted(struct analyzer *analyzer)
 {
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        struct reported *reported = &analyzer->reported[i];
-        if (reported->suppressed || reported->finding.state != FINDING_OPEN ||
-            reported->check->code != DC205)
+    const struct reported *reported;
+    for (uint32_t i = 0; (reported = hang_next_open(analyzer, &i));) {
+        if (reported->check->code != DC205)
             continue;
         int index = rankset_next(&reported->processes, 0);
         const struct process *next =
@@ -71,7 +69,7 @@ static uint64_t begun_ns(const struct member *member)
  * the others began to wait: NCCL's example shrinks the communicator before it aborts it. */
 static bool has_gone_on(const struct member *member, uint64_t failed_ns)
 {
-    uint64_t since_ns = member->aborted_at.time_ns < failed_ns ? member->aborted_at.time_ns
+    uint64_t since_ns = member->abort.site.time_ns < failed_ns ? member->abort.site.time_ns
                                                                : failed_ns;
     for (const struct member *later = member->process->members; member->aborted && later;
          later = later->process_next)
@@ -99,71 +97,27 @@ static bool got_over_abort(const struct comm *comm, uint64_t failed_ns)
 
 void hang_close_aborted(struct analyzer *analyzer)
 {
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        const struct reported *reported = &analyzer->reported[i];
+    const struct reported *reported;
+    for (uint32_t i = 0; (reported = hang_next_open(analyzer, &i));) {
         const struct finding *finding = &reported->finding;
-        if (reported->suppressed || finding->state != FINDING_OPEN ||
-            reported->check->code != DC205 || finding->sides < 2 ||
-            finding->side[1].act.did != DID_ABORTED)
-            continue;
-        const struct comm *comm = comm_find(analyzer, finding->comm);
+        bool is_abort = reported->check->code == DC205 && finding->sides > 1 &&
+                        finding->side[1].act.did == DID_ABORTED;
+        bool may_be_abort = code_family(reported->check->code) == FAMILY_HANG &&
+                            finding->certainty == POSSIBLE;
+        const struct comm *comm = is_abort || may_be_abort ? comm_find(analyzer, finding->comm)
+                                                           : NULL;
         if (comm && got_over_abort(comm, finding->first_ns))
             findings_close(analyzer, finding->id,
                            "all ranks gave the communicator up and went on without it");
     }
 }
 
-/* A hang or what is certain to be wrong says more, and often why the rank failed. */
-bool hang_has_open_error(const struct analyzer *analyzer)
-{
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        const struct reported *reported = &analyzer->reported[i];
-        if (!reported->suppressed && reported->finding.state == FINDING_OPEN &&
-            reported->finding.severity == SEVERITY_ERROR)
-            return true;
-    }
-    return false;
-}
-
-static const struct end_todo {
-    const char *alone, *waited_for;
-} todo_killed =
-    {"Find out who killed that rank (short of memory? See dmesg and the container's limit).",
-     "Find out who killed that rank (short of memory? See dmesg and the container's limit); "
-     "the others only wait for it."},
-  todo_memory = {"Find what takes the memory (data loader workers, caches, pinned buffers), or "
-                 "raise the limit of the host or container.",
-                 "Find what takes the memory (data loader workers, caches, pinned buffers), or "
-                 "raise the limit of the host or container; the others only wait for that rank."},
-  todo_exception = {"Fix what raised the exception at that line.",
-                    "Fix what raised the exception at that rank's line; the others only wait for "
-                    "it."},
-  todo_ended = {"Find out why that rank ended: its own output and core dump come first.",
-                "Find out why that rank ended (its own output and core dump come first); the "
-                "others only wait for it."};
-
-/* Who gets SIGKILL leaves no output and no core dump. */
-static const struct end_todo *end_todo(const struct act *act)
-{
-    if (act->did == DID_KILLED_FOR_MEMORY)
-        return &todo_memory;
-    if ((act->did == DID_EXITED || act->did == DID_ENDING) && act->name)
-        return &todo_exception;
-    return act->did == DID_KILLED && act->value == SIGKILL ? &todo_killed : &todo_ended;
-}
-
-const char *exited_rank_todo(const struct act *act, bool is_awaited)
-{
-    const struct end_todo *todo = end_todo(act);
-    return is_awaited ? todo->waited_for : todo->alone;
-}
-
 const struct check check_exited_rank = {
     .code = DC205,
     .name = "exited-rank",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_END,
     /* others wait for one rank on several communicators: one finding */
     .explains = CODES(CODES_HANGS),
@@ -188,11 +142,21 @@ const struct check check_exited_rank = {
         "exception is seen only if a destructor destroys the communicator meanwhile. An uncaught "
         "exception of Python is shown with its type, its message and the line that raised it, and "
         "sys.exit() with its line. If nobody waited, a nonzero exit status without such an "
-        "exception is reported only if every rank of the job failed, and as a warning, since a "
-        "program may return it as its result.\n\n"
+        "exception is a warning, since a program may return it as its result. It is an error if "
+        "the "
+        "last call of NCCL or CUDA had failed before; the finding names that call. How a process "
+        "terminated is known where 'ddpcheck run' or the kernel can say it. If it is not known, "
+        "and "
+        "the process did not call exit(), the finding is possible: a signal killed the "
+        "process, or it crashed.\n\n"
+        "One rank that SIGTERM or SIGHUP ended, before any other had left, is a note: somebody "
+        "asked it to end. Where several are ended so, somebody stopped the job, and nothing is "
+        "reported.\n\n"
         "A rank that called ncclCommAbort and lives on is reported in the same way, with the line "
         "of that call: the others can't go on before they abort the communicator as well. Once all "
-        "have, and work on a later communicator, the finding is marked as resolved.\n\n"
+        "have, and work on a later communicator, the finding is marked as resolved. If the call "
+        "that it waited in was never made by another rank, as where a watchdog aborts, that rank "
+        "is the finding (DC201).\n\n"
         "Which rank was first is decided by when the terminations were noticed; two at nearly the "
         "same time can be confused.",
     .causes = CAUSES(
@@ -217,6 +181,10 @@ const struct check check_exited_rank = {
          "A core file or TORCH_SHOW_CPP_STACKTRACES=1; 'ddpcheck stacks' if it is still there.",
          {.signals = SIGN_SIGNAL(SIGSEGV) | SIGN_SIGNAL(SIGABRT) | SIGN_SIGNAL(SIGILL) |
                      SIGN_SIGNAL(SIGFPE)}},
+        {"The program was built for a newer version of a library, which has a function more.",
+         "'ldd -r PROGRAM' and 'ddpcheck doctor -- PROGRAM': which library each function comes "
+         "from.",
+         {.did = SIGN_DID(DID_LACKED)}},
         {"A time limit of the scheduler or a preemption (signal 15 on all ranks of a host).",
          "The scheduler's log; all ranks of one host end within a second.",
          {.signals = SIGN_SIGNAL(SIGTERM)}}),

@@ -1,11 +1,11 @@
 /* hang_late.c: reports ranks that are late or silent, and resolves hangs that the job got over. */
-#include "analyzer/checks/hang/hang_late.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/graphs.h"
 #include "lib/trace/lacks.h"
 
@@ -44,7 +44,7 @@ static enum missing_activity find_activity(const struct wait_graph *graph,
 {
     const struct process *process = missing->process;
     if (!process)
-        return wait->kind == WAIT_INIT ? MISSING_IS_STILL : MISSING_IS_ELSEWHERE;
+        return kind_makes_comm(wait->kind) ? MISSING_IS_STILL : MISSING_IS_ELSEWHERE;
     if (process->ended &&
         (graph->moment != MOMENT_FINAL || process->end_class != END_CLASS_CONSEQUENCE))
         return MISSING_IS_ELSEWHERE;
@@ -63,17 +63,12 @@ static enum missing_activity find_activity(const struct wait_graph *graph,
     if (last_ns < process->gpu_ns)
         last_ns = process->gpu_ns;
     uint64_t until_ns = process_known_until(process);
+    uint64_t patience_ns = hang_patience_ns(graph, wait);
     if (until_ns > graph->now_ns)
         until_ns = graph->now_ns;
-    if (wait->kind == WAIT_INIT || until_ns >= last_ns + graph->patience_ns)
+    if (wait->kind == WAIT_INIT || until_ns >= last_ns + patience_ns)
         return MISSING_IS_STILL;
-    return last_ns >= wait->begin_ns + graph->patience_ns / 2 ? MISSING_IS_WORKING
-                                                              : MISSING_IS_ELSEWHERE;
-}
-
-static size_t first_wait_place(const struct wait_node *wait)
-{
-    return (size_t)wait->comm->order * WAIT_KINDS + wait->kind;
+    return last_ns >= wait->begin_ns + patience_ns / 2 ? MISSING_IS_WORKING : MISSING_IS_ELSEWHERE;
 }
 
 /* For ranks that may yet come: of those that ranks stand in, or of those that are only queued
@@ -83,18 +78,46 @@ static bool is_of_pass(const struct wait_node *wait, bool queued)
     return wait->satisfiable && wait->missing_count && wait->queued == queued;
 }
 
-/* The first one of each kind on a communicator stands for the rest of the pass: their numbers, by
- * first_wait_place(). NULL when memory is short. */
-static uint64_t *find_first_waits(const struct wait_graph *graph, bool queued)
+/* The first wait of each kind on a communicator stands for the rest of the pass. */
+struct first_wait {
+    struct {
+        uint64_t comm, kind;
+    } key;
+    uint64_t number;
+    UT_hash_handle hh;
+};
+
+static void free_first_waits(struct first_wait *firsts)
 {
-    size_t places = (size_t)graph->analyzer->comm_count * WAIT_KINDS;
-    uint64_t *first = malloc((places + 1) * sizeof *first);
-    for (size_t i = 0; first && i < places; i++)
-        first[i] = UINT64_MAX;
-    for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
-        if (is_of_pass(wait, queued) && wait->number < first[first_wait_place(wait)])
-            first[first_wait_place(wait)] = wait->number;
-    return first;
+    struct first_wait *first, *next;
+    HASH_ITER(hh, firsts, first, next) {
+        HASH_DEL(firsts, first);
+        free(first);
+    }
+}
+
+static struct first_wait *find_first_wait(struct first_wait *firsts, const struct wait_node *wait)
+{
+    struct first_wait key = {.key = {wait->comm->id, wait->kind}}, *found;
+    TABLE_FIND(firsts, &key.key, found);
+    return found;
+}
+
+static int note_wait(struct first_wait **firsts, const struct wait_node *wait)
+{
+    struct first_wait *first = find_first_wait(*firsts, wait);
+    if (first) {
+        first->number = wait->number < first->number ? wait->number : first->number;
+        return 0;
+    }
+    if (!(first = calloc(1, sizeof *first)))
+        return -1;
+    *first = (struct first_wait){.key = {wait->comm->id, wait->kind}, .number = wait->number};
+    TABLE_ADD(*firsts, key, first);
+    if (TABLE_ADDED(first))
+        return 0;
+    free(first);
+    return -1;
 }
 
 /* It is reported anew each time the wait has doubled. Returns whether it is, or was before: a rank
@@ -102,21 +125,20 @@ static uint64_t *find_first_waits(const struct wait_graph *graph, bool queued)
 static bool report_working(struct analyzer *analyzer, const struct wait_graph *graph,
                            const struct wait_node *wait)
 {
-    if (wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER)
+    if (!kind_is_operation(wait->kind))
         return false;
     uint32_t known = findings_find(analyzer, DC210, wait->comm->id, wait->number);
-    const struct finding *finding = known ? &analyzer->reported[known - 1].finding : NULL;
+    const struct finding *finding = known ? &findings_of(analyzer, known)->finding : NULL;
     if (finding && graph->now_ns - wait->begin_ns < 2 * (finding->last_ns - finding->first_ns))
         return true;
-    hang_report(analyzer, graph, wait, HANG_LATE, CERTAIN, -1);
+    hang_report(analyzer, graph, wait, DC210, CERTAIN, -1);
     return true;
 }
 
 /* Some rank has not issued it. */
 static bool is_for_call(const struct wait_node *wait)
 {
-    return (wait->kind == WAIT_PEER || wait->kind == WAIT_COLLECTIVE) && wait->satisfiable &&
-           wait->missing_count;
+    return kind_is_operation(wait->kind) && wait->satisfiable && wait->missing_count;
 }
 
 /* Of a source that does not say where hosts wait (a dump): the operation in which the rank that
@@ -194,12 +216,12 @@ static void report_late_cycle(struct analyzer *analyzer, const struct wait_graph
         return;
     }
     for (int i = 0; i < cycle->steps && !culprit; i++) /* a call that every rank has to make once */
-        if (cycle->step[i].wait->kind > WAIT_PEER)
+        if (!kind_is_operation(cycle->step[i].wait->kind))
             culprit = cycle->step[i].wait;
     if (!culprit)
         culprit = cycle->step[0].wait;
     hang_report(analyzer, graph, culprit,
-                culprit->kind > WAIT_PEER ? hang_kind(culprit) : HANG_MISSING, POSSIBLE, -1);
+                kind_is_operation(culprit->kind) ? DC201 : hang_code(culprit), POSSIBLE, -1);
 }
 
 /* Whether there was something to report, now or before. */
@@ -223,20 +245,23 @@ static bool report_late_wait(struct analyzer *analyzer, const struct wait_graph 
         return false;
     if (working)
         return report_working(analyzer, graph, wait);
-    hang_report(analyzer, graph, wait, hang_kind(wait), POSSIBLE, -1);
+    hang_report(analyzer, graph, wait, hang_code(wait), POSSIBLE, -1);
     return true;
 }
 
 static bool report_late_waits(struct analyzer *analyzer, const struct wait_graph *graph,
                               bool queued)
 {
-    bool any = false;
-    uint64_t *first = find_first_waits(graph, queued);
-    analyzer->failed |= !first;
-    for (const struct wait_node *wait = graph->waits; first && wait; wait = wait->next)
-        if (is_of_pass(wait, queued) && graph->now_ns >= wait->begin_ns + graph->patience_ns)
-            any |= report_late_wait(analyzer, graph, wait, first[first_wait_place(wait)]);
-    free(first);
+    bool any = false, failed = false;
+    struct first_wait *firsts = NULL;
+    for (const struct wait_node *wait = graph->waits; wait && !failed; wait = wait->next)
+        failed = is_of_pass(wait, queued) && note_wait(&firsts, wait);
+    analyzer->failed |= failed;
+    for (const struct wait_node *wait = graph->waits; wait && !failed; wait = wait->next)
+        if (is_of_pass(wait, queued) &&
+            graph->now_ns >= wait->begin_ns + hang_patience_ns(graph, wait))
+            any |= report_late_wait(analyzer, graph, wait, find_first_wait(firsts, wait)->number);
+    free_first_waits(firsts);
     return any;
 }
 
@@ -244,14 +269,6 @@ void hang_report_late(struct analyzer *analyzer, const struct wait_graph *graph)
 {
     if (!report_late_waits(analyzer, graph, false))
         report_late_waits(analyzer, graph, true);
-}
-
-static const struct comm *comm_of(const struct analyzer *analyzer, const struct finding *finding)
-{
-    const struct comm *comm = analyzer->first_comm;
-    while (comm && comm->id != finding->comm)
-        comm = comm->next;
-    return comm;
 }
 
 static bool all_came(const struct comm *comm)
@@ -287,13 +304,16 @@ static bool all_issued(const struct comm *comm, uint64_t number)
     return true;
 }
 
-/* In a wait cycle nobody does anything any more. */
+/* In a wait cycle nobody does anything any more. What a process does that gave up shows nothing. */
 static bool one_went_on(const struct analyzer *analyzer, const struct reported *reported)
 {
-    for (int i = 0; i < analyzer->processes; i++)
-        if (analyzer->process[i] && rankset_has(&reported->processes, i) &&
-            analyzer->process[i]->last_ns > reported->finding.last_ns)
+    const struct finding *finding = &reported->finding;
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct process *process = analyzer->process[i];
+        if (process && rankset_has(&reported->processes, i) &&
+            process->last_ns > finding->last_ns && process->gave_up_ns < finding->first_ns)
             return true;
+    }
     return false;
 }
 
@@ -309,18 +329,18 @@ static bool is_awaited(const struct wait_graph *graph, const struct finding *fin
 }
 
 /* A reported hang that is over: every member has issued the operation, every rank has come. */
-static bool is_over(const struct analyzer *analyzer, const struct reported *reported)
+static bool is_over(struct analyzer *analyzer, const struct reported *reported)
 {
     const struct finding *finding = &reported->finding;
     enum code code = reported->check->code;
     if (code == DC109 || code == DC202 || code == DC203 || code == DC208 || code == DC211)
         return one_went_on(analyzer, reported);
-    const struct comm *comm = comm_of(analyzer, finding);
+    const struct comm *comm = comm_find(analyzer, finding->comm);
     if (!comm)
         return false;
     if (code == DC209)
         return all_came(comm) && (!comm->has_ended || all_left(comm));
-    if (code == DC201 && !finding->has_number)
+    if (code == DC113 || (code == DC201 && !finding->has_number))
         return one_went_on(analyzer, reported);
     if (code == DC201 || code == DC210)
         return finding->has_number && all_issued(comm, finding->number);
@@ -337,7 +357,8 @@ void hang_resolve(struct analyzer *analyzer, const struct wait_graph *graph)
         const struct finding *finding = &analyzer->reported[i].finding;
         const struct check *check = analyzer->reported[i].check;
         bool late = check->code == DC210, is_wait = analyzer->reported[i].is_wait;
-        if (finding->state != FINDING_OPEN || (check->family != FAMILY_HANG && !is_wait) ||
+        if (finding->state != FINDING_OPEN ||
+            (code_family(check->code) != FAMILY_HANG && !is_wait) ||
             (finding->certainty == CERTAIN && !late))
             continue;
         if (late && findings_find(analyzer, DC201, finding->comm, finding->number)) {

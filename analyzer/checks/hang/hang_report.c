@@ -1,126 +1,36 @@
 /* hang_report.c: makes one finding of a wait whose missing ranks do not come. */
-#include "analyzer/checks/hang/hang_report.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <string.h>
 
-#include "analyzer/checks/hang/crossed_setup.h"
-#include "analyzer/checks/hang/hang_todo.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/where.h"
+#include "analyzer/match/channel.h"
 #include "analyzer/model/comm.h"
 
-enum { RANKS_BYTES = 128 };
-
-static const struct check *const checks_of[] = {
-    [HANG_ENDED] = &check_exited_rank,     [HANG_LEFT] = &check_early_exit,
-    [HANG_GROUP] = &check_open_group,      [HANG_MISSING] = &check_missing_rank,
-    [HANG_SETUP] = &check_stuck_setup,     [HANG_LATE] = &check_late_rank,
-    [HANG_SPLIT] = &check_different_setup,
-};
-
-static bool left_cleanly(const struct missing *missing)
+static void hang_describe(struct draft *draft, const struct hang_case *hang)
 {
-    if (missing->member && member_gave_up(missing->member))
-        return false;
-    return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
-           (missing->member && missing->member->leaving && !missing->member->aborted);
-}
-
-/* It gave the communicator up, left it while it handled an exception, or is ending. */
-static bool fails(const struct missing *missing)
-{
-    const struct process *process = missing->process;
-    const struct member *member = missing->member;
-    bool gave_up = member && !process->ended &&
-                   (member->aborted || (member->leaving && end_exception(process)));
-    return gave_up || process_is_ending(process);
-}
-
-enum hang_kind hang_kind(const struct wait_node *wait)
-{
-    if (wait->kind == WAIT_INIT || wait->kind == WAIT_LEAVE)
-        return HANG_SETUP;
-    bool all_left = wait->missing_count > 0;
+    const struct wait_node *wait = hang->wait;
+    const struct member *first = wait->missing_count ? wait->missing[0].member : NULL;
+    enum headline headline;
+    enum advice advice;
+    struct rankset missing = {0};
+    const int beside = hang_message_beside(hang);
     for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].held)
-            return HANG_GROUP;
-    for (uint32_t i = 0; i < wait->missing_count; i++) {
-        const struct missing *missing = &wait->missing[i];
-        bool gave_up = missing->member && member_gave_up(missing->member);
-        if (missing->issued || gave_up ||
-            (missing->process &&
-             (missing->process->end_class == END_CLASS_CAUSE || fails(missing))))
-            return HANG_ENDED;
-        all_left = all_left && left_cleanly(missing);
-    }
-    if (wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK)
-        return HANG_SPLIT;
-    return all_left && wait->kind != WAIT_WINDOW ? HANG_LEFT : HANG_MISSING;
-}
-
-/* What the late ones do: "; it still works: in ncclAllReduce, in phase "checkpoint"". */
-static void add_work(const struct draft *draft, const struct wait_node *wait, struct text *what)
-{
-    if (draft->finding.sides < 2)
-        return;
-    const struct finding_side *side = &draft->finding.side[1];
-    text_add(what, "; %s still %s: %s", wait->missing_count == 1 ? "it" : "they",
-             wait->missing_count == 1 ? "works" : "work", *side->where ? side->where : "running");
-    if (*side->phase)
-        text_add(what, ", in phase \"%s\"", side->phase);
-}
-
-static void hang_describe(struct draft *draft, enum hang_kind kind, const struct wait_graph *graph,
-                          const struct wait_node *wait)
-{
-    struct text what = {0};
-    char waiting[RANKS_BYTES], missing[RANKS_BYTES];
-    const struct rankset *ranks = &draft->finding.side[0].ranks;
-    bool one_waits = rankset_count(ranks) == 1, one_missing = wait->missing_count == 1;
-    rankset_text(ranks, waiting, sizeof waiting);
-    missing_text(wait, missing, sizeof missing);
-    bool ended_before = kind == HANG_SETUP && !setup_lacks_unknown(wait) &&
-                        draft->finding.sides == 2 && hang_side_ended(&draft->finding.side[1]);
-    if (ended_before || (kind == HANG_ENDED && draft->finding.sides > 1)) { /* the cause alone */
-        rankset_text(&draft->finding.side[1].ranks, missing, sizeof missing);
-        one_missing = rankset_count(&draft->finding.side[1].ranks) == 1;
-    }
-    const char *first = draft->finding.sides > 1 ? draft->finding.side[1].call : "";
-    if (wait->kind == WAIT_PEER && draft->finding.sides > 1 &&
-        draft->finding.side[1].act.did == DID_NEVER_CALLED)
-        first = wait->receives ? "never sent it" : "never received it";
-    if (kind == HANG_LEFT) {
-        const struct member *left = wait->missing[0].member;
-        unsigned long long issued = left ? left->next : 0;
-        text_add(&what, "%s %s left after %llu operation%s; %s %s %s in ",
-                 one_missing ? "rank" : "ranks", missing, issued, issued == 1 ? "" : "s",
-                 one_waits ? "rank" : "ranks", waiting,
-                 one_waits ? "goes on and waits" : "go on and wait");
-    } else if (kind == HANG_LATE)
-        text_add(&what, "%s %s %s late: %s %s %s in ", one_missing ? "rank" : "ranks", missing,
-                 one_missing ? "is" : "are", one_waits ? "rank" : "ranks", waiting,
-                 one_waits ? "waits" : "wait");
-    else if (kind == HANG_ENDED)
-        text_add(&what, "%s %s %s, while %s %s %s in ", one_missing ? "rank" : "ranks", missing,
-                 first, one_waits ? "rank" : "ranks", waiting, one_waits ? "waits" : "wait");
-    else
-        text_add(&what, "%s %s %s in ", one_waits ? "rank" : "ranks", waiting,
-                 one_waits ? "waits" : "wait");
-    wait_text(wait, &what);
-    if (kind == HANG_SETUP && setup_lacks_unknown(wait))
-        text_add(&what, "; %u of its %d ranks %s not arrived", wait->missing_count,
-                 wait->comm->nranks, one_missing ? "has" : "have");
-    else if (ended_before)
-        text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
-    else if (kind == HANG_SETUP)
-        text_add(&what, "; %s %s %s not arrived", one_missing ? "rank" : "ranks", missing,
-                 one_missing ? "has" : "have");
-    else if (kind == HANG_LATE)
-        add_work(draft, wait, &what);
-    else if (kind == HANG_MISSING || kind == HANG_SPLIT || kind == HANG_GROUP)
-        text_add(&what, "; %s %s %s", one_missing ? "rank" : "ranks", missing, first);
-    const struct finding_side *other = draft->finding.sides > 1 ? &draft->finding.side[1] : NULL;
-    draft_say(draft, &what, hang_todo(kind, graph, wait, other));
+        draft->failed |= rankset_add(&missing, missing_shown_rank(&wait->missing[i])) != 0;
+    const struct values values = {
+        .set = {&missing},
+        .wait = wait_awaited(wait),
+        .value = {first ? (int64_t)first->next : 0, wait->missing_count, wait->comm->nranks, beside,
+                  (int64_t)wait->number + 1,
+                  wait->channel ? (int64_t)channel_sends(wait->channel) : 0},
+        .flag = {wait->kind == WAIT_PEER && hang->missing &&
+                     hang->missing->act.did == DID_NEVER_CALLED,
+                 wait->receives, beside >= 0},
+    };
+    hang_judge(hang, &headline, &advice);
+    draft_headline(draft, headline, advice, &values);
+    rankset_free(&missing);
 }
 
 /* Some have left, and others are about to or are not: at the end of a training run rank 0 still
@@ -131,11 +41,11 @@ static bool is_settling(const struct wait_graph *graph, const struct wait_node *
     bool some_left = false, some_here = false;
     for (uint32_t i = 0; i < wait->missing_count; i++) {
         const struct missing *missing = &wait->missing[i];
-        bool left = left_cleanly(missing);
+        bool left = hang_left_cleanly(missing);
         some_left |= left;
         some_here |= !left && missing->process && !process_is_gone(missing->process);
     }
-    return some_left && some_here && graph->now_ns < wait->begin_ns + graph->patience_ns;
+    return some_left && some_here && graph->now_ns < wait->begin_ns + hang_patience_ns(graph, wait);
 }
 
 /* It has ended; whether by itself is decided within a second, if its host still says how far it is
@@ -150,17 +60,17 @@ static bool is_pending(const struct wait_graph *graph, const struct process *pro
 static bool awaits_status(const struct missing *missing)
 {
     const struct process *process = missing->process;
-    if (!process || process->ended || !process->has_exception)
+    if (!process || process->ended || !process->ending.has_exception)
         return false;
     bool gave_up = missing->member && (missing->member->aborted || missing->member->leaving);
-    return process->exception_how == EXCEPTION_SHUTDOWN ||
-           (process->exception_how == EXCEPTION_HANDLED && gave_up);
+    return process->ending.exception_how == EXCEPTION_SHUTDOWN ||
+           (process->ending.exception_how == EXCEPTION_HANDLED && gave_up);
 }
 
 static bool some_await_status(const struct wait_graph *graph, const struct wait_node *wait)
 {
-    bool is_patient = graph->now_ns < wait->begin_ns + graph->patience_ns;
-    for (uint32_t i = 0; i < wait->missing_count && graph->moment == MOMENT_TICK; i++)
+    bool is_patient = graph->now_ns < wait->begin_ns + hang_patience_ns(graph, wait);
+    for (uint32_t i = 0; i < wait->missing_count && graph->moment <= MOMENT_GIVING_UP; i++)
         if (is_pending(graph, wait->missing[i].process) ||
             (is_patient && awaits_status(&wait->missing[i])))
             return true;
@@ -175,62 +85,69 @@ static bool is_about_ending(const struct finding *finding)
 
 /* The finding about this wait that said that a rank gave the communicator up or is ending, where
  * more is known now: that it is ending, or how it ended. 0 if there is none. */
-static uint32_t find_revised(const struct analyzer *analyzer, enum hang_kind kind,
+static uint32_t find_revised(const struct analyzer *analyzer, enum code code,
                              const struct wait_node *wait)
 {
     bool ended = false;
-    for (uint32_t i = 0; i < wait->missing_count && kind == HANG_ENDED; i++)
+    for (uint32_t i = 0; i < wait->missing_count && code == DC205; i++)
         ended |= wait->missing[i].process && wait->missing[i].process->end_class == END_CLASS_CAUSE;
     static const enum code codes[] = {DC205, DC206, DC201};
-    for (int i = ended ? 0 : 1; kind == HANG_ENDED && i < 3; i++) {
+    for (int i = ended ? 0 : 1; code == DC205 && i < 3; i++) {
         uint32_t id = findings_find(analyzer, codes[i], wait->comm->id, wait->number);
-        if (id && is_about_ending(&analyzer->reported[id - 1].finding))
+        if (id && is_about_ending(&findings_of(analyzer, id)->finding))
             return id;
     }
     return 0;
 }
 
 /* A rank that is ending, or has left, is missing; that it gave the communicator up says less. */
-static bool ending_is_reported(const struct analyzer *analyzer, enum hang_kind kind,
+static bool ending_is_reported(const struct analyzer *analyzer, enum code code,
                                const struct wait_node *wait)
 {
-    uint32_t id =
-        kind == HANG_MISSING ? findings_find(analyzer, DC205, wait->comm->id, wait->number) : 0;
-    return id && analyzer->reported[id - 1].finding.state == FINDING_OPEN &&
-           is_about_ending(&analyzer->reported[id - 1].finding);
+    uint32_t id = code == DC201 ? findings_find(analyzer, DC205, wait->comm->id, wait->number) : 0;
+    return id && findings_of(analyzer, id)->finding.state == FINDING_OPEN &&
+           is_about_ending(&findings_of(analyzer, id)->finding);
+}
+
+static const struct check *check_of_hang(enum code code)
+{
+    static const struct check *const hangs[] = {
+        &check_missing_rank, &check_exited_rank, &check_early_exit,      &check_open_group,
+        &check_stuck_setup,  &check_late_rank,   &check_different_setup, &check_one_sided};
+    int i = 0;
+    while (hangs[i]->code != code)
+        i++;
+    return hangs[i];
 }
 
 void hang_report(struct analyzer *analyzer, const struct wait_graph *graph,
-                 const struct wait_node *wait, enum hang_kind kind, enum certainty certainty,
+                 const struct wait_node *wait, enum code code, enum certainty certainty,
                  int component)
 {
-    const struct check *check = checks_of[kind];
-    uint32_t known = findings_find(analyzer, check->code, wait->comm->id, wait->number);
-    bool better = known && kind != HANG_LATE && certainty == CERTAIN &&
-                  analyzer->reported[known - 1].finding.certainty == POSSIBLE;
-    uint32_t revised = find_revised(analyzer, kind, wait);
+    uint32_t known = findings_find(analyzer, code, wait->comm->id, wait->number);
+    bool better = known && code != DC210 && certainty == CERTAIN &&
+                  findings_of(analyzer, known)->finding.certainty == POSSIBLE;
+    uint32_t revised = find_revised(analyzer, code, wait);
     if (revised)
         known = revised;
     better |= revised != 0;
-    if (kind == HANG_SETUP && crossed_setup_report(analyzer, graph, wait, certainty))
+    if (code == DC209 && crossed_setup_report(analyzer, graph, wait, certainty))
         return;
-    if (some_await_status(graph, wait) || ending_is_reported(analyzer, kind, wait) ||
-        (known && !better && kind != HANG_LATE) ||
-        (kind == HANG_MISSING && is_settling(graph, wait)))
+    if (some_await_status(graph, wait) || ending_is_reported(analyzer, code, wait) ||
+        (known && !better && code != DC210) || (code == DC201 && is_settling(graph, wait)))
         return;
-    struct draft draft =
-        draft_new(check, hang_lost_records(wait) ? POSSIBLE : certainty, wait->comm);
+    struct draft draft = hang_draft(check_of_hang(code), certainty, graph, wait);
     draft.is_wait = true;
-    draft.finding.number = wait->number;
-    draft.finding.has_number = wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
-    draft.finding.first_ns = wait->begin_ns;
-    draft.finding.last_ns = graph->now_ns > wait->begin_ns ? graph->now_ns : wait->begin_ns;
+    draft.finding.has_number = kind_is_operation(wait->kind);
     hang_add_waiting(&draft, graph, wait);
     hang_add_missing(&draft, graph, wait);
     for (uint32_t i = 0; i < graph->blocked_count; i++)
         if (component >= 0 && graph->blocked[i].component == component)
             draft_cover(&draft, graph->blocked[i].thread->process);
-    hang_describe(&draft, kind, graph, wait);
+    const struct hang_case hang = {graph, wait, code,
+                                   draft.finding.sides > 1 ? &draft.finding.side[1] : NULL,
+                                   draft.finding.sides == 2};
+    hang_describe(&draft, &hang);
     if (better && draft.finding.certainty == POSSIBLE) {
         draft_drop(&draft);
         return;

@@ -1,20 +1,20 @@
 /* hang_sides.c: fills in who waits and who is missing as the sides of a finding. */
-#include "analyzer/checks/hang/hang_sides.h"
-#include "analyzer/checks/hang/crossed_setup.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/hang/dormant.h"
-#include "analyzer/match/channel.h"
-#include "analyzer/match/other_comm.h"
 #include "analyzer/hang/ends.h"
 #include "analyzer/hang/pending_index.h"
-#include "analyzer/model/comm.h"
-#include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
+#include "analyzer/match/channel.h"
+#include "analyzer/match/other_comm.h"
 #include "analyzer/match/window.h"
+#include "analyzer/model/comm.h"
+#include "analyzer/model/own_members.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -33,17 +33,13 @@ static bool is_waiting(const struct wait_graph *graph, const struct member *memb
 
 struct act hang_call(const struct wait_node *wait)
 {
-    static const enum api setups[] = {
-        [WAIT_INIT] = API_ncclCommInitRank,         [WAIT_SPLIT] = API_ncclCommSplit,
-        [WAIT_LEAVE] = API_ncclCommDestroy,         [WAIT_SHRINK] = API_ncclCommShrink,
-        [WAIT_WINDOW] = API_ncclCommWindowRegister,
-    };
-    if (wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER)
+    if (kind_is_operation(wait->kind))
         return (struct act){.did = DID_CALLED, .call = signature_call(&wait->signature)};
-    return (struct act){.did = DID_CALLED, .call = call_of_api(setups[wait->kind])};
+    return (struct act){.did = DID_CALLED, .call = call_of_api(setup_rows[wait->kind].call)};
 }
 
-const struct site *hang_issued_at(const struct wait_node *wait)
+/* Where the first that came called the operation; NULL where the wait is for something else. */
+static const struct site *hang_issued_at(const struct wait_node *wait)
 {
     if (wait->kind == WAIT_PEER)
         return channel_site(wait->channel, wait->receives, wait->number);
@@ -87,7 +83,8 @@ static void place_waiting(struct draft *draft, struct finding_side *side,
     draft->failed = draft->failed || !side->phase;
 }
 
-bool hang_is_behind(const struct wait_node *wait, const struct member *member)
+/* The member's own operation in the wait can't start: it does not wait in it yet. */
+static bool hang_is_behind(const struct wait_node *wait, const struct member *member)
 {
     const struct waiting_op *behind = wait_node_behind(wait, member->rank);
     return behind && !behind->can_start;
@@ -101,33 +98,24 @@ bool hang_waits_in(const struct wait_graph *graph, const struct wait_node *wait,
     if (wait_node_missing(wait, member->rank) || hang_is_behind(wait, member))
         return false;
     /* Those that are left out are neither missing nor here. */
-    if (wait->kind == WAIT_SHRINK && !*blocked && !member->in_background)
+    if (setup_rows[wait->kind].comers == COMERS_SURVIVORS && !*blocked &&
+        !member->background.goes_on)
         return false;
     return wait->kind != WAIT_PEER ||
            member->rank == (wait->receives ? wait->receiver : wait->sender);
 }
 
-static bool issues_for(const struct thread *thread, const struct member *member)
+uint64_t hang_patience_ns(const struct wait_graph *graph, const struct wait_node *wait)
 {
-    return member->process == thread->process && thread_may_issue(thread, member);
-}
-
-bool hang_in_one_thread(const struct wait_graph *graph, const struct wait_node *wait)
-{
-    for (uint32_t i = 0; i < wait->comm->members; i++) {
-        const struct member *member = wait->comm->member[i];
-        const struct blocked *blocked;
-        uint32_t driven = 0;
-        if (!hang_waits_in(graph, wait, member, &blocked) || !blocked ||
-            !issues_for(blocked->thread, member))
-            continue;
-        while (driven < wait->missing_count && wait->missing[driven].member &&
-               issues_for(blocked->thread, wait->missing[driven].member))
-            driven++;
-        if (driven > 0 && driven == wait->missing_count)
-            return true;
-    }
-    return false;
+    uint64_t given_up = graph->analyzer->given_up;
+    bool is_given_up = graph->quitter && (!given_up || given_up == wait->comm->id);
+    const struct member *member = is_given_up ? own_member_first(graph->quitter, wait->comm->id)
+                                              : NULL;
+    const struct blocked *blocked;
+    for (; member; member = member->own_next)
+        if (hang_waits_in(graph, wait, member, &blocked))
+            return wait_ending_patience_ns(graph->analyzer);
+    return graph->patience_ns;
 }
 
 /* Those whose calls of it are only queued wait for what they are queued behind; where nobody else
@@ -145,17 +133,16 @@ static bool calls_it(const struct wait_graph *graph, const struct wait_node *wai
 /* Where a member that is in no call issued what goes on in the background; NULL: none does. */
 static const struct site *background_site(const struct member *member)
 {
-    if (member->in_background)
-        return &member->background_site;
+    if (member->background.goes_on)
+        return &member->background.site;
     return member->initialising ? &member->arrival : NULL;
 }
 
 void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
                       const struct wait_node *wait)
 {
-    const struct site *message =
-        wait->kind == WAIT_PEER ? channel_site(wait->channel, wait->receives, wait->number) : NULL;
-    const struct site *issued = message ? message : hang_issued_at(wait);
+    const struct site *issued = hang_issued_at(wait);
+    const struct site *message = wait->kind == WAIT_PEER ? issued : NULL;
     const struct act call = hang_call(wait);
     struct finding_side *side = draft_side(draft, &call, issued);
     const struct blocked *example = NULL;
@@ -178,8 +165,8 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
         }
     if (!side)
         return;
-    bool is_setup = wait->kind != WAIT_COLLECTIVE && wait->kind != WAIT_PEER;
-    if (example && is_setup && !issued) /* the call that they wait in is the one that it is about */
+    if (example && !kind_is_operation(wait->kind) &&
+        !issued) /* the call that they wait in is the one that it is about */
         draft_side_at(draft, side, &example->thread->enter_site);
     if (example)
         place_waiting(draft, side, example, own_call(draft, graph, wait, example_member));
@@ -192,10 +179,9 @@ void hang_add_waiting(struct draft *draft, const struct wait_graph *graph,
  * iteration. */
 static bool left_without_call(const struct wait_node *wait, const struct missing *missing)
 {
-    bool is_single = wait->kind == WAIT_SPLIT || wait->kind == WAIT_SHRINK ||
-                     wait->kind == WAIT_WINDOW;
     const struct member *member = missing->member;
-    if (!is_single || missing->issued || (member && (member->aborted || member_gave_up(member))))
+    if (!kind_is_counted(wait->kind) || missing->issued ||
+        (member && (member->aborted || member_gave_up(member))))
         return false;
     return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
            (member && member->leaving && !process_is_ending(missing->process));
@@ -219,7 +205,7 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
 {
     if (missing->held)
         return (struct act){.did = DID_HELD_IN_GROUP};
-    if (left_without_call(wait, missing))
+    if (left_without_call(wait, missing) || hang_is_given_up(wait, missing))
         return (struct act){.did = DID_NEVER_CALLED};
     bool aborted_it = missing->issued && missing->member->aborted &&
                       missing->process->end_class != END_CLASS_CAUSE;
@@ -234,7 +220,7 @@ static struct act missing_act(const struct wait_node *wait, const struct missing
         return (struct act){.did = DID_ABORTED, .name = end_exception(missing->member->process)};
     if (missing->member && missing->member->leaving && wait->kind != WAIT_LEAVE)
         return (struct act){.did = DID_LEFT, .name = end_exception(missing->process)};
-    if (wait->kind == WAIT_INIT)
+    if (kind_makes_comm(wait->kind))
         return (struct act){.did = DID_NOT_COME};
     struct other_call other;
     if (called_elsewhere(wait, missing, &other)) {
@@ -308,8 +294,8 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
     struct finding_side *side = missing_side(draft, &act, &where);
     if (missing->held)
         draft_side_at(draft, side, &missing->held->site);
-    if (act.did == DID_ABORTED && !missing->process->has_exception)
-        draft_side_at(draft, side, &missing->member->aborted_at);
+    if (act.did == DID_ABORTED && !missing->process->ending.has_exception)
+        draft_side_at(draft, side, &missing->member->abort.site);
     if (rankset_add(&side->ranks, missing_shown_rank(missing)))
         draft->failed = true;
 }
@@ -317,11 +303,14 @@ static void add_missing_side(struct draft *draft, const struct wait_graph *graph
 /* Which of the job's ranks are missing is not known: those that have not called NCCL yet may be. */
 static void add_dormant(struct draft *draft, const struct analyzer *analyzer)
 {
-    for (uint32_t i = 0; i < analyzer->dormants; i++) {
-        struct act act;
-        int rank = dormant_act(analyzer, i, &act);
-        struct finding_side *side = rank < 0 ? NULL : draft_side(draft, &act, NULL);
-        if (side && rankset_add(&side->ranks, rank))
+    for (uint32_t i = 0; i < analyzer->dormants.count; i++) {
+        struct dormant_place dormant;
+        if (!dormant_find_place(analyzer, i, &dormant) || dormant.rank < 0)
+            continue;
+        const struct act act = {
+            .did = DID_NO_CALL_YET, .number = (uint64_t)dormant.pid, .name = dormant.place};
+        struct finding_side *side = draft_side(draft, &act, NULL);
+        if (side && rankset_add(&side->ranks, dormant.rank))
             draft->failed = true;
     }
 }
@@ -358,13 +347,83 @@ void hang_add_missing(struct draft *draft, const struct wait_graph *graph,
             add_missing_side(draft, graph, wait, &wait->missing[i]);
 }
 
-bool hang_lost_records(const struct wait_node *wait)
+bool hang_is_doubtful(const struct wait_node *wait)
 {
     for (uint32_t i = 0; i < wait->missing_count; i++)
-        if (wait->missing[i].process && wait->missing[i].process->lost_control)
+        if ((wait->missing[i].process && wait->missing[i].process->lost.control) ||
+            hang_is_given_up(wait, &wait->missing[i]))
             return true;
     for (uint32_t i = 0; i < wait->behind_count; i++)
-        if (wait->behind[i]->pending->member->process->lost_control)
+        if (wait->behind[i]->pending->member->process->lost.control)
             return true;
     return false;
+}
+
+bool hang_is_given_up(const struct wait_node *wait, const struct missing *missing)
+{
+    const struct member *member = missing->member;
+    return member && !missing->issued && member->abort.aside &&
+           member->abort.site.time_ns > wait->begin_ns && !member->process->ending.has_exception;
+}
+
+bool hang_left_cleanly(const struct missing *missing)
+{
+    const struct member *member = missing->member;
+    if (member && member_gave_up(member))
+        return false;
+    return (missing->process && missing->process->end_class == END_CLASS_CLEAN) ||
+           (member && member->leaving && !member->aborted);
+}
+
+bool setup_lacks_unknown(const struct wait_node *wait)
+{
+    if (wait->kind != WAIT_INIT || !wait->missing_count)
+        return false;
+    for (uint32_t i = 0; i < wait->missing_count; i++)
+        if (wait->missing[i].process || wait->missing[i].issued)
+            return false;
+    for (uint32_t i = 0; i < wait->comm->members; i++)
+        if (wait->comm->member[i]->process->info.world_size <= wait->comm->nranks)
+            return false;
+    return wait->comm->members > 0;
+}
+
+const struct reported *hang_next_open(const struct analyzer *analyzer, uint32_t *next)
+{
+    while (*next < analyzer->reported_count) {
+        const struct reported *reported = &analyzer->reported[(*next)++];
+        if (!reported->suppressed && reported->finding.state == FINDING_OPEN)
+            return reported;
+    }
+    return NULL;
+}
+
+/* A hang or what is certain to be wrong says more, and often why the rank failed. */
+bool hang_has_open_error(const struct analyzer *analyzer)
+{
+    const struct reported *reported;
+    uint32_t i = 0;
+    while ((reported = hang_next_open(analyzer, &i)))
+        if (reported->finding.severity == SEVERITY_ERROR)
+            return true;
+    return false;
+}
+
+bool hang_lacks_trace(const struct analyzer *analyzer)
+{
+    const struct comm *comm = analyzer->first_comm;
+    while (comm && !comm_has_untraced(comm))
+        comm = comm->next;
+    return comm != NULL;
+}
+
+struct draft hang_draft(const struct check *check, enum certainty certainty,
+                        const struct wait_graph *graph, const struct wait_node *wait)
+{
+    struct draft draft =
+        draft_new(check, hang_is_doubtful(wait) ? POSSIBLE : certainty, wait->comm);
+    draft.finding.number = wait->number;
+    draft.finding.first_ns = wait->begin_ns;
+    draft.finding.last_ns = graph->now_ns > wait->begin_ns ? graph->now_ns : wait->begin_ns;
+    return draft;
 }

@@ -1,15 +1,15 @@
 /* host_function.c: reports host functions that keep their stream from going on (DC208). */
-#include "analyzer/checks/hang/host_function.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analyzer/model/callbacks.h"
 #include "analyzer/findings.h"
-#include "analyzer/model/process.h"
 #include "analyzer/hang/where.h"
-#include "lib/trace/names.h"
+#include "analyzer/model/callbacks.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
 
 /* What keeps the thread from going on is the host function. */
 static bool waits_for(const struct blocked *blocked, const struct waiting_op *function)
@@ -69,34 +69,22 @@ static void host_function_report(struct analyzer *analyzer, const struct wait_gr
     struct act function_act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(callback->api)};
     struct act now = {.did = DID_NOT_IN_CALL};
     struct draft draft =
-        draft_new(&check_host_function, process->lost_control ? POSSIBLE : certainty, NULL);
+        draft_new(&check_host_function, process->lost.control ? POSSIBLE : certainty, NULL);
     draft.merges_ranks = true;
     draft.finding.first_ns = callback->begin_ns;
     draft.finding.last_ns = graph->now_ns > callback->begin_ns ? graph->now_ns : callback->begin_ns;
-    struct text what = {0};
-    text_add(&what, "rank %d: the host function that %s put on a stream has not returned",
-             process_shown_rank(process), api_name(callback->api));
     if (thread->in_call)
         now = (struct act){.did = DID_IN_CALL, .call = call_of_record(&thread->enter)};
     host_function_add_side(&draft, process, &function_act, &callback->site, &now,
                            thread->in_call ? &thread->enter_site : NULL);
-    text_add(&what, ": it is ");
-    act_add(&what, &now);
-    if (certainty == CERTAIN)
-        text_add(&what, ", which waits for work that comes after the function on its stream");
     if (waiter) {
         const struct act waits = {.did = DID_WAITS_HOST_FUNCTION},
                          call = {.did = DID_CALLED, .call = call_of_record(&waiter->thread->enter)};
         host_function_add_side(&draft, process, &call, &waiter->thread->enter_site, &waits,
                                &waiter->thread->enter_site);
-        text_add(&what, "; ");
-        act_add(&what, &call);
-        text_add(&what, " of another thread waits for it");
     }
-    draft_say(&draft, &what,
-              "Let host functions only take note and return: no call of CUDA or NCCL, no lock that "
-              "a thread holds "
-              "while it waits for the stream.");
+    draft_headline(&draft, HEADLINE_HOST_FUNCTION, ADVICE_HOST_FUNCTION,
+                   &(struct values){.flag = {certainty == CERTAIN}});
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -117,9 +105,9 @@ void callbacks_report(struct analyzer *analyzer, const struct wait_graph *graph,
 const struct check check_host_function = {
     .code = DC208,
     .name = "host-function",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_CUDA,
     .explains = CODES(CODES_HANGS),
     .title = "the host waits for a stream that waits for the host",

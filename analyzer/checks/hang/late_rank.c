@@ -5,12 +5,13 @@
  * said is that these ranks were not through with it then although others were. The latter prove
  * that all had begun, so it is no missing rank: the GPU or the network is late there, or only the
  * watchdog, which notices late what is done (PyTorch calls it COLLECTIVE_STATE_MISMATCH). */
+#include "analyzer/checks/hang/hang.h"
+
 #include <string.h>
 
-#include "analyzer/checks/hang/unfinished.h"
 #include "analyzer/findings.h"
-#include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
 enum { CALL_BYTES = 256 };
@@ -21,7 +22,7 @@ static bool is_known(const struct analyzer *analyzer, const struct comm *comm)
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct finding *finding = &analyzer->reported[i].finding;
         if (finding->comm == comm->id && finding->state == FINDING_OPEN &&
-            analyzer->reported[i].check->family <= FAMILY_HANG)
+            code_family(analyzer->reported[i].check->code) <= FAMILY_HANG)
             return true;
     }
     return false;
@@ -31,7 +32,7 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
 {
     struct draft draft = draft_new(&check_late_rank, POSSIBLE, comm);
     struct finding_side *late = NULL, *done = NULL;
-    char call[CALL_BYTES] = "its operation", name[COMM_TITLE_BYTES], ranks[128];
+    char call[CALL_BYTES] = "its operation";
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct member *member = comm->member[i];
         if (!unfinished_is_known(member) || member->next <= number)
@@ -51,19 +52,8 @@ static void unfinished_report(struct analyzer *analyzer, const struct comm *comm
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns =
         late ? analyzer->process[late->process]->last_ns : 0;
-    struct text what = {0};
-    if (late && done) {
-        bool one = rankset_count(&late->ranks) == 1;
-        text_add(&what, "%s %s %s not finished %s #%llu of %s", one ? "rank" : "ranks",
-                 rankset_text(&late->ranks, ranks, sizeof ranks), one ? "has" : "have", call,
-                 (unsigned long long)number, comm_title(comm, name));
-        one = rankset_count(&done->ranks) == 1;
-        text_add(&what, ", which %s %s %s: all had begun it", one ? "rank" : "ranks",
-                 rankset_text(&done->ranks, ranks, sizeof ranks), one ? "has" : "have");
-    }
-    draft_say(&draft, &what,
-              "Look at that rank's GPU and network first; its watchdog may only have noticed late "
-              "that it was done.");
+    draft_headline(&draft, HEADLINE_UNFINISHED_BY_SOME, ADVICE_UNFINISHED_BY_SOME,
+                   &(struct values){.name = {call}, .flag = {late == &draft.finding.side[0]}});
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -80,9 +70,9 @@ static void unfinished_on_finish(struct analyzer *analyzer, const struct event *
 const struct check check_late_rank = {
     .code = DC210,
     .name = "late-rank",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_TIMING | LACKS_UNFINISHED,
     .title = "a rank is late",
     .text = "Some ranks have waited for a long time (--hang-after) in an operation that another "

@@ -1,4 +1,4 @@
-/* open_group.c: DC207 where nobody is stuck because of it (hang_waits.c has the rest): a wait
+/* open_group.c: DC207 where nobody is stuck because of it (missing_rank.c has the rest): a wait
  * inside a group for a stream on which its calls are to run, and a process that ended with calls in
  * an open group. */
 #include <stdio.h>
@@ -30,7 +30,6 @@ static void open_group_report(struct analyzer *analyzer, const struct operation 
     uint64_t comm = held->member->comm->id, number = held->record.op.number;
     if (open_group_is_reported(analyzer, comm, number, held->process))
         return;
-    char name[COMM_TITLE_BYTES];
     struct draft draft = draft_new(&check_open_group, certainty, held->member->comm);
     draft.merges_ranks = true;
     struct finding_side *side = draft_side_signature(&draft, &held->signature, &held->site);
@@ -40,17 +39,7 @@ static void open_group_report(struct analyzer *analyzer, const struct operation 
     draft.finding.has_number = true;
     draft.finding.first_ns = held->site.time_ns;
     draft.finding.last_ns = wait->time_ns;
-    struct text what = {0};
-    text_add(&what,
-             "rank %d called %s #%llu of %s in an ncclGroup that it has not ended, and %s: the "
-             "call is not launched "
-             "before the outermost ncclGroupEnd",
-             member_shown_rank(held->member), side->call ? side->call : "?",
-             (unsigned long long)number, comm_title(held->member->comm, name),
-             side->where ? side->where : "?");
-    draft_say(
-        &draft, &what,
-        "Call ncclGroupEnd, on every path out of the group, before anything waits for its calls.");
+    draft_headline(&draft, HEADLINE_OPEN_GROUP, ADVICE_OPEN_GROUP, NULL);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -71,8 +60,8 @@ static const struct operation *waited_for(const struct thread *thread, const str
 /* Work that came on what the thread waits for after the call was made: the wait may be for that. */
 static bool has_other_work(const struct thread *thread, const struct operation *held)
 {
-    for (uint32_t i = 0; i < thread->process->timelines; i++) {
-        const struct stream_state *stream = thread->process->timeline[i];
+    for (uint32_t i = 0; i < thread->process->order.timelines; i++) {
+        const struct stream_state *stream = thread->process->order.timeline[i];
         if (stream->position > held->record.serial &&
             clock_at(&thread->waits_for, stream->timeline) >= stream->position)
             return true;
@@ -85,10 +74,10 @@ static void groups_on_call(struct analyzer *analyzer, const struct event *event)
     struct thread *thread = event->thread;
     const struct record *record = event->record;
     const struct operation *held = thread->group_depth ? waited_for(thread, record) : NULL;
-    if (!held || thread->process->lost_control)
+    if (!held || thread->process->lost.control)
         return;
     const struct act now = {.did = DID_WAITS_IN, .call = call_of_api(record->api)};
-    struct site site = thread_site(thread, record);
+    struct site site = event->site;
     enum certainty certainty = has_other_work(thread, held) ? POSSIBLE : CERTAIN;
     open_group_report(analyzer, held, certainty, &site, &now);
 }
@@ -100,7 +89,7 @@ static void groups_on_waits(struct analyzer *analyzer, const struct event *event
 
     for (int i = 0; i < analyzer->processes; i++) {
         const struct process *process = analyzer->process[i];
-        if (!process || process->end_class != END_CLASS_CLEAN || process->lost_control)
+        if (!process || process->end_class != END_CLASS_CLEAN || process->lost.control)
             continue;
         struct site end = {.time_ns = process->end_ns};
         for (const struct thread *thread = process->threads; thread; thread = thread->hh.next)
@@ -113,9 +102,9 @@ static void groups_on_waits(struct analyzer *analyzer, const struct event *event
 const struct check check_open_group = {
     .code = DC207,
     .name = "open-group",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS,
     .needs = LACKS_GROUP,
     .explains = CODES(CODES_HANGS),
     .title = "a group is not ended",

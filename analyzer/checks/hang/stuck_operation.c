@@ -2,11 +2,12 @@
  *
  * A source that knows it (PyTorch's watchdog, on every rank of the group) says so; of dumps it is
  * found here; live, hang_stalled.c finds it. */
-#include "analyzer/checks/hang/crossed_dumps.h"
-#include "analyzer/checks/hang/unfinished.h"
+#include "analyzer/checks/hang/hang.h"
+
 #include "analyzer/checks/trace/tool_message.h"
 #include "analyzer/findings.h"
 #include "analyzer/hang/waits.h"
+#include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/record.h"
 
@@ -21,16 +22,11 @@ static void stuck_on_said(struct analyzer *analyzer, const struct event *event)
 /* A mismatch or a hang says why; a rank without a dump may be the one that all wait for. */
 static bool is_explained_otherwise(const struct analyzer *analyzer)
 {
-    for (uint32_t i = 0; i < analyzer->reported_count; i++) {
-        const struct reported *reported = &analyzer->reported[i];
-        if (reported->finding.state == FINDING_OPEN && !reported->suppressed &&
-            reported->check->family <= FAMILY_HANG)
+    const struct reported *reported;
+    for (uint32_t i = 0; (reported = hang_next_open(analyzer, &i));)
+        if (code_family(reported->check->code) <= FAMILY_HANG)
             return true;
-    }
-    for (const struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
-        if (comm_has_untraced(comm))
-            return true;
-    return false;
+    return hang_lacks_trace(analyzer);
 }
 
 /* Nothing is known of any of its processes for so long before the dumps were made: a job that got
@@ -52,7 +48,7 @@ static void report_unfinished(struct analyzer *analyzer, const struct comm *comm
     struct draft draft = draft_new(&check_stuck_operation, POSSIBLE, comm);
     const struct act act = {.did = DID_NOT_FINISHED};
     const struct pending *first = unfinished_call(comm->member[0], number);
-    char call[CALL_BYTES] = "the operation", name[COMM_TITLE_BYTES];
+    char call[CALL_BYTES] = "the operation";
     struct finding_side *side = draft_side(&draft, &act, first ? &first->site : NULL);
     for (uint32_t i = 0; i < comm->members; i++) {
         const struct process *process = comm->member[i]->process;
@@ -64,14 +60,10 @@ static void report_unfinished(struct analyzer *analyzer, const struct comm *comm
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = first ? first->site.time_ns : draft.finding.last_ns;
-    struct text what = {0};
-    text_add(&what, "%s #%llu of %s, which every rank has called, is finished on none",
-             first ? signature_text(&first->signature, call, sizeof call) : call,
-             (unsigned long long)number, comm_title(comm, name));
-    draft_say(&draft, &what,
-              "Nothing in the calls says why. Look at the network, at the GPUs (dmesg, nvidia-smi) "
-              "and at what the ranks' streams had to do before it; a run under ddpcheck compares "
-              "what dumps lack: roots, operators, streams and memory.");
+    if (first)
+        signature_text(&first->signature, call, sizeof call);
+    draft_headline(&draft, HEADLINE_UNFINISHED, ADVICE_UNFINISHED,
+                   &(struct values){.name = {call}});
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -101,15 +93,16 @@ static void stuck_on_finish(struct analyzer *analyzer, const struct event *event
 {
     (void)event;
     message_report_kept(analyzer, &check_stuck_operation);
+    positions_report(analyzer);
     find_stuck(analyzer);
 }
 
 const struct check check_stuck_operation = {
     .code = DC211,
     .name = "stuck-operation",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CALLS_ANYWHERE,
     .title = "the job makes no progress and no rank is missing",
     .text =
         "Nothing has happened for a long time (--hang-after, or until --timeout terminated the "

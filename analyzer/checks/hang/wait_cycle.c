@@ -1,17 +1,15 @@
 /* wait_cycle.c: finds cycles of waits and reports them as DC202 or DC203. */
-#include "analyzer/checks/hang/wait_cycle.h"
+#include "analyzer/checks/hang/hang.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "analyzer/checks/hang/message_runs.h"
+#include "analyzer/hang/where.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
-#include "analyzer/hang/where.h"
-#include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
-
-enum { RANKS_BYTES = 128, STEPS_REPORTED = 4 };
+#include "lib/trace/names.h"
 
 static const struct wait_node *wait_of(const struct waiting_op *op)
 {
@@ -108,7 +106,7 @@ bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycl
         for (uint32_t k = 0; cycle->step[i].missing && k < wait->missing_count; k++)
             any_comes |= wait->missing[k].can_come;
     }
-    return any_comes && graph->moment == MOMENT_TICK &&
+    return any_comes && graph->moment <= MOMENT_GIVING_UP &&
            graph->now_ns < begin_ns + graph->analyzer->options.hang_after_ns;
 }
 
@@ -171,53 +169,6 @@ static const struct comm *only_comm(const struct cycle *cycle)
     return cycle->step[0].wait->comm;
 }
 
-static bool is_message(const struct wait_node *wait)
-{
-    return wait->kind == WAIT_COLLECTIVE || wait->kind == WAIT_PEER;
-}
-
-/* "ranks 0-2 in ncclAllReduce #25 of comm generator (4 ranks) wait for rank 3": what keeps that one
- * is in the side. */
-static void add_step(struct text *what, const struct cycle *cycle, int place,
-                     const struct finding_side *side)
-{
-    char ranks[RANKS_BYTES], title[COMM_TITLE_BYTES];
-    const struct wait_node *wait = cycle->step[place].wait;
-    const struct called call = hang_call(wait).call;
-    bool several = rankset_count(&side->ranks) != 1;
-    text_add(what, "%s%s %s in ", place ? "; " : "", several ? "ranks" : "rank",
-             rankset_text(&side->ranks, ranks, sizeof ranks));
-    if (is_message(wait))
-        text_add(what, "%s #%" PRIu64, call_name(&call), wait->number);
-    else
-        wait_text(wait, what);
-    if (is_message(wait) && !only_comm(cycle))
-        text_add(what, " of %s", comm_title(wait->comm, title));
-    text_add(what, " wait%s for rank %d", several ? "" : "s", side->now.rank);
-}
-
-static void describe_cycle(struct text *what, const struct cycle *cycle,
-                           const struct finding *finding)
-{
-    char title[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
-    const struct comm *comm = only_comm(cycle);
-    if (cycle->steps == 1) { /* a thread waits for itself: what for is all there is to say */
-        text_add(what, "a thread waits for a call that only it could make: rank %s in ",
-                 rankset_text(&finding->side[0].ranks, ranks, sizeof ranks));
-        wait_text(cycle->step[0].wait, what);
-        text_add(what, " %s", finding->side[0].where);
-        return;
-    }
-    text_add(what, "a cycle of %d waits", cycle->steps);
-    if (comm)
-        text_add(what, " on %s", comm_title(comm, title));
-    text_add(what, ": ");
-    for (int i = 0; i < cycle->steps && i < finding->sides && i < STEPS_REPORTED; i++)
-        add_step(what, cycle, i, &finding->side[i]);
-    if (cycle->steps > STEPS_REPORTED)
-        text_add(what, "; and %d more", cycle->steps - STEPS_REPORTED);
-}
-
 /* Its ncclGroup has messages in both directions. */
 static bool is_exchange(const struct wait_graph *graph, const struct pending *message)
 {
@@ -264,25 +215,8 @@ static bool is_one_call(const struct cycle *cycle)
            a->signature.api == b->signature.api && !signature_differs(&a->signature, &b->signature);
 }
 
-/* Says who exchanged fewer or more messages than the time before, if that is known. */
-static bool add_odd_run(const struct analyzer *analyzer, struct text *what,
-                        const struct cycle *cycle)
-{
-    struct odd_run odd;
-    for (int i = 0; i < cycle->steps; i++)
-        if (message_runs_find(analyzer, cycle->step[i].wait, &odd)) {
-            text_add(what,
-                     "; rank %d %s rank %d %" PRIu64 " message%s in a row, and %" PRIu64
-                     " the time before",
-                     odd.rank, odd.receives ? "received from" : "sent", odd.peer, odd.now,
-                     odd.now == 1 ? "" : "s", odd.before);
-            return true;
-        }
-    return false;
-}
-
-/* Two sends, of which one rank is at a later message than the other: it may be that one of the two
- * ranks should still receive. */
+/* Two sends, one at a later message than the other: perhaps one of the two ranks should still
+ * receive. */
 static bool are_at_different_sends(const struct cycle *cycle)
 {
     const struct wait_node *a = cycle->step[0].wait, *b = cycle->step[cycle->steps - 1].wait;
@@ -290,31 +224,78 @@ static bool are_at_different_sends(const struct cycle *cycle)
            !b->receives && a->number != b->number;
 }
 
-static const char *cycle_todo(const struct cycle *cycle, const struct check *check, bool is_odd,
-                              bool all_exchange)
+static enum advice cycle_advice(const struct cycle *cycle, const struct check *check, bool is_odd,
+                                bool all_exchange)
 {
     if (is_odd)
-        return "Exchange as many messages on one rank as on the other: look for a loop "
-               "(micro-batches) that ends early, or for a message that is skipped.";
-    if (check == &check_message_cycle && all_exchange)
-        return "These ranks group what they send and receive already: compare the peers that their "
-               "calls name, and look for a message that one of them leaves out.";
-    if (check == &check_message_cycle && are_at_different_sends(cycle))
-        return "Put sends and receives that need each other into one ncclGroupStart/End. If one of "
-               "the two ranks should still receive here, make the loops over messages "
-               "(micro-batches) equally long on both.";
-    if (check == &check_wait_cycle && is_one_call(cycle))
-        return "If these are one call of the program, pass the same communicator on every rank. "
-               "Else issue the operations of all communicators in one order on every rank, from "
-               "one thread.";
+        return ADVICE_AS_MANY_MESSAGES;
     if (check == &check_wait_cycle)
-        return "Issue the operations of all communicators in one order on every rank, from one "
-               "thread.";
-    if (cycle->steps == 1)
-        return "Make the send and its receive in one ncclGroupStart/End, and check the peers that "
-               "they name: the thread that waits for the one has to make the other.";
-    return "Put sends and receives that need each other into one ncclGroupStart/End, or let every "
-           "second rank receive first.";
+        return is_one_call(cycle) ? ADVICE_ONE_CALL_OR_ORDER : ADVICE_BOTH_IN_ONE_ORDER;
+    if (all_exchange)
+        return ADVICE_COMPARE_PEERS;
+    if (are_at_different_sends(cycle))
+        return ADVICE_GROUP_OR_EQUAL_LOOPS;
+    return cycle->steps == 1 ? ADVICE_GROUP_OWN_MESSAGES : ADVICE_GROUP_MESSAGES;
+}
+
+/* All for whom the ranks of the step wait in vain. */
+static void add_whom(struct draft *draft, const struct wait_node *wait, struct rankset *whom)
+{
+    for (uint32_t i = 0; i < wait->behind_count; i++)
+        if (!wait->behind[i]->can_start)
+            draft->failed |=
+                rankset_add(whom, member_shown_rank(wait->behind[i]->pending->member)) != 0;
+    for (uint32_t i = 0; i < wait->missing_count; i++) {
+        const struct missing *missing = &wait->missing[i];
+        int rank = missing->member ? member_shown_rank(missing->member) : missing->rank;
+        if (!missing->can_come)
+            draft->failed |= rankset_add(whom, rank) != 0;
+    }
+}
+
+/* What the ranks of a step wait in: "ncclAllReduce #25 of comm generator (4 ranks)". The caller
+ * frees it. */
+static char *step_name(const struct cycle *cycle, int place)
+{
+    char title[COMM_TITLE_BYTES];
+    struct text text = {0};
+    const struct wait_node *wait = cycle->step[place].wait;
+    const struct called call = hang_call(wait).call;
+    if (kind_is_operation(wait->kind))
+        text_add(&text, "%s #%" PRIu64, call_name(&call), wait->number);
+    else
+        wait_text(wait, &text);
+    if (kind_is_operation(wait->kind) && !only_comm(cycle))
+        text_add(&text, " of %s", comm_title(wait->comm, title));
+    return text_take(&text);
+}
+
+static void describe_cycle(struct draft *draft, const struct analyzer *analyzer,
+                           const struct cycle *cycle, const struct check *check, bool all_exchange)
+{
+    char *name[FINDING_SIDES_MAX] = {NULL};
+    struct odd_run odd = {0};
+    int sides = draft->finding.sides;
+    bool is_odd = false;
+    for (int i = 0; i < cycle->steps && !is_odd; i++)
+        is_odd = message_runs_find(analyzer, cycle->step[i].wait, &odd);
+    struct values values = {
+        .wait = wait_awaited(cycle->step[0].wait),
+        .value = {(uint64_t)cycle->steps, (uint64_t)(cycle->steps - sides), (uint64_t)odd.rank,
+                  (uint64_t)odd.peer, odd.now, odd.before},
+        .flag = {only_comm(cycle) != NULL, is_odd, odd.receives},
+    };
+    for (int i = 0; i < sides; i++) {
+        values.said[i] = name[i] = step_name(cycle, i);
+        add_whom(draft, cycle->step[i].wait, &values.whom[i]);
+        draft->failed |= !name[i];
+    }
+    draft_headline(draft, cycle->steps == 1 ? HEADLINE_WAIT_FOR_ITSELF : HEADLINE_WAIT_CYCLE,
+                   cycle_advice(cycle, check, is_odd, all_exchange), &values);
+    for (int i = 0; i < sides; i++) {
+        rankset_free(&values.whom[i]);
+        free(name[i]);
+    }
 }
 
 void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
@@ -325,21 +306,15 @@ void cycle_report(struct analyzer *analyzer, const struct wait_graph *graph,
         return;
     bool lost = false;
     for (int i = 0; i < cycle->steps; i++)
-        lost |= hang_lost_records(cycle->step[i].wait);
-    struct draft draft = draft_new(check, lost ? POSSIBLE : certainty, first->comm);
-    draft.finding.number = first->number;
+        lost |= hang_is_doubtful(cycle->step[i].wait);
+    struct draft draft = hang_draft(check, lost ? POSSIBLE : certainty, graph, first);
     draft.finding.has_number = true;
-    draft.finding.first_ns = first->begin_ns;
-    draft.finding.last_ns = graph->now_ns > first->begin_ns ? graph->now_ns : first->begin_ns;
-    struct text what = {0};
     bool all_exchange = true;
     for (int i = 0; i < cycle->steps; i++)
         all_exchange &= cycle_add_side(&draft, graph, &cycle->step[i],
                                        cycle->step[(i + 1) % cycle->steps].wait);
-    describe_cycle(&what, cycle, &draft.finding);
-    bool is_odd = add_odd_run(analyzer, &what, cycle);
     cover_rest(&draft, cycle);
-    draft_say(&draft, &what, cycle_todo(cycle, check, is_odd, all_exchange));
+    describe_cycle(&draft, analyzer, cycle, check, all_exchange);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -354,9 +329,9 @@ void cycle_withdraw(struct analyzer *analyzer, const struct cycle *cycle)
 const struct check check_wait_cycle = {
     .code = DC202,
     .name = "wait-cycle",
-    .family = FAMILY_HANG,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_UNFINISHED,
     .explains = CODES(CODES_HANGS),
     .title = "ranks wait for each other in a cycle",

@@ -29,34 +29,18 @@ static enum certainty operations_certainty(const struct conflict *conflict)
     return CERTAIN;
 }
 
-static void operations_describe(const struct conflict *conflict, struct text *what)
-{
-    const struct flight *a = conflict->earlier, *b = conflict->later;
-    bool one_group = a->member == b->member && a->record.op.group &&
-                     a->record.op.group == b->record.op.group;
-    flight_text(conflict->process, b, what);
-    text_add(what, " %s memory that ", conflict->after.writes ? "writes" : "reads");
-    flight_text(conflict->process, a, what);
-    text_add(what, " %s, and %s", conflict->before.writes ? "writes" : "reads",
-             one_group ? "both are in one ncclGroup, whose operations run at the same time"
-                       : "nothing orders the two, which may run at the same time");
-}
-
 const struct hazard_rule hazard_operations = {
-    &check_concurrent_operations,
-    operations_apply,
-    operations_certainty,
-    operations_describe,
-    "Give each operation memory of its own, or order them: issue them on one stream and not in one "
-    "group, or let the second stream wait for an event behind the first operation.",
+    &check_concurrent_operations, operations_apply,
+    operations_certainty,         HEADLINE_CONCURRENT_OPERATIONS,
+    ADVICE_CONCURRENT_OPERATIONS, NULL,
 };
 
 const struct check check_concurrent_operations = {
     .code = DC305,
     .name = "concurrent-operations",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(DC308, DC309),
     .explains_later = CODES(DC503),

@@ -1,14 +1,10 @@
 /* different_results.c: DC308: ranks that must hold the same bytes after a collective do not.
  * Compares hashes that the GPU made on the operation's stream. */
-#include <stdio.h>
-
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
 static void note_times(struct draft *draft, const struct payload_cell *cell)
 {
@@ -45,35 +41,19 @@ static void check_alike(struct analyzer *analyzer, const struct event *event)
     if (count < 2)
         return;
     struct draft draft = draft_new(&check_different_results, CERTAIN, payload->comm);
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
     payload_add_sides(&draft, payload, groups, count);
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
-    text_add(&what, "after %s #%llu of %s ", signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_title(payload->comm, name));
-    for (int i = 0; i < count; i++) {
-        const struct rankset *set = &draft.finding.side[i].ranks;
-        bool one = rankset_count(set) == 1;
-        text_add(&what, "%s%s %s %s", i ? (i + 1 < count ? ", " : " and ") : "",
-                 one ? "rank" : "ranks", rankset_text(set, ranks, sizeof ranks),
-                 i     ? "others"
-                 : one ? "holds some bytes"
-                       : "hold the same bytes");
-    }
-    draft_say(&draft, &what,
-              "Look for what writes the buffer of the rank that differs while the operation runs "
-              "or just after it, on another "
-              "stream: make it wait for the operation.");
+    draft_headline(&draft, HEADLINE_DIFFERENT_RESULTS, ADVICE_DIFFERENT_RESULTS, NULL);
     findings_report(analyzer, &draft, NULL);
 }
 
 const struct check check_different_results = {
     .code = DC308,
     .name = "different-results",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_HASHES,
     .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
     .explains_later = CODES(DC308, DC503),
     .title = "ranks have different data after a collective",

@@ -18,47 +18,21 @@ static enum certainty read_certainty(const struct conflict *conflict)
     return conflict->after.sureness == SURE ? CERTAIN : POSSIBLE;
 }
 
-static void read_describe(const struct conflict *conflict, struct text *what)
-{
-    flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the result of ",
-             read_certainty(conflict) == CERTAIN ? "reads" : "may read");
-    flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, ", and nothing orders it after that operation, which may not be done");
-}
-
 const struct hazard_rule hazard_read = {
-    &check_early_read,
-    read_applies,
-    read_certainty,
-    read_describe,
-    "Let the reading stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
-    "behind it, or cudaStreamSynchronize before the host copies; in PyTorch work.wait()).",
+    &check_early_read, read_applies, read_certainty, HEADLINE_EARLY_READ, ADVICE_EARLY_READ, NULL,
 };
 
-static void read_in_group_describe(const struct conflict *conflict, struct text *what)
-{
-    flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the result of ",
-             read_certainty(conflict) == CERTAIN ? "reads" : "may read");
-    flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, " before the operation runs: ncclGroupEnd, which launches it, comes later");
-}
-
 const struct hazard_rule hazard_read_in_group = {
-    &check_early_read,
-    read_applies,
-    read_certainty,
-    read_in_group_describe,
-    "Read the result after ncclGroupEnd.",
+    &check_early_read,      read_applies,         read_certainty,
+    HEADLINE_READ_IN_GROUP, ADVICE_READ_IN_GROUP, NULL,
 };
 
 const struct check check_early_read = {
     .code = DC302,
     .name = "early-read",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(DC308),
     .explains_later = CODES(DC503),
@@ -69,8 +43,9 @@ const struct check check_early_read = {
         "host by the default stream, and has not waited. Or it is on the operation's stream, but "
         "between the call and the ncclGroupEnd that launches it, and so runs first.\n\n"
         "It sometimes shows as values from before the reduction, or from the middle of it: losses "
-        "or norms that differ between ranks, or a gradient that is only this rank's. ddpcheck "
-        "finds it even if it went well this time.\n\n"
+        "or norms that differ between ranks, or a gradient that is only this rank's. It is "
+        "reported even if this run got the right values: only streams, events and host waits "
+        "order work.\n\n"
         "It is certain for copies. It is possible for kernels: a kernel with a const pointer need "
         "not read there in this launch.\n\n" HAZARD_ORDER_TEXT,
     .causes =

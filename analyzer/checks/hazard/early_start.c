@@ -5,6 +5,7 @@
  * "CUDA Stream Semantics"). */
 #include "analyzer/hazard/hazards.h"
 #include "lib/trace/lacks.h"
+#include "lib/trace/names.h"
 
 static bool fill_applies(const struct conflict *conflict)
 {
@@ -24,35 +25,31 @@ static enum certainty fill_certainty(const struct conflict *conflict)
     return conflict->after.writes || conflict->before.sole ? CERTAIN : POSSIBLE;
 }
 
-static void fill_describe(const struct conflict *conflict, struct text *what)
+/* CUDA C++ Programming Guide, "Concurrent Execution between Host and Device": copies of this size
+ * or less do not wait for the device. The driver takes the data at once, and programs do this
+ * everywhere. */
+enum { SMALL_COPY_BYTES = 64 << 10 };
+
+static enum severity fill_severity(const struct conflict *conflict)
 {
-    const struct access *before = &conflict->before;
-    bool is_sure = before->staged || fill_certainty(conflict) == CERTAIN;
-    flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the buffer that ", conflict->after.writes ? "writes" : "reads");
-    flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, " %s%s%s, and nothing orders it after that, which may not be done",
-             is_sure ? "" : "may ", before->writes ? "write" : "read", is_sure ? "s" : "");
-    if (conflict->before.staged)
-        text_add(what, ": a copy from pageable memory returns when its last part has left the "
-                       "host's memory, not when it has reached the device");
+    const struct record *record = &conflict->earlier->record;
+    uint64_t bytes = api_class_of(record->api) == CLASS_WAIT ? record->wait.bytes
+                                                             : record->copy.bytes;
+    bool is_small = conflict->before.staged && bytes <= SMALL_COPY_BYTES;
+    return is_small ? SEVERITY_NOTE : check_early_start.severity;
 }
 
 const struct hazard_rule hazard_fill = {
-    &check_early_start,
-    fill_applies,
-    fill_certainty,
-    fill_describe,
-    "Let the operation's stream wait for the earlier work first (record an event behind it and "
-    "cudaStreamWaitEvent on the operation's stream), or issue both on one stream.",
+    &check_early_start,   fill_applies,       fill_certainty,
+    HEADLINE_EARLY_START, ADVICE_EARLY_START, fill_severity,
 };
 
 const struct check check_early_start = {
     .code = DC303,
     .name = "early-start",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(DC308, DC309),
     .explains_later = CODES(DC503),
@@ -63,13 +60,14 @@ const struct check check_early_start = {
         "after that work. NCCL orders an operation only after the work on its own stream.\n\n"
         "It sometimes shows as sums that lack a part, or contain values of the previous iteration; "
         "after an AllReduce they are the same on all ranks, so comparing ranks shows nothing. "
-        "ddpcheck finds it even if it went well this time.\n\n"
+        "It is reported even if this run got the right values.\n\n"
         "It is certain for copies and memsets, for a kernel that writes where the operation writes "
         "as well (in place), and for a kernel with a single non-const pointer. It is possible for "
         "a kernel with several of these, which may write only through the others, and for one "
         "whose pointer is const, if it may be reading what the operation overwrites. It is also "
         "possible for pointers found inside structures passed by value, and for a cudaMemcpy from "
-        "pageable memory: that may return before its last part has reached the device. ddpcheck "
+        "pageable memory: that may return before its last part has reached the device. Of 64 KB or "
+        "less that is only a note. ddpcheck "
         "sees only the addresses passed to a kernel, not how far it goes from "
         "there.\n\n" HAZARD_ORDER_TEXT,
     .causes = CAUSES(

@@ -19,37 +19,30 @@ void hazards_on_operation(struct analyzer *analyzer, const struct event *event)
         return;
     struct work work = {operation->stream, operation->place};
     uint32_t uses = uses_of_operation(&operation->record, operation->member->comm->nranks, use);
-    hazards_put(analyzer, operation->thread, &work, &operation->record, FLIGHT_OPERATION,
-                operation->member, use, uses);
+    hazards_put(analyzer, event, &work, FLIGHT_OPERATION, use, uses);
 }
 
 void hazards_on_launch(struct analyzer *analyzer, const struct event *event)
 {
-    struct process *process = event->process;
     const struct record *record = event->record;
     struct use use[USES_MAX];
-    struct thread *thread = process_thread(process, record->thread);
-    if (!thread) {
-        analyzer->failed = true;
-        return;
-    }
     if (record->result != 0 || record->api == API_cudaLaunchHostFunc ||
         record->api == API_cudaStreamAddCallback)
         return;
-    hazards_put(analyzer, thread, &thread->work, record, FLIGHT_KERNEL, NULL, use,
+    hazards_put(analyzer, event, &event->thread->work, FLIGHT_KERNEL, use,
                 uses_of_kernel(record, use));
 }
 
-static void copy(struct analyzer *analyzer, struct thread *thread, const struct record *record)
+static void copy(struct analyzer *analyzer, const struct event *event)
 {
     struct use use[USES_MAX];
-    if (record->result != 0)
+    if (event->record->result != 0)
         return;
-    hazards_put(analyzer, thread, &thread->work, record, FLIGHT_COPY, NULL, use,
-                uses_of_copy(thread->process, record, use));
+    hazards_put(analyzer, event, &event->thread->work, FLIGHT_COPY, use,
+                uses_of_copy(event->process, event->record, use));
 }
 
-/* Given out anew: whoever gave it answers for the order with what used it before. (Freed:
+/* Allocated anew: the allocator orders it with what used it before. (Freed:
  * use_after_free.c.) */
 static void memory_changes_hands(struct process *process, const struct record *record)
 {
@@ -66,18 +59,18 @@ void hazards_on_call(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
     const struct record *record = event->record;
-    switch (api_class_of(record->api)) {
+    switch (event->class) {
     case CLASS_MEMORY:
         memory_changes_hands(thread->process, record);
         return;
     case CLASS_COPY:
     case CLASS_WAIT:
         if (thread->work.stream)
-            copy(analyzer, thread, record);
+            copy(analyzer, event);
         return;
     case CLASS_GRAPH:
         if (record->api == API_cudaGraphLaunch && record->result == 0)
-            hazards_launch_graph(analyzer, thread, record);
+            hazards_launch_graph(analyzer, event);
         return;
     default:
         return;
@@ -99,7 +92,7 @@ void hazards_on_setup(struct analyzer *analyzer, const struct event *event)
 void hazards_on_lost(struct analyzer *analyzer, const struct event *event)
 {
     struct process *process = event->process;
-    if (!process->lost_control && !process->lost_bulk)
+    if (!process->lost.control && !process->lost.bulk)
         return; /* of hashes of payloads: the order of the work is complete */
     struct hazards *hazards = hazards_of(process);
     if (!hazards) {

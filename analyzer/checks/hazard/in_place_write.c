@@ -72,9 +72,9 @@ static struct versioned_tensor *tensor_get(struct versions *versions, uint64_t i
     return NULL;
 }
 
-static void save(struct analyzer *analyzer, struct versions *versions, struct thread *thread,
-                 const struct record *record)
+static void save(struct analyzer *analyzer, struct versions *versions, const struct event *event)
 {
+    const struct record *record = event->record;
     struct versioned_tensor *tensor = tensor_get(versions, record->tensor.tensor);
     if (!tensor) {
         analyzer->failed = true;
@@ -83,28 +83,28 @@ static void save(struct analyzer *analyzer, struct versions *versions, struct th
     tensor->is_saved = record->tensor.version != RECORD_NO_VERSION;
     tensor->version = record->tensor.version;
     tensor->name = record->tensor.name;
-    tensor->saved_at = thread_site(thread, record);
+    tensor->saved_at = event->site;
     if (tensor->is_modified && tensor->written != tensor->version)
         tensor->is_modified = false; /* the number now names another tensor */
 }
 
-static void modify(const struct versions *versions, struct thread *thread,
-                   const struct record *record)
+static void modify(const struct versions *versions, const struct event *event)
 {
+    const struct record *record = event->record;
     struct versioned_tensor *tensor = tensor_find(versions, record->tensor.tensor);
     if (!tensor)
         return; /* nobody saved it */
     tensor->is_modified = true;
     tensor->written = record->tensor.version;
     tensor->writer = record->tensor.name;
-    tensor->modified_at = thread_site(thread, record);
+    tensor->modified_at = event->site;
 }
 
 /* What was saved and what is there now, as far as the mark or the marks before it say. */
 static bool versions_of(const struct process *process, const struct record *record,
                         const struct versioned_tensor *tensor, uint64_t *saved, uint64_t *now)
 {
-    bool complete = !process->lost_bulk; /* no mark is missing */
+    bool complete = !process->lost.bulk; /* no mark is missing */
     *saved = record->tensor.saved;
     *now = record->tensor.version;
     if (*saved == RECORD_NO_VERSION && complete && tensor && tensor->is_saved)
@@ -158,37 +158,33 @@ static void add_places(struct draft *draft, struct finding_side *side,
         draft_side_now(draft, side, &saved, &tensor->saved_at);
 }
 
-static void use(struct analyzer *analyzer, const struct versions *versions, struct thread *thread,
-                const struct record *record)
+static void use(struct analyzer *analyzer, const struct versions *versions,
+                const struct event *event)
 {
-    struct process *process = thread->process;
+    struct process *process = event->process;
+    const struct record *record = event->record;
     const struct versioned_tensor *tensor = tensor_find(versions, record->tensor.tensor);
     uint64_t saved, now;
     if (!versions_of(process, record, tensor, &saved, &now) || saved == now)
         return;
     char name[NAME_BYTES];
-    struct site site = thread_site(thread, record);
     describe(process, record->tensor.name, tensor ? tensor->name : 0, record->tensor.tensor, name,
              sizeof name);
     const struct act reads = {.did = DID_READS_SAVED, .name = name};
     struct draft draft = draft_new(&check_in_place_write, CERTAIN, NULL);
-    struct finding_side *side = draft_side(&draft, &reads, &site);
-    if (rankset_add(&side->ranks, version_rank(thread, record)))
+    struct finding_side *side = draft_side(&draft, &reads, &event->site);
+    if (rankset_add(&side->ranks, version_rank(event->thread, record)))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;
-    draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
+    draft.finding.first_ns = draft.finding.last_ns = event->site.time_ns;
     add_places(&draft, side, process, tensor);
-    struct text what = {0};
-    text_add(&what,
-             "%s was saved for backward at version %" PRIu64
-             "; when backward reads it, it is at version %" PRIu64,
-             name, saved, now);
-    if (tensor && tensor->is_modified && side->where)
-        text_add(&what, ": %s", side->where);
-    draft_say(&draft, &what,
-              "Use the operation's out-of-place form, or apply it to a clone; write to the tensor "
-              "only after backward.");
+    const struct values values = {
+        .name = {name},
+        .value = {(int64_t)saved, (int64_t)now},
+        .flag = {tensor && tensor->is_modified},
+    };
+    draft_headline(&draft, HEADLINE_IN_PLACE_WRITE, ADVICE_IN_PLACE_WRITE, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -205,13 +201,13 @@ static void versions_on_range(struct analyzer *analyzer, const struct event *eve
         return;
     switch (record->api) {
     case API_ddpcheck_save:
-        save(analyzer, versions, thread, record);
+        save(analyzer, versions, event);
         return;
     case API_ddpcheck_modify:
-        modify(versions, thread, record);
+        modify(versions, event);
         return;
     case API_ddpcheck_use:
-        use(analyzer, versions, thread, record);
+        use(analyzer, versions, event);
         return;
     default:
         return;
@@ -221,9 +217,9 @@ static void versions_on_range(struct analyzer *analyzer, const struct event *eve
 const struct check check_in_place_write = {
     .code = DC307,
     .name = "in-place-write",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_MARKS,
     /* autograd's own check ends the rank */
     .explains = CODES(CODES_HANGS),

@@ -11,8 +11,6 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 /* Where the send buffer must begin for the call to be in place; false if its kind has no such form.
  */
 static bool place_of_send(const struct record *record, uint64_t *send)
@@ -35,30 +33,9 @@ static bool place_of_send(const struct record *record, uint64_t *send)
     }
 }
 
-static unsigned long long bytes_apart(uint64_t a, uint64_t b)
+static int64_t bytes_apart(uint64_t a, uint64_t b)
 {
-    return a > b ? a - b : b - a;
-}
-
-/* "the receive buffer begins 64 bytes before the send buffer". */
-static void add_offset(struct text *what, uint64_t send, uint64_t recv)
-{
-    if (send == recv)
-        text_add(what, "both begin at one address");
-    else
-        text_add(what, "the receive buffer begins %llu byte%s %s the send buffer",
-                 bytes_apart(recv, send), bytes_apart(recv, send) == 1 ? "" : "s",
-                 recv > send ? "behind" : "before");
-}
-
-static void add_expected(struct text *what, const struct record *record, uint64_t place)
-{
-    uint64_t recv = record->op.recvbuff;
-    if (place == recv)
-        text_add(what, "; in place they must be equal");
-    else
-        text_add(what, "; in place it must begin %llu bytes %s it", bytes_apart(recv, place),
-                 recv > place ? "behind" : "before");
+    return (int64_t)(a > b ? a - b : b - a);
 }
 
 static void overlap_report(struct analyzer *analyzer, const struct operation *operation,
@@ -74,19 +51,13 @@ static void overlap_report(struct analyzer *analyzer, const struct operation *op
         .record = record,
         .site = operation->site,
     };
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
-    text_add(&what,
-             "rank %d: the send and receive buffers of %s of %s overlap: ", one_call_rank(&one),
-             record_text(record, call, sizeof call), comm_title(operation->member->comm, name));
-    add_offset(&what, record->op.sendbuff, record->op.recvbuff);
-    if (has_form)
-        add_expected(&what, record, place);
-    else
-        text_add(&what, "; this call has no form in place");
-    one_call_report(
-        analyzer, &one, &what,
-        "Use separate buffers, or the form in place of this call (ddpcheck explain DC304).");
+    uint64_t send = record->op.sendbuff, recv = record->op.recvbuff;
+    const struct values values = {
+        .value = {bytes_apart(recv, send), bytes_apart(recv, place)},
+        .flag = {recv > send, recv > place, has_form},
+    };
+    one_call_headline(analyzer, &one, HEADLINE_OVERLAPPING_BUFFERS, ADVICE_OVERLAPPING_BUFFERS,
+                      &values);
 }
 
 static void overlap_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -114,7 +85,6 @@ static void overlap_on_operation(struct analyzer *analyzer, const struct event *
 const struct check check_overlapping_buffers = {
     .code = DC304,
     .name = "overlapping-buffers",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_ADDRESSES,

@@ -11,7 +11,7 @@
 #include "analyzer/states.h"
 #include "lib/trace/names.h"
 
-enum { CALL_BYTES = 256, REGISTRATIONS_MAX = 1 << 16 };
+enum { REGISTRATIONS_MAX = 1 << 16 };
 
 struct registered_memory {
     uint64_t comm, handle, begin, end;
@@ -94,7 +94,6 @@ static void report_in_flight(struct analyzer *analyzer, struct thread *thread,
     struct site site = thread_site(thread, record);
     const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
     struct draft draft = draft_new(&check_use_after_free, POSSIBLE, flight->member->comm);
-    struct text what = {0};
     draft.merges_sides = true;
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
     struct finding_side *side = draft_side_record(&draft, record, &site);
@@ -102,13 +101,10 @@ static void report_in_flight(struct analyzer *analyzer, struct thread *thread,
     draft_rank(&draft, side, flight->member);
     draft_rank(&draft, draft_side_record(&draft, &flight->record, &flight->site), flight->member);
     hazard_number(&draft, flight);
-    text_add(&what, "rank %d: %s removes the %s of memory that ", member_shown_rank(flight->member),
-             api_name(record->api), is_window ? "window" : "registration");
-    flight_text(thread->process, flight, &what);
-    text_add(&what, " uses, and the host has not waited for that operation, which may still run");
-    draft_say(&draft, &what,
-              "Let the host wait for the operation's stream before the call (or wait for an event "
-              "behind the operation).");
+    char title[COMM_TITLE_BYTES];
+    struct values values = {.flag = {[2] = is_window}};
+    flight_values(flight, 1, &values, title);
+    draft_headline(&draft, HEADLINE_REGISTRATION_REMOVED, ADVICE_REGISTRATION_REMOVED, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -118,7 +114,7 @@ void registrations_on_nccl(struct analyzer *analyzer, const struct event *event)
     const struct record *record = event->record;
     struct process *process = thread->process;
     if (!removes_registration(record->api) || record->flags & RECORD_FLAG_GONE ||
-        hazards_are_off(process->hazards) || analyzer->options.no_inferred)
+        hazards_are_off(process->slot.hazards) || analyzer->options.no_inferred)
         return;
     const struct registrations *known =
         state_find(analyzer, &check_use_after_free, OWNER_PROCESS, process->states);
@@ -139,8 +135,6 @@ static void registration_report(struct analyzer *analyzer, struct thread *thread
     const struct record earlier = {.api = registration->api, .stack = registration->site.stack};
     const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(registration->api)};
     struct draft draft = draft_new(&check_use_after_free, CERTAIN, member->comm);
-    struct text what = {0};
-    char freeing[CALL_BYTES], name[COMM_TITLE_BYTES];
     bool is_window = registration->api == API_ncclCommWindowRegister;
     draft.merges_sides = true;
     draft_rank(&draft, draft_side_record(&draft, record, &site), member);
@@ -148,12 +142,9 @@ static void registration_report(struct analyzer *analyzer, struct thread *thread
     draft_side_act(&draft, side, &act);
     draft_rank(&draft, side, member);
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
-    text_add(&what, "rank %d: %s frees memory that is still %s %s", member_shown_rank(member),
-             record_text(record, freeing, sizeof freeing),
-             is_window ? "a window of" : "registered with", comm_title(member->comm, name));
-    draft_say(&draft, &what,
-              is_window ? "Call ncclCommWindowDeregister before the memory is freed."
-                        : "Call ncclCommDeregister before the memory is freed.");
+    const struct values values = {.flag = {is_window}};
+    draft_headline(&draft, HEADLINE_REGISTERED_FREED,
+                   is_window ? ADVICE_WINDOW_FREED : ADVICE_REGISTERED_FREED, &values);
     findings_report(analyzer, &draft, NULL);
 }
 

@@ -6,8 +6,6 @@
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 static void check_unchanged(struct analyzer *analyzer, const struct payload *payload,
                             const struct payload_cell *cell)
 {
@@ -16,22 +14,13 @@ static void check_unchanged(struct analyzer *analyzer, const struct payload *pay
         cell->hash[HASH_SEND_BEFORE] == cell->hash[HASH_SEND_AFTER])
         return;
     struct draft draft = draft_new(&check_send_buffer_changed, CERTAIN, payload->comm);
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
     struct finding_side *side = draft_side_signature(&draft, &payload->signature, &cell->site);
     draft_rank(&draft, side, cell->member);
     draft.finding.first_ns = draft.finding.last_ns = cell->site.time_ns;
     draft.merges_ranks = true;
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
-    text_add(&what, "the send buffer of %s #%llu of %s changed on rank %d while the operation ran",
-             signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_title(payload->comm, name),
-             member_shown_rank(cell->member));
-    draft_say(&draft, &what,
-              "Write to the buffer only after the operation: let the stream or the host that "
-              "writes wait for an event recorded "
-              "behind it.");
+    draft_headline(&draft, HEADLINE_SEND_BUFFER_CHANGED, ADVICE_SEND_BUFFER_CHANGED, NULL);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -45,9 +34,9 @@ static void unchanged_on_payload(struct analyzer *analyzer, const struct event *
 const struct check check_send_buffer_changed = {
     .code = DC309,
     .name = "send-buffer-changed",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .weak_without = LOSS_HASHES,
     .needs = LACKS_ADDRESSES | LACKS_PAYLOAD,
     .explains = CODES(DC308),
     .explains_later = CODES(DC503),

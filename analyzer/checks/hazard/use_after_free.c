@@ -21,8 +21,6 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { CALL_BYTES = 256 };
-
 /* Two calls and what is between them. */
 struct ending {
     struct process *process;
@@ -38,9 +36,9 @@ static void freed_add_side(struct draft *draft, const struct ending *ending,
     draft_rank(draft, draft_side_record(draft, record, site), ending->member);
 }
 
-/* Takes `what`, which goes on after "rank 3: ". */
 static void freed_report(struct analyzer *analyzer, const struct ending *ending,
-                         const struct record *operation, struct text *what, const char *todo)
+                         const struct record *operation, enum headline headline, enum advice advice,
+                         const struct values *values)
 {
     struct hazard_key key = {
         .comm = ending->member->comm->id,
@@ -53,10 +51,8 @@ static void freed_report(struct analyzer *analyzer, const struct ending *ending,
     bool is_left_out = analyzer->options.no_inferred && ending->certainty == POSSIBLE;
     struct draft *draft =
         is_left_out ? NULL : hazards_found(ending->process, &key, ending->later_site.time_ns);
-    if (!draft) {
-        text_free(what);
+    if (!draft)
         return;
-    }
     *draft = draft_new(&check_use_after_free, ending->certainty, ending->member->comm);
     draft->merges_sides = true;
     freed_add_side(draft, ending, ending->later, &ending->later_site);
@@ -65,7 +61,7 @@ static void freed_report(struct analyzer *analyzer, const struct ending *ending,
     draft->finding.number = operation->op.number;
     draft->finding.has_number = !(operation->flags & RECORD_FLAG_CAPTURE);
     draft->finding.first_ns = draft->finding.last_ns = ending->later_site.time_ns;
-    draft_say(draft, what, todo);
+    draft_headline(draft, headline, advice, values);
 }
 
 /* Memory is freed while an operation may use it, or while it is registered. */
@@ -82,15 +78,11 @@ static void freed_in_flight(struct analyzer *analyzer, struct thread *thread,
         thread->process, flight->member, record, &flight->record, thread_site(thread, record),
         flight->site,    certainty,
     };
-    char freeing[CALL_BYTES];
-    struct text what = {0};
-    text_add(&what, "rank %d: %s frees memory that ", member_shown_rank(flight->member),
-             record_text(record, freeing, sizeof freeing));
-    flight_text(thread->process, flight, &what);
-    text_add(&what, " uses, and nothing orders it after that operation, which may still run");
-    freed_report(analyzer, &ending, &flight->record, &what,
-                 "Free it behind the operation: cudaFreeAsync on its stream or on one that waits "
-                 "for it, other calls after the host waited.");
+    char title[COMM_TITLE_BYTES];
+    struct values values = {0};
+    flight_values(flight, 1, &values, title);
+    freed_report(analyzer, &ending, &flight->record, HEADLINE_FREED_IN_FLIGHT,
+                 ADVICE_FREED_IN_FLIGHT, &values);
 }
 
 /* An operation is given memory that was freed before, or that its stream can't use yet. */
@@ -111,21 +103,13 @@ static void freed_check_use(struct analyzer *analyzer, const struct operation *o
     struct ending ending = {
         process, operation->member, &operation->record, &earlier, operation->site, *site, CERTAIN,
     };
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
-    text_add(
-        &what, "rank %d: %s #%llu of %s is given memory that ",
-        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name));
+    const struct values values = {.call = {call_of_api(earlier.api)}};
     if (freed)
-        text_add(&what, "%s freed before", api_name(freed->api));
+        freed_report(analyzer, &ending, &operation->record, HEADLINE_GIVEN_FREED,
+                     ADVICE_GIVEN_FREED, &values);
     else
-        text_add(&what,
-                 "was allocated on another stream, and nothing orders it after the allocation");
-    freed_report(analyzer, &ending, &operation->record, &what,
-                 freed ? "Keep the memory until the last operation on it is over."
-                       : "Let the operation's stream wait for an event recorded behind "
-                         "cudaMallocAsync, or allocate on its own stream.");
+        freed_report(analyzer, &ending, &operation->record, HEADLINE_GIVEN_EARLY,
+                     ADVICE_GIVEN_EARLY, &values);
 }
 
 static void freed_check_stream(struct analyzer *analyzer, const struct operation *operation)
@@ -138,14 +122,8 @@ static void freed_check_stream(struct analyzer *analyzer, const struct operation
         operation->process, operation->member, &operation->record, &earlier, operation->site,
         *destroyed,         CERTAIN,
     };
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
-    text_add(
-        &what, "rank %d: %s #%llu of %s is issued on a stream that was destroyed before",
-        member_shown_rank(operation->member), record_text(&operation->record, call, sizeof call),
-        (unsigned long long)operation->record.op.number, comm_title(operation->member->comm, name));
-    freed_report(analyzer, &ending, &operation->record, &what,
-                 "Destroy the stream after the last operation on it was issued.");
+    freed_report(analyzer, &ending, &operation->record, HEADLINE_DESTROYED_STREAM,
+                 ADVICE_DESTROYED_STREAM, NULL);
 }
 
 static void freed_on_operation(struct analyzer *analyzer, const struct event *event)
@@ -153,7 +131,7 @@ static void freed_on_operation(struct analyzer *analyzer, const struct event *ev
     const struct operation *operation = event->operation;
     struct use use[USES_MAX];
     if (operation->record.flags & (RECORD_FLAG_REPLAY | RECORD_FLAG_CAPTURE) ||
-        !operation->stream || hazards_are_off(operation->process->hazards))
+        !operation->stream || hazards_are_off(operation->process->slot.hazards))
         return;
     freed_check_stream(analyzer, operation);
 
@@ -223,16 +201,15 @@ static void graph_launched_late(struct analyzer *analyzer, struct thread *thread
             thread->process, flight->member, record, &flight->record, thread_site(thread, record),
             flight->site,    CERTAIN,
         };
-        struct text what = {0};
-        text_add(&what, "rank %d: cudaGraphLaunch runs ", member_shown_rank(flight->member));
-        flight_text(thread->process, flight, &what);
+        char title[COMM_TITLE_BYTES];
+        struct values values = {.call = {call_of_api(freed ? freed->api : 0)}};
+        flight_values(flight, 1, &values, title);
         if (freed)
-            text_add(&what, ", whose memory %s freed before", api_name(freed->api));
+            freed_report(analyzer, &ending, &flight->record, HEADLINE_GRAPH_AFTER_FREE,
+                         ADVICE_GRAPH_AFTER_FREE, &values);
         else
-            text_add(&what, ", whose communicator was destroyed before");
-        freed_report(analyzer, &ending, &flight->record, &what,
-                     freed ? "Keep the memory until the graph is launched for the last time."
-                           : "Destroy the communicator after its graphs (cudaGraphExecDestroy).");
+            freed_report(analyzer, &ending, &flight->record, HEADLINE_GRAPH_AFTER_COMM,
+                         ADVICE_GRAPH_AFTER_COMM, &values);
         return;
     }
 }
@@ -241,7 +218,7 @@ static void freed_on_call(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
     const struct record *record = event->record;
-    if (hazards_are_off(thread->process->hazards))
+    if (hazards_are_off(thread->process->slot.hazards))
         return;
     switch (record->api) {
     case API_cudaFreeAsync:
@@ -263,9 +240,9 @@ static void freed_on_call(struct analyzer *analyzer, const struct event *event)
 const struct check check_use_after_free = {
     .code = DC306,
     .name = "use-after-free",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(CODES_HANGS, DC404, DC308, DC309),
     .explains_later = CODES(DC503),

@@ -25,23 +25,9 @@ static enum certainty write_certainty(const struct conflict *conflict)
     return conflict->after.sureness == GUESSED || may_only_read ? POSSIBLE : CERTAIN;
 }
 
-static void write_describe(const struct conflict *conflict, struct text *what)
-{
-    flight_text(conflict->process, conflict->later, what);
-    text_add(what, " %s the buffer that ",
-             write_certainty(conflict) == CERTAIN ? "writes" : "may write");
-    flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, " %s, and nothing orders it after that operation, which may still run",
-             conflict->before.writes ? "writes" : "reads");
-}
-
 const struct hazard_rule hazard_write = {
-    &check_write_in_flight,
-    write_applies,
-    write_certainty,
-    write_describe,
-    "Let the writing stream wait for the operation first (cudaStreamWaitEvent on an event recorded "
-    "behind it; in PyTorch work.wait()).",
+    &check_write_in_flight,   write_applies,          write_certainty,
+    HEADLINE_WRITE_IN_FLIGHT, ADVICE_WRITE_IN_FLIGHT, NULL,
 };
 
 /* The program may mean the operation to use what is written. */
@@ -51,30 +37,17 @@ static enum certainty write_in_group_certainty(const struct conflict *conflict)
     return POSSIBLE;
 }
 
-static void write_in_group_describe(const struct conflict *conflict, struct text *what)
-{
-    flight_text(conflict->process, conflict->later, what);
-    text_add(what, " writes the buffer that ");
-    flight_text(conflict->process, conflict->earlier, what);
-    text_add(what, " %s, before the operation runs: ncclGroupEnd, which launches it, comes later",
-             conflict->before.writes ? "writes" : "reads");
-}
-
 const struct hazard_rule hazard_write_in_group = {
-    &check_write_in_flight,
-    write_applies,
-    write_in_group_certainty,
-    write_in_group_describe,
-    "Write the buffer after ncclGroupEnd, or before the call if the operation is to use what is "
-    "written.",
+    &check_write_in_flight,  write_applies,         write_in_group_certainty,
+    HEADLINE_WRITE_IN_GROUP, ADVICE_WRITE_IN_GROUP, NULL,
 };
 
 const struct check check_write_in_flight = {
     .code = DC301,
     .name = "write-in-flight",
-    .family = FAMILY_HAZARD,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_PROCESS,
+    .off_without = LOSS_CALLS | LOSS_CUDA,
     .needs = LACKS_ADDRESSES | LACKS_CUDA,
     .explains = CODES(DC308, DC309),
     .explains_later = CODES(DC503),
@@ -84,8 +57,8 @@ const struct check check_write_in_flight = {
             "another stream, which has waited neither for the operation's stream nor for an event "
             "behind the operation, and the host has not waited either.\n\n"
             "It often has no visible effect, or shows as values that sometimes differ between "
-            "ranks: whether the operation is done in time is chance. ddpcheck finds it even if it "
-            "went well this time.\n\n"
+            "ranks: whether the operation is done in time is chance. It is reported even if "
+            "this run got the right values.\n\n"
             "It is certain, with two exceptions, which are possible. One is a kernel with several "
             "non-const pointers, if the operation only reads: the kernel may only read through "
             "this pointer. The other is a pointer found inside a structure that is passed by "

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyzer/states.h"
 #include "analyzer/model/comm.h"
@@ -18,7 +17,7 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { TEXT_BYTES = 384, SHOWN_PIECES = 8, RANKS_BYTES = 128 };
+enum { TEXT_BYTES = 384, SHOWN_PIECES = 8 };
 
 static void add_piece(struct layout *layout, int side, const struct signature *signature,
                       const struct arrival *arrival)
@@ -70,7 +69,7 @@ static void layout_end(void *state)
 static struct layout *layout_begin(struct analyzer *analyzer, const struct comm *comm,
                                    const struct operation *operation)
 {
-    const struct slot *slot = &comm->divergence->slot[0];
+    const struct slot *slot = &comm->slot.divergence->slot[0];
     if (slot->variants < 2)
         return NULL;
     struct layout *layout = calloc(1, sizeof *layout);
@@ -78,7 +77,7 @@ static struct layout *layout_begin(struct analyzer *analyzer, const struct comm 
         analyzer->failed = true;
         return NULL;
     }
-    layout->number = comm->divergence->number;
+    layout->number = comm->slot.divergence->number;
     layout->rank[0] = rankset_next(&slot->first.ranks, 0);
     layout->rank[1] = operation->member->rank;
     add_what_is_known(layout, comm);
@@ -108,7 +107,7 @@ static struct act pieces_act(const struct layout *layout, int side, char *counts
 static void layout_add_side(struct draft *draft, const struct comm *comm,
                             const struct layout *layout, int side)
 {
-    struct slot *slot = &comm->divergence->slot[0];
+    struct slot *slot = &comm->slot.divergence->slot[0];
     int variant = slot_variant_of(slot, layout->rank[side]);
     if (variant < 0)
         return;
@@ -127,7 +126,7 @@ static void layout_add_side(struct draft *draft, const struct comm *comm,
 
 static void layout_report(struct analyzer *analyzer, const struct comm *comm, struct layout *layout)
 {
-    struct slot *slot = &comm->divergence->slot[0];
+    struct slot *slot = &comm->slot.divergence->slot[0];
     layout->reported = slot->passed;
     layout->stale = false;
     int a = slot_variant_of(slot, layout->rank[0]), b = slot_variant_of(slot, layout->rank[1]);
@@ -136,24 +135,13 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
                     rankset_count(&slot_variant(slot, (uint32_t)a)->ranks);
     struct draft draft =
         draft_new(&check_different_buckets, comm_lost(comm) ? POSSIBLE : CERTAIN, comm);
-    struct text what = {0};
-    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
     draft.finding.number = layout->number;
     draft.finding.has_number = true;
     layout_add_side(&draft, comm, layout, swap);
     layout_add_side(&draft, comm, layout, !swap);
-    for (int i = 0; i < draft.finding.sides; i++)
-        text_add(&what, "%s%s make%s %s", i ? ", " : "",
-                 draft_ranks_text(&draft, i, ranks, sizeof ranks),
-                 rankset_count(&draft.finding.side[i].ranks) == 1 ? "s" : "",
-                 draft.finding.side[i].call ? draft.finding.side[i].call : "?");
-    text_add(&what, " from operation #%" PRIu64 " of %s on: the same total in %s", layout->number,
-             comm_title(comm, name),
-             layout->other_order ? "a different order" : "different pieces");
     draft_cover_comm(&draft, comm);
-    draft_say(&draft, &what,
-              "Build the model and its buckets the same on every rank: order of parameters, bucket "
-              "size, frozen parameters.");
+    const struct values values = {.flag = {layout->other_order}};
+    draft_headline(&draft, HEADLINE_DIFFERENT_BUCKETS, ADVICE_DIFFERENT_BUCKETS, &values);
     if (layout->finding) {
         findings_replace(analyzer, layout->finding, &draft);
         return;
@@ -166,9 +154,10 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
 static bool is_about_counts(const struct analyzer *analyzer, struct divergence *divergence)
 {
     struct slot *slot = &divergence->slot[0];
-    if (!divergence->finding)
+    const struct reported *reported = findings_of(analyzer, divergence->finding);
+    if (!reported)
         return false;
-    enum code code = analyzer->reported[divergence->finding - 1].check->code;
+    enum code code = reported->check->code;
     for (uint32_t i = 1; code == DC101 && i < slot->variants; i++)
         if (signature_differs(&slot->first.signature, &slot_variant(slot, i)->signature) !=
             FIELD_COUNT)
@@ -179,7 +168,7 @@ static bool is_about_counts(const struct analyzer *analyzer, struct divergence *
 static void judge(struct analyzer *analyzer, const struct comm *comm, struct layout *layout,
                   bool is_all)
 {
-    if (!is_about_counts(analyzer, comm->divergence))
+    if (!is_about_counts(analyzer, comm->slot.divergence))
         return;
     enum layout_answer answer = layout_judge(layout, is_all);
     layout->other_order = answer == LAYOUT_OTHER_ORDER;
@@ -191,9 +180,9 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
 {
     const struct operation *operation = event->operation;
     struct comm *comm = operation->member->comm;
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     uint64_t number = operation->record.op.number;
-    if (!divergence || !divergence->finding || comm->loop_divergence ||
+    if (!divergence || !divergence->finding || comm->slot.loop_divergence ||
         api_class_of(operation->record.api) != CLASS_COLLECTIVE)
         return;
     struct layout **kept = layout_of(analyzer, comm);
@@ -218,7 +207,7 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
     }
     if (!is_next || layout->finding)
         return;
-    struct arrival arrival = {.loop = operation->loop, .laps = operation->member->laps};
+    struct arrival arrival = {.loop = operation->loop, .laps = operation->member->laps.count};
     add_piece(layout, side, &operation->signature, &arrival);
     judge(analyzer, comm, layout, false);
 }
@@ -227,11 +216,12 @@ static void layout_on_operation(struct analyzer *analyzer, const struct event *e
  * buckets, which make no more calls that could prove it. */
 static void layout_refresh(struct analyzer *analyzer, const struct event *event)
 {
-    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+    struct comm *comm;
+    for (uint32_t n = 0; (comm = comm_watched(analyzer, n)); n++) {
         struct layout **kept =
             state_find(analyzer, &check_different_buckets, OWNER_COMM, comm->states);
         struct layout *layout = kept ? *kept : NULL;
-        if (!layout || !comm->divergence || comm->divergence->number != layout->number)
+        if (!layout || !comm->slot.divergence || comm->slot.divergence->number != layout->number)
             continue;
         if (layout->stale)
             layout_report(analyzer, comm, layout);
@@ -243,9 +233,9 @@ static void layout_refresh(struct analyzer *analyzer, const struct event *event)
 const struct check check_different_buckets = {
     .code = DC110,
     .name = "different-buckets",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_COUNT | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),

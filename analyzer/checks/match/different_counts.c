@@ -3,16 +3,12 @@
  * may call with 0 what the others do not call. */
 #include "analyzer/checks/match/different_counts.h"
 
-#include <stdio.h>
-
 #include "analyzer/model/comm.h"
 #include "analyzer/match/empties.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/hang/waits.h"
 #include "lib/trace/lacks.h"
-
-enum { RANKS_BYTES = 128 };
 
 /* Those who made the call of the variant did not all make an empty one before it, as part of the
  * same sequence. */
@@ -73,31 +69,18 @@ bool empty_report(struct analyzer *analyzer, struct comm *comm, uint64_t number,
     for (uint32_t i = 0; i < comm->members; i++) {
         any = any ||
               (comm->member[i]->next >= number && empty_of(comm, number, peers, comm->member[i]));
-        lost = lost || comm->member[i]->process->lost_control;
+        lost = lost || comm->member[i]->process->lost.control;
     }
     if (!any)
         return false;
     struct draft draft = draft_new(&check_different_counts, lost ? POSSIBLE : CERTAIN, comm);
-    struct text what = {0};
-    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
     draft.finding.number = number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = peers->site.time_ns;
     add_peers(&draft, comm, number, peers);
     add_empty(&draft, comm, number, peers);
     draft_cover_comm(&draft, comm);
-    for (int i = 0; i < draft.finding.sides; i++)
-        text_add(&what, "%srank%s %s: %s", i ? ", " : "",
-                 rankset_count(&draft.finding.side[i].ranks) == 1 ? "" : "s",
-                 rankset_text(&draft.finding.side[i].ranks, ranks, sizeof ranks),
-                 draft.finding.side[i].call ? draft.finding.side[i].call : "?");
-    text_add(&what,
-             " as operation #%llu of %s: NCCL drops a call of no elements, so that the rank's next "
-             "call, if any, takes its place",
-             (unsigned long long)number, comm_title(comm, name));
-    draft_say(&draft, &what,
-              "Use the same count on every rank: reduce zeros where there is nothing to give, or "
-              "leave the call out on every rank.");
+    draft_headline(&draft, HEADLINE_EMPTY_CALL, ADVICE_EMPTY_CALL, NULL);
     uint32_t replaced = *finding;
     if (!replaced && findings_find(analyzer, DC102, comm->id, number)) {
         draft_drop(&draft);
@@ -123,7 +106,8 @@ static bool will_not_come(const struct wait_graph *graph, const struct member *m
 static void empty_on_waits(struct analyzer *analyzer, const struct event *event)
 {
     struct wait_graph *graph = event->graph;
-    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next) {
+    struct comm *comm;
+    for (uint32_t n = 0; (comm = comm_watched(analyzer, n)); n++) {
         for (uint32_t i = 0; comm->has_empties && i < comm->members; i++) {
             const struct member *member = comm->member[i];
             struct slot *slot = window_slot(comm, member->next);
@@ -140,9 +124,9 @@ static void empty_on_waits(struct analyzer *analyzer, const struct event *event)
 const struct check check_different_counts = {
     .code = DC102,
     .name = "different-counts",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_COUNT | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),

@@ -6,9 +6,9 @@
 const struct check check_different_groups = {
     .code = DC106,
     .name = "different-groups",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_GROUP | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),

@@ -49,7 +49,7 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
     int sender = recv->signature.root, receiver = send->signature.root;
     const struct member *from = member_find(analyzer, comm->id, sender),
                         *to = member_find(analyzer, comm->id, receiver);
-    bool lost = !from || !to || from->process->lost_control || to->process->lost_control ||
+    bool lost = !from || !to || from->process->lost.control || to->process->lost.control ||
                 operation->pair->doubtful;
     /* NCCL itself moves bytes and would not notice; its documents ask for the same type all the
      * same. */
@@ -58,33 +58,29 @@ static void pairs_on_operation(struct analyzer *analyzer, const struct event *ev
         draft_new(&check_different_messages, lost || only_types ? POSSIBLE : CERTAIN, comm);
     if (only_types)
         draft.finding.severity = SEVERITY_WARNING;
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     draft.finding.number = send->number;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
     pair_add_side(analyzer, &draft, send, comm->id, sender);
     pair_add_side(analyzer, &draft, recv, comm->id, receiver);
-    int shown_sender = from ? member_shown_rank(from) : sender;
-    int shown_receiver = to ? member_shown_rank(to) : receiver;
-    text_add(&what, "rank %d sends %llu %s to rank %d on %s (send #%llu), which receives %llu %s",
-             shown_sender, (unsigned long long)send->signature.count,
-             datatype_name(send->signature.datatype), shown_receiver, comm_title(comm, name),
-             (unsigned long long)send->number, (unsigned long long)recv->signature.count,
-             datatype_name(recv->signature.datatype));
-    draft_say(&draft, &what,
-              types ? "Use one datatype in the send and its receive."
-                    : "Use one count in the send and its receive; check that sends and receives "
-                      "are issued in the same order.");
+    const int shown_from = from ? member_shown_rank(from) : sender;
+    const int shown_to = to ? member_shown_rank(to) : receiver;
+    const struct values values = {
+        .name = {datatype_name(send->signature.datatype), datatype_name(recv->signature.datatype)},
+        .value = {shown_from, shown_to, (int64_t)send->signature.count,
+                  (int64_t)recv->signature.count},
+    };
+    draft_headline(&draft, HEADLINE_DIFFERENT_MESSAGES,
+                   types ? ADVICE_SAME_MESSAGE_TYPE : ADVICE_SAME_MESSAGE_COUNT, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
 const struct check check_different_messages = {
     .code = DC107,
     .name = "different-messages",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_CALLS | LACKS_P2P,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),

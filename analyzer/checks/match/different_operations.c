@@ -3,7 +3,6 @@
  *
  * One finding for each communicator: the first place where they part. What comes after is a
  * consequence, and only counted. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,41 +13,28 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
 
-enum {
-    RANKS_BYTES = 128,
-    BUFFER_ELEMENTS = 16 /* and more are a buffer rather than a flag or a barrier */
-};
+enum { BUFFER_ELEMENTS = 16 }; /* and more are a buffer rather than a flag or a barrier */
 
 /* In order of priority: the first that differs gives the code. */
 static const struct field_rule {
     unsigned fields;
     const struct check *check;
-    const char *name, *todo;
+    const char *name;
+    enum advice advice;
 } field_rules[] = {
-    {FIELD_GROUP, &check_different_groups, "the calls of its group",
-     "Make the same calls in the same order between ncclGroupStart and ncclGroupEnd on every "
-     "rank."},
-    {FIELD_KIND, &check_different_operations, "the operation",
-     "Make every rank issue the same sequence of collectives: look for a branch, a skipped or a "
-     "repeated call."},
-    {FIELD_DATATYPE, &check_different_datatypes, "the datatype",
-     "Use one datatype on every rank (look for mixed precision on some ranks only)."},
-    {FIELD_COUNT, &check_different_counts, "the count",
-     "Use the same count on every rank: check shapes, bucket sizes and the last batch."},
-    {FIELD_REDOP, &check_different_operators, "the reduction operator",
-     "Use the same reduction operator on every rank."},
-    {FIELD_ROOT, &check_different_roots, "the root", "Give every rank the same root."},
+    {FIELD_GROUP, &check_different_groups, "the calls of its group", ADVICE_SAME_GROUP},
+    {FIELD_KIND, &check_different_operations, "the operation", ADVICE_SAME_OPERATIONS},
+    {FIELD_DATATYPE, &check_different_datatypes, "the datatype", ADVICE_SAME_DATATYPE},
+    {FIELD_COUNT, &check_different_counts, "the count", ADVICE_SAME_COUNT},
+    {FIELD_REDOP, &check_different_operators, "the reduction operator", ADVICE_SAME_OPERATOR},
+    {FIELD_ROOT, &check_different_roots, "the root", ADVICE_SAME_ROOT},
 };
+enum { FIELD_RULES = sizeof field_rules / sizeof *field_rules };
 
-static const struct field_rule barrier_rule = {
-    0, &check_different_operations, "",
-    "Make every rank issue the same sequence of collectives: one side calls a barrier or reduces "
-    "a flag where the other reduces a buffer; look for a branch or a skipped call before it."};
-
-static const struct field_rule other_comm_rule = {
-    0, &check_different_operations, "",
-    "Pass the same communicator on every rank: look at what chooses it, or for a call that one "
-    "side skips."};
+static const struct field_rule barrier_rule = {0, &check_different_operations, "",
+                                               ADVICE_BARRIER_AND_BUFFER};
+static const struct field_rule other_comm_rule = {0, &check_different_operations, "",
+                                                  ADVICE_SAME_COMM};
 
 static unsigned variant_count(struct slot *slot, uint32_t i)
 {
@@ -103,71 +89,24 @@ static void add_variant_side(struct draft *draft, const struct comm *comm,
         draft->finding.last_ns = variant->site.time_ns;
 }
 
-/* What the ranks did that are so many operations ahead, or behind if it is negative. */
-static const char *shift_mistake(int shift)
-{
-    if (shift > 0)
-        return shift > 1 ? "skipped calls" : "skipped a call";
-    return shift < -1 ? "made calls too many" : "made a call too many";
-}
-
-/* "rank 3 is one operation ahead: its #117 is what the others call #118". */
-static void say_shift(struct text *what, const struct finding *finding, int side, int shift)
-{
-    static const char *const counts[] = {"no", "one", "two", "three"};
-    char ranks[RANKS_BYTES];
-    bool one = rankset_count(&finding->side[side].ranks) == 1;
-    unsigned by = (unsigned)abs(shift);
-    if (!by)
-        return;
-    unsigned long long own = finding->number, others = finding->number;
-    if (shift > 0)
-        others += by;
-    else
-        own += by;
-    text_add(what,
-             "; %s %s %s %s operation%s %s: %s #%llu is what the others call #%llu (%s seem%s to "
-             "have %s)",
-             one ? "rank" : "ranks", rankset_text(&finding->side[side].ranks, ranks, sizeof ranks),
-             one ? "is" : "are", counts[by], by > 1 ? "s" : "", shift > 0 ? "ahead" : "behind",
-             one ? "its" : "their", own, others, one ? "it" : "they", one ? "s" : "",
-             shift_mistake(shift));
-}
-
 static void match_describe(struct draft *draft, const struct comm *comm, unsigned fields,
                            const struct field_rule *rule)
 {
-    struct text what = {0};
-    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES];
-    for (int i = 0; i < draft->finding.sides; i++) {
-        const struct finding_side *side = &draft->finding.side[i];
-        bool one = rankset_count(&side->ranks) == 1;
-        text_add(&what, "%s%s %s %s %s", i ? ", " : "", one ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks), one ? "calls" : "call",
-                 side->call ? side->call : "?");
-    }
-    text_add(&what, " as operation #%llu of %s: ", (unsigned long long)draft->finding.number,
-             comm_title(comm, name));
-    const char *separator = "";
-    for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
-        if (fields & field_rules[i].fields) {
-            text_add(&what, "%s%s", separator, field_rules[i].name);
-            separator = ", ";
-        }
-    text_add(&what, " must be the same on every rank");
-    if (rule == &barrier_rule)
-        text_add(&what, "; one element is a barrier or a flag, many are a buffer, so the ranks are "
-                        "at different calls");
+    struct values values = {.flag = {rule == &barrier_rule}};
+    int names = 0;
+    for (int i = 0; i < FIELD_RULES; i++)
+        if (fields & field_rules[i].fields)
+            values.name[names++] = field_rules[i].name;
     for (int i = 1; i < draft->finding.sides; i++)
-        say_shift(&what, &draft->finding, i, comm->divergence->shift[i]);
-    draft_say(draft, &what, rule->todo);
+        values.each[i] = comm->slot.divergence->shift[i];
+    draft_headline(draft, HEADLINE_DIFFERENT_OPERATIONS, rule->advice, &values);
 }
 
 /* One of two sides made its call where the other made it on another communicator: found once, as
  * what the ranks do afterwards hides it. */
 static bool find_intended(struct comm *comm, const uint32_t *order)
 {
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     struct slot *slot = &divergence->slot[0];
     for (int first = 0; first < 2 && !divergence->intended.comm && slot->variants == 2; first++) {
         divergence->of_first = first;
@@ -189,10 +128,8 @@ static struct act call_on(const struct comm *comm, const struct signature *signa
 /* Both sides with the communicator that they made the call on. */
 static void describe_intended(struct draft *draft, const struct comm *comm)
 {
-    const struct divergence *divergence = comm->divergence;
+    const struct divergence *divergence = comm->slot.divergence;
     const struct other_call *intended = &divergence->intended;
-    struct text what = {0};
-    char ranks[2][RANKS_BYTES], here[COMM_TITLE_BYTES], there[COMM_TITLE_BYTES];
     int odd = divergence->of_first ? 0 : 1;
     struct finding_side *side = draft->finding.side;
     const struct act wrong = call_on(comm, &intended->signature),
@@ -200,19 +137,14 @@ static void describe_intended(struct draft *draft, const struct comm *comm)
     draft_side_act(draft, &side[odd], &wrong);
     draft_side_act(draft, &side[!odd], &right);
     draft_side_at(draft, &side[!odd], &intended->site);
-    bool one = rankset_count(&side[odd].ranks) == 1,
-         one_other = rankset_count(&side[!odd].ranks) == 1;
-    char call[RANKS_BYTES];
-    text_add(&what,
-             "%s %s %s %s on %s as operation #%llu, where %s %s %s it on %s as #%llu: every "
-             "rank has to pass the same communicator",
-             one ? "rank" : "ranks", rankset_text(&side[odd].ranks, ranks[0], RANKS_BYTES),
-             one ? "calls" : "call", signature_text(&intended->signature, call, sizeof call),
-             comm_title(comm, here), (unsigned long long)draft->finding.number,
-             one_other ? "rank" : "ranks", rankset_text(&side[!odd].ranks, ranks[1], RANKS_BYTES),
-             one_other ? "calls" : "call", comm_title(intended->comm, there),
-             (unsigned long long)intended->number);
-    draft_say(draft, &what, other_comm_rule.todo);
+    char title[COMM_TITLE_BYTES];
+    const struct values values = {
+        .name = {comm_title(intended->comm, title)},
+        .call = {signature_call(&intended->signature)},
+        .value = {(int64_t)intended->number},
+        .flag = {odd == 1},
+    };
+    draft_headline(draft, HEADLINE_DIFFERENT_COMMS, other_comm_rule.advice, &values);
 }
 
 static bool is_all_reduce(const struct variant *variant)
@@ -240,7 +172,7 @@ static const struct field_rule *match_rule(struct slot *slot, unsigned fields)
 {
     if (!(fields & (FIELD_GROUP | FIELD_KIND)) && is_barrier_against_buffer(slot))
         return &barrier_rule;
-    for (size_t i = 0; i < sizeof field_rules / sizeof *field_rules; i++)
+    for (int i = 0; i < FIELD_RULES; i++)
         if (fields & field_rules[i].fields)
             return &field_rules[i];
     return field_rules;
@@ -249,7 +181,7 @@ static const struct field_rule *match_rule(struct slot *slot, unsigned fields)
 /* How each side's sequence is shifted against that of the most. */
 static void find_shifts(const struct comm *comm, const uint32_t *order)
 {
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     struct slot *slot = &divergence->slot[0];
     int most = rankset_next(&slot_variant(slot, order[0])->ranks, 0);
     for (uint32_t i = 1; i < slot->variants && i < FINDING_SIDES_MAX; i++)
@@ -260,7 +192,7 @@ static void find_shifts(const struct comm *comm, const uint32_t *order)
 /* The finding about where the communicator's members part, as far as it is known now. */
 static void match_report(struct analyzer *analyzer, struct comm *comm)
 {
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     struct slot *slot = &divergence->slot[0];
     uint32_t *order = slot->variants ? malloc(slot->variants * sizeof *order) : NULL;
     if (!order) {
@@ -305,7 +237,7 @@ static void match_report(struct analyzer *analyzer, struct comm *comm)
 static void match_follow(struct analyzer *analyzer, struct comm *comm, uint64_t number,
                          const struct member *member)
 {
-    struct divergence *divergence = comm->divergence;
+    struct divergence *divergence = comm->slot.divergence;
     if (!divergence->finding || number < divergence->number ||
         number > divergence->number + LOOK_AHEAD)
         return;
@@ -340,8 +272,6 @@ static void report_block(struct analyzer *analyzer, const struct operation *oper
 {
     struct comm *comm = operation->member->comm;
     struct draft draft = draft_new(&check_different_operations, POSSIBLE, comm);
-    char name[COMM_TITLE_BYTES];
-    struct text what = {0};
     struct finding_side *side =
         draft_side_signature(&draft, &operation->signature, &operation->site);
     draft_rank(&draft, side, operation->member);
@@ -349,13 +279,8 @@ static void report_block(struct analyzer *analyzer, const struct operation *oper
     draft.finding.number = operation->match->block_first;
     draft.finding.has_number = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
-    text_add(&what,
-             "rank %d's calls on %s differ from the other ranks' somewhere between #%llu and #%llu "
-             "(it came so late that only a summary of theirs was kept)",
-             member_shown_rank(operation->member), comm_title(comm, name),
-             (unsigned long long)operation->match->block_first,
-             (unsigned long long)operation->record.op.number);
-    draft_say(&draft, &what, field_rules[1].todo);
+    const struct values values = {.value = {(int64_t)operation->record.op.number}};
+    draft_headline(&draft, HEADLINE_SUMMARY_DIFFERS, ADVICE_SAME_OPERATIONS, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -370,11 +295,11 @@ static void match_on_operation(struct analyzer *analyzer, const struct event *ev
         return;
     }
     bool first = match->result == WINDOW_DIFFERS &&
-                 (!comm->divergence || number < comm->divergence->number);
+                 (!comm->slot.divergence || number < comm->slot.divergence->number);
     if (first) {
         /* Members that part earlier than the ones known so far take the finding over. */
-        if (comm->divergence && comm->divergence->finding)
-            findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
+        if (comm->slot.divergence && comm->slot.divergence->finding)
+            findings_count(analyzer, comm->slot.divergence->finding, operation->site.time_ns);
         if (divergence_begin(comm, number)) {
             analyzer->failed = true;
             return;
@@ -382,10 +307,10 @@ static void match_on_operation(struct analyzer *analyzer, const struct event *ev
         match_report(analyzer, comm);
         return;
     }
-    if (!comm->divergence)
+    if (!comm->slot.divergence)
         return;
-    if (match->fresh && comm->divergence->finding)
-        findings_count(analyzer, comm->divergence->finding, operation->site.time_ns);
+    if (match->fresh && comm->slot.divergence->finding)
+        findings_count(analyzer, comm->slot.divergence->finding, operation->site.time_ns);
     match_follow(analyzer, comm, number, operation->member);
 }
 
@@ -393,17 +318,18 @@ static void match_on_operation(struct analyzer *analyzer, const struct event *ev
 static void match_refresh(struct analyzer *analyzer, const struct event *event)
 {
     (void)event;
-    for (struct comm *comm = analyzer->first_comm; comm; comm = comm->next)
-        if (comm->divergence && comm->divergence->stale)
+    struct comm *comm;
+    for (uint32_t n = 0; (comm = comm_watched(analyzer, n)); n++)
+        if (comm->slot.divergence && comm->slot.divergence->stale)
             match_report(analyzer, comm);
 }
 
 const struct check check_different_operations = {
     .code = DC101,
     .name = "different-operations",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),
@@ -454,6 +380,7 @@ const struct check check_different_operations = {
     .fix_torch =
         "dist.all_reduce(x)    # outside of any `if` that depends on the rank or on the data\n",
     .on = {[EVENT_OPERATION] = match_on_operation,
+           [EVENT_REFUSED] = match_on_operation,
            [EVENT_WAITS] = match_refresh,
            [EVENT_FINISH] = match_refresh},
 };

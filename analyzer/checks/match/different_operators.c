@@ -6,9 +6,9 @@
 const struct check check_different_operators = {
     .code = DC104,
     .name = "different-operators",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_REDOP | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .title = "reduction operators differ",

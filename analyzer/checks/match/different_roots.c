@@ -6,9 +6,9 @@
 const struct check check_different_roots = {
     .code = DC105,
     .name = "different-roots",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_ROOT | LACKS_CALLS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_DIVERGED),

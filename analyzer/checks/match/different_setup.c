@@ -1,12 +1,11 @@
 /* different_setup.c: DC109: ranks set a communicator up differently, as soon as the second of them
- * calls. A split that leaves someone waiting is found among the waits (hang_waits.c).
+ * calls. A split that leaves someone waiting is found among the waits (missing_rank.c).
  *
  * Ranks may differ in their ncclConfig_t (blocking or not), colours and keys of a split: nothing is
  * wrong with that. Sources: NCCL user guide, "Creating a communicator" (nranks, ranks, one unique
  * id for one communicator), "Creating a communicator with options", "Shrinking a communicator" (the
  * same list on every rank that stays); nccl.h. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "analyzer/checks/match/split_groups.h"
@@ -19,7 +18,15 @@
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
 
-enum { RANKS_BYTES = 128 };
+static struct called setup_call(const struct comm *comm)
+{
+    return call_of_api(setup_rows[comm->setup].call);
+}
+
+static enum advice advice_of(const struct comm *comm, enum advice of_init)
+{
+    return comm->setup == WAIT_GROW ? ADVICE_SETUP_GROW : of_init;
+}
 
 /* What the members of a communicator gave when they set it up. */
 struct setup_claims {
@@ -85,9 +92,6 @@ static int add_claim(struct setup_claims *given, const struct member *member, in
     return rankset_add(&more[claims->variants - 2].ranks, member->rank);
 }
 
-static const char taken_rank_todo[] =
-    "Give each process a rank of its own (check RANK and the launcher's arguments).";
-
 /* All gave less ranks than the job has: it is about a group of ranks, whatever else is wrong. */
 static bool is_of_part(const struct comm *comm, const struct setup_claims *given)
 {
@@ -101,41 +105,31 @@ static bool is_of_part(const struct comm *comm, const struct setup_claims *given
     return comm->members > 0;
 }
 
-static const char *claims_todo(const struct comm *comm, const struct setup_claims *given)
-{
-    if (is_of_part(comm, given))
-        return split_groups_todo;
-    return "Give every rank the same world size (check WORLD_SIZE and the launcher's arguments).";
-}
-
 static void report_claims(struct analyzer *analyzer, const struct comm *comm,
                           struct setup_claims *given)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
-    struct text what = {0};
-    char ranks[RANKS_BYTES], name[COMM_LABEL_BYTES];
+    struct values values = {0};
+    bool is_part = is_of_part(comm, given);
     for (uint32_t i = 0; i < given->claims->variants; i++) {
         const struct variant *variant = slot_variant(given->claims, i);
-        const struct act act = {.did = is_of_part(comm, given) ? DID_INIT_GROUP : DID_INIT_SIZE,
-                                .call = call_of_api(API_ncclCommInitRank),
+        const struct act act = {.did = is_part ? DID_INIT_GROUP : DID_INIT_SIZE,
+                                .call = setup_call(comm),
                                 .number = variant->signature.count};
         struct finding_side *side = draft_side(&draft, &act, &variant->site);
         for (uint32_t k = 0; side && k < comm->members; k++)
             if (rankset_has(&variant->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
-        const struct rankset *shown = side ? &side->ranks : &variant->ranks;
-        bool one = rankset_count(shown) == 1;
-        text_add(&what, "%s%s %s %s %s of %llu ranks", i ? ", " : "", one ? "rank" : "ranks",
-                 rankset_text(shown, ranks, sizeof ranks), one ? "creates" : "create",
-                 comm_label(comm, name), (unsigned long long)variant->signature.count);
+        if (side)
+            values.each[draft.finding.sides - 1] = (int64_t)variant->signature.count;
         if (!draft.finding.first_ns || variant->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = variant->site.time_ns;
         if (variant->site.time_ns > draft.finding.last_ns)
             draft.finding.last_ns = variant->site.time_ns;
     }
-    text_add(&what, ": the number of ranks must be the same");
     draft_cover_comm(&draft, comm);
-    draft_say(&draft, &what, claims_todo(comm, given));
+    draft_headline(&draft, HEADLINE_DIFFERENT_NRANKS,
+                   advice_of(comm, is_part ? ADVICE_SAME_GROUPS : ADVICE_SAME_WORLD_SIZE), &values);
     if (given->finding) {
         findings_replace(analyzer, given->finding, &draft);
     } else {
@@ -151,9 +145,10 @@ static int caller_rank(const struct member *member, const struct process *proces
 }
 
 static void report_one(struct analyzer *analyzer, const struct member *member, enum did did,
-                       const struct site *second, struct text *what, const char *todo)
+                       const struct site *second, enum headline headline, enum advice advice,
+                       const struct values *values)
 {
-    const struct act act = {.did = did, .call = call_of_api(API_ncclCommInitRank)};
+    const struct act act = {.did = did, .call = setup_call(member->comm)};
     struct draft draft = draft_new(&check_different_setup, CERTAIN, member->comm);
     struct finding_side *side = draft_side(&draft, &act, &member->arrival);
     if (rankset_add(&side->ranks, caller_rank(member, member->arrival.process)))
@@ -166,15 +161,15 @@ static void report_one(struct analyzer *analyzer, const struct member *member, e
             draft.failed = true;
         draft_cover(&draft, second->process);
     }
-    draft_say(&draft, what, todo);
+    draft_headline(&draft, headline, advice, values);
     findings_report(analyzer, &draft, NULL);
 }
 
 /* A side for each of two callers that gave different things. */
 static void report_two(struct analyzer *analyzer, const struct comm *comm, const struct site *first,
                        int first_rank, const struct act *first_act, const struct site *second,
-                       int second_rank, const struct act *second_act, struct text *what,
-                       const char *todo)
+                       int second_rank, const struct act *second_act, enum headline headline,
+                       enum advice advice, const struct values *values)
 {
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
     struct finding_side *side = draft_side(&draft, first_act, first),
@@ -185,7 +180,7 @@ static void report_two(struct analyzer *analyzer, const struct comm *comm, const
     draft_cover(&draft, second->process);
     draft.finding.first_ns = first->time_ns < second->time_ns ? first->time_ns : second->time_ns;
     draft.finding.last_ns = first->time_ns < second->time_ns ? second->time_ns : first->time_ns;
-    draft_say(&draft, what, todo);
+    draft_headline(&draft, headline, advice, values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -206,20 +201,15 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
         given->unique_ids_rank = member_shown_rank(member);
         return;
     }
-    struct text what = {0};
-    char name[COMM_LABEL_BYTES];
     struct act first = {.did = DID_INIT_IDS,
                         .call = call_of_api(API_ncclCommInitRankScalable),
                         .number = given->unique_ids};
     struct act second = first;
     second.number = ids;
-    text_add(&what,
-             "rank %d creates %s from %u unique ids, rank %d from %u: the list must be the same",
-             given->unique_ids_rank, comm_label(comm, name), given->unique_ids,
-             member_shown_rank(member), ids);
+    const struct values values = {.value = {given->unique_ids, ids}};
     report_two(analyzer, comm, &given->unique_ids_site, given->unique_ids_rank, &first, site,
-               member_shown_rank(member), &second, &what,
-               "Send the whole list of unique ids, and their number, to every rank.");
+               member_shown_rank(member), &second, HEADLINE_DIFFERENT_UNIQUE_IDS,
+               ADVICE_SAME_UNIQUE_IDS, &values);
 }
 
 /* The communicator of this unique id exists, or did: NCCL's bootstrap answers for an id only once.
@@ -227,7 +217,7 @@ static void check_unique_ids(struct analyzer *analyzer, struct process *process,
 static void report_reuse(struct analyzer *analyzer, const struct member *member,
                          const struct record *record, const struct site *site)
 {
-    const struct act act = {.did = DID_INIT_USED_ID, .call = call_of_api(API_ncclCommInitRank)};
+    const struct act act = {.did = DID_INIT_USED_ID, .call = setup_call(member->comm)};
     struct one_call one = {
         .check = &check_different_setup,
         .certainty = CERTAIN,
@@ -238,16 +228,8 @@ static void report_reuse(struct analyzer *analyzer, const struct member *member,
         .act = &act,
         .site = *site,
     };
-    struct text what = {0};
-    char name[COMM_LABEL_BYTES];
-    text_add(&what,
-             "rank %d creates a communicator from the unique id of %s, which %s: an id is good for "
-             "one communicator",
-             one_call_rank(&one), comm_label(member->comm, name),
-             member->destroyed ? "it made before" : "exists already");
-    one_call_report(analyzer, &one, &what,
-                    "Call ncclGetUniqueId once for each communicator and send the new id to "
-                    "all ranks; or use ncclCommSplit.");
+    const struct values values = {.flag = {member->destroyed}};
+    one_call_headline(analyzer, &one, HEADLINE_UNIQUE_ID_USED, ADVICE_UNIQUE_ID_USED, &values);
 }
 
 /* The ranks that stay must leave out the same ones. */
@@ -279,57 +261,44 @@ static void check_shrink(struct analyzer *analyzer, struct process *process,
         record->comm.pointer == given->shrink.excluded ||
         findings_find(analyzer, DC109, parent->id, 0))
         return;
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     int first = member_shown_rank(given->shrink.member), second = member_shown_rank(member);
-    text_add(&what, "rank %d and rank %d shrink %s by different ranks: ", first, second,
-             comm_title(parent, name));
-    if (record->comm.bytes == given->shrink.count)
-        text_add(&what, "each leaves out %llu, but not the same",
-                 (unsigned long long)record->comm.bytes);
-    else
-        text_add(&what, "they leave out %llu and %llu", (unsigned long long)given->shrink.count,
-                 (unsigned long long)record->comm.bytes);
+    const struct values values = {
+        .value = {(int64_t)given->shrink.count, (int64_t)record->comm.bytes},
+        .flag = {record->comm.bytes == given->shrink.count},
+    };
     const struct act shrinks = {.did = DID_CALLED_FUNCTION,
                                 .call = call_of_api(API_ncclCommShrink)},
                      others = {.did = DID_SHRINK_OTHERS, .call = shrinks.call};
     report_two(analyzer, parent, &given->shrink.site, first, &shrinks, &site, second, &others,
-               &what,
-               "Agree on the ranks that failed before ncclCommShrink: give every rank that "
-               "stays the same list.");
+               HEADLINE_DIFFERENT_SHRINKS, ADVICE_SAME_SHRINKS, &values);
 }
 
-/* Two callers gave one rank; is_mixed_up: two ranks of the job, of a group of which only one is
- * that rank. */
+/* Two callers gave one rank; is_mixed_up: they are two ranks of the job, and only one of them is
+ * that rank of the group. */
 static void report_taken(struct analyzer *analyzer, const struct member *member,
                          const struct site *second, bool is_mixed_up)
 {
     const struct process *first = member->arrival.process, *process = second->process;
-    struct text what = {0};
-    char name[COMM_LABEL_BYTES];
-    text_add(&what, "rank %d of %s is given to two callers: ", member->rank,
-             comm_label(member->comm, name));
+    struct values values = {
+        .name = {process->info.host},
+        .value = {member->rank, first->info.pid, process->info.pid},
+    };
     if (is_mixed_up) {
-        text_add(&what, "ranks %d and %d of the job", caller_rank(member, first),
-                 caller_rank(member, process));
-        report_one(analyzer, member, DID_INIT_GROUP_RANK, second, &what, split_groups_todo);
+        values.value[1] = caller_rank(member, first);
+        values.value[2] = caller_rank(member, process);
+        report_one(analyzer, member, DID_INIT_GROUP_RANK, second, HEADLINE_RANKS_MIXED_UP,
+                   ADVICE_SAME_GROUPS, &values);
         return;
     }
-    if (first == process)
-        text_add(&what, "process %d on %s made both calls", (int)process->info.pid,
-                 process->info.host);
-    else
-        text_add(&what, "process %d and process %d on %s", (int)first->info.pid,
-                 (int)process->info.pid, process->info.host);
-    report_one(analyzer, member, DID_INIT_TAKEN_RANK, second, &what, taken_rank_todo);
+    report_one(analyzer, member, DID_INIT_TAKEN_RANK, second,
+               first == process ? HEADLINE_RANK_TAKEN_TWICE : HEADLINE_RANK_TAKEN,
+               advice_of(member->comm, ADVICE_RANK_TAKEN), &values);
 }
 
 static void check_init(struct analyzer *analyzer, struct process *process,
                        const struct record *record, struct member *member)
 {
     struct comm *comm = member->comm;
-    char name[COMM_LABEL_BYTES];
-    struct text what = {0};
     struct site site = {
         .process = process,
         .stack = record->stack,
@@ -339,7 +308,6 @@ static void check_init(struct analyzer *analyzer, struct process *process,
     struct setup_claims *given = claims_of(analyzer, comm);
     if (!given)
         return;
-    comm_label(comm, name);
     if (comm->nranks > 0 && record->comm.nranks != comm->nranks && !given->claims &&
         begin_claims(given, comm, member)) {
         analyzer->failed = true;
@@ -353,15 +321,15 @@ static void check_init(struct analyzer *analyzer, struct process *process,
     if (given->claims)
         return; /* which rank is out of range depends on whom one believes */
     if (record->comm.nranks > 0 && record->comm.rank >= record->comm.nranks) {
-        text_add(&what, "rank %d joins %s, which has ranks 0 to %d only", record->comm.rank, name,
-                 record->comm.nranks - 1);
-        report_one(analyzer, member, DID_INIT_BAD_RANK, &member->arrival, &what,
-                   "Give each process a rank from 0 to nranks - 1 (check RANK and WORLD_SIZE).");
+        const struct values values = {.value = {record->comm.rank, record->comm.nranks - 1}};
+        report_one(analyzer, member, DID_INIT_BAD_RANK, &member->arrival, HEADLINE_BAD_RANK,
+                   ADVICE_BAD_RANK, &values);
         return;
     }
     if (record->api == API_ncclCommInitRankScalable)
         check_unique_ids(analyzer, process, record, member, &site);
-    bool is_mixed_up = member->arrival.process != process && is_of_part(comm, given);
+    bool is_mixed_up = member->arrival.process != process && comm->setup == WAIT_INIT &&
+                       is_of_part(comm, given);
     if (member->arrivals > 1 && (member->exists || member->destroyed) && !is_mixed_up) {
         report_reuse(analyzer, member, record, &site);
         return;
@@ -384,8 +352,7 @@ static void check_groups(struct analyzer *analyzer, struct process *process,
         .time_ns = record_realtime(process, record),
     };
     if (given)
-        split_groups_add(analyzer, &given->splits, member, record->comm.ordinal, record->comm.color,
-                         &site);
+        split_groups_add(analyzer, &given->splits, member, record, &site);
 }
 
 static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
@@ -404,9 +371,9 @@ static void setup_on_setup(struct analyzer *analyzer, const struct event *event)
 const struct check check_different_setup = {
     .code = DC109,
     .name = "different-setup",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_START | LACKS_SETUP,
     .explains = CODES(CODES_HANGS, DC405),
     .explains_later = CODES(DC111),
@@ -416,8 +383,9 @@ const struct check check_different_setup = {
         "a rank out of range. Also reported: some members of a communicator did not call "
         "ncclCommSplit while others wait in it; a unique id was used for a second communicator; "
         "the ranks passed ncclCommShrink different lists, or ncclCommInitRankScalable different "
-        "numbers of unique ids. Windows of different sizes (ncclCommWindowRegister) are possible: "
-        "later releases of NCCL may allow them.\n\n"
+        "numbers of unique ids. Of a communicator that grows (ncclCommGrow): different sizes, or a "
+        "new rank that takes an old one's number. Windows of different sizes "
+        "(ncclCommWindowRegister) are possible: later releases of NCCL may allow them.\n\n"
         "With a device_id, PyTorch splits the default group's communicator for each new_group. If "
         "ranks call new_group in another order, nothing hangs, and what they reduce is wrong. The "
         "finding shows it by the color, a hash of the group's ranks.\n\n"

@@ -1,10 +1,9 @@
 /* invalid_call.c: DC111: a call that NCCL's interface forbids, whether NCCL refuses it or not.
  *
  * What the arguments show is reported when the call is entered (it may crash or hang in there);
- * what else NCCL refuses, when it returns (refused_calls.c). Sources: nccl.h 2.28; NCCL user guide,
- * "API" (each function), "Error handling and communicator abort". */
-#include <stdio.h>
-
+ * what else NCCL refuses, when it returns (refused_calls.c). Sources: nccl.h 2.28,
+ * and 2.32 for ncclCommSuspend; NCCL user guide, "API" (each function), "Error handling and
+ * communicator abort". */
 #include "analyzer/checks/match/invalid_call.h"
 #include "analyzer/checks/match/refused_calls.h"
 #include "analyzer/checks/match/ungrouped_devices.h"
@@ -15,8 +14,6 @@
 #include "analyzer/model/redops.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
-
-enum { CALL_BYTES = 256 };
 
 static struct invalid *invalid_of(struct analyzer *analyzer, struct thread *thread)
 {
@@ -53,7 +50,7 @@ void invalid_note_group(struct analyzer *analyzer, struct thread *thread)
 
 void invalid_report(struct analyzer *analyzer, struct thread *thread, const struct record *record,
                     const struct member *member, const struct comm *comm, enum certainty certainty,
-                    struct text *what, const char *todo)
+                    enum headline headline, enum advice advice, const struct values *values)
 {
     const struct act act = {.did = DID_CALLED_FUNCTION, .call = call_of_api(record->api)};
     struct one_call one = {
@@ -68,7 +65,7 @@ void invalid_report(struct analyzer *analyzer, struct thread *thread, const stru
         .act = api_class_of(record->api) == CLASS_COMM ? &act : NULL,
     };
     invalid_note_call(analyzer, thread, record);
-    one_call_report(analyzer, &one, what, todo);
+    one_call_headline(analyzer, &one, headline, advice, values);
 }
 
 struct checked_call {
@@ -78,15 +75,11 @@ struct checked_call {
     struct member *member;
 };
 
-static void report_use(const struct checked_call *use, enum certainty certainty, const char *why,
-                       const char *todo)
+static void report_use(const struct checked_call *use, enum certainty certainty,
+                       enum headline headline, enum advice advice, const struct values *values)
 {
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    text_add(&what, "rank %d calls %s on %s: %s", member_shown_rank(use->member),
-             record_text(use->record, call, sizeof call), comm_title(use->member->comm, name), why);
     invalid_report(use->analyzer, use->thread, use->record, use->member, use->member->comm,
-                   certainty, &what, todo);
+                   certainty, headline, advice, values);
 }
 
 /* The handle was made for another communicator, or is gone, or never was one. */
@@ -95,22 +88,19 @@ static void check_operator(const struct checked_call *use)
     uint64_t comm = use->member->comm->id, handle = use->record->op.scalar;
     const struct redop_made *redop = redop_find(use->thread->process, comm, handle);
     bool known = redop || redops_complete(use->thread->process);
-    char why[160], name[COMM_TITLE_BYTES];
+    enum headline headline = HEADLINE_OPERATOR_OF_OTHER;
+    char name[COMM_TITLE_BYTES];
     if (redop && redop->comm == comm && !redop->destroyed)
         return; /* the shim had no room to remember it */
     if (!redop)
-        snprintf(why, sizeof why,
-                 "reduction operator %d is neither one of NCCL's own nor made by "
-                 "ncclRedOpCreatePreMulSum",
-                 (int)handle);
+        headline = HEADLINE_OPERATOR_UNKNOWN;
     else if (redop->comm == comm)
-        snprintf(why, sizeof why, "its reduction operator was destroyed before");
-    else
-        snprintf(why, sizeof why, "its reduction operator was made for another communicator (%s)",
-                 comm_title_of(use->analyzer, redop->comm, name));
-    report_use(use, known ? CERTAIN : POSSIBLE, why,
-               "Make the operator with ncclRedOpCreatePreMulSum on this communicator, and "
-               "destroy it after the last call that names it.");
+        headline = HEADLINE_OPERATOR_DESTROYED;
+    const struct values values = {
+        .name = {comm_title_of(use->analyzer, redop ? redop->comm : comm, name)},
+        .value = {(int)handle},
+    };
+    report_use(use, known ? CERTAIN : POSSIBLE, headline, ADVICE_OPERATOR, &values);
 }
 
 static void check_arguments(const struct checked_call *use)
@@ -118,22 +108,16 @@ static void check_arguments(const struct checked_call *use)
     const struct record *record = use->record;
     int nranks = use->member->comm->nranks;
     struct op_extent extent;
-    char why[128];
     uint32_t lacks = use->thread->process->info.lacks;
     if (record->op.datatype >= TYPE_COUNT && record->op.datatype != TYPE_NONE) {
-        report_use(use, CERTAIN, "there is no such datatype",
-                   "Give one of the types that nccl.h lists.");
+        report_use(use, CERTAIN, HEADLINE_NO_DATATYPE, ADVICE_NO_DATATYPE, NULL);
         return;
     }
     if (kind_has(record->api, KIND_ROOTED) && !(record->op.flags & RECORD_OP_NO_ROOT) &&
         (record->op.root < 0 || (nranks > 0 && record->op.root >= nranks))) {
-        snprintf(why, sizeof why, "its root %d is not a rank of the communicator (0 to %d)",
-                 record->op.root, nranks - 1);
-        {
-            report_use(use, CERTAIN, why,
-                       "Give the root as a rank in this communicator, not in the whole job.");
-            return;
-        }
+        const struct values values = {.value = {record->op.root, nranks - 1}};
+        report_use(use, CERTAIN, HEADLINE_BAD_ROOT, ADVICE_BAD_ROOT, &values);
+        return;
     }
     /* Where some records are left out, those that made the operator are. */
     if (use->analyzer->options.only_job && record->op.redop == REDOP_UNKNOWN)
@@ -154,33 +138,25 @@ static void check_arguments(const struct checked_call *use)
          receive = extent.recv_bytes && !record->op.recvbuff;
     if (!send && !receive)
         return;
-    snprintf(why, sizeof why, "its %s buffer is NULL although it takes %llu bytes there",
-             send ? "send" : "receive",
-             (unsigned long long)(send ? extent.send_bytes : extent.recv_bytes));
-    report_use(use, CERTAIN, why,
-               "Give the buffer, or a count of 0 if there is nothing (on every rank).");
+    const struct values values = {
+        .name = {send ? "send" : "receive"},
+        .value = {(int64_t)(send ? extent.send_bytes : extent.recv_bytes)},
+    };
+    report_use(use, CERTAIN, HEADLINE_NULL_BUFFER, ADVICE_NULL_BUFFER, &values);
 }
 
 static void invalid_check_use(const struct checked_call *use)
 {
-    if (use->member->was_shrunk) {
-        report_use(use, CERTAIN, "it was aborted before, by ncclCommShrink",
-                   "Issue further operations on the communicator that ncclCommShrink made, and "
-                   "destroy this one.");
-        return;
-    }
-    if (use->member->aborted) {
-        report_use(use, CERTAIN, "it was revoked before",
-                   "Shrink, abort or destroy a communicator that was revoked; make a new "
-                   "one for more operations.");
-        return;
-    }
-    if (use->member->leaving) {
-        report_use(use, CERTAIN, "it was finalized before",
-                   "Issue all operations before ncclCommFinalize.");
-        return;
-    }
-    check_arguments(use);
+    if (use->member->abort.by_shrink)
+        report_use(use, CERTAIN, HEADLINE_USED_SHRUNK, ADVICE_USED_SHRUNK, NULL);
+    else if (use->member->aborted)
+        report_use(use, CERTAIN, HEADLINE_USED_REVOKED, ADVICE_USED_REVOKED, NULL);
+    else if (use->member->leaving)
+        report_use(use, CERTAIN, HEADLINE_USED_FINALIZED, ADVICE_USED_FINALIZED, NULL);
+    else if (use->member->suspended)
+        report_use(use, CERTAIN, HEADLINE_USED_SUSPENDED, ADVICE_USED_SUSPENDED, NULL);
+    else
+        check_arguments(use);
 }
 
 static void after_end(struct analyzer *analyzer, struct thread *thread, const struct record *record,
@@ -188,18 +164,28 @@ static void after_end(struct analyzer *analyzer, struct thread *thread, const st
 {
     struct comm *comm = comm_find(analyzer, id);
     const struct member *member = comm ? member_find(analyzer, id, rank) : NULL;
-    struct one_call one = {.member = member, .process = thread->process};
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
+    char name[COMM_TITLE_BYTES];
     bool again = record->api == API_ncclCommDestroy || record->api == API_ncclCommAbort;
-    text_add(&what, "rank %d calls %s on %s after it had %s it", one_call_rank(&one),
-             record_text(record, call, sizeof call), comm_title_of(analyzer, id, name),
-             member && member->aborted ? "aborted" : "destroyed");
-    invalid_report(analyzer, thread, record, member, comm, CERTAIN, &what,
-                   again ? "End each communicator once: ncclCommDestroy or ncclCommAbort, and set "
-                           "the handle to NULL."
-                         : "Keep the communicator until the last call that uses it, and set the "
-                           "handle to NULL when it ends.");
+    const struct values values = {
+        .comm = comm_title_of(analyzer, id, name),
+        .call = {call_of_record(record)},
+        .flag = {member && member->aborted},
+    };
+    invalid_report(analyzer, thread, record, member, comm, CERTAIN, HEADLINE_USED_AFTER_END,
+                   again ? ADVICE_END_ONCE : ADVICE_USED_AFTER_END, &values);
+}
+
+/* Ranks that are to come with the first id would wait for others than those with the second. */
+static void check_grow_id(struct analyzer *analyzer, struct thread *thread,
+                          const struct record *record)
+{
+    struct comm *comm = comm_find(analyzer, record->comm.comm);
+    char name[COMM_TITLE_BYTES];
+    if (!comm || comm->grow_ids <= record->comm.bytes)
+        return;
+    const struct values values = {.comm = comm_title(comm, name)};
+    invalid_report(analyzer, thread, record, comm_member(comm, record->comm.rank), comm, CERTAIN,
+                   HEADLINE_GROW_ID_UNUSED, ADVICE_GROW_ID_UNUSED, &values);
 }
 
 static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event)
@@ -227,25 +213,22 @@ static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event
         return;
     }
     if (class == CLASS_COMM && record->comm.flags & RECORD_COMM_ZERO_ID) {
-        struct text what = {0};
-        text_add(&what,
-                 "rank %d of %d gives %s an ncclUniqueId of zeros, which ncclGetUniqueId did not "
-                 "make",
-                 record->comm.rank, record->comm.nranks, api_name(record->api));
+        const struct values values = {.value = {record->comm.rank, record->comm.nranks},
+                                      .call = {call_of_api(record->api)}};
         invalid_report(analyzer, thread, record,
                        member_find(analyzer, record->comm.comm, record->comm.rank),
-                       comm_find(analyzer, record->comm.comm), CERTAIN, &what,
-                       "Call ncclGetUniqueId on one rank and send the id to all others before they "
-                       "create the communicator.");
+                       comm_find(analyzer, record->comm.comm), CERTAIN, HEADLINE_ZERO_UNIQUE_ID,
+                       ADVICE_ZERO_UNIQUE_ID, &values);
+        return;
+    }
+    if (record->api == API_ncclCommGetUniqueId) {
+        check_grow_id(analyzer, thread, record);
         return;
     }
     if (record->api == API_ncclGroupEnd && !record->group.depth) {
-        struct text what = {0};
-        text_add(&what, "rank %d calls ncclGroupEnd without ncclGroupStart",
-                 process_shown_rank(thread->process));
         invalid_report(analyzer, thread, record, NULL, NULL,
-                       thread->process->lost_control ? POSSIBLE : CERTAIN, &what,
-                       "Pair each ncclGroupEnd with one ncclGroupStart on the same thread.");
+                       thread->process->lost.control ? POSSIBLE : CERTAIN,
+                       HEADLINE_GROUP_NOT_STARTED, ADVICE_GROUP_NOT_STARTED, NULL);
         return;
     }
     struct member *member = is_operation && record->op.comm
@@ -259,9 +242,9 @@ static void invalid_on_nccl(struct analyzer *analyzer, const struct event *event
 const struct check check_invalid_call = {
     .code = DC111,
     .name = "invalid-call",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_CALLS,
+    .weak_without = LOSS_CALLS,
     .needs = LACKS_SETUP,
     /* what NCCL refused is missing in the sequence */
     .explains = CODES(CODES_HANGS, CODES_DIVERGED),
@@ -269,10 +252,12 @@ const struct check check_invalid_call = {
     .title = "an invalid call",
     .text =
         "A call that NCCL's interface forbids. For communicators: an operation after "
-        "ncclCommFinalize, ncclCommRevoke, ncclCommDestroy or ncclCommAbort, a second destroy, or "
-        "an ncclUniqueId of zeros. For arguments: an operator of ncclRedOpCreatePreMulSum that "
-        "belongs to another communicator or was destroyed, a root or a datatype that does not "
-        "exist, or a NULL buffer where the call moves data. For groups: ncclGroupEnd without "
+        "ncclCommFinalize, ncclCommRevoke, ncclCommDestroy or ncclCommAbort, or between "
+        "ncclCommSuspend and ncclCommResume, a second destroy, an "
+        "ncclUniqueId of zeros, or an ncclCommGetUniqueId before the last id was used. For "
+        "arguments: an operator of ncclRedOpCreatePreMulSum that belongs to another "
+        "communicator or was destroyed, a root or a datatype that does not exist, or a NULL buffer "
+        "where the call moves data. For groups: ncclGroupEnd without "
         "ncclGroupStart, or the calls of one thread for several devices without a group. Also "
         "reported is every call that NCCL itself refused and that no other finding explains, with "
         "NCCL's own message (ncclGetLastError).\n\n"
@@ -310,6 +295,7 @@ const struct check check_invalid_call = {
            [EVENT_OPERATION] = ungrouped_on_operation,
            [EVENT_LEAVE] = refused_on_leave,
            [EVENT_COMM_STATE] = refused_on_comm_state,
+           [EVENT_RELEASE] = refused_on_release,
            [EVENT_FINISH] = refused_on_finish},
     .state_bytes =
         {[OWNER_THREAD] = sizeof(struct invalid), [OWNER_PROCESS] = sizeof(struct refused)},

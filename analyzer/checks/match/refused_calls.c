@@ -2,8 +2,11 @@
  *
  * Invalid arguments and usage are the program's own fault and reported at once. Other results may
  * be the consequence of what another check reports, later perhaps: they wait for the end. */
+#include "analyzer/model/gone.h"
+#include "analyzer/model/own_members.h"
 #include "analyzer/checks/match/refused_calls.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "analyzer/checks/match/invalid_call.h"
@@ -14,12 +17,12 @@
 #include "lib/trace/names.h"
 
 /* ncclResult_t (nccl.h) */
-enum { NCCL_SUCCESS = 0, NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5, NCCL_IN_PROGRESS = 7 };
-enum { CALL_BYTES = 256, SAID_BYTES = 200 };
+enum { NCCL_SUCCESS = 0, NCCL_INVALID_ARGUMENT = 4, NCCL_INVALID_USAGE = 5 };
+enum { SAID_BYTES = 200 };
 
 bool invalid_is_child(unsigned api)
 {
-    return api == API_ncclCommSplit || api == API_ncclCommShrink;
+    return api == API_ncclCommSplit || api == API_ncclCommShrink || api == API_ncclCommGrow;
 }
 
 static const char *result_text(int result)
@@ -83,6 +86,7 @@ static bool has_null_comm(const struct record *entered)
     case API_ncclCommShrink:
     case API_ncclCommFinalize:
     case API_ncclCommRevoke:
+    case API_ncclCommGetUniqueId:
     case API_ncclCommSuspend:
     case API_ncclCommResume:
     case API_ncclCommRegister:
@@ -95,42 +99,32 @@ static bool has_null_comm(const struct record *entered)
     }
 }
 
-/* ": an argument is invalid (NCCL: "...")" */
-static void add_reason(struct text *what, const struct process *process, int result, uint64_t text)
+/* Sets names 0 and 1: what the result means, and NCCL's own line about it, which is written to
+ * `said`. */
+static void set_reason(struct values *values, const struct process *process, int result,
+                       uint64_t text, char said[SAID_BYTES + 1])
 {
-    const char *said = text ? process_string(process, text) : "";
-    text_add(what, "%s", result_text(result));
-    size_t length = strcspn(said, "\n");
-    if (length)
-        text_add(what, " (NCCL says \"%.*s\")", (int)(length < SAID_BYTES ? length : SAID_BYTES),
-                 said);
+    const char *line = text ? process_string(process, text) : "";
+    snprintf(said, SAID_BYTES + 1, "%.*s", (int)strcspn(line, "\n"), line);
+    values->name[0] = result_text(result);
+    values->name[1] = said;
 }
 
 static void report_invalid(struct analyzer *analyzer, struct thread *thread,
                            const struct record *left)
 {
     const struct record *entered = &thread->enter;
-    struct one_call one = {.member = caller(analyzer, entered), .process = thread->process};
-    struct text what = {0};
-    char call[CALL_BYTES];
-    const char *todo = "Run it with NCCL_DEBUG=WARN, which names the argument, and check the "
-                       "result of every NCCL call.";
-    text_add(&what, "rank %d calls %s", one_call_rank(&one),
-             record_text(entered, call, sizeof call));
-    if (has_null_comm(entered)) {
-        text_add(&what, " with a NULL communicator");
-        todo = "Create the communicator first, check the result of the call that creates it, and "
-               "give its handle to this call.";
-    }
+    const struct member *member = caller(analyzer, entered);
+    struct values values = {.call = {call_of_record(entered)}, .flag = {has_null_comm(entered)}};
+    char line[SAID_BYTES + 1];
+    enum advice advice = values.flag[0] ? ADVICE_NULL_COMM : ADVICE_REFUSED_CALL;
     /* What NCCL says of a communicator that is not blocking and still at its last call. */
     const char *said = left->leave.text ? process_string(thread->process, left->leave.text) : "";
     if (strstr(said, "before the previous operation returned"))
-        todo = "After each call on a communicator that is not blocking, repeat "
-               "ncclCommGetAsyncError until it no longer gives ncclInProgress.";
-    text_add(&what, ", and NCCL refuses it: ");
-    add_reason(&what, thread->process, left->result, left->leave.text);
-    invalid_report(analyzer, thread, entered, one.member, comm_find(analyzer, left->leave.comm),
-                   CERTAIN, &what, todo);
+        advice = ADVICE_CALL_IN_PROGRESS;
+    set_reason(&values, thread->process, left->result, left->leave.text, line);
+    invalid_report(analyzer, thread, entered, member, comm_find(analyzer, left->leave.comm),
+                   CERTAIN, HEADLINE_REFUSED_CALL, advice, &values);
 }
 
 static void keep(struct analyzer *analyzer, struct thread *thread, const struct record *call,
@@ -156,9 +150,13 @@ void refused_on_leave(struct analyzer *analyzer, const struct event *event)
     const struct record *record = event->record;
     bool was_reported =
         invalid_was_reported(analyzer, thread, api_class_of(record->api) == CLASS_GROUP);
-    if (record->result == NCCL_SUCCESS || record->result == NCCL_IN_PROGRESS || was_reported ||
+    if (record->result == NCCL_SUCCESS || record->result == RESULT_IN_PROGRESS || was_reported ||
         !is_nccl_call(record) || !thread->in_call || thread->enter.api != record->api)
         return;
+    if (thread->enter.flags & RECORD_FLAG_REFUSED) { /* different_operations.c */
+        invalid_note_call(analyzer, thread, record);
+        return;
+    }
     bool invalid = record->result == NCCL_INVALID_ARGUMENT || record->result == NCCL_INVALID_USAGE;
     if (invalid && !needs_support(record->api)) {
         report_invalid(analyzer, thread, record);
@@ -173,12 +171,9 @@ void refused_on_comm_state(struct analyzer *analyzer, const struct event *event)
 {
     struct thread *thread = event->thread;
     const struct record *record = event->record;
-    if (record->result == NCCL_SUCCESS || record->result == NCCL_IN_PROGRESS)
+    if (record->result == NCCL_SUCCESS || record->result == RESULT_IN_PROGRESS)
         return;
-    const struct member *member = NULL;
-    for (member = thread->process->members; member; member = member->process_next)
-        if (member->comm->id == record->leave.comm)
-            break;
+    const struct member *member = own_member_first(thread->process, record->leave.comm);
     keep(analyzer, thread, record, member, record->result, 0);
 }
 
@@ -211,17 +206,29 @@ static void report_refused(struct analyzer *analyzer, struct process *process,
         .site = refused->site,
         .is_warning = goes_on || needs_support(refused->call.api),
     };
-    struct text what = {0};
-    char call[CALL_BYTES];
-    if (refused->call.api == API_ncclCommGetAsyncError)
-        text_add(&what, "rank %d's communicator failed in the background: ", one_call_rank(&one));
-    else
-        text_add(&what, "rank %d calls %s, and it fails: ", one_call_rank(&one),
-                 record_text(&refused->call, call, sizeof call));
-    add_reason(&what, process, refused->result, refused->text);
-    one_call_report(analyzer, &one, &what,
-                    "Run it with NCCL_DEBUG=INFO, which says what failed, and check the result of "
-                    "every NCCL call.");
+    struct values values = {.call = {call_of_record(&refused->call)}};
+    char line[SAID_BYTES + 1];
+    set_reason(&values, process, refused->result, refused->text, line);
+    one_call_headline(analyzer, &one,
+                      refused->call.api == API_ncclCommGetAsyncError ? HEADLINE_COMM_FAILED
+                                                                     : HEADLINE_FAILED_CALL,
+                      ADVICE_FAILED_CALL, &values);
+}
+
+static struct refused *find_refused(struct analyzer *analyzer, struct process *process)
+{
+    return process ? state_find(analyzer, &check_invalid_call, OWNER_PROCESS, process->states)
+                   : NULL;
+}
+
+void refused_on_release(struct analyzer *analyzer, const struct event *event)
+{
+    (void)event;
+    for (int i = 0; i < analyzer->processes; i++) {
+        const struct refused *refused = find_refused(analyzer, analyzer->process[i]);
+        if (refused && refused->member)
+            forgotten_hold(refused->member->comm);
+    }
 }
 
 void refused_on_finish(struct analyzer *analyzer, const struct event *event)
@@ -229,9 +236,7 @@ void refused_on_finish(struct analyzer *analyzer, const struct event *event)
     (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
-        const struct refused *refused =
-            process ? state_find(analyzer, &check_invalid_call, OWNER_PROCESS, process->states)
-                    : NULL;
+        const struct refused *refused = find_refused(analyzer, process);
         if (refused && refused->seen && !is_explained(analyzer, process))
             report_refused(analyzer, process, refused);
     }

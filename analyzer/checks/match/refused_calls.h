@@ -15,6 +15,6 @@ struct refused {
     uint64_t text; /* string id of what NCCL said, 0 none */
 };
 
-event_handler refused_on_leave, refused_on_comm_state, refused_on_finish;
+event_handler refused_on_leave, refused_on_comm_state, refused_on_release, refused_on_finish;
 
 #endif

@@ -5,19 +5,15 @@
 
 #include "analyzer/findings.h"
 #include "analyzer/model/comm.h"
+#include "analyzer/model/process.h"
 #include "lib/base/rankset.h"
 
 enum {
-    RANKS_BYTES = 128,
     OWN_COLORS =
         1 << 20,       /* below it: colors that a program numbers itself; so is one hash of 2,048 */
     SEARCHES_MAX = 8,  /* of one split: programs may have colors of another kind */
     RANKS_TRIED = 512, /* of a larger parent, ranks are not tried one by one */
 };
-
-const char split_groups_todo[] =
-    "Create every group with one list of ranks, in the same order on all ranks: "
-    "torch.distributed.new_group is called by those as well that are not in it.";
 
 /* hash() of a tuple of numbers, as CPython 3.8 and later computes it on 64 bits
  * (Objects/tupleobject.c). */
@@ -43,7 +39,8 @@ static int32_t tuple_color(const struct tuple_hash *tuple)
     return (int32_t)((hash >> 63 ? 0 - hash : hash) & INT32_MAX);
 }
 
-int32_t split_color(const struct rankset *ranks)
+/* The color that PyTorch gives a group of these ranks of the default group. */
+static int32_t split_color(const struct rankset *ranks)
 {
     struct tuple_hash tuple = {0};
     for (int rank = rankset_next(ranks, 0); rank >= 0; rank = rankset_next(ranks, rank + 1))
@@ -87,6 +84,33 @@ static void add_callers(const struct kept_split *split, int32_t color, struct ra
     for (int rank = 0; split->call && rank < split->ranks; rank++)
         if (split->call[rank].member && split->call[rank].color == color)
             rankset_add(ranks, rank);
+}
+
+/* Whether each of the callers with this color has another place, and no place is free; of
+ * PyTorch 2.15 they are the group then. */
+static bool places_are_filled(const struct kept_split *split, int32_t color,
+                              const struct rankset *callers)
+{
+    int count = rankset_count(callers);
+    int64_t sum = 0;
+    if (!rankset_has(callers, color))
+        return false;
+    for (int rank = rankset_next(callers, 0); rank >= 0; rank = rankset_next(callers, rank + 1)) {
+        int32_t key = split->call[rank].key;
+        if (key < 0 || key >= count)
+            return false;
+        sum += key;
+    }
+    return sum == (int64_t)count * (count - 1) / 2;
+}
+
+/* The group that a color of PyTorch 2.15 names, as far as the callers show it: all ranks that gave
+ * the color in any split, and the lowest rank of the group, which is the color. */
+static bool find_by_lowest(const struct split_groups *groups, int32_t color, struct rankset *meant)
+{
+    for (int i = 0; i < SPLITS_KEPT; i++)
+        add_callers(&groups->kept[i], color, meant);
+    return !rankset_add(meant, color);
 }
 
 /* The group that the color names, if it is one of those that a mistake makes likely: all ranks that
@@ -143,24 +167,17 @@ static void report_group(struct analyzer *analyzer, const struct kept_split *spl
                               .number = (uint64_t)rankset_count(meant)},
                      differs = {.did = DID_SPLIT_OTHER, .call = call_of_api(api)};
     struct draft draft = draft_new(&check_different_setup, CERTAIN, comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], ranks[3][RANKS_BYTES];
+    struct rankset shown = {0};
     draft_cover_comm(&draft, comm);
     add_callers_side(&draft, split, met, &makes);
     add_callers_side(&draft, split, others, &differs);
     draft.finding.first_ns = first_call(split, met)->site.time_ns;
     draft.finding.last_ns = first_call(split, others)->site.time_ns;
-    text_add(
-        &what,
-        "rank%s %s split%s %s for a group of ranks %s, but in this split (#%u) rank%s %s call%s "
-        "it for another group or none: the communicator is without them, and what it reduces is "
-        "wrong",
-        rankset_count(met) > 1 ? "s" : "", rankset_text(met, ranks[0], RANKS_BYTES),
-        rankset_count(met) > 1 ? "" : "s", comm_title(comm, name),
-        rankset_text(meant, ranks[1], RANKS_BYTES), split->ordinal,
-        rankset_count(others) > 1 ? "s" : "", rankset_text(others, ranks[2], RANKS_BYTES),
-        rankset_count(others) > 1 ? "" : "s");
-    draft_say(&draft, &what, split_groups_todo);
+    for (int rank = rankset_next(meant, 0); rank >= 0; rank = rankset_next(meant, rank + 1))
+        draft.failed |= rankset_add(&shown, member_shown_rank(split->call[rank].member)) != 0;
+    const struct values values = {.set = {&shown}, .value = {split->ordinal}};
+    draft_headline(&draft, HEADLINE_SPLIT_WITHOUT_OTHERS, ADVICE_SAME_GROUPS, &values);
+    rankset_free(&shown);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -170,7 +187,9 @@ static void check_class(struct analyzer *analyzer, struct split_groups *groups,
 {
     struct rankset met = {0}, meant = {0}, others = {0};
     add_callers(split, color, &met);
-    if (find_meant(groups, split, color, &met, &meant)) {
+    bool is_numbered = first_call(split, &met)->member->comm->is_numbered;
+    if (is_numbered ? find_by_lowest(groups, color, &meant)
+                    : find_meant(groups, split, color, &met, &meant)) {
         for (int rank = rankset_next(&meant, 0); rank >= 0; rank = rankset_next(&meant, rank + 1))
             if (!rankset_has(&met, rank) && rankset_add(&others, rank))
                 analyzer->failed = true;
@@ -197,6 +216,26 @@ static int compare_callers(const void *left, const void *right)
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+/* Whether the color names the callers that gave it, or is not one of PyTorch's. */
+static bool names_its_callers(const struct kept_split *split, const struct split_caller *callers,
+                              int count)
+{
+    int32_t color = callers->color;
+    struct tuple_hash tuple = {0};
+    if (color < 0)
+        return true;
+    if (split->call[callers->rank].member->comm->is_numbered) {
+        struct rankset met = {0};
+        add_callers(split, color, &met);
+        bool filled = places_are_filled(split, color, &met);
+        rankset_free(&met);
+        return filled;
+    }
+    for (int i = 0; i < count; i++)
+        tuple_add(&tuple, callers[i].rank);
+    return color < OWN_COLORS || tuple_color(&tuple) == color;
+}
+
 /* All members have called it. Returns whether each color names the ranks that gave it. */
 static bool check_split(struct analyzer *analyzer, struct split_groups *groups,
                         const struct kept_split *split)
@@ -211,10 +250,9 @@ static bool check_split(struct analyzer *analyzer, struct split_groups *groups,
         callers[rank] = (struct split_caller){split->call[rank].color, rank};
     qsort(callers, (size_t)split->ranks, sizeof *callers, compare_callers);
     for (int i = 0, next = 0; i < split->ranks; i = next) {
-        struct tuple_hash tuple = {0};
-        for (next = i; next < split->ranks && callers[next].color == callers[i].color; next++)
-            tuple_add(&tuple, callers[next].rank);
-        if (callers[i].color < OWN_COLORS || tuple_color(&tuple) == callers[i].color)
+        for (next = i; next < split->ranks && callers[next].color == callers[i].color;)
+            next++;
+        if (names_its_callers(split, &callers[i], next - i))
             continue;
         if (searches++ < SEARCHES_MAX && !groups->reported)
             check_class(analyzer, groups, split, callers[i].color);
@@ -224,20 +262,21 @@ static bool check_split(struct analyzer *analyzer, struct split_groups *groups,
 }
 
 void split_groups_add(struct analyzer *analyzer, struct split_groups *groups,
-                      const struct member *member, uint32_t ordinal, int32_t color,
+                      const struct member *member, const struct record *record,
                       const struct site *site)
 {
     int ranks = member->comm->nranks;
     if (groups->reported || ranks < 1 || member->rank < 0 || member->rank >= ranks)
         return;
-    struct kept_split *split = split_get(groups, ordinal, ranks);
+    struct kept_split *split = split_get(groups, record->comm.ordinal, ranks);
     if (!split) {
         analyzer->failed = true;
         return;
     }
     struct split_call *call = &split->call[member->rank];
     split->calls += !call->member;
-    *call = (struct split_call){.member = member, .color = color, .site = *site};
+    *call = (struct split_call){
+        .member = member, .color = record->comm.color, .key = record->comm.key, .site = *site};
     if (split->calls < split->ranks)
         return;
     if (check_split(analyzer, groups, split))

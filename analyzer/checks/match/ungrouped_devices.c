@@ -20,7 +20,7 @@ static const struct member *called_before(const struct operation *operation)
         const struct member *other = comm->member[i];
         if (other != member && other->process == operation->process && other->issuers == 1 &&
             !other->more_issuers && other->issuer[0] == operation->thread &&
-            other->next == operation->record.op.number + 1 && other->last_group == 0)
+            other->next == operation->record.op.number + 1 && other->launches.group == 0)
             return other;
     }
     return NULL;
@@ -38,16 +38,8 @@ void ungrouped_on_operation(struct analyzer *analyzer, const struct event *event
     if (!other ||
         findings_find(analyzer, DC111, operation->member->comm->id, operation->record.op.number))
         return;
-    struct text what = {0};
-    char call[256], name[COMM_TITLE_BYTES];
-    text_add(&what,
-             "one thread calls %s #%llu of %s for rank %d and then for rank %d, without "
-             "ncclGroupStart and ncclGroupEnd around them: the first call may wait for the second",
-             record_text(record, call, sizeof call), (unsigned long long)record->op.number,
-             comm_title(operation->member->comm, name), member_shown_rank(other),
-             member_shown_rank(operation->member));
+    const struct values values = {.value = {member_shown_rank(other)}};
     invalid_report(analyzer, operation->thread, record, operation->member, operation->member->comm,
-                   record->op.number ? POSSIBLE : CERTAIN, &what,
-                   "Make the calls for all devices of a thread between ncclGroupStart and "
-                   "ncclGroupEnd, or drive each device from a thread of its own.");
+                   record->op.number ? POSSIBLE : CERTAIN, HEADLINE_UNGROUPED_DEVICES,
+                   ADVICE_UNGROUPED_DEVICES, &values);
 }

@@ -7,9 +7,7 @@
  * happen to pass unmet. A rank's message to itself must have both its ends in one group: NCCL
  * refuses it otherwise ("Trying to send to self without a matching recv").
  *
- * Whose call is late rather than missing is for the hang checks (hang_waits.c). */
-#include <stdio.h>
-
+ * Whose call is late rather than missing is for the hang checks (missing_rank.c). */
 #include "analyzer/checks/match/invalid_call.h"
 #include "analyzer/match/channel.h"
 #include "analyzer/model/comm.h"
@@ -18,8 +16,6 @@
 #include "analyzer/model/process.h"
 #include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
-
-enum { CALL_BYTES = 256 };
 
 /* How the peer left, if it is sure that it issues nothing more; NULL otherwise. */
 static bool has_left(const struct member *peer, struct act *how)
@@ -33,7 +29,7 @@ static bool has_left(const struct member *peer, struct act *how)
 /* Where its program called exit() or failed, if that is known. */
 static const struct site *left_at(const struct member *peer)
 {
-    return peer->process->raised.stack ? &peer->process->raised : NULL;
+    return peer->process->ending.raised.stack ? &peer->process->ending.raised : NULL;
 }
 
 static void add_waiter(struct draft *draft, const struct channel_waiting *waiting,
@@ -62,9 +58,6 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
     bool may_pass = waiting->is_empty && !waiting->receives;
     struct draft draft =
         draft_new(&check_unmatched_message, may_pass ? POSSIBLE : CERTAIN, waiter->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
-    int shown = member_shown_rank(waiter), peer_shown = member_shown_rank(peer);
     if (may_pass)
         draft.finding.severity = SEVERITY_WARNING;
     draft.finding.number = waiting->first->number;
@@ -72,21 +65,13 @@ static void report_waiting(struct analyzer *analyzer, const struct channel_waiti
     draft.finding.first_ns = draft.finding.last_ns = waiting->first->site.time_ns;
     draft.finding.times = waiting->count;
     add_waiter(&draft, waiting, waiter);
-    add_peer(&draft, waiting, peer, shown, how);
-    text_add(&what, "rank %d %s %llu %s %s rank %d on %s (%s #%llu)", shown,
-             waiting->receives ? "receives" : "sends",
-             (unsigned long long)waiting->first->signature.count,
-             datatype_name(waiting->first->signature.datatype), waiting->receives ? "from" : "to",
-             peer_shown, comm_title(waiter->comm, name), waiting->receives ? "receive" : "send",
-             (unsigned long long)waiting->first->number);
-    if (waiting->count > 1)
-        text_add(&what, " and %u more", waiting->count - 1);
-    text_add(&what, ", but rank %d never %s: it ", peer_shown,
-             waiting->receives ? "sent it" : "received it");
-    act_add(&what, how);
-    draft_say(&draft, &what,
-              "Let each send meet a receive of the peer: count them on both sides, the last "
-              "micro-batch and empty messages included.");
+    add_peer(&draft, waiting, peer, member_shown_rank(waiter), how);
+    const struct values values = {
+        .name = {datatype_name(waiting->first->signature.datatype)},
+        .value = {(int64_t)waiting->first->signature.count, (int64_t)waiting->count - 1},
+        .flag = {waiting->receives},
+    };
+    draft_headline(&draft, HEADLINE_UNMATCHED_MESSAGE, ADVICE_UNMATCHED_MESSAGE, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -101,9 +86,6 @@ static void report_early_exit(struct analyzer *analyzer, const struct channel_wa
     if (!receiver || !sender)
         return;
     struct draft draft = draft_new(&check_early_exit, CERTAIN, peer->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
-    int left = member_shown_rank(peer);
     uint32_t known = findings_find(analyzer, DC108, gets->comm, gets->first->number);
     if (!known)
         known = findings_find(analyzer, DC108, gives->comm, gives->first->number);
@@ -114,20 +96,13 @@ static void report_early_exit(struct analyzer *analyzer, const struct channel_wa
     const struct site site = {.process = peer->process};
     draft_rank(&draft, draft_side(&draft, how, left_at(peer) ? left_at(peer) : &site), peer);
     add_waiter(&draft, gives, sender);
-    text_add(&what, "rank %d left %s after %llu sends and receives; rank %d goes on and receives",
-             left, comm_title(peer->comm, name), (unsigned long long)peer->calls_p2p,
-             member_shown_rank(receiver));
-    text_add(&what, " from it (receive #%llu)", (unsigned long long)gets->first->number);
-    if (sender != receiver)
-        text_add(&what, ", and rank %d sends to it (send #%llu)", member_shown_rank(sender),
-                 (unsigned long long)gives->first->number);
-    else
-        text_add(&what, " and sends to it (send #%llu)", (unsigned long long)gives->first->number);
-    draft_say(&draft, &what,
-              "Give every rank the same number of iterations, or micro-batches: count the sends "
-              "and receives of both.");
+    const struct values values = {
+        .value = {(int64_t)peer->calls_p2p, (int64_t)gives->first->number},
+        .flag = {sender != receiver},
+    };
+    draft_headline(&draft, HEADLINE_LEFT_MESSAGES, ADVICE_LEFT_MESSAGES, &values);
     *gets->reported = *gives->reported = true;
-    if (known && analyzer->reported[known - 1].finding.state == FINDING_OPEN)
+    if (known && findings_of(analyzer, known)->finding.state == FINDING_OPEN)
         findings_replace(analyzer, known, &draft);
     else
         findings_report(analyzer, &draft, NULL);
@@ -136,7 +111,7 @@ static void report_early_exit(struct analyzer *analyzer, const struct channel_wa
 static void unmatched_check(struct analyzer *analyzer, const struct channel_waiting *waiting)
 {
     const struct comm *comm = comm_find(analyzer, waiting->comm);
-    if (!comm || !comm->has_ended || *waiting->reported)
+    if (!comm || !comm->has_ended || *waiting->reported || waiting->is_signal)
         return;
     const struct member *waiter =
         member_find(analyzer, comm->id, waiting->receives ? waiting->receiver : waiting->sender);
@@ -144,8 +119,8 @@ static void unmatched_check(struct analyzer *analyzer, const struct channel_wait
         member_find(analyzer, comm->id, waiting->receives ? waiting->sender : waiting->receiver);
     struct act how;
     if (!peer || !has_left(peer, &how) || !waiter || waiter->aborted ||
-        waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost_control ||
-        peer->process->lost_control)
+        waiter->process->end_class == END_CLASS_CAUSE || waiter->process->lost.control ||
+        peer->process->lost.control)
         return;
     struct channel_waiting other;
     if (channel_waits_for(analyzer, comm->id, peer->rank, !waiting->receives, &other)) {
@@ -166,7 +141,7 @@ static void unmatched_on_waits(struct analyzer *analyzer, const struct event *ev
 }
 
 static void report_call(struct analyzer *analyzer, const struct operation *operation, enum did did,
-                        const char *why, const char *todo)
+                        enum headline headline, enum advice advice, struct values values)
 {
     const struct act act = {.did = did, .call = call_of_api(operation->record.api)};
     struct one_call one = {
@@ -179,12 +154,8 @@ static void report_call(struct analyzer *analyzer, const struct operation *opera
         .act = did == DID_CALLED ? NULL : &act,
         .site = operation->site,
     };
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES];
-    text_add(&what, "rank %d calls %s on %s: %s", one_call_rank(&one),
-             record_text(&operation->record, call, sizeof call),
-             comm_title(operation->member->comm, name), why);
-    one_call_report(analyzer, &one, &what, todo);
+    values.call[0] = call_of_record(&operation->record);
+    one_call_headline(analyzer, &one, headline, advice, &values);
 }
 
 /* A peer that is no rank, and a message to itself outside of any group. */
@@ -204,20 +175,13 @@ static void report_no_such_peer(struct analyzer *analyzer, const struct operatio
 {
     const struct comm *comm = operation->member->comm;
     const struct comm *sibling = find_uneven_sibling(analyzer, comm);
-    char why[256], name[COMM_TITLE_BYTES];
-    int used = snprintf(why, sizeof why, "peer %d is not a rank of the communicator (0 to %d)",
-                        operation->record.op.root, comm->nranks - 1);
-    if (sibling)
-        snprintf(why + used, sizeof why - (size_t)used,
-                 ", while %s, of the same parent, has %d rank%s", comm_label(sibling, name),
-                 sibling->nranks, sibling->nranks == 1 ? "" : "s");
-    report_call(analyzer, operation, DID_CALLED, why,
-                comm->parent
-                    ? "Give the peer as a rank in this communicator, not in the whole job. If it "
-                      "has other members than was meant, check the color that each rank gives "
-                      "ncclCommSplit."
-                    : "Give the peer as a rank in this communicator, not in the whole job; the "
-                      "first and the last rank of a chain have one neighbour.");
+    char name[COMM_LABEL_BYTES];
+    const struct values values = {
+        .name = {sibling ? comm_label(sibling, name) : NULL},
+        .value = {operation->record.op.root, comm->nranks - 1, sibling ? sibling->nranks : 0},
+    };
+    report_call(analyzer, operation, DID_CALLED, HEADLINE_NO_SUCH_PEER,
+                comm->parent ? ADVICE_PEER_OF_SPLIT : ADVICE_PEER_OF_COMM, values);
 }
 
 static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *event)
@@ -231,23 +195,22 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
         .process = thread->process,
         .thread = thread,
         .record = *record,
-        .site = thread_site(thread, record),
+        .site = event->site,
         .member = member_find(analyzer, record->op.comm, record->op.rank),
     };
     if (!operation.member || operation.member->process != thread->process)
         return;
     int nranks = operation.member->comm->nranks, peer = record->op.root;
     bool out_of_range = peer < 0 || (nranks > 0 && peer >= nranks),
-         alone = peer == record->op.rank && !record->op.group;
+         alone = peer == record->op.rank && !record->op.group &&
+                 !kind_has(record->api, KIND_ONE_SIDED);
     if (!out_of_range && !alone)
         return;
     invalid_note_call(analyzer, thread, record);
     if (alone) {
         report_call(analyzer, &operation,
                     record->api == API_ncclRecv ? DID_CALLED_FROM_ITSELF : DID_CALLED_TO_ITSELF,
-                    "a message to itself needs its send and its receive in one group",
-                    "Put the send and the receive between ncclGroupStart and ncclGroupEnd, "
-                    "or copy with cudaMemcpyAsync.");
+                    HEADLINE_ALONE_TO_ITSELF, ADVICE_ALONE_TO_ITSELF, (struct values){0});
         return;
     }
     report_no_such_peer(analyzer, &operation);
@@ -255,7 +218,8 @@ static void unmatched_on_nccl(struct analyzer *analyzer, const struct event *eve
 
 static bool unmatched_is_to_itself(const struct operation *call, const struct member *member)
 {
-    return api_class_of(call->record.api) == CLASS_P2P && call->member == member &&
+    return api_class_of(call->record.api) == CLASS_P2P &&
+           !kind_has(call->record.api, KIND_ONE_SIDED) && call->member == member &&
            call->record.op.root == call->record.op.rank;
 }
 
@@ -278,14 +242,13 @@ static void check_itself(struct analyzer *analyzer, const struct operation *call
     if (!balance)
         return;
     invalid_note_group(analyzer, calls[first].thread);
-    static const char todo[] =
-        "Give the group a receive for each send to the own rank, or copy with cudaMemcpyAsync.";
+    const struct values none = {0};
     if (balance > 0)
-        report_call(analyzer, last[0], DID_CALLED_TO_ITSELF,
-                    "it sends to itself, and its group has no receive for it", todo);
+        report_call(analyzer, last[0], DID_CALLED_TO_ITSELF, HEADLINE_SENDS_TO_ITSELF,
+                    ADVICE_UNEVEN_TO_ITSELF, none);
     else
-        report_call(analyzer, last[1], DID_CALLED_FROM_ITSELF,
-                    "it receives from itself, and its group has no send for it", todo);
+        report_call(analyzer, last[1], DID_CALLED_FROM_ITSELF, HEADLINE_RECEIVES_FROM_ITSELF,
+                    ADVICE_UNEVEN_TO_ITSELF, none);
 }
 
 static void unmatched_on_group(struct analyzer *analyzer, const struct event *event)
@@ -293,7 +256,7 @@ static void unmatched_on_group(struct analyzer *analyzer, const struct event *ev
     struct thread *thread = event->thread;
     const struct operation *calls = event->operation;
     uint32_t count = event->count;
-    for (uint32_t i = 0; i < count && !thread->process->lost_control; i++)
+    for (uint32_t i = 0; i < count && !thread->process->lost.control; i++)
         if (unmatched_is_to_itself(&calls[i], calls[i].member))
             check_itself(analyzer, calls, count, i);
 }
@@ -301,9 +264,9 @@ static void unmatched_on_group(struct analyzer *analyzer, const struct event *ev
 const struct check check_unmatched_message = {
     .code = DC108,
     .name = "unmatched-message",
-    .family = FAMILY_MATCH,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CALLS,
     .needs = LACKS_CALLS | LACKS_P2P,
     .explains = CODES(CODES_HANGS, DC111),
     .explains_later = CODES(DC108),

@@ -11,14 +11,14 @@ static struct window_sizes *sizes_find(struct analyzer *analyzer, const struct m
     return state_find(analyzer, &check_different_setup, OWNER_MEMBER, member->states);
 }
 
-/* Of another member that has made its window of this number, and of which that is still kept. */
+/* Another member whose window of this number is still kept. */
 static const struct member *find_partner(struct analyzer *analyzer, const struct member *member,
                                          uint32_t number)
 {
     for (uint32_t i = 0; i < member->comm->members; i++) {
         const struct member *other = member->comm->member[i];
-        if (other != member && other->windows > number && other->windows <= number + WINDOWS_KEPT &&
-            sizes_find(analyzer, other))
+        if (other != member && other->made[WAIT_WINDOW] > number &&
+            other->made[WAIT_WINDOW] <= number + WINDOWS_KEPT && sizes_find(analyzer, other))
             return other;
     }
     return NULL;
@@ -39,22 +39,14 @@ static void report_sizes(struct analyzer *analyzer, const struct member *member,
     uint32_t at = number % WINDOWS_KEPT;
     struct window_sizes *mine = sizes_find(analyzer, member), *theirs = sizes_find(analyzer, other);
     struct draft draft = draft_new(&check_different_setup, POSSIBLE, member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     draft_cover_comm(&draft, member->comm);
     add_size_side(&draft, other, theirs->window[at].bytes, &theirs->window[at].site);
     add_size_side(&draft, member, mine->window[at].bytes, &mine->window[at].site);
     draft.finding.first_ns = draft.finding.last_ns = mine->window[at].site.time_ns;
-    text_add(&what,
-             "rank %d registers %llu bytes as window #%u of %s, rank %d registers %llu: NCCL wants "
-             "one size on all ranks",
-             member_shown_rank(other), (unsigned long long)theirs->window[at].bytes, number,
-             comm_title(member->comm, name), member_shown_rank(member),
-             (unsigned long long)mine->window[at].bytes);
+    const struct values values = {
+        .value = {(int64_t)theirs->window[at].bytes, number, (int64_t)mine->window[at].bytes}};
     mine->reported = theirs->reported = true;
-    draft_say(&draft, &what,
-              "Register windows of the same size, in the same order, on every rank of the "
-              "communicator.");
+    draft_headline(&draft, HEADLINE_WINDOW_SIZES, ADVICE_WINDOW_SIZES, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -64,15 +56,15 @@ void window_sizes_on_nccl(struct analyzer *analyzer, const struct event *event)
     struct member *member = record->api == API_ncclCommWindowRegister && record->comm.comm
                                 ? member_find(analyzer, record->comm.comm, record->comm.rank)
                                 : NULL;
-    if (!member || !member->windows || event->thread->process->lost_control)
+    if (!member || !member->made[WAIT_WINDOW] || event->thread->process->lost.control)
         return;
     struct window_sizes *sizes =
         state_get(analyzer, &check_different_setup, OWNER_MEMBER, &member->states);
     if (!sizes)
         return;
-    uint32_t number = member->windows - 1, at = number % WINDOWS_KEPT;
+    uint32_t number = member->made[WAIT_WINDOW] - 1, at = number % WINDOWS_KEPT;
     sizes->window[at].bytes = record->comm.bytes;
-    sizes->window[at].site = thread_site(event->thread, record);
+    sizes->window[at].site = event->site;
     const struct member *other = find_partner(analyzer, member, number);
     const struct window_sizes *theirs = other ? sizes_find(analyzer, other) : NULL;
     if (theirs && !theirs->reported && !sizes->reported &&

@@ -4,50 +4,39 @@
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
 
-/* Of what there is more, unless it is shown by the sizes of kernels that are named. */
-static void add_factors(struct text *what, const struct slowdown *slowdown)
+/* The kind of work that is more, unless named kernels show it by their sizes. */
+static void set_factors(struct values *values, const struct slowdown *slowdown)
 {
     static const char *const words[MORE_KINDS] = {
-        [MORE_KERNELS] = "kernels", /* those that are timed: and copies */
+        [MORE_KERNELS] = "kernels",
         [MORE_THREADS] = "threads in its kernels",
         [MORE_OPERATIONS] = "operations",
         [MORE_BYTES] = "bytes in its operations",
     };
-    const char *before = ", ";
+    int factors = 0;
     for (int i = 0; i < MORE_KINDS; i++) {
         if (!(slowdown->more[i] > 0) || isinf(slowdown->more[i]))
             continue;
-        text_add(what, "%s", before);
-        slowdown_add_factor(what, slowdown->more[i]);
         bool has_copies = i == MORE_KERNELS && slowdown->rank[0]->shows_kernels;
-        text_add(what, " as many %s%s", words[i], has_copies ? " and copies" : "");
-        before = " and ";
+        values->amount[SLOW_AMOUNT_OWN + factors] = slowdown->more[i];
+        values->name[SLOW_NAME_OWN + factors++] = has_copies ? "kernels and copies" : words[i];
     }
 }
 
 static void more_work_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
-    struct text what = {0};
+    struct values values = {0};
     if (slowdown->kind != SLOW_WORK)
         return;
-    slowdown_add_ranks(&what, slowdown);
-    text_add(&what, slowdown->ranks == 1 ? " has more work than its peers"
-                                         : " have more work than their peers");
-    if (slowdown->work > 1 && slowdown->kernel[0]) {
-        text_add(&what, ", ");
-        slowdown_add_factor(&what, slowdown->work);
-        text_add(&what, " as much in its kernels and copies");
-    } else {
-        add_factors(&what, slowdown);
-    }
-    slowdown_add_kernels(&what, analyzer, slowdown);
-    text_add(&what, ", and the others wait ");
-    slowdown_add_loss(&what, slowdown);
-    slowdown_report(
-        analyzer, &check_more_work, slowdown, DID_MORE_WORK, &what,
-        "Share the work evenly: batches of equal size, sequences of similar length, layers of "
-        "equal cost in the stages of a pipeline.");
+    bool is_in_kernels = slowdown->work > 1 && slowdown->kernel[0];
+    if (is_in_kernels)
+        values.amount[SLOW_AMOUNT_OWN] = slowdown->work;
+    else
+        set_factors(&values, slowdown);
+    slowdown_report(analyzer, &check_more_work, slowdown, DID_MORE_WORK,
+                    is_in_kernels ? HEADLINE_MORE_IN_KERNELS : HEADLINE_MORE_WORK, ADVICE_MORE_WORK,
+                    &values);
 }
 
 static void more_work_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -58,7 +47,6 @@ static void more_work_on_judged(struct analyzer *analyzer, const struct event *e
 const struct check check_more_work = {
     .code = DC605,
     .name = "more-work",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS,
@@ -93,4 +81,5 @@ const struct check check_more_work = {
         "sampler = LengthGroupedSampler(dataset, tokens_per_batch=8192)\n",
     .on = {[EVENT_SLOWDOWN] = more_work_on_slowdown, [EVENT_JUDGED] = more_work_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

@@ -1,7 +1,5 @@
 /* no_overlap.c: DC603: communication waits for the end of backward although it could begin before.
  */
-#include <inttypes.h>
-
 #include "analyzer/checks/training/tally.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
@@ -21,15 +19,9 @@ static void check_overlap(struct analyzer *analyzer, const struct thread *thread
     tally->waits = could && !tally->overlapped ? tally->waits + 1 : 0;
     if (tally->waits < OVERLAP_ITERATIONS)
         return;
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
-    text_add(&what,
-             "the %" PRIu32
-             " reductions of an iteration on %s (%.1f MiB) all begin after backward is over",
-             tally->reductions, comm_title(member->comm, name), (double)tally->bytes / (1 << 20));
-    tally_report(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, tally, &what,
-                 "Reduce a bucket as soon as its gradients are there, while backward goes "
-                 "on (DistributedDataParallel's hooks do).");
+    const struct values values = {.value = {tally->reductions, (int64_t)tally->bytes}};
+    tally_report(analyzer, &check_no_overlap, DID_REDUCES_LATE, member, tally, HEADLINE_NO_OVERLAP,
+                 ADVICE_NO_OVERLAP, &values);
 }
 
 static void overlap_on_iteration(struct analyzer *analyzer, const struct event *event)
@@ -45,7 +37,6 @@ static void overlap_on_iteration(struct analyzer *analyzer, const struct event *
 const struct check check_no_overlap = {
     .code = DC603,
     .name = "no-overlap",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_TIMING,

@@ -1,6 +1,4 @@
-/* pauses.c: DC608: ranks pause every so many iterations. */
-#include <inttypes.h>
-
+/* pauses.c: DC608: ranks pause at regular intervals. */
 #include "analyzer/speed/gaps.h"
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
@@ -9,26 +7,16 @@ static void pauses_on_slowdown(struct analyzer *analyzer, const struct event *ev
 {
     struct slowdown found = *event->slowdown;
     const struct slowdown *slowdown = &found;
-    struct text what = {0};
     if (slowdown->kind != SLOW_PAUSE)
         return;
-    speed_find_gap(analyzer->speed, slowdown->each / 2, (slowdown->times + 1) / 2, &found);
-    text_add(&what, "%s %" PRIu64 " iterations ", slowdown->period_varies ? "about every" : "every",
-             slowdown->period);
-    slowdown_add_ranks(&what, slowdown);
-    text_add(&what, slowdown->ranks == 1 ? " pauses for " : " pause for ");
-    slowdown_add_time(&what, slowdown->each);
-    if (slowdown->gap) {
-        text_add(&what, ", most of it ");
-        slowdown_add_gap(&what, slowdown);
-    }
-    text_add(&what, ": on average that is ");
-    slowdown_add_loss(&what, slowdown);
-    slowdown_report(
-        analyzer, &check_pauses, slowdown, DID_PAUSES, &what,
-        "See what runs so often: checkpoints, evaluation, logging, Python's garbage "
-        "collection (gc.freeze(), or gc.disable() and a collection at fixed steps on all "
-        "ranks).");
+    speed_find_gap(analyzer->slot.speed, slowdown->each / 2, (slowdown->times + 1) / 2, &found);
+    const struct values values = {
+        .value = {[SLOW_VALUE_OWN] = (int64_t)slowdown->period},
+        .flag = {[SLOW_FLAG_OWN] = slowdown->period_varies},
+        .amount = {[SLOW_AMOUNT_OWN] = slowdown->each},
+    };
+    slowdown_report(analyzer, &check_pauses, slowdown, DID_PAUSES, HEADLINE_PAUSES, ADVICE_PAUSES,
+                    &values);
 }
 
 static void pauses_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -39,7 +27,6 @@ static void pauses_on_judged(struct analyzer *analyzer, const struct event *even
 const struct check check_pauses = {
     .code = DC608,
     .name = "pauses",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS,
@@ -69,4 +56,5 @@ const struct check check_pauses = {
                  "    gc.collect()             # and then on all ranks at once\n",
     .on = {[EVENT_SLOWDOWN] = pauses_on_slowdown, [EVENT_JUDGED] = pauses_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

@@ -5,44 +5,26 @@
 #include "lib/trace/lacks.h"
 
 /* Kernels that are not timed may differ. */
-static void add_cause(struct text *what, const struct slowdown *slowdown)
+static enum headline cause_of(const struct slowdown *slowdown)
 {
-    const struct speed_rank *rank = slowdown->rank[0];
-    if (slowdown->ratio > 0) {
-        text_add(what, ": the same work takes the GPU longer there");
-        return;
-    }
-    text_add(what, slowdown->is_as_much
-                       ? ": as many kernels with as many threads take the GPU longer there"
-                       : ": the GPU works longer there, being slow or having more to do");
-    if (slowdown->is_starved) {
-        text_add(what, "; ");
-        slowdown_add_starved(what, slowdown);
-    }
-    if (process_is_recorded(rank->key.process) && !rank->shows_kernels)
-        text_add(what, "; ddpcheck run --timing shows which kernels do");
+    if (slowdown->ratio > 0)
+        return HEADLINE_SLOW_SAME_WORK;
+    return slowdown->is_as_much ? HEADLINE_SLOW_AS_MUCH : HEADLINE_SLOW_DEVICE;
 }
 
 static void slow_device_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
-    struct text what = {0};
     if (slowdown->kind != SLOW_DEVICE)
         return;
-    slowdown_add_ranks(&what, slowdown);
-    text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
-    slowdown_add_loss(&what, slowdown);
-    add_cause(&what, slowdown);
-    if (slowdown->ratio > 1) {
-        text_add(&what, ", ");
-        slowdown_add_factor(&what, slowdown->ratio);
-        text_add(&what, " as long as on its peers");
-    }
-    slowdown_add_kernels(&what, analyzer, slowdown);
-    slowdown_report(
-        analyzer, &check_slow_device, slowdown, DID_SLOW_DEVICE, &what,
-        "Look at the GPU: nvidia-smi -q -d CLOCK,PERFORMANCE,TEMPERATURE shows why its clocks "
-        "are low; nvidia-smi shows other programs on it.");
+    const struct speed_rank *rank = slowdown->rank[0];
+    const struct values values = {
+        .flag = {[SLOW_FLAG_OWN] = slowdown->starving.is_cause,
+                 process_is_recorded(rank->key.process) && !rank->shows_kernels},
+        .amount = {[SLOW_AMOUNT_OWN] = slowdown->ratio > 1 ? slowdown->ratio : 0},
+    };
+    slowdown_report(analyzer, &check_slow_device, slowdown, DID_SLOW_DEVICE, cause_of(slowdown),
+                    ADVICE_SLOW_DEVICE, &values);
 }
 
 static void slow_device_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -53,7 +35,6 @@ static void slow_device_on_judged(struct analyzer *analyzer, const struct event 
 const struct check check_slow_device = {
     .code = DC604,
     .name = "slow-device",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS,
@@ -84,4 +65,5 @@ const struct check check_slow_device = {
                  "#     torchrun --nnodes=7 ...\n",
     .on = {[EVENT_SLOWDOWN] = slow_device_on_slowdown, [EVENT_JUDGED] = slow_device_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

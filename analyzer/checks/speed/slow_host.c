@@ -5,47 +5,24 @@
 
 enum { GAPS_LEAST = 10 }; /* what comes more rarely belongs to no iteration */
 
-static const char usual_todo[] =
-    "See what the program does there besides: its data loader, logging, evaluation, checkpoints, "
-    "host waits, its host's other load.";
-static const char starved_todo[] =
-    "Let its threads have more processors: a higher CPU limit of its container, fewer workers of "
-    "its data loader, no other program on the processors that it is pinned to (taskset -p PID).";
-
-/* Why, and where the time passes. */
-static void say_reason(struct text *what, const struct slowdown *slowdown)
+static enum headline reason_of(const struct slowdown *slowdown)
 {
-    if (slowdown->is_starved) {
-        text_add(what, ": its host is late, because ");
-        slowdown_add_starved(what, slowdown);
-        return;
-    }
-    text_add(what, slowdown->kind_is_guess
-                       ? ": more time passes there between operations, and the source does not "
-                         "say whether the host or the GPU takes it"
-                       : ": the GPU has nothing to do then, because the host issues late");
-    if (!slowdown->gap)
-        return;
-    text_add(what, "; ");
-    slowdown_add_time(what, slowdown->gap_each);
-    text_add(what, " pass each time ");
-    slowdown_add_gap(what, slowdown);
+    if (slowdown->starving.is_cause)
+        return HEADLINE_SLOW_STARVED;
+    return slowdown->kind_is_guess ? HEADLINE_SLOW_UNKNOWN : HEADLINE_SLOW_HOST;
 }
 
 static void slow_host_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     struct slowdown found = *event->slowdown;
     const struct slowdown *slowdown = &found;
-    struct text what = {0};
     if (slowdown->kind != SLOW_HOST)
         return;
-    speed_find_gap(analyzer->speed, 0, GAPS_LEAST, &found);
-    slowdown_add_ranks(&what, slowdown);
-    text_add(&what, " %s the others wait ", slowdown->ranks == 1 ? "makes" : "make");
-    slowdown_add_loss(&what, slowdown);
-    say_reason(&what, slowdown);
-    slowdown_report(analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, &what,
-                    slowdown->is_starved ? starved_todo : usual_todo);
+    speed_find_gap(analyzer->slot.speed, 0, GAPS_LEAST, &found);
+    const struct values values = {
+        .amount = {[SLOW_AMOUNT_OWN] = slowdown->gap ? slowdown->gap_each : 0}};
+    slowdown_report(analyzer, &check_slow_host, slowdown, DID_ISSUES_LATE, reason_of(slowdown),
+                    slowdown->starving.is_cause ? ADVICE_SLOW_STARVED : ADVICE_SLOW_HOST, &values);
 }
 
 static void slow_host_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -56,7 +33,6 @@ static void slow_host_on_judged(struct analyzer *analyzer, const struct event *e
 const struct check check_slow_host = {
     .code = DC601,
     .name = "slow-host",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS,
@@ -100,4 +76,5 @@ const struct check check_slow_host = {
         "if rank == 0 and step % 100 == 0:   # rarely, or in another process\n    save_samples()\n",
     .on = {[EVENT_SLOWDOWN] = slow_host_on_slowdown, [EVENT_JUDGED] = slow_host_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

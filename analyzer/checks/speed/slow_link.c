@@ -17,29 +17,15 @@ static bool are_all_members(const struct speed *speed, const struct slowdown *sl
 static void slow_link_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     if (slowdown->kind != SLOW_LINK)
         return;
-    text_add(&what, "transfers of %s ", comm_title(slowdown->comm, name));
-    if (slowdown->rate > 0) {
-        text_add(&what, "reach %.3g MB/s (bus bandwidth), less than gigabit Ethernet: ",
-                 slowdown->rate / 1e6);
-    } else {
-        text_add(&what, "take ");
-        slowdown_add_factor(&what, slowdown->ratio);
-        text_add(&what, slowdown->since ? " as long as before: "
-                                        : " as long as those of communicators like it: ");
-    }
-    slowdown_add_loss(&what, slowdown);
-    if (!are_all_members(analyzer->speed, slowdown)) {
-        text_add(&what, "; all slow transfers involve ");
-        slowdown_add_ranks(&what, slowdown);
-    }
-    slowdown_report(
-        analyzer, &check_slow_link, slowdown, DID_SLOW_TRANSFER, &what,
-        "Look at the links between these ranks: nvidia-smi topo -m and nvlink -s, the network "
-        "card's speed and errors, and what NCCL_DEBUG=INFO says it uses.");
+    const struct values values = {
+        .flag = {[SLOW_FLAG_OWN] = !are_all_members(analyzer->slot.speed, slowdown)},
+        .amount = {[SLOW_AMOUNT_OWN] = slowdown->rate > 0 ? slowdown->rate / 1e6 : slowdown->ratio},
+    };
+    slowdown_report(analyzer, &check_slow_link, slowdown, DID_SLOW_TRANSFER,
+                    slowdown->rate > 0 ? HEADLINE_SLOW_RATE : HEADLINE_SLOW_LINK, ADVICE_SLOW_LINK,
+                    &values);
 }
 
 static void slow_link_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -50,7 +36,6 @@ static void slow_link_on_judged(struct analyzer *analyzer, const struct event *e
 const struct check check_slow_link = {
     .code = DC606,
     .name = "slow-link",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS,
@@ -79,4 +64,5 @@ const struct check check_slow_link = {
         "# instead of using sockets.\n",
     .on = {[EVENT_SLOWDOWN] = slow_link_on_slowdown, [EVENT_JUDGED] = slow_link_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

@@ -1,39 +1,20 @@
 /* slower_since.c: DC607: iterations became longer, from one on. */
-#include <inttypes.h>
-
 #include "analyzer/speed/slow_finding.h"
 #include "lib/trace/lacks.h"
-
-static void add_change(struct text *what, const struct slowdown *slowdown)
-{
-    double before = slowdown->length - slowdown->lost;
-    text_add(what, "since iteration %" PRIu64 " iterations take ", slowdown->since);
-    slowdown_add_time(what, slowdown->length);
-    text_add(what, " instead of ");
-    slowdown_add_time(what, before);
-    if (slowdown->until)
-        text_add(what, ", until iteration %" PRIu64, slowdown->until);
-    text_add(what, "; a later one is longer than an earlier one in %.3g%% of cases",
-             100 * slowdown->confidence);
-}
 
 static void slower_since_on_slowdown(struct analyzer *analyzer, const struct event *event)
 {
     const struct slowdown *slowdown = event->slowdown;
-    struct text what = {0};
     if (slowdown->kind != SLOW_SINCE)
         return;
-    if (slowdown->is_part) {
-        text_add(&what, "%sthe work of all ranks takes longer: ",
-                 slowdown->is_alone ? "" : "beside what other findings report, ");
-        slowdown_add_loss(&what, slowdown);
-    } else {
-        add_change(&what, slowdown);
-    }
-    slowdown_report(
-        analyzer, &check_slower_since, slowdown, DID_LONGER, &what,
-        "See what changed then, on all ranks: input sizes, recompilation, logging, clocks, "
-        "other jobs. Findings DC601 to DC606 say whether single ranks did.");
+    const struct values values = {
+        .flag = {[SLOW_FLAG_OWN] = slowdown->is_alone},
+        .amount = {[SLOW_AMOUNT_OWN] = slowdown->length - slowdown->lost,
+                   100 * slowdown->confidence},
+    };
+    slowdown_report(analyzer, &check_slower_since, slowdown, DID_LONGER,
+                    slowdown->is_part ? HEADLINE_SLOWER_WORK : HEADLINE_SLOWER_SINCE,
+                    ADVICE_SLOWER_SINCE, &values);
 }
 
 static void slower_since_on_judged(struct analyzer *analyzer, const struct event *event)
@@ -44,7 +25,6 @@ static void slower_since_on_judged(struct analyzer *analyzer, const struct event
 const struct check check_slower_since = {
     .code = DC607,
     .name = "slower-since",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
     .needs = LACKS_STATE | LACKS_DURATIONS | LACKS_STARTS,
@@ -80,4 +60,5 @@ const struct check check_slower_since = {
     .fix_torch = "losses.append(loss.item())   # not: losses.append(loss), which keeps its graph\n",
     .on = {[EVENT_SLOWDOWN] = slower_since_on_slowdown, [EVENT_JUDGED] = slower_since_on_judged},
     .state_bytes = {[OWNER_JOB] = sizeof(struct slow_reported)},
+    .state_end = {[OWNER_JOB] = slow_reported_free},
 };

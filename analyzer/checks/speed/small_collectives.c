@@ -1,11 +1,9 @@
 /* small_collectives.c: DC602: many small collectives where one would do. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/states.h"
 #include "analyzer/model/comm.h"
+#include "lib/base/hash.h"
 #include "lib/trace/lacks.h"
 #include "lib/trace/names.h"
 
@@ -36,7 +34,7 @@ static bool is_small(const struct operation *operation, uint64_t bytes)
     const struct kind *kind = kind_find(operation->record.api);
     return kind && !(kind->flags & KIND_TO_PEER) && !kind_spans_ranks(kind) &&
            operation->signature.group_size < 2 && bytes <= SMALL_BYTES &&
-           !operation->member->comm->divergence;
+           !operation->member->comm->slot.divergence;
 }
 
 static uint64_t small_alike(const struct operation *operation)
@@ -46,28 +44,25 @@ static uint64_t small_alike(const struct operation *operation)
         signature->api,          signature->datatype,       signature->redop,
         signature->scalar,       (uint64_t)signature->root, operation->loop.iteration,
         operation->record.stream};
-    return hash_bytes(HASH_START, words, sizeof words);
+    uint64_t hash = HASH_START;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        hash = hash_word(hash, words[i]);
+    return hash;
 }
 
 static void report_small(struct analyzer *analyzer, const struct operation *operation,
                          const struct small_run *run)
 {
     struct draft draft = draft_new(&check_small_collectives, POSSIBLE, operation->member->comm);
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
     const struct act act = {.did = DID_CALLED_OFTEN, .call = call_of_api(operation->record.api)};
     draft_rank(&draft, draft_side(&draft, &act, &operation->site), operation->member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = operation->site.time_ns;
-    text_add(&what,
-             "%s is called %" PRIu32 " times or more in a row on %s for %" PRIu64
-             " bytes on average, again and again: one fused collective "
-             "would take about as long as each of these",
-             api_name(operation->record.api), run->operations,
-             comm_title(operation->member->comm, name), run->bytes / run->operations);
-    draft_say(&draft, &what,
-              "Put the tensors into one buffer (a bucket) and make one call, or put the calls into "
-              "one ncclGroup.");
+    const struct values values = {
+        .call = {act.call},
+        .value = {run->operations, (int64_t)(run->bytes / run->operations)},
+    };
+    draft_headline(&draft, HEADLINE_SMALL_COLLECTIVES, ADVICE_SMALL_COLLECTIVES, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -114,7 +109,6 @@ static void small_on_call(struct analyzer *analyzer, const struct event *event)
 const struct check check_small_collectives = {
     .code = DC602,
     .name = "small-collectives",
-    .family = FAMILY_SPEED,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_PROCESS,
     .needs = LACKS_TIMING,

@@ -4,16 +4,11 @@
  * RAS counts launches, a log holds calls, Inspector what finished. Ranks at different operations
  * are what a hang looks like, and what a running job looks like at any moment: so this is a note,
  * and suppressed where a finding says more. */
-#include <stdio.h>
-#include <string.h>
-
 #include "analyzer/model/comm.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
 #include "analyzer/match/window.h"
 #include "lib/trace/lacks.h"
-
-enum { CALL_BYTES = 256, RANKS_BYTES = 128 };
 
 /* Another finding says what is wrong on this communicator. */
 static bool behind_is_explained(const struct analyzer *analyzer, const struct comm *comm)
@@ -22,7 +17,7 @@ static bool behind_is_explained(const struct analyzer *analyzer, const struct co
         const struct reported *reported = &analyzer->reported[i];
         const struct finding *finding = &reported->finding;
         if (finding->comm == comm->id && finding->state == FINDING_OPEN && !reported->suppressed &&
-            reported->check->family <= FAMILY_HANG)
+            code_family(reported->check->code) <= FAMILY_HANG)
             return true;
     }
     return false;
@@ -63,8 +58,6 @@ static void behind_report(struct analyzer *analyzer, const struct comm *comm,
                           const struct standing_apart *apart, bool finished)
 {
     struct draft draft = draft_new(&check_different_progress, POSSIBLE, comm);
-    struct text what = {0};
-    char ranks[RANKS_BYTES], name[COMM_TITLE_BYTES], call[CALL_BYTES];
     const struct slot *slot = window_slot(comm, apart->least);
     behind_add_side(&draft, comm, apart, true, finished);
     behind_add_side(&draft, comm, apart, false, finished);
@@ -73,28 +66,12 @@ static void behind_report(struct analyzer *analyzer, const struct comm *comm,
     for (uint32_t i = 0; i < comm->members; i++)
         if (draft.finding.last_ns < comm->member[i]->process->last_ns)
             draft.finding.first_ns = draft.finding.last_ns = comm->member[i]->process->last_ns;
-    bool one = rankset_count(&draft.finding.side[0].ranks) == 1;
-    text_add(&what, "%s %s of %s %s %llu collectives%s", one ? "rank" : "ranks",
-             rankset_text(&draft.finding.side[0].ranks, ranks, sizeof ranks),
-             comm_title(comm, name),
-             finished ? one ? "has finished" : "have finished"
-             : one    ? "has called"
-                      : "have called",
-             (unsigned long long)apart->least, one ? "" : " or more, but not all");
-    text_add(&what,
-             ", %s %s %llu: ", rankset_count(&draft.finding.side[1].ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&draft.finding.side[1].ranks, ranks, sizeof ranks),
-             (unsigned long long)apart->most);
+    struct values values = {.value = {(int64_t)apart->least, (int64_t)apart->most},
+                            .flag = {finished}};
     if (slot && slot->variants)
-        text_add(&what, "%s #%llu is the first that is missing; ",
-                 signature_text(&slot->first.signature, call, sizeof call),
-                 (unsigned long long)apart->least);
-    text_add(&what, "this source does not show whether the job hangs there");
-    draft_say(&draft, &what,
-              finished
-                  ? "If the job hangs, look at what these ranks do instead (ddpcheck stacks --pid)."
-                  : "If the job hangs, look at what these ranks do instead (ddpcheck stacks "
-                    "--pid); of a running job this is a moment's picture.");
+        values.call[0] = signature_call(&slot->first.signature);
+    draft_headline(&draft, HEADLINE_DIFFERENT_PROGRESS,
+                   finished ? ADVICE_DIFFERENT_PROGRESS : ADVICE_DIFFERENT_PROGRESS_NOW, &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -114,7 +91,6 @@ static void behind_on_finish(struct analyzer *analyzer, const struct event *even
 const struct check check_different_progress = {
     .code = DC905,
     .name = "different-progress",
-    .family = FAMILY_TRACE,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
     .title = "ranks are at different collectives",

@@ -1,16 +1,8 @@
-/* missing_trace.c: DC902: ranks of which the trace contains nothing. */
+/* missing_trace.c: DC902: ranks without records in the trace. */
 #include "analyzer/findings.h"
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "lib/trace/lacks.h"
-
-enum { CALL_BYTES = 256 };
-
-static const char watch_todo[] =
-    "Give the report the databases of all hosts; see that every rank ran under ddpcheck.";
-static const char import_todo[] =
-    "Import the files of all ranks and nodes at once. If a rank left none, look at its own output: "
-    "it may have ended, or be the one that hangs elsewhere.";
 
 /* Of a communicator that was never made the rest of the ranks need not exist. */
 static bool was_made(const struct comm *comm)
@@ -52,23 +44,14 @@ static const struct member *find_last_waiting(const struct comm *comm)
     return is_imported(comm) ? first : NULL;
 }
 
-static void describe_waiting(const struct member *first, struct text *what)
-{
-    char call[CALL_BYTES];
-    text_add(what, "; all ranks that have a file wait");
-    if (first->next == first->done + 1)
-        text_add(what, " in %s #%llu", signature_text(&first->last, call, sizeof call),
-                 (unsigned long long)first->done);
-    text_add(what, ", which is not finished, as for a rank that does not arrive");
-}
-
 /* What is known of the others says why they wait. */
 static bool waits_are_explained(const struct analyzer *analyzer)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
         if (reported->finding.state == FINDING_OPEN && !reported->suppressed &&
-            reported->finding.severity == SEVERITY_ERROR && reported->check->family <= FAMILY_HANG)
+            reported->finding.severity == SEVERITY_ERROR &&
+            code_family(reported->check->code) <= FAMILY_HANG)
             return true;
     }
     return false;
@@ -92,8 +75,7 @@ static void report_missing(struct analyzer *analyzer, const struct comm *comm,
                            const struct member *waiting, struct rankset *named)
 {
     struct draft draft = draft_new(&check_missing_trace, CERTAIN, comm);
-    struct text what = {0};
-    char name[COMM_LABEL_BYTES], ranks[128];
+    struct values values = {.value = {comm->nranks}};
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_NO_TRACE}, NULL);
     draft.failed |= comm_list_untraced(comm, &side->ranks) != 0;
     if (are_named(comm, &side->ranks, named)) {
@@ -103,15 +85,17 @@ static void report_missing(struct analyzer *analyzer, const struct comm *comm,
     if (comm_knows_job_ranks(comm))
         draft.failed |= rankset_unite(named, &side->ranks) != 0;
     draft.finding.first_ns = draft.finding.last_ns = comm->first_setup_ns;
-    text_add(&what,
-             "%s has %d ranks, and this trace has nothing of %s: what they did is not checked",
-             comm_label(comm, name), comm->nranks, rankset_text(&side->ranks, ranks, sizeof ranks));
+    values.set[0] = &side->ranks;
     if (waiting) {
-        describe_waiting(waiting, &what);
         draft.finding.severity = SEVERITY_ERROR;
         draft.finding.certainty = POSSIBLE;
+        values.value[1] = (int64_t)waiting->done;
+        if (waiting->next == waiting->done + 1)
+            values.call[0] = signature_call(&waiting->last);
     }
-    draft_say(&draft, &what, is_imported(comm) ? import_todo : watch_todo);
+    enum advice advice = is_imported(comm) ? ADVICE_MISSING_FILE : ADVICE_MISSING_TRACE;
+    draft_headline(&draft, waiting ? HEADLINE_MISSING_AND_AWAITED : HEADLINE_MISSING_TRACE, advice,
+                   &values);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -135,7 +119,6 @@ static void missing_on_finish(struct analyzer *analyzer, const struct event *eve
 const struct check check_missing_trace = {
     .code = DC902,
     .name = "missing-trace",
-    .family = FAMILY_TRACE,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_JOB,
     .title = "ranks without a trace",

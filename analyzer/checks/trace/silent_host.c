@@ -7,10 +7,7 @@
 #include "analyzer/model/comm.h"
 #include "analyzer/model/process.h"
 #include "analyzer/states.h"
-#include "lib/base/moment.h"
 #include "lib/base/name_ranges.h"
-
-enum { SILENT_RANKS_BYTES = 128, SILENT_TIME_BYTES = 64 };
 
 /* Hosts that fell silent together: one cause is likely. */
 struct silent_hosts {
@@ -43,12 +40,13 @@ static void silences_end(void *state)
     }
 }
 
-/* How far the ranks of all these hosts were on the communicator on which one was furthest. */
-static void add_reached(const struct silent_hosts *hosts, struct text *what)
+/* How far the ranks of all these hosts were on the communicator on which one was furthest, which it
+ * returns; NULL: on none. */
+static const struct comm *find_reached(const struct silent_hosts *hosts, int64_t *least,
+                                       int64_t *most)
 {
     const struct member *furthest = NULL;
-    uint64_t least = UINT64_MAX;
-    char name[COMM_TITLE_BYTES];
+    *least = INT64_MAX;
     for (uint32_t i = 0; i < hosts->hosts; i++)
         for (const struct process *process = hosts->first[i]->host->processes; process;
              process = process->host_next)
@@ -57,19 +55,16 @@ static void add_reached(const struct silent_hosts *hosts, struct text *what)
                 if (!furthest || member->next > furthest->next)
                     furthest = member;
     if (!furthest)
-        return;
+        return NULL;
     for (uint32_t i = 0; i < hosts->hosts; i++)
         for (const struct process *process = hosts->first[i]->host->processes; process;
              process = process->host_next)
             for (const struct member *member = process->members; member;
                  member = member->process_next)
-                if (member->comm == furthest->comm && member->next < least)
-                    least = member->next;
-    text_add(what, "; %s had called %llu", hosts->hosts == 1 ? "it" : "they",
-             (unsigned long long)least);
-    if (furthest->next > least)
-        text_add(what, " to %llu", (unsigned long long)furthest->next);
-    text_add(what, " collectives of %s", comm_title(furthest->comm, name));
+                if (member->comm == furthest->comm && (int64_t)member->next < *least)
+                    *least = (int64_t)member->next;
+    *most = (int64_t)furthest->next;
+    return furthest->comm;
 }
 
 static void cover_host(struct draft *draft, struct finding_side *side, const struct host *host)
@@ -84,47 +79,36 @@ static void cover_host(struct draft *draft, struct finding_side *side, const str
     }
 }
 
-/* "host n1", "4 hosts (n[0-3])". */
-static bool add_names(const struct silent_hosts *hosts, struct text *what)
+/* "n1", "n[0-3]"; the caller frees it. NULL when memory is short. */
+static char *hosts_names(const struct silent_hosts *hosts)
 {
-    if (hosts->hosts == 1) {
-        text_add(what, "host %s", hosts->first[0]->info.host);
-        return true;
-    }
     const char **name = malloc(hosts->hosts * sizeof *name);
     for (uint32_t i = 0; name && i < hosts->hosts; i++)
         name[i] = hosts->first[i]->info.host;
     char *names = name ? name_ranges(name, names_sort(name, (int)hosts->hosts)) : NULL;
-    if (names)
-        text_add(what, "%u hosts (%s)", hosts->hosts, names);
-    free(names);
     free(name);
-    return names != NULL;
+    return names;
 }
 
 static void silent_report(struct analyzer *analyzer, struct silent_hosts *hosts)
 {
     struct draft draft = draft_new(&check_silent_host, POSSIBLE, NULL);
-    struct text what = {0};
-    char ranks[SILENT_RANKS_BYTES], since[SILENT_TIME_BYTES];
     struct finding_side *side = draft_side(&draft, &(struct act){.did = DID_SILENT}, NULL);
     side->process = hosts->first[0]->index;
     for (uint32_t i = 0; i < hosts->hosts; i++)
         cover_host(&draft, side, hosts->first[i]->host);
     draft.finding.first_ns = draft.finding.last_ns = hosts->since_ns;
-    draft.failed |= !add_names(hosts, &what);
-    text_add(&what, " with %s %s %s been silent since %s",
-             rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-             rankset_text(&side->ranks, ranks, sizeof ranks), hosts->hosts == 1 ? "has" : "have",
-             moment_date(hosts->since_ns, since, sizeof since));
-    add_reached(hosts, &what);
-    draft_say(&draft, &what,
-              hosts->hosts == 1
-                  ? "See whether the host is up and reaches the hub, and whether its 'ddpcheck "
-                    "run' still runs."
-                  : "They fell silent together: look first at what they share, such as a switch, "
-                    "the scheduler or the network to the hub. See whether 'ddpcheck run' still "
-                    "runs there.");
+    char *names = hosts_names(hosts), title[COMM_TITLE_BYTES];
+    struct values values = {.name = {names}, .value = {hosts->hosts, (int64_t)hosts->since_ns}};
+    const struct comm *comm = find_reached(hosts, &values.value[2], &values.value[3]);
+    if (comm)
+        values.comm = comm_title(comm, title);
+    if (values.value[3] == values.value[2])
+        values.value[3] = 0;
+    draft.failed |= !names;
+    draft_headline(&draft, HEADLINE_SILENT_HOST,
+                   hosts->hosts == 1 ? ADVICE_SILENT_HOST : ADVICE_SILENT_HOSTS, &values);
+    free(names);
     if (hosts->finding)
         findings_replace(analyzer, hosts->finding, &draft);
     else
@@ -204,7 +188,6 @@ static void silent_on_silent(struct analyzer *analyzer, const struct event *even
 const struct check check_silent_host = {
     .code = DC212,
     .name = "silent-host",
-    .family = FAMILY_TRACE,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
     .explains = CODES(CODES_HANGS),

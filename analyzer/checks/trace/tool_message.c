@@ -6,6 +6,7 @@
 #include "analyzer/checks/trace/tool_message.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyzer/findings.h"
@@ -37,8 +38,9 @@ static enum severity message_severity(uint64_t said)
     return said == SAID_WARNING ? SEVERITY_WARNING : SEVERITY_ERROR;
 }
 
-void message_report(struct analyzer *analyzer, const struct check *check, struct process *process,
-                    const struct record *record)
+/* Reports what a process's source said: its first line is the headline, the rest the advice. */
+static void message_report(struct analyzer *analyzer, const struct check *check,
+                           struct process *process, const struct record *record)
 {
     const char *text = process_string(process, record->range.text),
                *by = process_string(process, record->range.domain);
@@ -50,7 +52,6 @@ void message_report(struct analyzer *analyzer, const struct check *check, struct
     struct draft draft = draft_new(check, CERTAIN, NULL);
     struct finding_side *side =
         draft_side(&draft, &(struct act){.did = DID_SAID, .name = kind}, &site);
-    struct text what = {0};
     int rank = process_shown_rank(process);
     if (rank >= 0 && rankset_add(&side->ranks, rank))
         draft.failed = true;
@@ -58,21 +59,24 @@ void message_report(struct analyzer *analyzer, const struct check *check, struct
     draft.merges_ranks = true;
     draft.finding.severity = message_severity(record->range.id);
     draft.finding.first_ns = draft.finding.last_ns = site.time_ns;
-    int line = (int)strcspn(text, "\n");
-    text_add(&what, "%s: %.*s", *by ? by : "another tool", line, text);
-    draft_say(&draft, &what,
-              text[line] ? text + line + 1
-                         : "This is passed on in the words of who said it; findings with other "
-                           "codes say what ddpcheck makes of it.");
+    size_t length = strcspn(text, "\n");
+    char *line = strndup(text, length);
+    const struct values values = {
+        .name = {*by ? by : "another tool", line, text[length] ? text + length + 1 : NULL}};
+    draft.failed |= !line;
+    draft_headline(&draft, HEADLINE_TOOL_MESSAGE,
+                   values.name[2] ? ADVICE_OF_TOOL : ADVICE_TOOL_MESSAGE, &values);
+    free(line);
     findings_report(analyzer, &draft, NULL);
 }
 
-bool message_is_explained(const struct analyzer *analyzer, const struct process *process)
+/* A mismatch or a hang that concerns the process is known. */
+static bool message_is_explained(const struct analyzer *analyzer, const struct process *process)
 {
     for (uint32_t i = 0; i < analyzer->reported_count; i++) {
         const struct reported *reported = &analyzer->reported[i];
         if (reported->finding.state == FINDING_OPEN && !reported->suppressed &&
-            reported->check->family <= FAMILY_HANG &&
+            code_family(reported->check->code) <= FAMILY_HANG &&
             rankset_has(&reported->processes, process->index))
             return true;
     }
@@ -116,7 +120,6 @@ static void said_on_finish(struct analyzer *analyzer, const struct event *event)
 const struct check check_tool_message = {
     .code = DC904,
     .name = "tool-message",
-    .family = FAMILY_TRACE,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_PROCESS,
     .title = "message from NCCL, PyTorch or another tool",

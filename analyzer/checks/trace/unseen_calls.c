@@ -1,4 +1,6 @@
 /* unseen_calls.c: DC903: what can't be seen from the host, and which checks are weaker for it. */
+#include <stdlib.h>
+
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/model/process.h"
@@ -6,31 +8,60 @@
 #include "lib/trace/names.h"
 #include "lib/trace/unseen.h"
 
-enum { NCCL_KNOWN = 23199 }; /* the newest NCCL whose calls calls.def has: 2.31 */
+enum { NCCL_KNOWN = 23299 }; /* the newest NCCL whose calls calls.def has: 2.32 */
 
 struct blind {
     bool reported_nccl, saw_runtime;
 };
 
-#define ALL_OPERATIONS "mismatches and hangs (DC101 to DC111, DC201 to DC210)"
-#define ALL_MEMORY     "hazards and devices (DC301 to DC310, DC401 to DC407)"
+/* What is missed: a sentence, and the families of checks that it is about. */
+struct weaker {
+    enum headline headline;
+    unsigned families[PAIR]; /* bits of enum family, for its names; 0: checks of payload hashes */
+};
+
+enum {
+    OPERATIONS = 1 << FAMILY_MATCH | 1 << FAMILY_HANG,
+    WAITS = 1 << FAMILY_HANG,
+    HAZARDS = 1 << FAMILY_HAZARD,
+    MEMORY = 1 << FAMILY_HAZARD | 1 << FAMILY_DEVICE,
+    PAYLOADS = 0,
+};
+
+static bool is_of_families(const struct check *check, unsigned families)
+{
+    return families ? (1U << code_family(check->code) & families) != 0
+                    : (check->weak_without & LOSS_HASHES) != 0;
+}
+
+static void say_weaker(struct draft *draft, const struct weaker *weaker)
+{
+    struct text list[PAIR] = {0};
+    struct values values = {0};
+    char *listed[PAIR];
+    for (int i = 0; i < PAIR; i++) {
+        check_list_add(&list[i], is_of_families, weaker->families[i]);
+        values.name[i] = listed[i] = text_take(&list[i]);
+        draft->failed |= !listed[i];
+    }
+    draft_headline(draft, weaker->headline, ADVICE_UNSEEN_CALLS, &values);
+    for (int i = 0; i < PAIR; i++)
+        free(listed[i]);
+}
 
 static void blind_report(struct analyzer *analyzer, struct process *process,
-                         const struct act *unseen, const char *weaker, uint64_t time_ns)
+                         const struct act *unseen, const struct weaker *weaker, uint64_t time_ns)
 {
     struct draft draft = draft_new(&check_unseen_calls, CERTAIN, NULL);
     const struct site site = {.process = process};
     struct finding_side *side = draft_side(&draft, unseen, &site);
-    struct text what = {0};
     int rank = process_shown_rank(process);
     if (rankset_add(&side->ranks, rank >= 0 ? rank : process->index))
         draft.failed = true;
     draft_cover(&draft, process);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = time_ns;
-    text_add(&what, "not seen: %s; what goes wrong there is missed: %s",
-             side->call ? side->call : "?", weaker);
-    draft_say(&draft, &what, "This may be harmless, but these checks did not see every call.");
+    say_weaker(&draft, weaker);
     findings_report(analyzer, &draft, NULL);
 }
 
@@ -39,19 +70,18 @@ static struct blind *blind_of(struct analyzer *analyzer, struct process *process
     return state_get(analyzer, &check_unseen_calls, OWNER_PROCESS, &process->states);
 }
 
-/* What is missed, by kind of what was not seen. */
-static const char *const weaker_for[UNSEEN_KINDS] = {
-    [UNSEEN_ANYTHING] = ALL_OPERATIONS ", " ALL_MEMORY,
-    [UNSEEN_DEVICE_NCCL] =
-        "what kernels send and receive is in no sequence of calls (DC101 to DC111, DC201 to "
-        "DC210), and their buffers are not checked (DC301 to DC310)",
-    [UNSEEN_PAYLOADS] = "their bytes are not compared (DC308, DC309, DC501 to DC503)",
-    [UNSEEN_GRAPH] = "collectives in it are not matched (DC101 to DC111, DC201 to DC210), and its "
-                     "accesses are not checked (DC301 to DC310)",
-    [UNSEEN_ONE_SIDED] = "signals that nobody sends are not named (DC201 to DC211 show the hang "
-                         "alone), and what is put and read is not checked (DC301 to DC310)",
-    [UNSEEN_GROWN] = ALL_OPERATIONS ", " ALL_MEMORY,
+/* By kind of what was not seen; left out: everything. */
+static const struct weaker weaker_for[UNSEEN_KINDS] = {
+    [UNSEEN_DEVICE_NCCL] = {HEADLINE_UNSEEN_DEVICE_NCCL, {OPERATIONS, HAZARDS}},
+    [UNSEEN_PAYLOADS] = {HEADLINE_UNSEEN_PAYLOADS, {PAYLOADS}},
+    [UNSEEN_GRAPH] = {HEADLINE_UNSEEN_GRAPH, {OPERATIONS, HAZARDS}},
 };
+
+static const struct weaker *weaker_of(uint64_t kind)
+{
+    static const struct weaker everything = {HEADLINE_UNSEEN, {OPERATIONS | MEMORY}};
+    return weaker_for[kind].headline ? &weaker_for[kind] : &everything;
+}
 
 /* The shim reports it: its text names what is not seen, its number which kind that is. */
 static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
@@ -60,14 +90,15 @@ static void blind_on_blind(struct analyzer *analyzer, const struct event *event)
     const struct record *record = event->record;
     const char *text = process_string(process, record->range.text);
     uint64_t kind = record->range.id < UNSEEN_KINDS ? record->range.id : UNSEEN_ANYTHING;
-    const struct act act = {.name = *text ? text : "something that the shim gave no name"};
-    blind_report(analyzer, process, &act, weaker_for[kind], record_realtime(process, record));
+    static const char damaged[] = "calls whose ring file is damaged, and all later ones";
+    const char *unnamed = kind == UNSEEN_DAMAGED ? damaged : "something that the shim gave no name";
+    const struct act act = {.name = *text ? text : unnamed};
+    blind_report(analyzer, process, &act, weaker_of(kind), event->site.time_ns);
 }
 
 static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
 {
     struct process *process = event->process;
-    const struct record *record = event->record;
 
     struct blind *blind = blind_of(analyzer, process);
     int version = process->info.nccl_version;
@@ -78,7 +109,8 @@ static void blind_on_setup(struct analyzer *analyzer, const struct event *event)
     blind->reported_nccl = true;
     const struct act unseen = {
         .did = DID_NEWER_NCCL, .value = version / 10000, .number = (uint64_t)(version / 100 % 100)};
-    blind_report(analyzer, process, &unseen, ALL_OPERATIONS, record_realtime(process, record));
+    static const struct weaker operations = {HEADLINE_UNSEEN, {OPERATIONS}};
+    blind_report(analyzer, process, &unseen, &operations, event->site.time_ns);
 }
 
 static void blind_on_runtime_call(struct analyzer *analyzer, const struct event *event)
@@ -106,6 +138,7 @@ static bool saw_runtime(struct analyzer *analyzer, struct process *process)
 /* No libcudart was loaded when the process woke the shim, and no call of it was ever seen. */
 static void blind_on_finish(struct analyzer *analyzer, const struct event *event)
 {
+    static const struct weaker host_calls = {HEADLINE_UNSEEN_RUNTIME, {WAITS | MEMORY}};
     (void)event;
     for (int i = 0; i < analyzer->processes; i++) {
         struct process *process = analyzer->process[i];
@@ -114,24 +147,22 @@ static void blind_on_finish(struct analyzer *analyzer, const struct event *event
                       !saw_runtime(analyzer, process) && issued_operations(process);
         const struct act act = {.did = DID_NO_RUNTIME};
         if (unseen)
-            blind_report(analyzer, process, &act, "waits of the host (DC201 to DC208), " ALL_MEMORY,
-                         process->last_ns);
+            blind_report(analyzer, process, &act, &host_calls, process->last_ns);
     }
 }
 
 const struct check check_unseen_calls = {
     .code = DC903,
     .name = "unseen-calls",
-    .family = FAMILY_TRACE,
     .severity = SEVERITY_NOTE,
     .scope = SCOPE_PROCESS,
     .title = "some calls are not visible to ddpcheck",
     .text = "ddpcheck sees the calls that the program makes to libnccl and libcudart. Here "
             "something bypassed them. It may be NCCL operations that kernels start themselves "
-            "(ncclDevCommCreate), one-sided operations (ncclPutSignal, ncclWaitSignal), or a "
-            "communicator that grew (ncclCommGrow). It may also be a CUDA graph whose creation was "
-            "not recorded, a CUDA runtime that is linked into the program (nvcc's default), or an "
-            "NCCL release that is newer than those ddpcheck knows (2.31). The finding says what "
+            "(ncclDevCommCreate), or a communicator that grew from one that was not recorded "
+            "(ncclCommGrow). It may also be a CUDA graph whose creation was not recorded, a CUDA "
+            "runtime that is linked into the program (nvcc's default), or an NCCL release that is "
+            "newer than those ddpcheck knows (2.32). The finding says what "
             "was not seen and which checks are less reliable because of it.\n\n"
             "If NCCL is linked into the program, nothing of it is seen, so there is no finding "
             "either: 'ddpcheck doctor -- PROGRAM' detects this, and 'ddpcheck run --plugin' sees "

@@ -1,7 +1,5 @@
 /* different_micro_steps.c: DC505: ranks reduce after different micro-steps of an iteration
  * (loop_report.c finds it), or all reduce in every micro-step where once would do. */
-#include <inttypes.h>
-
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/checks/training/tally.h"
 #include "analyzer/model/comm.h"
@@ -20,25 +18,15 @@ static struct act describe_micro(const struct loop_divergence *loop_divergence,
     return (struct act){.did = DID_IN_MICRO_STEP, .number = arrival->loop.micro};
 }
 
-static void say_micro(struct draft *draft, const struct loop_divergence *loop_divergence,
-                      const struct comm *comm)
+static void say_micro(struct draft *draft, const struct loop_divergence *loop_divergence)
 {
-    char ranks[LOOP_RANKS_BYTES], iteration[LOOP_PLACE_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
+    char iteration[LOOP_PLACE_BYTES];
+    struct values values = {
+        .name = {arrival_iteration_text(loop_divergence_example(loop_divergence, 0), iteration,
+                                        sizeof iteration)}};
     for (int i = 0; i < loop_divergence->sides; i++)
-        text_add(&what, "%s%s %s in micro-step %" PRIu32, i ? ", " : "",
-                 draft_ranks_text(draft, i, ranks, sizeof ranks),
-                 rankset_count(&draft->finding.side[i].ranks) == 1 ? "reduces" : "reduce",
-                 loop_divergence_example(loop_divergence, i)->loop.micro);
-    text_add(&what,
-             " of %s, as operation #%" PRIu64
-             " of %s: gradients of different micro-steps are reduced together",
-             arrival_iteration_text(loop_divergence_example(loop_divergence, 0), iteration,
-                                    sizeof iteration),
-             loop_divergence->number, comm_title(comm, name));
-    draft_say(draft, &what,
-              "Reduce after the same micro-step on every rank: no_sync() must not depend on the "
-              "rank or its data.");
+        values.each[i] = loop_divergence_example(loop_divergence, i)->loop.micro;
+    draft_headline(draft, HEADLINE_DIFFERENT_MICRO_STEPS, ADVICE_DIFFERENT_MICRO_STEPS, &values);
 }
 
 const struct loop_divergence_rule different_micro_steps_rule = {&check_different_micro_steps,
@@ -55,16 +43,9 @@ static void check_every(struct analyzer *analyzer, const struct thread *thread,
     tally->every = every ? tally->every + 1 : 0;
     if (tally->every < EVERY_ITERATIONS)
         return;
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES];
-    text_add(&what,
-             "all %" PRIu32 " micro-steps of an iteration reduce the same gradients on %s, but the "
-             "optimizer steps once: one reduction, "
-             "after the last, would do",
-             tally->sets, comm_title(member->comm, name));
-    tally_report(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, tally, &what,
-                 "Accumulate locally and reduce in the last micro-step only (PyTorch: "
-                 "no_sync() in all but the last).");
+    const struct values values = {.value = {tally->sets}};
+    tally_report(analyzer, &check_different_micro_steps, DID_REDUCES_OFTEN, member, tally,
+                 HEADLINE_EVERY_MICRO_STEP, ADVICE_EVERY_MICRO_STEP, &values);
 }
 
 static void micro_on_iteration(struct analyzer *analyzer, const struct event *event)
@@ -80,9 +61,9 @@ static void micro_on_iteration(struct analyzer *analyzer, const struct event *ev
 const struct check check_different_micro_steps = {
     .code = DC505,
     .name = "different-micro-steps",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CUDA,
     .needs = LACKS_MARKS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),

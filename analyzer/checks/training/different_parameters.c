@@ -1,17 +1,12 @@
 /* different_parameters.c: DC503: buffers that the program itself says to be replicas
  * (ddpcheck_hash, interpose/ddpcheck.h) do not hold the same bytes on all ranks. One finding for
  * each communicator: the first time. */
-#include <stdio.h>
-#include <string.h>
-
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-
-enum { RANKS_BYTES = 128 };
 
 struct equality {
     uint64_t equal_before; /* the named buffers were equal before this collective */
@@ -48,38 +43,6 @@ static void parameters_add_sides(struct draft *draft, const struct payload *payl
     }
 }
 
-static void parameters_describe(struct draft *draft, const struct equality *state,
-                                const struct payload *payload, const struct act *act,
-                                const struct payload_group *groups, int count)
-{
-    struct text what = {0};
-    char name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
-    text_add(&what, "the replicas of ");
-    act_add(&what, act);
-    text_add(&what, " differ: ");
-    for (int i = 0; i < count; i++) {
-        const struct rankset *set = &draft->finding.side[i].ranks;
-        text_add(&what, "%s%s %s %s", i ? " and " : "", rankset_count(set) == 1 ? "rank" : "ranks",
-                 rankset_text(set, ranks, sizeof ranks),
-                 i                      ? "others"
-                 : groups[i].ranks == 1 ? "holds some bytes"
-                                        : "hold the same bytes");
-    }
-    text_add(&what, "; found before collective #%llu of %s",
-             (unsigned long long)lowest_before(payload), comm_title(payload->comm, name));
-    if (state->was_equal)
-        text_add(&what, ", and all that was announced before #%llu was equal",
-                 (unsigned long long)state->equal_before);
-    else
-        text_add(&what, "; they were never seen equal");
-    draft_say(draft, &what,
-              state->was_equal ? "Look at what changed them since: a step that one rank skipped or "
-                                 "made alone, a reduction that was not waited for, "
-                                 "a gradient that is not reduced."
-                               : "Start from the same parameters: the same seed on every rank, or "
-                                 "a broadcast from rank 0 before the first step.");
-}
-
 static void parameters_on_payload(struct analyzer *analyzer, const struct event *event)
 {
     const struct payload *payload = event->payload;
@@ -108,16 +71,22 @@ static void parameters_on_payload(struct analyzer *analyzer, const struct event 
                             .name = process_string(cell->member->process, payload->key.name),
                             .number = payload->key.number};
     parameters_add_sides(&draft, payload, &act, groups, count);
-    parameters_describe(&draft, state, payload, &act, groups, count);
+    const struct values values = {
+        .value = {(int64_t)lowest_before(payload), (int64_t)state->equal_before},
+        .flag = {state->was_equal},
+    };
+    draft_headline(&draft, HEADLINE_DIFFERENT_PARAMETERS,
+                   state->was_equal ? ADVICE_PARAMETERS_CHANGED : ADVICE_PARAMETERS_NEVER_EQUAL,
+                   &values);
     findings_report(analyzer, &draft, &state->finding);
 }
 
 const struct check check_different_parameters = {
     .code = DC503,
     .name = "different-parameters",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_HASHES,
     .needs = LACKS_MARKS | LACKS_PAYLOAD,
     .title = "the replicas' parameters are no longer equal",
     .text =

@@ -14,7 +14,7 @@
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
 
-enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4, RANKS_BYTES = 128 };
+enum { ELEMENTS = 256, OPERATIONS = 16, RECENT = 4 };
 
 struct likeness {
     uint32_t *label; /* by rank: its class, named by the lowest rank in it */
@@ -122,9 +122,6 @@ static void gradients_report(struct analyzer *analyzer, const struct payload *pa
                              struct likeness *likeness)
 {
     struct draft draft = draft_new(&check_identical_gradients, POSSIBLE, payload->comm);
-    struct text what = {0};
-    char call[256], name[COMM_TITLE_BYTES], ranks[RANKS_BYTES];
-    signature_text(&payload->signature, call, sizeof call);
     for (uint32_t first = 0; first < likeness->ranks && draft.finding.sides < FINDING_SIDES_MAX;
          first++) {
         struct finding_side *side = NULL;
@@ -137,22 +134,13 @@ static void gradients_report(struct analyzer *analyzer, const struct payload *pa
         for (uint32_t rank = first; rank <= last; rank++)
             if (likeness->label[rank] == first)
                 draft_rank(&draft, side, payload->cell[rank].member);
-        text_add(&what, "%sranks %s", draft.finding.sides > 1 ? ", " : "",
-                 rankset_text(&side->ranks, ranks, sizeof ranks));
     }
     draft.finding.first_ns = likeness->first_ns;
     draft.finding.last_ns = payload->cell[0].site.time_ns;
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
-    text_add(&what,
-             " gave the same bytes to each of the last %u reductions of %s, up to %s #%llu: they "
-             "seem to work on the same samples",
-             likeness->operations, comm_title(payload->comm, name), call,
-             (unsigned long long)payload->number);
-    draft_say(&draft, &what,
-              "Give each rank a part of the data of its own: a DistributedSampler with the right "
-              "rank and number of replicas, and "
-              "sampler.set_epoch(epoch) before each epoch.");
+    const struct values values = {.value = {likeness->operations}};
+    draft_headline(&draft, HEADLINE_IDENTICAL_GRADIENTS, ADVICE_IDENTICAL_GRADIENTS, &values);
     findings_report(analyzer, &draft, &likeness->finding);
 }
 
@@ -189,9 +177,9 @@ static void gradients_on_payload(struct analyzer *analyzer, const struct event *
 const struct check check_identical_gradients = {
     .code = DC501,
     .name = "identical-gradients",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_HASHES,
     .needs = LACKS_PAYLOAD,
     .title = "ranks send bit-identical gradients",
     .text = "Two ranks or more passed exactly the same bytes to 16 reductions in a row. Ranks that "

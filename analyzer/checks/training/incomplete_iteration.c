@@ -1,13 +1,10 @@
 /* incomplete_iteration.c: DC504: some ranks began an iteration before they had made all operations
  * of the last one. */
-#include <inttypes.h>
-
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/match/window.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-#include "lib/trace/names.h"
 
 static bool is_ahead_of(const struct arrival *a, const struct arrival *b)
 {
@@ -44,36 +41,23 @@ static struct act describe_iteration(const struct loop_divergence *loop_divergen
     return (struct act){.did = ahead ? DID_NEXT_ITERATION : DID_LAST_ITERATION};
 }
 
-static void say_iteration(struct draft *draft, const struct loop_divergence *loop_divergence,
-                          const struct comm *comm)
+static void say_iteration(struct draft *draft, const struct loop_divergence *loop_divergence)
 {
     const struct arrival *a = loop_divergence_example(loop_divergence, 0),
                          *b = loop_divergence_example(loop_divergence, 1);
     int early = is_ahead_of(a, b) ? 0 : 1;
     const struct arrival *ahead = early ? b : a;
     const struct arrival *behind = early ? a : b;
-    char ranks[LOOP_RANKS_BYTES], others[LOOP_RANKS_BYTES], next[LOOP_PLACE_BYTES],
-        before[LOOP_PLACE_BYTES], name[COMM_TITLE_BYTES];
+    char next[LOOP_PLACE_BYTES], before[LOOP_PLACE_BYTES];
     uint32_t made, usual;
     laps_of(ahead, behind, &made, &usual);
-    struct text what = {0};
-    text_add(&what,
-             "%s began %s after %" PRIu32 " of the %" PRIu32
-             " operations that it makes on %s in an iteration; "
-             "at operation #%" PRIu64 " %s %s still in %s",
-             draft_ranks_text(draft, early, ranks, sizeof ranks),
-             arrival_iteration_text(ahead, next, sizeof next), made, usual, comm_title(comm, name),
-             loop_divergence->number, draft_ranks_text(draft, !early, others, sizeof others),
-             rankset_count(&draft->finding.side[!early].ranks) == 1 ? "is" : "are",
-             arrival_iteration_text(behind, before, sizeof before));
-    if (*site_phase(&behind->site))
-        text_add(&what, " (%s)", site_phase(&behind->site));
-    text_add(&what, loop_divergence->mismatch ? ", and the calls there do not match"
-                                              : ": what is reduced there mixes two iterations");
-    draft_say(draft, &what,
-              "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
-              "is skipped, "
-              "an exception was caught or parameters were not used.");
+    const struct values values = {
+        .name = {arrival_iteration_text(ahead, next, sizeof next),
+                 arrival_iteration_text(behind, before, sizeof before)},
+        .value = {made, usual},
+        .flag = {early == 1, loop_divergence->mismatch},
+    };
+    draft_headline(draft, HEADLINE_INCOMPLETE_ITERATION, ADVICE_INCOMPLETE_ITERATION, &values);
 }
 
 /* --- where no range marks iterations ------------------------------------------------------- */
@@ -102,24 +86,15 @@ static struct act describe_round(const struct loop_divergence *loop_divergence,
                                                                   : DID_LAST_ROUND};
 }
 
-static void say_round(struct draft *draft, const struct loop_divergence *loop_divergence,
-                      const struct comm *comm)
+static void say_round(struct draft *draft, const struct loop_divergence *loop_divergence)
 {
     int early = is_early(loop_divergence, loop_divergence_example(loop_divergence, 0)) ? 0 : 1;
-    char ranks[LOOP_RANKS_BYTES], others[LOOP_RANKS_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
-    text_add(&what,
-             "%s began the next round after %" PRIu32 " of the %" PRIu32
-             " operations that all ranks repeat on %s since #%" PRIu64 "; at operation #%" PRIu64
-             " %s still %s the one before, and the calls there do not match",
-             draft_ranks_text(draft, early, ranks, sizeof ranks), loop_divergence->place,
-             loop_divergence->round, comm_title(comm, name), loop_divergence->round_begin,
-             loop_divergence->number, draft_ranks_text(draft, !early, others, sizeof others),
-             rankset_count(&draft->finding.side[!early].ranks) == 1 ? "makes" : "make");
-    draft_say(draft, &what,
-              "Make every rank reduce all buckets in every iteration: reduce zeros where a batch "
-              "is skipped, "
-              "an exception was caught or parameters were not used.");
+    const struct values values = {
+        .value = {loop_divergence->place, loop_divergence->round,
+                  (int64_t)loop_divergence->round_begin},
+        .flag = {early == 1},
+    };
+    draft_headline(draft, HEADLINE_INCOMPLETE_ROUND, ADVICE_INCOMPLETE_ITERATION, &values);
 }
 
 const struct loop_divergence_rule incomplete_iteration_rule = {&check_incomplete_iteration,
@@ -130,9 +105,9 @@ const struct loop_divergence_rule incomplete_round_rule = {&check_incomplete_ite
 const struct check check_incomplete_iteration = {
     .code = DC504,
     .name = "incomplete-iteration",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CUDA,
     .needs = LACKS_MARKS,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),

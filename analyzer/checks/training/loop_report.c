@@ -10,8 +10,6 @@
  * had the same place. Pipelines, evaluation, several models and gradients accumulated in step are
  * all alike on all ranks. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/match/divergence.h"
@@ -95,10 +93,10 @@ static bool lockstep_is_reported(const struct loop_divergence *loop_divergence)
 
 static void lockstep_report(struct analyzer *analyzer, struct comm *comm)
 {
-    struct loop_divergence *loop_divergence = comm->loop_divergence;
+    struct loop_divergence *loop_divergence = comm->slot.loop_divergence;
     const struct loop_divergence_rule *rule = rules[loop_divergence->kind];
     struct draft draft = loop_divergence_draft(loop_divergence, rule->check, comm, rule->describe);
-    rule->say(&draft, loop_divergence, comm);
+    rule->say(&draft, loop_divergence);
     loop_divergence_report(analyzer, loop_divergence, &draft);
 }
 
@@ -156,17 +154,17 @@ static void part(struct analyzer *analyzer, const struct operation *operation,
         kind = LOOP_DIVERGENCE_ROUND;
     if (kind == LOOP_DIVERGENCE_NONE)
         return;
-    comm->loop_divergence = loop_divergence_new(kind, comm, meeting, arrival);
-    if (!comm->loop_divergence) {
+    comm->slot.loop_divergence = loop_divergence_new(kind, comm, meeting, arrival);
+    if (!comm->slot.loop_divergence) {
         analyzer->failed = true;
         return;
     }
-    comm->loop_divergence->mismatch = operation->match->result == WINDOW_DIFFERS;
+    comm->slot.loop_divergence->mismatch = operation->match->result == WINDOW_DIFFERS;
     if (kind == LOOP_DIVERGENCE_ROUND)
-        keep_round(comm->loop_divergence, comm);
-    see_totals(comm->loop_divergence);
-    see_swaps_before(comm->loop_divergence, comm);
-    if (lockstep_is_reported(comm->loop_divergence))
+        keep_round(comm->slot.loop_divergence, comm);
+    see_totals(comm->slot.loop_divergence);
+    see_swaps_before(comm->slot.loop_divergence, comm);
+    if (lockstep_is_reported(comm->slot.loop_divergence))
         lockstep_report(analyzer, comm);
 }
 
@@ -184,7 +182,7 @@ void loop_on_operation(struct analyzer *analyzer, const struct event *event)
             analyzer->failed = true;
         return;
     }
-    struct loop_divergence *loop_divergence = comm->loop_divergence;
+    struct loop_divergence *loop_divergence = comm->slot.loop_divergence;
     if (loop_divergence && number == loop_divergence->number &&
         (arrival.loop.iteration || loop_divergence->kind == LOOP_DIVERGENCE_ROUND)) {
         loop_divergence_join(loop_divergence, &arrival);
@@ -202,9 +200,9 @@ void loop_on_operation(struct analyzer *analyzer, const struct event *event)
     if (loop_divergence && !lockstep_is_reported(loop_divergence) &&
         number > loop_divergence->number + REACH) {
         loop_divergence_free(loop_divergence);
-        loop_divergence = comm->loop_divergence = NULL;
+        loop_divergence = comm->slot.loop_divergence = NULL;
     }
-    bool diverged = comm->divergence && comm->divergence->number < number;
+    bool diverged = comm->slot.divergence && comm->slot.divergence->number < number;
     if (!(loop_divergence || diverged || meeting->arrivals < 2))
         part(analyzer, operation, meeting, &arrival);
 }
@@ -213,11 +211,11 @@ void loop_on_operation(struct analyzer *analyzer, const struct event *event)
  * the iteration was. */
 static void end_lap(struct member *member, uint32_t micro_steps)
 {
-    struct loop_divergence *loop_divergence = member->comm->loop_divergence;
+    struct loop_divergence *loop_divergence = member->comm->slot.loop_divergence;
     lockstep_end_lap(member, micro_steps);
     for (int i = 0; loop_divergence && i < loop_divergence->sides; i++)
         if (loop_divergence->side[i].example.member == member &&
-            loop_divergence->side[i].example.loop.iteration == member->lap[0].iteration)
+            loop_divergence->side[i].example.loop.iteration == member->laps.lap[0].iteration)
             loop_divergence->side[i].example.micro_steps = micro_steps;
 }
 
@@ -227,10 +225,10 @@ void loop_on_iteration(struct analyzer *analyzer, const struct event *event)
     const struct loop *loop = &thread->loop;
     for (struct member *member = thread->process->members; member; member = member->process_next) {
         struct comm *comm = member->comm;
-        if (member->lap[0].owner != thread || member->lap[0].iteration != loop->ordinal)
+        if (member->laps.lap[0].owner != thread || member->laps.lap[0].iteration != loop->ordinal)
             continue;
         end_lap(member, loop->micro_steps ? loop->micro_steps : loop->backwards);
-        if (comm->loop_divergence && see_totals(comm->loop_divergence))
+        if (comm->slot.loop_divergence && see_totals(comm->slot.loop_divergence))
             lockstep_report(analyzer, comm);
     }
 }

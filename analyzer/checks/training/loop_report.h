@@ -5,13 +5,13 @@
 
 #include "analyzer/loop/loop_divergence.h"
 
-enum { LOOP_PLACE_BYTES = 96, LOOP_RANKS_BYTES = 160 };
+enum { LOOP_PLACE_BYTES = 96 };
 
 /* How one kind of divergence is reported. */
 struct loop_divergence_rule {
     const struct check *check;
     struct act (*describe)(const struct loop_divergence *, const struct arrival *);
-    void (*say)(struct draft *, const struct loop_divergence *, const struct comm *);
+    void (*say)(struct draft *, const struct loop_divergence *);
 };
 
 extern const struct loop_divergence_rule incomplete_iteration_rule, incomplete_round_rule,

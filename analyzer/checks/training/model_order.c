@@ -1,12 +1,9 @@
 /* model_order.c: DC507: two models share a communicator, and ranks reduce them in another order. */
-#include <inttypes.h>
-
 #include "analyzer/checks/training/loop_report.h"
 #include "analyzer/match/window.h"
 #include "analyzer/model/process.h"
 #include "analyzer/model/comm.h"
 #include "lib/trace/lacks.h"
-#include "lib/trace/names.h"
 
 static struct act describe_model(const struct loop_divergence *loop_divergence,
                                  const struct arrival *arrival)
@@ -16,24 +13,10 @@ static struct act describe_model(const struct loop_divergence *loop_divergence,
     return (struct act){.did = *phase ? DID_IN_MODEL : DID_IN_OTHER_MODEL, .phase = phase};
 }
 
-static void say_model(struct draft *draft, const struct loop_divergence *loop_divergence,
-                      const struct comm *comm)
+static void say_model(struct draft *draft, const struct loop_divergence *loop_divergence)
 {
-    char ranks[LOOP_RANKS_BYTES], name[COMM_TITLE_BYTES];
-    struct text what = {0};
-    for (int i = 0; i < loop_divergence->sides; i++)
-        text_add(&what, "%s%s %s in %s", i ? ", " : "",
-                 draft_ranks_text(draft, i, ranks, sizeof ranks),
-                 rankset_count(&draft->finding.side[i].ranks) == 1 ? "is" : "are",
-                 site_phase(&loop_divergence_example(loop_divergence, i)->site));
-    text_add(&what,
-             " at operation #%" PRIu64
-             " of %s: two models share the communicator, and their reductions come in "
-             "different orders",
-             loop_divergence->number, comm_title(comm, name));
-    draft_say(draft, &what,
-              "Reduce the models in one order on every rank; a communicator for each would need "
-              "the same order (DC204).");
+    (void)loop_divergence;
+    draft_headline(draft, HEADLINE_MODEL_ORDER, ADVICE_MODEL_ORDER, NULL);
 }
 
 const struct loop_divergence_rule model_order_rule = {&check_model_order, describe_model,
@@ -42,9 +25,9 @@ const struct loop_divergence_rule model_order_rule = {&check_model_order, descri
 const struct check check_model_order = {
     .code = DC507,
     .name = "model-order",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CUDA,
     .explains = CODES(CODES_HANGS),
     .explains_later = CODES(CODES_WHY),
     .title = "two models share a communicator and reduce in different orders",

@@ -1,8 +1,6 @@
 /* nonfinite_values.c: DC502: NaN or Inf in what a rank sends: the first operation that had it, and
  * on which ranks. After a reduction all ranks have it, so the first is the one to look at; the
  * others are counted. */
-#include <stdio.h>
-
 #include "analyzer/states.h"
 #include "analyzer/findings.h"
 #include "analyzer/loop/payloads.h"
@@ -12,7 +10,7 @@
 
 /* Operations like the faulty one that were finite again on all ranks before it counts as over: a
  * loss scaler skips one step, but another bucket of the same size may come in between. */
-enum { FINITE_AGAIN = 8, CALL_BYTES = 256 };
+enum { FINITE_AGAIN = 8 };
 
 struct nonfinite {
     uint32_t finding; /* that is open; 0 none */
@@ -82,30 +80,13 @@ static void nonfinite_report(struct analyzer *analyzer, const struct payload *pa
     struct nonfinite *state = nonfinite_of(analyzer);
     uint64_t nans = 0, infs = 0;
     struct draft draft = draft_new(&check_nonfinite_values, POSSIBLE, payload->comm);
-    struct text what = {0};
-    char call[CALL_BYTES], name[COMM_TITLE_BYTES], ranks[128];
     draft.finding.first_ns = first->site.time_ns;
     nonfinite_add_sides(&draft, payload, first, &nans, &infs);
     draft.finding.certainty = nans ? CERTAIN : POSSIBLE;
     draft.finding.number = payload->number;
     draft.finding.has_number = true;
-    const struct rankset *bad = &draft.finding.side[0].ranks;
-    bool one = rankset_count(bad) == 1;
-    text_add(&what, "%s %s %s %s to %s #%llu of %s (%llu NaN, %llu Inf)", one ? "rank" : "ranks",
-             rankset_text(bad, ranks, sizeof ranks), one ? "gives" : "give",
-             nans && infs ? "NaN and Inf"
-             : nans       ? "NaN"
-                          : "Inf",
-             signature_text(&payload->signature, call, sizeof call),
-             (unsigned long long)payload->number, comm_title(payload->comm, name),
-             (unsigned long long)nans, (unsigned long long)infs);
-    if (*site_phase(&first->site))
-        text_add(&what, " in \"%s\"", site_phase(&first->site));
-    text_add(&what, "; nothing before it had any");
-    draft_say(&draft, &what,
-              "Look at what filled this buffer on these ranks (the loss, its inputs, the learning "
-              "rate, an overflow of half "
-              "precision); torch.autograd.set_detect_anomaly(True) names the operation.");
+    const struct values values = {.value = {(int64_t)nans, (int64_t)infs}};
+    draft_headline(&draft, HEADLINE_NONFINITE_VALUES, ADVICE_NONFINITE_VALUES, &values);
     state->first_ns = first->site.time_ns;
     state->signature = payload->signature;
     if (state->finding) {
@@ -166,9 +147,9 @@ static void nonfinite_on_payload(struct analyzer *analyzer, const struct event *
 const struct check check_nonfinite_values = {
     .code = DC502,
     .name = "nonfinite-values",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_WARNING,
     .scope = SCOPE_JOB,
+    .weak_without = LOSS_HASHES,
     .needs = LACKS_PAYLOAD,
     .title = "NaN or Inf enters a collective",
     .text =

@@ -1,17 +1,12 @@
 /* skipped_step.c: DC506: some ranks made a step of the optimizer and others did not, as NVTX ranges
  * of iterations and steps show. Reported when the iteration's range ends. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "analyzer/checks/training/tally.h"
 #include "analyzer/states.h"
 #include "analyzer/loop/vote_rounds.h"
 #include "analyzer/model/comm.h"
-#include "lib/trace/names.h"
 #include "lib/trace/lacks.h"
-
-enum { RANKS_BYTES = 128 };
 
 /* --- while the iteration goes on --- */
 
@@ -33,8 +28,6 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm,
     const struct process *process = vote->member->process;
     const char *name = process_string(process, vote_round->text);
     struct draft draft = draft_new(&check_skipped_step, POSSIBLE, comm);
-    struct text what = {0};
-    char ranks[RANKS_BYTES], id[COMM_TITLE_BYTES];
     for (int i = 0; i < vote_round->sides; i++) {
         const struct vote_round_side *from = &vote_round->side[i];
         const struct act act = optimizer_step_act(from, *name ? name : "step");
@@ -42,23 +35,14 @@ static void report_steps(struct analyzer *analyzer, const struct comm *comm,
         for (uint32_t k = 0; k < comm->members; k++)
             if (rankset_has(&from->ranks, comm->member[k]->rank))
                 draft_rank(&draft, side, comm->member[k]);
-        text_add(&what, "%s%s %s made ", i ? ", " : "",
-                 rankset_count(&side->ranks) == 1 ? "rank" : "ranks",
-                 rankset_text(&side->ranks, ranks, sizeof ranks));
-        act_add(&what, &act);
         if (!draft.finding.first_ns || from->site.time_ns < draft.finding.first_ns)
             draft.finding.first_ns = from->site.time_ns;
         if (from->site.time_ns > draft.finding.last_ns)
             draft.finding.last_ns = from->site.time_ns;
     }
-    text_add(&what,
-             " in iteration %" PRIu64
-             ", though all had reduced the gradients on %s: from here on their parameters differ",
-             vote_round->key, comm_title(comm, id));
     draft_cover_comm(&draft, comm);
-    draft_say(&draft, &what,
-              "Let all ranks decide together: reduce the overflow flag (MAX) before the step, or "
-              "decide by gradients that are reduced already.");
+    const struct values values = {.value = {(int64_t)vote_round->key}};
+    draft_headline(&draft, HEADLINE_SKIPPED_STEP, ADVICE_SKIPPED_STEP, &values);
     if (vote_round->finding) {
         findings_replace(analyzer, vote_round->finding, &draft);
         return;
@@ -92,7 +76,7 @@ static void compare_steps(struct analyzer *analyzer, struct thread *thread, stru
         struct vote vote = {
             .member = member,
             .numbered = numbered,
-            .key = numbered ? loop->range.meaning.number : member->laps,
+            .key = numbered ? loop->range.meaning.number : member->laps.count,
             .model = loop->steps[i].model,
             .text = loop->steps[i].text,
             .backwards = loop->backwards,
@@ -127,9 +111,9 @@ static void steps_on_iteration(struct analyzer *analyzer, const struct event *ev
 const struct check check_skipped_step = {
     .code = DC506,
     .name = "skipped-step",
-    .family = FAMILY_TRAINING,
     .severity = SEVERITY_ERROR,
     .scope = SCOPE_JOB,
+    .off_without = LOSS_CUDA,
     .needs = LACKS_MARKS,
     /* on several communicators: one finding */
     .explains_later = CODES(CODES_LOOPS, DC503),

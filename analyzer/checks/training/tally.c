@@ -48,7 +48,7 @@ struct tally *tally_finished(struct analyzer *analyzer, const struct thread *thr
                              struct member *member)
 {
     struct tally *tally = state_find(analyzer, &check_skipped_step, OWNER_MEMBER, member->states);
-    if (!tally || thread->process->lost_bulk || tally->owner != thread ||
+    if (!tally || thread->process->lost.bulk || tally->owner != thread ||
         tally->iteration != thread->loop.ordinal)
         return NULL;
     if (!tally->closed)
@@ -66,13 +66,13 @@ uint32_t tally_steps(const struct loop *loop)
 }
 
 void tally_report(struct analyzer *analyzer, const struct check *check, enum did did,
-                  const struct member *member, const struct tally *tally, struct text *what,
-                  const char *todo)
+                  const struct member *member, const struct tally *tally, enum headline headline,
+                  enum advice advice, const struct values *values)
 {
     struct draft draft = draft_new(check, POSSIBLE, member->comm);
     draft_rank(&draft, draft_side(&draft, &(struct act){.did = did}, &tally->site), member);
     draft.merges_ranks = true;
     draft.finding.first_ns = draft.finding.last_ns = tally->site.time_ns;
-    draft_say(&draft, what, todo);
+    draft_headline(&draft, headline, advice, values);
     findings_report(analyzer, &draft, NULL);
 }

@@ -31,7 +31,7 @@ struct tally *tally_finished(struct analyzer *analyzer, const struct thread *thr
 uint32_t tally_steps(const struct loop *loop);
 /* Reports what one rank does in every iteration. */
 void tally_report(struct analyzer *analyzer, const struct check *check, enum did did,
-                  const struct member *member, const struct tally *tally, struct text *what,
-                  const char *todo);
+                  const struct member *member, const struct tally *tally, enum headline headline,
+                  enum advice advice, const struct values *values);
 
 #endif

@@ -12,7 +12,11 @@
   addEventListener("hashchange", openTarget);
   openTarget();
 
-  var source = document.getElementById("data"), picture = document.getElementById("picture");
+  var chosen = null, stop = null;         // what the reader zoomed to, which a new picture keeps; what ends the last one
+  window.drawTimeline = function () {
+  if (stop) stop.abort();
+  stop = new AbortController();
+  var source = document.getElementById("data"), picture = document.getElementById("picture"), until = { signal: stop.signal };
   if (!source || !picture) return;
   var data = JSON.parse(source.textContent);
   var rows = Array.prototype.map.call(picture.querySelectorAll(".row"), function (element, index) {
@@ -149,6 +153,7 @@
     var span = Math.max(Math.min(50, total), Math.min(total, to - from));
     view.from = Math.max(0, Math.min(total - span, from));
     view.to = view.from + span;
+    chosen = { from: view.from, to: view.to };
     draw();
   }
   function zoom(times, around) {
@@ -156,7 +161,7 @@
     set(middle - (middle - view.from) * times, middle + (view.to - middle) * times);
   }
   function move(part) { var by = (view.to - view.from) * part; set(view.from + by, view.to + by); }
-  function all() { set(0, total); }
+  function all() { set(0, total); chosen = null; }
   function theEnd() {          // the last operations that did end, and the beginning of what did not
     var last = 0, first = total;
     rows.forEach(function (row) {
@@ -250,8 +255,14 @@
     keys[event.key]();
   });
   ["focus", "blur"].forEach(function (name) { canvas.addEventListener(name, draw); });
-  addEventListener("resize", draw);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  addEventListener("resize", draw, until);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw, until);
   draw();
-  if (rows.some(function (row) { return row.ops.some(function (op) { return op[4] < 0; }); })) theEnd();
+  if (chosen) set(chosen.from, chosen.to);
+  else if (rows.some(function (row) { return row.ops.some(function (op) { return op[4] < 0; }); })) {
+    theEnd();
+    chosen = null;
+  }
+  };
+  drawTimeline();
 })();

@@ -1,6 +1,9 @@
-/* hints.c: memory hints, captures and graph nodes with the parameters of CUDA 12. The headers at
- * hand are those of CUDA 13, so functions that have another prototype there are defined under a
- * name of ours and exported under CUDA's. */
+/* hints.c: memory hints, captures and graph nodes with the parameters of CUDA 12, and names that
+ * only CUDA 12 exports. The headers at hand are those of CUDA 13, so functions that have another
+ * prototype there are defined under a name of ours and exported under CUDA's. */
+#include "emu/core/event.h"
+#include "emu/core/stream.h"
+#include "emu/cudart/call.h"
 #include "emu/cudart/versions.h"
 
 /* Defines the function `own` with the symbol `name`. */
@@ -87,4 +90,19 @@ CALL_AS(cudaGraphAddNode_v2, add_node_edges,
 {
     (void)edges;
     return version_add_node(node, graph, dependencies, count, parameters);
+}
+
+CALL(cudaEventElapsedTime_v2, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+     (milliseconds, start, end))
+{
+    if (!milliseconds)
+        return cudaErrorInvalidValue;
+    if (!emu_event_find(start) || !emu_event_find(end))
+        return cudaErrorInvalidResourceHandle;
+    return emu_event_elapsed(emu_event_find(start), emu_event_find(end), milliseconds);
+}
+
+CALL(cudaThreadSynchronize, (void), ())
+{
+    return emu_stream_synchronize_device(emu_device_here());
 }

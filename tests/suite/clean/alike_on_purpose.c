@@ -1,5 +1,5 @@
 /* All ranks send the same, and should: tokens, counters, short vectors, a constant that is reduced again and again,
- * maxima, integers. None of it is a gradient.
+ * maxima, integers. None are gradients.
  * expect: none
  * options: --hash */
 #include "kernels/kernels.h"

@@ -1,5 +1,5 @@
 /* NCCL's in-place forms, which differ per kind: AllGather sends from its part of the receive buffer, ReduceScatter receives
- * into its part of the send buffer, and the roots of Gather and Scatter likewise.
+ * into its part of the send buffer, and the roots of Gather and Scatter use a part in the same way.
  * expect: none */
 #include "tests/suite/suite.h"
 

@@ -1,4 +1,4 @@
-/* Rank 0 serves: it receives from whoever's turn it is and answers. Workers send different numbers of messages.
+/* Rank 0 serves: it receives from the rank whose turn it is and answers. Workers send different numbers of messages.
  * expect: none */
 #include "tests/suite/suite.h"
 

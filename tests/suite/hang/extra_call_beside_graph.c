@@ -1,6 +1,7 @@
 /* The step is captured. Rank 1 reduces once more between its launches, by a call of its own that looks like the captured one:
  * the others have left when it launches the last.
  * expect: DC206 certain ranks=1
+ * origin: rank 1 made one call more (or the others left out one) at #2
  * fix: no call more
  * ends: hang */
 #include "tests/suite/suite.h"

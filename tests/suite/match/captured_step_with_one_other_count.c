@@ -1,4 +1,4 @@
-/* Rank 2 captured a step of three reductions, of which one has half the count. The step is launched again and again, so the
+/* Rank 2 captured a step of three reductions; one of them has half the count. The step is launched again and again, so the
  * sums of the counts meet now and then: it is another count all the same, not other buckets.
  * expect: DC102 certain ranks=2 place=here
  * ends: any */

@@ -1,5 +1,6 @@
 /* Rank 1 skips the reduction of its loss. All calls stand in one helper, but the ranks reach it from different lines.
  * expect: DC102 certain ranks=1 place=reduce
+ * headed: here
  * fix: condition on the rank
  * ends: hang */
 #include "tests/suite/suite.h"
@@ -18,8 +19,8 @@ static void helper_called_from_two_places(struct rank *me)
 #ifndef TWIN
     if (me->rank != 1)
 #endif
-        reduce(me, loss, LOSSES);
-    reduce(me, gradients, GRADIENTS);
+        reduce(me, loss, LOSSES); /* here */
+    reduce(me, gradients, GRADIENTS); /* here */
     CUDA(cudaStreamSynchronize(me->stream));
 }
 

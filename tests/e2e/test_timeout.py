@@ -1,0 +1,41 @@
+"""run --timeout: a rank that uses the processor before its first NCCL call gets on, one that sleeps does not. Ranks that do not
+listen to SIGTERM are killed, that is printed, and the report still shows where they stood."""
+
+import os
+import sys
+
+from line import Line
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NO_PROGRESS = "no progress for 3 s: ending the job"
+
+
+def run(line, how):
+    return line.run([sys.executable, os.path.join(HERE, "starts_late.py"), how], ["--hang-after", "1", "--timeout", "3"])
+
+
+def check_start(build):
+    with Line(build, devices=2, name="timeout") as line:
+        status, _, err = run(line, "computes")
+        assert status == 0 and NO_PROGRESS not in err and "no finding" in err.splitlines()[-1], (status, err)
+    with Line(build, devices=2, name="timeout") as line:
+        status, _, err = run(line, "idles")
+        assert status != 0 and NO_PROGRESS in err, (status, err)
+
+
+def check_trap(build):
+    with Line(build, devices=2, name="timeout") as line:
+        status, _, err = run(line, "traps")
+        assert status != 0 and NO_PROGRESS in err, (status, err)
+        assert " not exited 5 s after SIGTERM: killed by ddpcheck (SIGKILL)" in err, err
+        _, report, _ = line.call([line.tool, "report", line.trace])
+        assert "was killed" not in report and "in cudaStreamSynchronize" in report, report
+
+
+def main():
+    check_start(sys.argv[1])
+    check_trap(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()
