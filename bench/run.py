@@ -1,7 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
     run.py BUILD [PART...]      parts: calls, instructions, python, store, collector, analyzer, long, training, selection, times,
-                        exact-times, hashing, tui, tui-live, kineto,
+                        exact-times, hashing, tui, tui-keys, tui-live, kineto,
                         log, flight-recorder, ranks
                         (default: all)
 
@@ -33,6 +33,9 @@ INSTRUCTION_TURNS = 1024      # as many are made before, so that what a first ca
 TIMES_RUNS = 5
 TUI_OPERATIONS = 10000000
 TUI_SECONDS = 20
+TUI_RANKS = 16384
+TUI_KEYS = ("j", "G", "k", "\033[6~", "\033[5~", "\r", "\033")
+TUI_STILL_S = 0.5
 RECORD_BYTES = 128
 FLIGHT_RANKS, FLIGHT_ENTRIES = 1024, 2000
 LOG_MEGABYTES = (40, 400)
@@ -317,6 +320,32 @@ def tui(bench):
                                                                "" if status == 0 else ", failed"))
 
 
+def tui_keys(bench):
+    """Keys that move, open and close, each time that a screen is still: what they cost with very many ranks."""
+    bench.show("ddpcheck tui on a job of %d ranks: processor time of a key, of %d keys in each view (aim: under 0.2 s)"
+               % (TUI_RANKS, len(TUI_KEYS)))
+    if bench.missing("bench/bench_rank_traces"):
+        return
+    with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as folder:
+        trace = os.path.join(folder, "job")
+        os.mkdir(trace)
+        bench.run([bench.path("bench/bench_rank_traces"), trace, "skipped", str(TUI_RANKS)])
+        screen = Screen([bench.tool, "tui", trace])
+        try:
+            screen.still()
+            for key, view in zip("123456", ("now", "findings", "sequence", "ranks", "waits", "timeline")):
+                before = screen.cpu_s()
+                screen.keys(key)
+                screen.still()
+                opened = screen.cpu_s()
+                for move in TUI_KEYS:
+                    screen.keys(move)
+                    screen.still()
+                bench.show("%-24s %10.3f s to open it, %.3f s a key" % (view, opened - before, (screen.cpu_s() - opened) / len(TUI_KEYS)))
+        finally:
+            screen.close()
+
+
 class Screen(threading.Thread):
     """A program on a terminal of 80 columns and 24 lines; counts the bytes that it sends there."""
 
@@ -339,6 +368,13 @@ class Screen(threading.Thread):
 
     def keys(self, keys):
         os.write(self.terminal, keys.encode())
+
+    def still(self):
+        """Returns once nothing has come for TUI_STILL_S."""
+        seen = -1
+        while seen != self.bytes:
+            seen = self.bytes
+            time.sleep(TUI_STILL_S)
 
     def cpu_s(self):
         with open("/proc/%d/stat" % self.process.pid) as stat:
@@ -598,8 +634,8 @@ def rank_growth(bench):
 
 
 PARTS = {"calls": calls, "instructions": instructions, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
-         "selection": selection, "times": times, "exact-times": exact_times, "hashing": hashing, "tui": tui, "tui-live": tui_live,
-         "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
+         "selection": selection, "times": times, "exact-times": exact_times, "hashing": hashing, "tui": tui, "tui-keys": tui_keys,
+         "tui-live": tui_live, "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
 
 
 def main():

@@ -89,8 +89,7 @@ def one_at_a_time(build):
 
 def daemon(build):
     with Trace(build, "daemon") as trace:
-        began = time.monotonic()
-        assert trace.collect("--daemon").returncode == 0 and time.monotonic() - began < 20
+        assert trace.collect("--daemon").returncode == 0
         trace.start_producer(4, 2, 1000).wait(timeout=300)
         wait_until(lambda: trace.databases() and meta(trace, "ended"), 30, "the daemon's end")
         assert trace.check_complete() == 2000

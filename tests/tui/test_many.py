@@ -1,5 +1,5 @@
 """`ddpcheck tui` on a job of 16,384 ranks on 2,048 hosts, in a real terminal: what the views show at 80x24, against tests/tui/golden,
-and the processor time that a key takes.
+and that it is still there after keys that move, open and close. What a key costs, `make bench tui` measures.
 
     test_many.py BUILD [--update]     --update writes the golden files anew: look at them before you commit
 """
@@ -19,14 +19,8 @@ update = "--update" in sys.argv
 build = os.path.abspath(sys.argv[1])
 TOOL = os.path.join(build, "bin", "ddpcheck")
 RANKS = 16384
-KEY_S = 0.2
 VIEWS = {"now": ("1", "Now  finished"), "findings": ("2", "Findings  finished"), "sequence": ("3", "Sequence  finished"),
          "ranks": ("4", "Ranks  finished"), "waits": ("5", "Waits  finished"), "timeline": ("6", "Timeline  finished")}
-
-
-def children(process):
-    with open("/proc/%s/task/%s/children" % (process, process)) as file:
-        return file.read().split()
 
 
 class Many(unittest.TestCase):
@@ -46,37 +40,22 @@ class Many(unittest.TestCase):
     def terminal(self):
         return Terminal(self.folder, "cd %s && %s tui job" % (self.folder, TOOL))
 
-    def processor_s(self, terminal):
-        shell = terminal.tmux("list-panes", "-F", "#{pane_pid}").strip()
-        with open("/proc/%s/stat" % children(shell)[0]) as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
     def test_views(self):
         with self.terminal() as terminal:
             terminal.wait("1 ?No")
             for name, (key, pattern) in VIEWS.items():
-                before = self.processor_s(terminal)
                 terminal.keys(key)
-                text = self.shown(terminal, pattern, "many-" + name)
-                took = self.processor_s(terminal) - before
-                print("%-9s %.2f s of processor" % (name, took))
-                self.assertLess(took, KEY_S, name)
-                self.compare("many-" + name, text)
+                self.compare("many-" + name, self.shown(terminal, pattern, "many-" + name))
 
     def test_keys(self):
-        """That move, open and close: for ten of each."""
+        """That move, open and close leave the view that was open."""
         with self.terminal() as terminal:
             terminal.wait("1 ?No")
-            for view in VIEWS.values():
-                terminal.keys(view[0])
-                terminal.settled(view[1])
-                before = self.processor_s(terminal)
-                terminal.keys(*(10 * ["j", "G", "k", "NPage", "PPage", "Enter", "Escape"]))
-                terminal.settled("1 ?No")
-                took = (self.processor_s(terminal) - before) / 70
-                print("a key in %s: %.3f s of processor" % (view[1].split()[0], took))
-                self.assertLess(took, KEY_S, view[1])
+            for key, pattern in VIEWS.values():
+                terminal.keys(key)
+                terminal.settled(pattern)
+                terminal.keys("j", "G", "k", "NPage", "PPage", "Enter", "Escape")
+                terminal.settled(pattern)
 
     def shown(self, terminal, pattern, name):
         """The screen as soon as it is what is expected; what it is at last if it never is."""

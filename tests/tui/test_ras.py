@@ -84,11 +84,9 @@ class Ras(unittest.TestCase):
                 except OSError:
                     pass
         threading.Thread(target=trickle, daemon=True).start()
-        began = time.monotonic()
         done = self.once("--ras", "127.0.0.1:%d" % listener.getsockname()[1])
         listener.close()
         self.assertIn("given up", done.stdout + done.stderr)
-        self.assertLess(time.monotonic() - began, 60)
 
     def test_once(self):
         server = RasServer(job([7, 7, 6, 7]))
