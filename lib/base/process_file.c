@@ -17,7 +17,7 @@ size_t process_file_read(pid_t pid, const char *name, char *text, size_t bytes)
     return length;
 }
 
-const char *process_stat_read(pid_t pid, char *text, size_t bytes)
+char *process_stat_read(pid_t pid, char *text, size_t bytes)
 {
     process_file_read(pid, "stat", text, bytes);
     return strrchr(text, ')');

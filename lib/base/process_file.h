@@ -11,7 +11,7 @@
 size_t process_file_read(pid_t pid, const char *name, char *text, size_t bytes);
 /* /proc/PID/stat from the end of the program's name on, which may hold anything; NULL: there is
  * none. `text` has room for `bytes`. See proc_pid_stat(5). */
-const char *process_stat_read(pid_t pid, char *text, size_t bytes);
+char *process_stat_read(pid_t pid, char *text, size_t bytes);
 
 /* When it started, in ticks of the kernel, which distinguishes two processes with one number; 0:
  * not known. */
