@@ -290,11 +290,11 @@ static void close_iteration(struct analyzer *analyzer, struct speed_rank *rank, 
     drop_closed(rank, number);
 }
 
-static bool is_resolved(struct speed_rank *rank, uint64_t number)
+/* Those before the operation `from` are resolved. */
+static bool is_resolved(struct speed_rank *rank, uint64_t from, uint64_t number)
 {
-    for (uint64_t i = 0; i < rank->operations; i++) {
-        const struct speed_operation *operation =
-            speed_operation_find(rank, rank->first_operation + i);
+    const struct speed_operation *operation;
+    for (; (operation = speed_operation_find(rank, from)); from++) {
         if (operation->iteration <= number && !operation->resolved)
             return false;
         if (operation->iteration > number + 1)
@@ -327,8 +327,8 @@ static bool can_close(struct speed_rank *rank, bool all)
     if (rank->closed >= rank->newest || speed_rank_holds(rank))
         return false;
     bool is_first = rank->closed <= rank->begun && rank->newest < rank->begun + COUNTED_FIRST;
-    return all ||
-           (!is_first && rank->newest >= rank->closed + 2 && is_resolved(rank, rank->closed));
+    return all || (!is_first && rank->newest >= rank->closed + 2 &&
+                   is_resolved(rank, rank->first_operation, rank->closed));
 }
 
 static void close_next(struct analyzer *analyzer, struct speed_rank *rank)
@@ -352,6 +352,13 @@ static uint64_t skip_empty(struct speed_rank *rank, uint64_t number)
     return next > number ? next - 1 : number;
 }
 
+static bool can_follow(struct speed_rank *rank)
+{
+    uint64_t from = rank->followed_from > rank->first_operation ? rank->followed_from
+                                                                : rank->first_operation;
+    return rank->newest >= rank->followed + 2 && is_resolved(rank, from, rank->followed);
+}
+
 /* What is over, of ranks that are not further than that. */
 static void count_closable(struct speed_rank *rank, bool all)
 {
@@ -359,9 +366,8 @@ static void count_closable(struct speed_rank *rank, bool all)
         return;
     if (rank->followed < rank->closed)
         rank->followed = rank->closed;
-    while (rank->followed < rank->newest &&
-           (all || (rank->newest >= rank->followed + 2 && is_resolved(rank, rank->followed))))
-        if (!operation_count_iteration(rank, rank->followed++))
+    while (rank->followed < rank->newest && (all || can_follow(rank)))
+        if (!operation_count_iteration(rank))
             rank->followed = skip_empty(rank, rank->followed);
 }
 

@@ -195,17 +195,31 @@ bool operation_can_be_waited_for(const struct speed_operation *operation, bool h
     return !has_next || !is_beside_work(followed) || is_chained(followed);
 }
 
-bool operation_count_iteration(struct speed_rank *rank, uint64_t number)
+/* While a rank is ahead of its peers it holds many iterations: what is followed is not looked at
+ * again. */
+static void pass_followed(struct speed_rank *rank)
+{
+    const struct speed_operation *operation;
+    if (rank->followed_from < rank->first_operation)
+        rank->followed_from = rank->first_operation;
+    while ((operation = speed_operation_find(rank, rank->followed_from)) &&
+           operation->iteration < rank->followed)
+        rank->followed_from++;
+}
+
+bool operation_count_iteration(struct speed_rank *rank)
 {
     bool has_any = false;
-    for (uint64_t i = 0; i < rank->operations; i++) {
-        uint64_t serial = rank->first_operation + i;
-        uint64_t iteration = speed_operation_find(rank, serial)->iteration;
-        if (iteration == number)
+    const struct speed_operation *operation;
+    pass_followed(rank);
+    for (uint64_t serial = rank->followed_from; (operation = speed_operation_find(rank, serial));
+         serial++) {
+        if (operation->iteration == rank->followed)
             count_followed(rank, serial);
-        has_any |= iteration == number;
-        if (iteration > number + 1)
+        has_any |= operation->iteration == rank->followed;
+        if (operation->iteration > rank->followed + 1)
             break; /* operations of two iterations overlap, those of three do not */
     }
+    rank->followed++;
     return has_any;
 }

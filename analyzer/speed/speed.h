@@ -100,6 +100,7 @@ struct speed_rank {
     uint32_t iterations;               /* its room */
     uint64_t begun, newest, closed;    /* the first number, the newest; all below are closed */
     uint64_t followed;                 /* what comes behind those below is counted */
+    uint64_t followed_from;            /* the operations before this one belong to those below */
     uint64_t offset, counted;          /* numbers that begin anew go on: ranks.c */
     struct speed_operation *operation; /* ring, by serial number: of open iterations */
     uint64_t first_operation, operations;
