@@ -96,8 +96,9 @@ static void print_held(const struct watched_run *run, pid_t holder)
 {
     fprintf(stderr,
             "ddpcheck: process %d already collects into %s; it takes this job's records and "
-            "findings, too\n",
-            (int)holder, run->options.directory_name);
+            "findings, too%s\n",
+            (int)holder, run->options.directory_name,
+            run->options.timeout > 0 ? ", and --timeout does nothing" : "");
     if (holder > 0 && !job_is_child_of_ours(holder))
         fprintf(
             stderr,
@@ -129,6 +130,7 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->shared = true;
         if (!run->options.quiet)
             print_held(run, holder);
+        run->options.timeout = 0; /* nobody says here whether the job makes progress */
     } else if (strncmp(line, "full ", 5) == 0)
         run_print_full(run, line + 5);
     else if (strncmp(line, "gone ", 5) == 0)

@@ -141,10 +141,22 @@ def check_never_begins(build):
         assert status == 0 and "nothing of it is recorded (--timeout does nothing)" in said(line), (status, said(line))
 
 
+def check_shared(build):
+    """Another run's collector has the directory, so nobody says to this one that its ranks get on."""
+    with Line(build, devices=2, name="timeout") as line:
+        first = start(line, "goes_on")
+        wait_for(line.live_database, "calls")
+        status, _, err = line.run([sys.executable, os.path.join(HERE, "starts_late.py"), "computes"], ["--timeout", "3"])
+        with open(os.path.join(line.folder, "enough"), "w"):
+            pass
+        assert status == 0 and "and --timeout does nothing" in err and NO_PROGRESS not in err, (status, err)
+        assert first.wait(timeout=300) == 0, said(line)
+
+
 def main():
     build = sys.argv[1]
     with ThreadPoolExecutor() as pool:      # they wait
-        checks = [pool.submit(check, build) for check in (check_stopped, check_stopped_at_end, check_never_begins)]
+        checks = [pool.submit(check, build) for check in (check_stopped, check_stopped_at_end, check_never_begins, check_shared)]
         check_start(build)
         check_trap(build)
         for check in checks:
