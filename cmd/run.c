@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "cmd/options/choice.h"
 #include "lib/base/clock.h"
 #include "lib/base/descriptors.h"
+#include "lib/base/process_file.h"
 #include "cmd/commands.h"
 #include "cmd/job.h"
 #include "cmd/run.h"
@@ -29,13 +31,12 @@
 #include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
 
-static const double kill_after_s = 5;          /* between SIGTERM and SIGKILL */
-static const double killed_within_s = 1;       /* for the kernel to end what was killed */
-static const double judge_patience_s = 3;      /* for the collector, before the job is ended */
-enum { RUN_DESCRIPTORS = 6 };                  /* socket, signals, output, the job's start */
-static const double collector_patience_s = 30; /* for the collector, after the job */
-static const double left_said_s = 2;           /* after that it is said what the job has left */
-enum { LEFT_BYTES = 160 };
+static const double kill_after_s = 5;     /* between SIGTERM and SIGKILL */
+static const double killed_within_s = 1;  /* for the kernel to end what was killed */
+static const double judge_patience_s = 3; /* for the collector, before the job is ended */
+enum { RUN_DESCRIPTORS = 6 };             /* socket, signals, output, the job's start */
+static const double left_said_s = 2;      /* after that it is said what the job has left */
+enum { LEFT_BYTES = 160, LOOK_MS = 500 }; /* the longest between two looks at the time */
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 /* The collector and the hub end after the job: what its end shows is for them to see. */
@@ -108,18 +109,50 @@ static void kill_job(struct watched_run *run)
     run->killed = true;
 }
 
+/* The collector is stopped, or waits for storage: it can't say whether the job makes progress. */
+static bool is_collector_held(const struct watched_run *run, char *state)
+{
+    char text[1024];
+    const char *name_end = run->collector > 0 ? process_stat_read(run->collector, text, sizeof text)
+                                              : NULL;
+    return name_end && sscanf(name_end + 1, " %c", state) == 1 && strchr("TtD", *state);
+}
+
+/* The job's silence counts only while it could have been heard: not while this process was stopped
+ * (Ctrl-Z, a scheduler that suspends the job), nor while the collector is. */
+static void skip_unheard(struct watched_run *run, uint64_t now_ns)
+{
+    char state;
+    struct job_silence *silence = &run->silence;
+    bool is_held = is_collector_held(run, &state);
+    uint64_t passed_ns = now_ns - silence->looked_ns, silent_ns = now_ns - silence->since_ns;
+    uint64_t heard_ns = is_held ? 0 : MIN(passed_ns, LOOK_MS * UINT64_C(1000000));
+    silence->looked_ns = now_ns;
+    silence->since_ns += MIN(silent_ns, passed_ns - heard_ns);
+    silence->held_ns = is_held ? silence->held_ns + passed_ns : 0;
+    if ((double)silence->held_ns / 1e9 <= run->options.timeout || silence->said_held)
+        return;
+    fprintf(stderr,
+            "ddpcheck: the collector, process %d, %s: whether the job makes progress is not known, "
+            "and --timeout does not end it\n",
+            (int)run->collector, state == 'D' ? "waits for storage" : "is stopped");
+    silence->said_held = true;
+}
+
 static void check_time(struct watched_run *run)
 {
     uint64_t now_ns = monotonic_now_ns();
+    if (run->options.timeout > 0)
+        skip_unheard(run, now_ns);
     if (run->ends_for_finding)
         end_job(run, "--on-finding abort");
     if (run->options.timeout > 0 &&
-        (double)(now_ns - run->last_activity_ns) / 1e9 > run->options.timeout) {
+        (double)(now_ns - run->silence.since_ns) / 1e9 > run->options.timeout) {
         if (!run->timed_out)
             fprintf(stderr, "ddpcheck: no progress for %g s: ending the job\n",
                     run->options.timeout);
         if (!run->timed_out && !run->judging_since_ns)
-            judge_first(run, 0, now_ns - run->last_activity_ns);
+            judge_first(run, 0, now_ns - run->silence.since_ns);
         run->timed_out = true;
     }
     end_judged(run);
@@ -164,7 +197,7 @@ static bool is_left_ending(const struct watched_run *run)
 /* Until the program has ended. */
 static void watch_job(struct watched_run *run, int signals)
 {
-    run->last_activity_ns = monotonic_now_ns();
+    run->silence.looked_ns = run->silence.since_ns = monotonic_now_ns();
     job_reap(&run->job, run->socket, &run->collector,
              &run->collector_status); /* who ended before `signals` */
     while (!run->job.ended || is_left_ending(run)) {
@@ -205,7 +238,7 @@ static void say_left(struct watched_run *run)
     if (run->options.quiet)
         return;
     if (run->options.timeout <= 0)
-        snprintf(patience, sizeof patience, "%g s ", collector_patience_s);
+        snprintf(patience, sizeof patience, "%d s ", COLLECTOR_PATIENCE_S);
     fprintf(
         stderr,
         "ddpcheck: the program has exited, and what it started still runs: %s; waiting %sfor its "
@@ -249,7 +282,7 @@ static void finish_job(struct watched_run *run, int signals)
     if (run->socket < 0)
         return;
     bool is_over = false;
-    uint64_t since_ns = monotonic_now_ns();
+    uint64_t since_ns = monotonic_now_ns(), alone_since_ns = since_ns;
     for (bool is_open = true; is_open;) {
         if (!is_over && !may_begin(run)) {
             shutdown(run->socket, SHUT_WR);
@@ -257,17 +290,19 @@ static void finish_job(struct watched_run *run, int signals)
         }
         struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
                                {.fd = run->socket, .events = POLLIN}};
-        poll(fds, 2, 500);
+        poll(fds, 2, LOOK_MS);
         if (fds[0].revents)
             take_signals(run, signals);
         if (fds[1].revents)
             is_open = hear_collector(run);
         if (run->said_left || run->ending_since_ns || run->ends_for_finding)
             check_time(run);
-        double waited_s = (double)(monotonic_now_ns() - since_ns) / 1e9;
-        if (is_open && waited_s > left_said_s)
+        uint64_t now_ns = monotonic_now_ns();
+        if (run->options.timeout > 0 && signal_job(run, 0) > 0)
+            alone_since_ns = now_ns;
+        if (is_open && (double)(now_ns - since_ns) / 1e9 > left_said_s)
             say_left(run);
-        if (is_open && waited_s > collector_patience_s && run->options.timeout <= 0) {
+        if (is_open && (double)(now_ns - alone_since_ns) / 1e9 > COLLECTOR_PATIENCE_S) {
             leave_behind(run);
             return;
         }
@@ -336,18 +371,12 @@ static void send_ready(const struct watched_run *run)
     close(run->ready_fd);
 }
 
-/* A job is worth more than its trace: it runs without a place for rings as well. Without
- * a collector nobody knows whether it makes progress. */
 static void check_rings(struct watched_run *run)
 {
     char rings[PATH_MAX];
     struct error err;
-    if (directory_rings(run->directory, rings, &err) == 0)
-        return;
-    fprintf(stderr, "ddpcheck: %s; the program starts, and nothing of it is recorded%s\n", err.text,
-            run->options.timeout > 0 ? " (--timeout does nothing)" : "");
-    run->is_unrecorded = true;
-    run->options.timeout = 0;
+    if (directory_rings(run->directory, rings, &err) < 0)
+        run_goes_unrecorded(run, err.text);
 }
 
 /* Whether there was a finding for which --fail-on or --error-exitcode asked. */

@@ -43,6 +43,13 @@ struct job_news {
     int count;
 };
 
+/* How long the job has made no progress, for --timeout; monotonic. */
+struct job_silence {
+    uint64_t since_ns, looked_ns;
+    uint64_t held_ns; /* how long the collector is stopped, or waits for storage */
+    bool said_held;
+};
+
 struct watched_run {
     struct run_options options;
     int ready_fd; /* closed once the collector is ready; -1 none */
@@ -60,7 +67,8 @@ struct watched_run {
     bool ready, judged, timed_out,
         shared;        /* shared: another `ddpcheck run` or shim collects into this directory */
     uint64_t began_ns; /* realtime */
-    uint64_t last_activity_ns, ending_since_ns;
+    struct job_silence silence;
+    uint64_t ending_since_ns;
     uint64_t judging_since_ns; /* the collector judges what waits before the job is ended; 0 not */
     int held_signal;           /* that the job gets then; 0: --timeout */
     bool killed;
@@ -75,7 +83,7 @@ struct watched_run {
     int ranks, communicators;
     int found[SEVERITY_NOTE + 1];     /* open findings, by severity */
     int sent;                         /* findings of this host that are printed on another */
-    bool is_unrecorded;               /* there is no place for rings: no collector, no shim */
+    bool is_unrecorded;               /* no place for rings, or no collector: no shim */
     int unrecorded, unrecorded_error; /* processes that could not record, and the errno of one */
 };
 

@@ -96,8 +96,9 @@ static void print_held(const struct watched_run *run, pid_t holder)
 {
     fprintf(stderr,
             "ddpcheck: process %d already collects into %s; it takes this job's records and "
-            "findings, too\n",
-            (int)holder, run->options.directory_name);
+            "findings, too%s\n",
+            (int)holder, run->options.directory_name,
+            run->options.timeout > 0 ? ", and --timeout does nothing" : "");
     if (holder > 0 && !job_is_child_of_ours(holder))
         fprintf(
             stderr,
@@ -115,10 +116,10 @@ static void read_collector_line(struct watched_run *run, const char *line)
     else if (strcmp(line, "judged") == 0)
         run->judged = true;
     else if (strcmp(line, "activity") == 0) {
-        run->last_activity_ns = monotonic_now_ns();
+        run->silence.since_ns = monotonic_now_ns();
         run->has_recorded = true;
     } else if (strcmp(line, "starting") == 0)
-        run->last_activity_ns = monotonic_now_ns();
+        run->silence.since_ns = monotonic_now_ns();
     else if (strncmp(line, "finding ", 8) == 0)
         run->ends_for_finding |= run_print_finding(run, line + 8);
     else if (strncmp(line, "more ", 5) == 0)
@@ -129,6 +130,7 @@ static void read_collector_line(struct watched_run *run, const char *line)
         run->shared = true;
         if (!run->options.quiet)
             print_held(run, holder);
+        run->options.timeout = 0; /* nobody says here whether the job makes progress */
     } else if (strncmp(line, "full ", 5) == 0)
         run_print_full(run, line + 5);
     else if (strncmp(line, "gone ", 5) == 0)
@@ -186,12 +188,35 @@ void run_replace_collector(struct watched_run *run)
             err.text, run->options.directory_name);
 }
 
+void run_goes_unrecorded(struct watched_run *run, const char *why)
+{
+    fprintf(stderr, "ddpcheck: %s; the program starts, and nothing of it is recorded%s\n", why,
+            run->options.timeout > 0 ? " (--timeout does nothing)" : "");
+    run->is_unrecorded = true;
+    run->options.timeout = 0;
+}
+
+/* It is not waited for: who waits for storage is killed once that answers. */
+static void give_up_collector(struct watched_run *run)
+{
+    char why[96];
+    snprintf(why, sizeof why, "the collector, process %d, has not begun within %d s",
+             (int)run->collector, COLLECTOR_PATIENCE_S);
+    kill(run->collector, SIGKILL);
+    run->collector = 0;
+    run_close_collector(run);
+    run_goes_unrecorded(run, why);
+}
+
 int run_wait_collector_ready(struct watched_run *run)
 {
     while (!run->ready && !run->shared) {
         struct pollfd fd = {.fd = run->socket, .events = POLLIN};
         int status = 0;
-        poll(&fd, 1, -1);
+        if (poll(&fd, 1, COLLECTOR_PATIENCE_S * 1000) == 0) {
+            give_up_collector(run);
+            return 0;
+        }
         if (run_read_collector(run))
             continue;
         waitpid(run->collector, &status, 0);

@@ -1,6 +1,6 @@
 """Rank 1 comes late to the first NCCL call, or hangs and does not listen to SIGTERM: a program for test_timeout.py.
 
-starts_late.py computes|loads|idles|traps: one process per rank, as torchrun starts them, without a variable that numbers them."""
+starts_late.py computes|loads|idles|traps|comes|goes_on: one process per rank, as torchrun starts them, without a variable that numbers them."""
 
 import os
 import signal
@@ -39,6 +39,9 @@ def come_late():
 def reduce(me):
     """Handlers of Python do not run while its rank is in the call; this one is of no use either."""
     values = me.floats(1000)
+    while HOW == "goes_on" and not os.path.exists("enough"):
+        suite.cuda.cudaStreamSynchronize(me.stream)
+        time.sleep(0.01)
     suite.nccl.ncclAllReduce(values, values, 1000, suite.FLOAT32, suite.SUM, me.comm, me.stream)
     if HOW == "traps" and me.rank == 1:
         while True:
@@ -56,7 +59,7 @@ def main():
         if child == 0:
             if HOW == "traps":
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            elif rank == 1:
+            elif rank == 1 and HOW not in ("comes", "goes_on"):
                 come_late()
             suite.run_rank(reduce, rank, 2, pipes)
             os._exit(0)
