@@ -2,7 +2,7 @@
 PRESET ?= dev
 BUILD := build/$(PRESET)
 
-.PHONY: all setup build test versions suite fuzz torture soak clean-runs scenarios demo bench docs check sanitize clean help
+.PHONY: all setup build test versions versions-nccl suite fuzz torture soak clean-runs scenarios demo bench docs check sanitize clean help
 all: build
 
 help:
@@ -11,6 +11,7 @@ help:
 	@echo "make demo       install what the demo needs, build it, and see ddpcheck diagnose a hanging training job"
 	@echo "make test       build and run every test"
 	@echo "make versions   ask pip which releases of PyTorch and NCCL are newer than those that were tested"
+	@echo "make versions-nccl   build with the nccl.h of each release of NCCL, and run (RELEASES=2.32.3: of one)"
 	@echo "make suite      run the faulty programs and their twins of tests/suite, print precision and recall"
 	@echo "make scenarios  the trainer's 33 scenarios: the fault without ddpcheck and with it, and the correct twin"
 	@echo "make fuzz       random legal programs, which must give no finding, and the same with a fault each; hostile input (SEEDS=1-100)"
@@ -40,6 +41,10 @@ test: build
 
 versions:
 	@python3 tests/versions/versions.py --new
+
+RELEASES ?= all
+versions-nccl: build
+	@python3 tests/versions/nccl.py $(BUILD) $(RELEASES)
 
 SEEDS ?= 1-100
 scenarios: build

@@ -1,6 +1,7 @@
 /* nccl_later.h: what nccl.h of NCCL 2.29 to 2.32 declares beyond that of 2.28, for builds whose
- * nccl.h is older. The numbers, the layouts and the order of the arguments are NCCL's interface
- * (nccl.h of 2.29.7, 2.30.7 and 2.32.3); a newer nccl.h is taken as it is. */
+ * nccl.h is older, and what RCCL's declares beyond both. The numbers, the layouts and the order of
+ * the arguments are NCCL's interface (nccl.h of 2.29.7, 2.30.7 and 2.32.3); a newer nccl.h is taken
+ * as it is. */
 #ifndef DDPCHECK_ABI_NCCL_LATER_H
 #define DDPCHECK_ABI_NCCL_LATER_H
 
@@ -14,6 +15,10 @@
 #ifndef NCCL_SUSPEND_MEM
 #define NCCL_SUSPEND_MEM 0x01
 #endif
+
+/* Flags of ncclCommWindowRegister, as far as 2.32 has them: symmetric, strictly ordered, for GIN
+ * alone, for counted CFT alone. */
+#define NCCL_WIN_ALL_FLAGS 0x0f
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 7)
 /* What ncclCommMemStats is asked for: bytes, but for ncclStatGpuMemSuspended, which is 0 or 1. */
@@ -62,7 +67,7 @@ typedef struct nccl_collective_config ncclCollConfig_t;
         .size = sizeof(ncclCollConfig_t), .magic = 0xcafebeef, .version = NCCL_VERSION(2, 32, 3), \
         .minCTAs = NCCL_CONFIG_UNDEF_INT, .maxCTAs = NCCL_CONFIG_UNDEF_INT,                       \
         .nvlsCTAs = NCCL_CONFIG_UNDEF_INT, .cgaClusterSize = NCCL_CONFIG_UNDEF_INT,               \
-        .forceAlgSelection = NCCL_CONFIG_UNDEF_INT, .CTAPolicy = NCCL_CONFIG_UNDEF_INT,           \
+        .forceAlgSelection = 1, .CTAPolicy = NCCL_CONFIG_UNDEF_INT,                               \
     }
 #endif
 
@@ -120,6 +125,14 @@ ncclResult_t ncclGatherConfig(const void *send, void *recv, size_t count, ncclDa
 ncclResult_t ncclScatterConfig(const void *send, void *recv, size_t count, ncclDataType_t type,
                                int root, ncclComm_t comm, cudaStream_t stream,
                                const ncclCollConfig_t *config);
+
+/* RCCL's names: ncclAlltoAll, and the same with a number of elements and their place for each rank.
+ */
+ncclResult_t ncclAllToAll(const void *send, void *recv, size_t count, ncclDataType_t type,
+                          ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclAllToAllv(const void *send, const size_t *send_counts, const size_t *send_offsets,
+                           void *recv, const size_t *recv_counts, const size_t *recv_offsets,
+                           ncclDataType_t type, ncclComm_t comm, cudaStream_t stream);
 
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
 ncclResult_t ncclCommResume(ncclComm_t comm);

@@ -14,6 +14,7 @@ static const struct known_file {
 } known_files[] = {
     {"libnccl-net", "network plugin"},
     {"libnccl.so", "libnccl"},
+    {"librccl.so", "librccl"},
     {"libcudart.so", "libcudart"},
     {"libtorch_cuda.so", "libtorch_cuda"},
 };

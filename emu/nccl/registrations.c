@@ -210,7 +210,7 @@ static ncclResult_t register_window(struct ncclComm *comm, void *buffer, size_t 
     void *handle;
     ncclResult_t result = communicator_ready(comm);
 
-    if (!result && (!window || flags & ~NCCL_WIN_COLL_SYMMETRIC))
+    if (!result && (!window || flags & ~NCCL_WIN_ALL_FLAGS))
         result = fail(ncclInvalidArgument,
                       "ncclCommWindowRegister : win is NULL or flags %d are invalid", flags);
     if (!result)

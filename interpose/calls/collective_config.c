@@ -45,8 +45,23 @@ static void config_add_number(struct config_text *text, const char *name, int va
     config_add(text, digits + at, sizeof digits - at);
 }
 
-/* What it has by its own size, which grows with NCCL's versions; an event, a profiler's tag and
- * extensions may differ between ranks. */
+/* What all ranks must have alike (nccl.h of 2.32): the event itself is a rank's own, whether there
+ * is one is not. Without a selection forceAlgSelection, which is 1 from the start, changes nothing.
+ */
+static void config_add_pointers(struct config_text *text,
+                                const struct nccl_collective_config *config)
+{
+    if (config->algSelection && *config->algSelection) {
+        config_add_name(text, "algSelection");
+        config_add(text, config->algSelection, strnlen(config->algSelection, NAME_BYTES));
+        config_add_number(text, "forceAlgSelection", config->forceAlgSelection);
+    }
+    if (config->launchCompletionEvent)
+        config_add_number(text, "launchCompletionEvent", 1);
+}
+
+/* What it has by its own size, which grows with NCCL's versions; a profiler's tag and extensions
+ * may differ between ranks. */
 void collective_config_record(struct shim_thread *thread, const ncclCollConfig_t *config)
 {
     static const struct {
@@ -57,7 +72,6 @@ void collective_config_record(struct shim_thread *thread, const ncclCollConfig_t
         {"maxCTAs", offsetof(struct nccl_collective_config, maxCTAs)},
         {"nvlsCTAs", offsetof(struct nccl_collective_config, nvlsCTAs)},
         {"cgaClusterSize", offsetof(struct nccl_collective_config, cgaClusterSize)},
-        {"forceAlgSelection", offsetof(struct nccl_collective_config, forceAlgSelection)},
         {"CTAPolicy", offsetof(struct nccl_collective_config, CTAPolicy)},
     };
     struct nccl_collective_config known = {0};
@@ -73,10 +87,7 @@ void collective_config_record(struct shim_thread *thread, const ncclCollConfig_t
         if (value != INT_MIN)
             config_add_number(&text, numbers[i].name, value);
     }
-    if (known.algSelection) {
-        config_add_name(&text, "algSelection");
-        config_add(&text, known.algSelection, strnlen(known.algSelection, NAME_BYTES));
-    }
+    config_add_pointers(&text, &known);
     if (!text.bytes)
         return;
     struct record record = {.range = {.text = emit_string(thread, text.text, text.bytes)}};

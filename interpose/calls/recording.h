@@ -34,10 +34,19 @@ void operation_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t s
 void operation_leave(struct recorded_call *call, ncclResult_t result);
 /* Emits what the configuration sets (collective_config.c), before the operation's own record. */
 void collective_config_record(struct shim_thread *thread, const ncclCollConfig_t *config);
-/* ncclWaitSignal (one_sided.c): a wait for each of `count` signals, as one launch. */
+/* Several operations as one launch (several.c): a wait for each of `count` signals; a send to and a
+ * receive from each rank, of as many elements as the arrays say, at these elements of the buffers.
+ */
+struct all_to_all_v {
+    const void *send, *recv;
+    const size_t *send_count, *send_offset, *recv_count, *recv_offset;
+    ncclDataType_t type;
+};
 void wait_signal_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream, int count,
                        const ncclWaitSignalDesc_t *signals);
-void wait_signal_leave(struct recorded_call *call, ncclResult_t result);
+void all_to_all_v_enter(struct recorded_call *call, ncclComm_t comm, cudaStream_t stream,
+                        const struct all_to_all_v *what);
+void several_leave(struct recorded_call *call, ncclResult_t result);
 
 /* Groups (groups.c). */
 void group_started(struct recorded_call *call, ncclResult_t result);

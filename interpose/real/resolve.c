@@ -60,7 +60,7 @@ static bool is_wrapper(const void *address)
 static void *find_by_name(enum library library, const char *symbol)
 {
     static const char *const names[][4] = {
-        [LIBRARY_NCCL] = {"libnccl.so.2", "libnccl.so"},
+        [LIBRARY_NCCL] = {"libnccl.so.2", "libnccl.so", "librccl.so.1"},
         [LIBRARY_CUDART] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"},
         [LIBRARY_DRIVER] = {"libcuda.so.1", "libcuda.so"},
     };

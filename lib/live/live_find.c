@@ -24,7 +24,8 @@ static void read_maps(struct live_found *found)
     found->is_unreadable = !maps && (errno == EACCES || errno == EPERM);
     while (maps && fgets(line, sizeof line, maps)) {
         const char *slash = strrchr(line, '/');
-        found->uses_nccl |= slash && !strncmp(slash, "/libnccl", strlen("/libnccl"));
+        found->uses_nccl |= slash && (!strncmp(slash, "/libnccl", strlen("/libnccl")) ||
+                                      !strncmp(slash, "/librccl", strlen("/librccl")));
         found->is_watched |= slash && !strncmp(slash, "/libddpcheck.so", strlen("/libddpcheck.so"));
     }
     if (maps && ferror(maps))

@@ -13,10 +13,10 @@
 #include "lib/trace/names.h"
 
 /* Objects in which a call ends or a thread begins; "libnccl" stands for libnccl.so.2 as well as
- * libnccl-net.so. */
+ * libnccl-net.so. AMD's names come last. */
 static const char *const plumbing[] = {
-    "libddpcheck", "libnccl",    "libcudart", "libcuda.", "libcupti",  "libc.so",
-    "libc-",       "libpthread", "ld-linux",  "libm.so",  "libstdc++", "libc++",
+    "libddpcheck", "libnccl",  "libcudart", "libcuda.",  "libcupti", "libc.so", "libc-",
+    "libpthread",  "ld-linux", "libm.so",   "libstdc++", "libc++",   "librccl", "libamdhip64",
 };
 
 /* The interpreter, and PyTorch's part in it: as it shuts down, it frees objects and is in no line
@@ -253,7 +253,7 @@ char *site_inside_nccl(const struct frame *frames, int count, char *text, size_t
     *text = '\0';
     for (int i = 0; i < count && shown < SHOWN && used < bytes; i++) {
         const struct frame *frame = &frames[i];
-        bool is_inside = is_of_module(frame, "libnccl") ||
+        bool is_inside = is_of_module(frame, "libnccl") || is_of_module(frame, "librccl") ||
                          (i < wrapper && !is_plumbing(frame, PYTHON_ABSENT));
         char name[sizeof frame->function];
         if (!is_inside || !*frame->function || is_nccl_call(frame->function))

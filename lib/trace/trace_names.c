@@ -167,7 +167,7 @@ static const char environment_query[] =
     "library WHERE process = ?1 UNION ALL SELECT DISTINCT replace(s.text, rtrim(s.text, "
     "replace(s.text, '/', '')), ''), s.text || iif(m.build_id = '', '', ', build ' || "
     "m.build_id), 'file' FROM module m JOIN string s ON s.process = m.process AND s.id = m.path "
-    "WHERE m.process = ?1 AND (s.text GLOB '*/libnccl*' OR s.text GLOB '*/libcudart.so*' OR "
+    "WHERE m.process = ?1 AND (s.text GLOB '*/lib[nr]ccl*' OR s.text GLOB '*/libcudart.so*' OR "
     "s.text GLOB '*/libcuda.so*' OR s.text GLOB '*/libtorch_cuda.so*') ORDER BY 1, 2";
 
 static const char *column_or_empty(sqlite3_stmt *row, int column)

@@ -48,4 +48,10 @@ static inline int loader_body(const struct nccl *nccl)
     return 0;
 }
 
+/* The calls of HIP that rccl_job.c makes; 0 is success. A hipStream_t is a pointer, as CUDA's. */
+int hipSetDevice(int device);
+int hipMalloc(void **memory, size_t bytes);
+int hipStreamCreate(cudaStream_t *stream);
+int hipStreamSynchronize(cudaStream_t stream);
+
 #endif

@@ -139,7 +139,7 @@ def check_readme(line):
     said = line.call([line.tool, "report", line.trace])[1].replace(HERE, "tests/torch")
     with open(os.path.join(HERE, "..", "..", "README.md")) as page:
         shown = re.search(r"hangs after its first epoch.*?\n\n(.*?)\n\nIt runs on", page.read(), re.S)[1]
-    shown, begun = (re.sub(r"#\d+ of comm \w+", "# of comm", " ".join(text.split()))     # versions of PyTorch differ in both
+    shown, begun = (re.sub(r"#\d+ of comm [\w:]+", "# of comm", " ".join(text.split()))     # versions of PyTorch differ in both
                     for text in (shown, said[said.index("tests/torch/evaluates.py"):said.index("--verbose shows")]))
     assert shown == begun, said
     print("evaluates: README shows it", flush=True)

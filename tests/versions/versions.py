@@ -66,7 +66,7 @@ def released(package):
 def new():
     missing = False
     for package in dict.fromkeys(row[0] for row in rows() if row[0] != "python"):
-        known = numbers(next(row[1] for row in rows() if row[0] == package))
+        known = max(numbers(row[1]) for row in rows() if row[0].partition("-cu")[0] == package.partition("-cu")[0])
         versions = released(package)
         newer = [version for version in versions if numbers(version) > known]
         missing = missing or bool(newer)
