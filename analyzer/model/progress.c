@@ -9,7 +9,6 @@
 #include "analyzer/model/issued.h"
 #include "analyzer/model/timelines.h"
 #include "analyzer/match/window.h"
-#include "lib/base/hash.h"
 #include "lib/trace/lacks.h"
 
 enum {
@@ -227,21 +226,6 @@ static int queue_push(struct stream_state *stream, struct pending *pending)
     return 0;
 }
 
-static uint64_t bit_of(uint64_t value)
-{
-    return UINT64_C(1) << (hash_word(0, value) % 64);
-}
-
-/* Has it taken another way to a call than until now? Not known where there are too many ways. */
-static void note_way(struct launches *launches, const struct pending *pending)
-{
-    uint64_t stack = bit_of(pending->site.stack);
-    uint64_t call = bit_of(signature_hash(&pending->signature));
-    launches->is_moved = (launches->calls & call) && !(launches->stacks & stack);
-    launches->stacks |= stack;
-    launches->calls |= call;
-}
-
 /* Calls of one group are one launch: none of them is before another. */
 static void note_launch(struct pending *pending)
 {
@@ -250,12 +234,11 @@ static void note_launch(struct pending *pending)
         member->launches.previous = member->launches.last;
         member->launches.unit = ++member->process->progress.units;
     }
-    note_way(&member->launches, pending);
+    issued_note_way(&member->launches, pending);
     pending->unit = member->launches.unit;
     member->launches.last = pending->place;
     member->launches.group = pending->group;
-    bool reported = !(member->process->info.lacks & LACKS_STREAM);
-    if (reported && member->launches.previous.position &&
+    if (!(member->process->info.lacks & LACKS_STREAM) && member->launches.previous.position &&
         member->launches.previous.timeline != pending->place.timeline)
         pending->serial = member->launches.previous;
 }

@@ -140,7 +140,7 @@ static void record_caught(struct shim_thread *thread, uint64_t exception)
         emit_exception(thread, exception, EXCEPTION_CAUGHT);
 }
 
-/* A file is opened, maybe one of those whose lines a traceback shows; or logging looks who calls. */
+/* A file is opened, maybe one whose lines a traceback shows; or logging looks who calls. */
 static void record_shown(void)
 {
     struct shim_thread *thread = &thread_self;

@@ -1,5 +1,5 @@
-/* The third stage receives from the first one, which sends to the second: a cycle of three messages, of which one names the wrong
- * rank. Grouping them would not help.
+/* The third stage receives from the first one, which sends to the second one: a cycle of three messages. Grouping them would not
+ * help, as a message names the wrong rank.
  * expect: DC201 certain ranks=1+2 place=stage
  * fix: destination of the send with the source of the receive
  * ends: hang */
