@@ -136,7 +136,8 @@ static struct finding_origin compare_origin_members(const struct member_calls ca
         return origin;
     origin.kind = found.is_found ? ORIGIN_SHIFT : ORIGIN_LINES;
     origin.certainty = found.is_certain ? CERTAIN : POSSIBLE;
-    origin.advice = found.is_found ? ADVICE_DIVERGED_BEFORE : ADVICE_NONE;
+    bool goes_on = finding->code != DC206; /* else it says what a rank that has left did */
+    origin.advice = found.is_found && goes_on ? ADVICE_DIVERGED_BEFORE : ADVICE_NONE;
     origin.number = calls[0].first + at;
     origin.shift = found.shift;
     origin.is_either_way = found.is_either_way;
