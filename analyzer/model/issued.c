@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/invariant.h"
 
 enum { DEVICES_MOST = 1024 };
@@ -36,4 +37,18 @@ struct issued issued_on(const struct process *process, int device)
 {
     bool is_known = device >= 0 && (uint32_t)device < process->issued.devices;
     return is_known ? process->issued.on_device[device] : (struct issued){0};
+}
+
+static uint64_t bit_of(uint64_t value)
+{
+    return UINT64_C(1) << (hash_word(0, value) % 64);
+}
+
+void issued_note_way(struct launches *launches, const struct pending *pending)
+{
+    uint64_t stack = bit_of(pending->site.stack);
+    uint64_t call = bit_of(signature_hash(&pending->signature));
+    launches->is_moved = (launches->calls & call) && !(launches->stacks & stack);
+    launches->stacks |= stack;
+    launches->calls |= call;
 }

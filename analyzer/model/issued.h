@@ -10,4 +10,8 @@ int issued_add(struct process *process, int device, const struct record *left);
 /* All so far. */
 struct issued issued_on(const struct process *process, int device);
 
+/* Notes whether the member made the call before, but never from this stack. Not seen where its
+ * calls come from more stacks than 64 bits distinguish. */
+void issued_note_way(struct launches *launches, const struct pending *pending);
+
 #endif

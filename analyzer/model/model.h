@@ -324,6 +324,8 @@ struct launches {
     bool is_replay;             /* a graph launched the last */
     uint64_t group;             /* ncclGroup of the last, 0 none */
     uint64_t unit;              /* struct pending's, of the last */
+    uint64_t stacks, calls;     /* a bit for each stack and each signature that it had */
+    bool is_moved;              /* the last: a call that it made before, from another stack */
 };
 
 /* A call of the member that has returned and goes on. */

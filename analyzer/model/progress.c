@@ -234,11 +234,11 @@ static void note_launch(struct pending *pending)
         member->launches.previous = member->launches.last;
         member->launches.unit = ++member->process->progress.units;
     }
+    issued_note_way(&member->launches, pending);
     pending->unit = member->launches.unit;
     member->launches.last = pending->place;
     member->launches.group = pending->group;
-    bool reported = !(member->process->info.lacks & LACKS_STREAM);
-    if (reported && member->launches.previous.position &&
+    if (!(member->process->info.lacks & LACKS_STREAM) && member->launches.previous.position &&
         member->launches.previous.timeline != pending->place.timeline)
         pending->serial = member->launches.previous;
 }

@@ -114,9 +114,10 @@ static bool ends_process(uint64_t exception)
            place_ends_with(place.file, place.file_bytes, "multiprocessing/process.py");
 }
 
-/* The thread reads lines of sources, as Python's traceback and logging do. */
-static bool reads_lines(uint64_t state)
+/* The thread reads lines of sources, as Python's traceback does, or logs. */
+static bool shows_exception(uint64_t state)
 {
+    static const char *const files[] = {"/linecache.py", "/logging/__init__.py"};
     enum { FRAMES = 4 };
     struct python_frame frames[FRAMES];
     struct python_place place;
@@ -124,12 +125,14 @@ static bool reads_lines(uint64_t state)
     uint32_t count = python_walk(python_memory(), false, state, frames, FRAMES, &sound);
     for (uint32_t i = 0; i < count; i++)
         if (python_place(python_memory(), false, &frames[i], &place) &&
-            place_ends_with(place.file, place.file_bytes, "/linecache.py"))
+            (place_ends_with(place.file, place.file_bytes, files[0]) ||
+             place_ends_with(place.file, place.file_bytes, files[1])))
             return true;
     return false;
 }
 
-/* Python keeps the lines that it has read: an exception in a file that it has read is not seen. */
+/* Python keeps the lines that it has read: a traceback of a file that it has read is seen only if
+ * it is logged. */
 static void record_caught(struct shim_thread *thread, uint64_t exception)
 {
     if (!atomic_load(&exceptions.uncaught_recorded) &&
@@ -137,8 +140,8 @@ static void record_caught(struct shim_thread *thread, uint64_t exception)
         emit_exception(thread, exception, EXCEPTION_CAUGHT);
 }
 
-/* A file is opened: maybe one of those whose lines a traceback shows. */
-static void record_printed(void)
+/* A file is opened, maybe one whose lines a traceback shows; or logging looks who calls. */
+static void record_shown(void)
 {
     struct shim_thread *thread = &thread_self;
     uint64_t state = atomic_load(&shim.state) == SHIM_ACTIVE &&
@@ -147,7 +150,7 @@ static void record_printed(void)
                          : 0;
     uint64_t exception = state ? python_exception_handled(python_memory(), state) : 0;
     bool ends = exception && ends_process(exception);
-    if (!exception || (!ends && !reads_lines(state)))
+    if (!exception || (!ends && !shows_exception(state)))
         return;
     thread_enter(thread, __builtin_frame_address(0));
     int error = errno;
@@ -167,8 +170,8 @@ static int see_audit_event(const char *event, void *arguments, void *context)
     (void)context;
     if (!strcmp(event, "sys.excepthook") && arguments)
         record_uncaught((uintptr_t)exceptions.tuple_item(arguments, VALUE_OF_EVENT));
-    else if (!strcmp(event, "open"))
-        record_printed();
+    else if (!strcmp(event, "open") || !strcmp(event, "sys._getframe"))
+        record_shown();
     else if (!strncmp(event, begins, strlen(begins)))
         python_exit_watch();
     return 0;

@@ -133,7 +133,7 @@ static bool applies_to_any(struct trace *trace, const struct finding *finding, s
 static enum advice find_origin_advice(struct trace *trace, const struct finding *finding)
 {
     struct finding_origin origin = {0};
-    if (finding->code <= DC105 || finding->code == DC206)
+    if (finding->code <= DC105 || finding->code == DC201 || finding->code == DC206)
         origin = finding_origin(trace, finding);
     free(origin.what);
     return origin.advice;

@@ -15,7 +15,7 @@
 #include "lib/trace/names.h"
 
 /* Calls before the finding, and such as were made after it: they show a shift as well. */
-enum { CALLS_BEFORE = 1024, CALLS_AFTER = 8 };
+enum { CALLS_BEFORE = 1024, CALLS_AFTER = 8, CALLS_OF_ORDER = 64 /* that are in another order */ };
 
 static bool is_about_messages(const struct finding *finding)
 {
@@ -47,7 +47,7 @@ static int read_sides(struct member_calls calls[2], struct trace *trace,
     struct calls_wanted wanted = {
         .comm = finding->comm,
         .first = number > CALLS_BEFORE ? number - CALLS_BEFORE : 0,
-        .end = number + CALLS_AFTER,
+        .end = number + CALLS_OF_ORDER,
         .api = is_about_messages(finding) ? call->api : API_NONE,
         .peer = call->peer,
     };
@@ -114,23 +114,30 @@ static void cut_to_known(struct member_calls calls[2], uint64_t number)
     }
 }
 
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* What the lines say, as of side 0 and side `other`: a shift is how far `other` is ahead. */
 static struct finding_origin compare_origin_members(const struct member_calls calls[2],
                                                     const struct finding *finding, int other)
 {
-    const struct call_sequence a = {calls[0].symbol, calls[0].count};
-    const struct call_sequence b = {calls[1].symbol, calls[1].count};
+    size_t most = (size_t)(finding->number - calls[0].first) + CALLS_AFTER;
+    const struct call_sequence a = {calls[0].symbol, least_of(calls[0].count, most)};
+    const struct call_sequence b = {calls[1].symbol, least_of(calls[1].count, most)};
     struct finding_origin origin = {
         .other = 0, .odd = other, .is_of_messages = is_about_messages(finding)};
     struct first_divergence found = first_divergence_find(&a, &b);
     uint64_t matched = finding->number - calls[0].first;
-    size_t least = a.count < b.count ? a.count : b.count;
-    size_t count = least < matched ? least : (size_t)matched;
+    size_t count = least_of(least_of(a.count, b.count), (size_t)matched);
     size_t at = found.is_found ? found.at : first_divergence_last_run(a.call, b.call, count);
     if (at >= count || (!found.is_found && is_about_messages(finding)))
         return origin;
     origin.kind = found.is_found ? ORIGIN_SHIFT : ORIGIN_LINES;
     origin.certainty = found.is_certain ? CERTAIN : POSSIBLE;
+    bool goes_on = finding->code != DC206; /* else it says what a rank that has left did */
+    origin.advice = found.is_found && goes_on ? ADVICE_DIVERGED_BEFORE : ADVICE_NONE;
     origin.number = calls[0].first + at;
     origin.shift = found.shift;
     origin.is_either_way = found.is_either_way;
@@ -243,9 +250,8 @@ static void find_failed_call(struct finding_origin *origin, const struct origin_
     const struct member_calls *calls[] = {pair->odd, pair->other};
     uint64_t number = pair->finding->number;
     struct failed_allocation failed[2];
-    size_t least = calls[0]->count < calls[1]->count ? calls[0]->count : calls[1]->count;
-    size_t before = (size_t)(number - calls[0]->first);
-    if (!lines_agree(pair, least < before ? least : before))
+    size_t least = least_of(calls[0]->count, calls[1]->count);
+    if (!lines_agree(pair, least_of(least, (size_t)(number - calls[0]->first))))
         return;
     for (int i = 0; i < 2; i++)
         failed[i] = failed_allocation_find(pair->trace, calls[i]->process, &calls[i]->at[0],
@@ -260,8 +266,10 @@ static void find_failed_call(struct finding_origin *origin, const struct origin_
     while (serial_of_call(calls[0], origin->number) < failed[0].at.serial)
         origin->number++;
     origin->what = describe_failure(origin, pair, &failed[0]);
-    if (origin->what)
+    if (origin->what) {
         origin->kind = ORIGIN_FAILED;
+        origin->advice = ADVICE_SKIP_TOGETHER;
+    }
 }
 
 static void describe_branch(struct finding_origin *origin, const struct origin_pair *pair)
@@ -355,8 +363,10 @@ char *finding_sentence(struct trace *trace, const struct finding *finding)
     struct finding_origin origin = finding_origin(trace, finding);
     char *said = finding_said(trace, finding);
     bool is_shown = origin.kind == ORIGIN_SHIFT || origin.kind == ORIGIN_BRANCH;
+    bool calls_part = origin.advice == ADVICE_CALLS_IN_ONE_ORDER ||
+                      finding_calls_part(trace, finding);
     if (said)
-        cut_guesses(said, is_shown, finding_calls_part(trace, finding));
+        cut_guesses(said, is_shown, calls_part);
     if (origin.what)
         text_add(&text, "%s; then ", origin.what);
     text_add(&text, "%s", said ? said : finding->what);

@@ -26,7 +26,7 @@ struct finding_origin {
     bool is_either_way;  /* it may be as far behind, or ahead, as well */
     bool is_of_messages; /* between the two ranks: `number` and `shift` count these */
     int odd, other;      /* sides of the finding; odd has fewer ranks */
-    enum advice advice;  /* ORIGIN_BRANCH: how to fix it; ADVICE_NONE: as the finding says */
+    enum advice advice;  /* how to fix it; ADVICE_NONE: as the finding says */
     char *what;          /* in words */
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/text.h"
 #include "lib/finding/backward_passes.h"
 
@@ -272,6 +273,62 @@ static bool find_left_function(const struct branch_view *view, struct origin_bra
     return true;
 }
 
+/* --- The same calls in another order --- */
+
+static uint64_t hash_call(const struct call_symbol *call)
+{
+    return hash_word(hash_word(0, call->signature), call->lines);
+}
+
+/* The fewest calls, from the finding's on, that both members made, each as often; both go on alike
+ * behind them, or make no more. 0: there are none. */
+static size_t count_permuted(const struct branch_view *view)
+{
+    const struct member_calls *odd = view->calls[ODD], *other = view->calls[OTHER];
+    uint64_t sum = 0; /* of the one's hashes less the other's */
+    size_t i = view->at;
+    do {
+        if (i >= odd->count || i >= other->count)
+            return 0;
+        sum += hash_call(&odd->symbol[i]) - hash_call(&other->symbol[i]);
+        i++;
+    } while (sum);
+    bool both_end = i == odd->count && i == other->count;
+    bool go_on = i < odd->count && i < other->count &&
+                 calls_are_equal(&odd->symbol[i], &other->symbol[i]);
+    return both_end || go_on ? i - view->at : 0;
+}
+
+/* One of them begins `by` calls further on, and goes round: as does one that left calls out of a
+ * loop. */
+static bool is_rotated(const struct branch_view *view, size_t calls, size_t by)
+{
+    const struct call_symbol *odd = &view->calls[ODD]->symbol[view->at];
+    const struct call_symbol *other = &view->calls[OTHER]->symbol[view->at];
+    for (size_t i = 0; i < calls; i++)
+        if (!calls_are_equal(&odd[i], &other[(i + by) % calls]))
+            return false;
+    return true;
+}
+
+static bool find_permuted(const struct branch_view *view, struct origin_branch *branch)
+{
+    size_t calls = count_permuted(view), at = view->at;
+    const struct origin_pair *pair = view->pair;
+    struct text text = {0};
+    bool is_one_line = at < pair->odd->count && at < pair->other->count &&
+                       pair->odd->symbol[at].lines == pair->other->symbol[at].lines;
+    for (size_t by = 1; by < calls && !is_one_line; by++)
+        if (is_rotated(view, calls, by))
+            return false;
+    if (!calls)
+        return false;
+    text_add(&text, "%s and %s make the same %zu calls from #%llu on, in different orders",
+             view->name[ODD], view->name[OTHER], calls, (unsigned long long)pair->finding->number);
+    *branch = (struct origin_branch){text_take(&text), ADVICE_CALLS_IN_ONE_ORDER};
+    return true;
+}
+
 /* --- All of them --- */
 
 /* Reads the places of the calls; false: they do not differ, or a line is not known. */
@@ -296,7 +353,8 @@ static void choose_branch(const struct branch_view *view, struct origin_branch *
 {
     if (find_threads(view, branch) || find_accumulation(view, branch) ||
         find_left_out(view, ODD, branch) || find_left_out(view, OTHER, branch) ||
-        find_repeated(view, OTHER, branch) || find_repeated(view, ODD, branch))
+        find_permuted(view, branch) || find_repeated(view, OTHER, branch) ||
+        find_repeated(view, ODD, branch))
         return;
     find_left_function(view, branch);
 }
@@ -315,6 +373,8 @@ struct origin_branch origin_branch(const struct origin_pair *pair)
     view->at = (size_t)(pair->finding->number - pair->odd->first);
     if (pair->finding->code <= DC105 && read_branch(view))
         choose_branch(view, &branch);
+    else if (pair->finding->code <= DC105)
+        find_permuted(view, &branch);
     else if (pair->finding->code == DC206 && !find_accumulation(view, &branch))
         find_fewer_passes(view, &branch);
     free(view);

@@ -14,7 +14,7 @@ struct origin_branch {
 /* At the finding's call. Claims what the calls show and nothing else: that one of them left a
  * function after the last common call, how often each made the call that was repeated, a call that
  * came between the two in earlier rounds, threads that make the same two calls in another order,
- * backward passes that reduce nothing. */
+ * backward passes that reduce nothing, the same calls in different orders. */
 struct origin_branch origin_branch(const struct origin_pair *pair);
 
 #endif

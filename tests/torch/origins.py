@@ -3,6 +3,7 @@
 origins.py CASE, as job.py: under torchrun, or forked by server.py. The odd rank is the last one, or rank 0."""
 
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -213,14 +214,23 @@ def wrong_source(faulty):
     dist.barrier()
 
 
+def reduce_in_order(sizes):
+    dist.barrier()
+    for size in sizes:
+        dist.all_reduce(data(size))
+    torch.cuda.synchronize()
+
+
 @case
 def other_order(faulty):
     """Tensors reduced in the order of a set."""
-    tensors = {"loss": data(5), "hits": data(7), "seen": data(9)}
-    dist.barrier()
-    for name in reversed(list(tensors)) if faulty and is_odd() else tensors:
-        dist.all_reduce(tensors[name])
-    torch.cuda.synchronize()
+    reduce_in_order([9, 7, 5] if faulty and is_odd() else [5, 7, 9])
+
+
+@case
+def turned_order(faulty):
+    """The same, and it looks like a call that was left out."""
+    reduce_in_order([7, 9, 5] if faulty and is_odd() else [5, 7, 9])
 
 
 @case
@@ -235,9 +245,7 @@ def barrier_meets_sum(faulty):
     torch.cuda.synchronize()
 
 
-@case
-def bad_batch_caught(faulty):
-    """A batch raises on one rank, which catches that and goes on with the next one."""
+def skip_bad_batches(faulty, say):
     job = Job()
     for step in range(5):
         try:
@@ -245,8 +253,20 @@ def bad_batch_caught(faulty):
                 raise ValueError("corrupt sample 17")
             job.step()
         except ValueError as error:
-            print("skipped a batch:", error, flush=True)
+            say("skipped a batch: %s" % error)
     log_metrics(data(1))
+
+
+@case
+def bad_batch_caught(faulty):
+    """A batch raises on one rank, which catches that and goes on with the next one."""
+    skip_bad_batches(faulty, print)
+
+
+@case
+def bad_batch_logged(faulty):
+    """The same, and the program's log says so."""
+    skip_bad_batches(faulty, logging.warning)
 
 
 @case

@@ -24,6 +24,13 @@ CASES = {
     "logger-thread": ("DC102", "2", ["two threads of a process make calls on this communicator", "report_metrics()"],
                       "a process group (communicator) of its own"),
     "barrier-meets-sum": ("DC102", "2", [], "different calls of the program"),
+    "other-order": ("DC110", "2", [], "one order on every rank"),
+    "turned-order": ("DC102", "2", ["rank 2 and the others make the same 3 calls from #1 on, in different orders"],
+                     "one order on every rank"),
+    "crossed-groups": ("DC202", "2", [], "in one order on every rank"),
+    "wrong-source": ("DC201", "0", [], "names the wrong rank"),
+    "bad-batch-logged": ("DC101", "2", ["rank 2 caught an exception (ValueError: corrupt sample 17)", "{raise ValueError(}"],
+                         "let all ranks skip the step together"),
     "bad-batch-caught": ("DC101", "2", ["after 4 calls in gradient bucket of DDP", "the others make a 5th"], ""),
     "one-batch-less": ("DC206", "2", ["rank 2 ran 7 backward passes, ", " 8"], "the same number of backward passes"),
 }

@@ -99,7 +99,38 @@ static const struct wait_node *skipped_message(const struct cycle *cycle)
     return skipped;
 }
 
-const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit)
+/* Two groups crossed: the missing rank makes a call on the other one that all make, but from
+ * elsewhere in the program than ever before. One that left a call out goes its usual way. */
+static bool is_crossed(const struct cycle *cycle)
+{
+    for (int i = 0; cycle->steps == 2 && i < cycle->steps; i++) {
+        const struct missing *missing = cycle->step[i].missing;
+        const struct wait_node *wait = cycle->step[i].wait, *other = cycle->step[!i].wait;
+        bool is_usual = missing && wait->number && wait->kind == WAIT_COLLECTIVE;
+        for (uint32_t k = 0; is_usual && k < other->comm->members; k++)
+            if (other->comm->member[k]->process == missing->process &&
+                other->kind == WAIT_COLLECTIVE && other->comm != wait->comm &&
+                other->comm->member[k]->launches.is_moved)
+                return true;
+    }
+    return false;
+}
+
+/* The first message to a rank that receives its first one from another rank instead: one of the two
+ * names the wrong rank. NULL: there is none. */
+static const struct wait_node *misnamed_message(struct analyzer *analyzer,
+                                                const struct cycle *cycle)
+{
+    for (int i = 0; i < cycle->steps; i++) {
+        const struct wait_node *wait = cycle->step[i].wait;
+        if (!wait->receives && cycle->step[i].missing && hang_message_beside(analyzer, wait) >= 0)
+            return wait;
+    }
+    return NULL;
+}
+
+const struct check *cycle_check(struct analyzer *analyzer, const struct cycle *cycle,
+                                const struct wait_node **culprit)
 {
     bool all_peers = true, any_peer = false, all_issued = true, one_comm = true, setup = false;
     *culprit = NULL;
@@ -116,9 +147,14 @@ const struct check *cycle_check(const struct cycle *cycle, const struct wait_nod
     }
     if (!cycle->steps || setup)
         return NULL;
+    const struct wait_node *misnamed = misnamed_message(analyzer, cycle);
+    if (misnamed) {
+        *culprit = misnamed;
+        return NULL;
+    }
     if (all_peers || (all_issued && one_comm && any_peer))
         return &check_message_cycle;
-    if (all_issued)
+    if (all_issued || is_crossed(cycle))
         return &check_wait_cycle;
     if (skipped_message(cycle))
         *culprit = skipped_message(cycle);

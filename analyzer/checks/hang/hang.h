@@ -49,7 +49,7 @@ int hang_precedence(enum code code);
 /* The rank as people know it that sends a message to the receiver of the wait's, which does not
  * receive it, or from which that one receives instead: the first message of the two ranks, as that
  * of the wait is, and alike to NCCL. -1: there is none. */
-int hang_message_beside(const struct hang_case *hang);
+int hang_message_beside(struct analyzer *analyzer, const struct wait_node *wait);
 /* What its finding says and advises, by hang_rules. */
 void hang_judge(const struct hang_case *hang, enum headline *headline, enum advice *advice);
 /* What to do about a rank that ended as `act` says. */
@@ -216,7 +216,8 @@ void cycle_find(const struct wait_graph *graph, const struct wait_node *start, s
 void cycle_begin_at(struct cycle *cycle, int first);
 /* The check that such a cycle has, NULL if it is better reported as a missing rank: of *culprit
  * then, NULL if any will do. */
-const struct check *cycle_check(const struct cycle *cycle, const struct wait_node **culprit);
+const struct check *cycle_check(struct analyzer *analyzer, const struct cycle *cycle,
+                                const struct wait_node **culprit);
 /* Whether ranks that still run may yet join a wait of the cycle, and so say which ranks went
  * astray; not if they have had the time after which a rank counts as missing. */
 bool cycle_is_unsettled(const struct wait_graph *graph, const struct cycle *cycle);

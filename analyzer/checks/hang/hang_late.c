@@ -210,7 +210,7 @@ static void report_late_cycle(struct analyzer *analyzer, const struct wait_graph
                               const struct cycle *cycle)
 {
     const struct wait_node *culprit;
-    const struct check *check = cycle_check(cycle, &culprit);
+    const struct check *check = cycle_check(analyzer, cycle, &culprit);
     if (check) {
         cycle_report(analyzer, graph, cycle, check, POSSIBLE);
         return;

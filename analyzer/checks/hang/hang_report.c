@@ -15,7 +15,7 @@ static void hang_describe(struct draft *draft, const struct hang_case *hang)
     enum headline headline;
     enum advice advice;
     struct rankset missing = {0};
-    const int beside = hang_message_beside(hang);
+    const int beside = hang_message_beside(hang->graph->analyzer, wait);
     for (uint32_t i = 0; i < wait->missing_count; i++)
         draft->failed |= rankset_add(&missing, missing_shown_rank(&wait->missing[i])) != 0;
     const struct values values = {

@@ -182,16 +182,15 @@ static bool is_message(const struct hang_case *hang)
 }
 
 /* Ranks that have exchanged messages before name each other rightly. */
-int hang_message_beside(const struct hang_case *hang)
+int hang_message_beside(struct analyzer *analyzer, const struct wait_node *wait)
 {
-    const struct wait_node *wait = hang->wait;
     struct channel_waiting beside;
-    if (!is_message(hang) || wait->number ||
-        !channel_beside(hang->graph->analyzer, wait->comm->id, wait->sender, wait->receiver,
-                        wait->receives, &beside))
+    if (wait->kind != WAIT_PEER || wait->number ||
+        !channel_beside(analyzer, wait->comm->id, wait->sender, wait->receiver, wait->receives,
+                        &beside))
         return -1;
     const struct signature *other = &beside.first->signature;
-    const struct member *member = member_find(hang->graph->analyzer, beside.comm, beside.sender);
+    const struct member *member = member_find(analyzer, beside.comm, beside.sender);
     if (beside.first->number || other->count != wait->signature.count ||
         other->datatype != wait->signature.datatype)
         return -1;
@@ -200,7 +199,7 @@ int hang_message_beside(const struct hang_case *hang)
 
 static bool has_message_beside(const struct hang_case *hang)
 {
-    return hang_message_beside(hang) >= 0;
+    return hang_message_beside(hang->graph->analyzer, hang->wait) >= 0;
 }
 
 static bool is_in_no_call(const struct hang_case *hang, const struct missing *missing)

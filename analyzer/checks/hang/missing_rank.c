@@ -68,7 +68,7 @@ static void report_root(struct analyzer *analyzer, const struct wait_graph *grap
         struct cycle cycle;
         const struct wait_node *culprit;
         cycle_find(graph, root, &cycle);
-        const struct check *check = cycle_check(&cycle, &culprit);
+        const struct check *check = cycle_check(analyzer, &cycle, &culprit);
         if (check == &check_wait_cycle && cycle_is_unsettled(graph, &cycle))
             return;
         if (check) {

@@ -141,7 +141,9 @@ static void layout_report(struct analyzer *analyzer, const struct comm *comm, st
     layout_add_side(&draft, comm, layout, !swap);
     draft_cover_comm(&draft, comm);
     const struct values values = {.flag = {layout->other_order}};
-    draft_headline(&draft, HEADLINE_DIFFERENT_BUCKETS, ADVICE_DIFFERENT_BUCKETS, &values);
+    draft_headline(&draft, HEADLINE_DIFFERENT_BUCKETS,
+                   layout->other_order ? ADVICE_CALLS_IN_ONE_ORDER : ADVICE_DIFFERENT_BUCKETS,
+                   &values);
     if (layout->finding) {
         findings_replace(analyzer, layout->finding, &draft);
         return;

@@ -94,12 +94,16 @@ static void match_describe(struct draft *draft, const struct comm *comm, unsigne
 {
     struct values values = {.flag = {rule == &barrier_rule}};
     int names = 0;
+    enum advice advice = rule->advice;
     for (int i = 0; i < FIELD_RULES; i++)
         if (fields & field_rules[i].fields)
             values.name[names++] = field_rules[i].name;
-    for (int i = 1; i < draft->finding.sides; i++)
+    for (int i = 1; i < draft->finding.sides; i++) {
         values.each[i] = comm->slot.divergence->shift[i];
-    draft_headline(draft, HEADLINE_DIFFERENT_OPERATIONS, rule->advice, &values);
+        if (values.each[i])
+            advice = ADVICE_SAME_OPERATIONS; /* its arguments are right, and it is too early */
+    }
+    draft_headline(draft, HEADLINE_DIFFERENT_OPERATIONS, advice, &values);
 }
 
 /* One of two sides made its call where the other made it on another communicator: found once, as
