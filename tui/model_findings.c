@@ -19,12 +19,13 @@
 enum { CELL_SIGN, CELL_CODE, CELL_RANKS, CELL_TIMES, CELL_WHEN, CELL_WHAT };
 enum {
     RANKS_BYTES = 256,
-    FRAMES_SHOWN = 8,
+    FRAMES_LEAST = 8,
     LINE_BYTES = 512,
     FIX_BYTES = 2048,
     MOVED_ID = 1 << 20,
-    SIDE_LINES_MAX = 64,
+    SIDE_LINES_MAX = 256,
     SIDE_LEAST = 36,
+    SIDE_OTHERS = 8, /* ranks, call, phase, for, now (2), process, an empty one */
     GAP = 2
 };
 
@@ -113,7 +114,7 @@ const struct view view_findings = {
 struct side_text {
     char line[SIDE_LINES_MAX][LINE_BYTES];
     enum tone tone[SIDE_LINES_MAX];
-    int lines, width;
+    int lines, width, frames; /* frames: of each stack, at most */
 };
 
 static void side_line(struct side_text *side, enum tone tone, const char *text)
@@ -135,9 +136,9 @@ static void side_write_frames(struct source *source, const struct finding *findi
     char function[sizeof frames.frame->function + 8], place[sizeof frames.frame->file];
     char line[LINE_BYTES];
     finding_side_frames(source->trace, finding, side, which, &frames);
-    int first = site_first_shown(frames.shown, FRAMES_SHOWN);
-    int left_out = frames.count - FRAMES_SHOWN;
-    for (int i = first; i < frames.count && i < first + FRAMES_SHOWN; i++) {
+    int first = site_first_shown(frames.shown, text->frames);
+    int left_out = frames.count - text->frames;
+    for (int i = first; i < frames.count && i < first + text->frames; i++) {
         const struct frame *frame = &frames.frame[i];
         frame_function(frame, function, sizeof function);
         int left = text->width - 4 - width_of(function);
@@ -184,11 +185,15 @@ static void side_write(struct source *source, const struct finding *finding, int
     }
 }
 
-/* Two sides beside each other where the width allows it. */
-static void add_side_rows(struct source *source, const struct finding *finding, int width,
-                          bool is_low, struct rows *rows)
+/* Two sides beside each other where the width allows it. A side's two stacks and its other lines fill
+ * what the paragraphs leave of the screen. */
+static void add_side_rows(struct source *source, const struct finding *finding,
+                          const struct query *query, bool is_low, struct rows *rows)
 {
     struct side_text *text = calloc(2, sizeof *text);
+    int width = query->width, frames = (query->height - rows->lines - SIDE_OTHERS) / 2;
+    if (frames < FRAMES_LEAST)
+        frames = FRAMES_LEAST;
     int abreast = width >= 2 * SIDE_LEAST + GAP && !is_low ? 2 : 1;
     rows_column(rows, "", 0, false);
     rows->column[0].least = abreast == 2 ? (width - GAP) / 2 : width;
@@ -198,7 +203,8 @@ static void add_side_rows(struct source *source, const struct finding *finding, 
     for (int i = 0; text && i < finding->sides; i += abreast) {
         int lines = 0;
         for (int k = 0; k < abreast; k++) {
-            text[k] = (struct side_text){.width = abreast == 2 ? (width - GAP) / 2 : width};
+            text[k] = (struct side_text){.width = abreast == 2 ? (width - GAP) / 2 : width,
+                                         .frames = frames};
             if (i + k < finding->sides)
                 side_write(source, finding, i + k, &text[k]);
             lines = text[k].lines > lines ? text[k].lines : lines;
@@ -269,7 +275,7 @@ static int model_finding(struct source *source, struct query *query, struct rows
         bool is_low = query->height > 0 && rows->lines > query->height * 2 / 3;
         if (is_low)
             move_lines(rows);
-        add_side_rows(source, finding, query->width, is_low, rows);
+        add_side_rows(source, finding, query, is_low, rows);
     }
     tui_findings_free(&findings);
     return 0;
