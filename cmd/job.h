@@ -16,7 +16,7 @@ struct run_job {
     uint64_t start_ticks; /* field 22 of its stat, once ended; 0: not known */
 };
 
-enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 2 };
+enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 3 };
 
 /* Starts `argv` in a process group of its own, which gets the terminal if we have it. The
  * environment is ours as it is then; the signal mask is emptied. Returns 0; else the exit status

@@ -27,6 +27,7 @@ struct run_options {
     long emulate, error_exitcode;
     const char *hub; /* its address, or "auto"; NULL none */
     const char *directory_name, *emulate_memory, *keep;
+    const char *metrics; /* of serve_metrics_start; NULL none */
     double timeout, hang_after;
     int on_finding, stacks, cuda;
     int fail_on; /* enum severity; NO_STATUS: not given */
@@ -50,8 +51,8 @@ struct watched_run {
 
     char directory[PATH_MAX];
     struct run_job job;
-    pid_t collector;
-    struct run_hub *joined; /* NULL: no hub */
+    pid_t collector, server; /* of metrics; 0 none */
+    struct run_hub *joined;  /* NULL: no hub */
     int collector_status, collector_starts;
     int socket; /* to the collector; -1 none */
     char line[LINE_BYTES];

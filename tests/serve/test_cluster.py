@@ -1,7 +1,7 @@
 """What operate.md gives a cluster: Helm renders the chart and finds nothing to complain of, what it renders is valid for Kubernetes'
 own schemas, its policy makes of a pod the pod that it should, and kubectl applies the patch for Kubeflow's Trainer.
 
-test_cluster.py: with the Python of tools/setup-torch, which has helm, kubectl and the schemas. 77 without it."""
+test_cluster.py BUILD"""
 
 import glob
 import io
@@ -15,20 +15,22 @@ import tempfile
 import unittest
 import zipfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OPERATE = os.path.join(ROOT, "docs", "operate")
-SKIPPED = 77
+import packages
+
+packages.need("celpy", "kubernetes_validate", "yaml", "aws_cdk")
+
+import celpy
+import kubernetes_validate
+import yaml
+
+sys.argv.pop(1)          # the build
+OPERATE = os.path.join(packages.ROOT, "docs", "operate")
 # Of Kubeflow Trainer's torch-distributed, what the patch depends on.
 RUNTIME = {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime", "metadata": {"name": "torch-distributed"},
            "spec": {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": {"spec": {
                "containers": [{"name": "node", "image": "pytorch"}]}}}}}]}}}}
 POD = {"metadata": {"name": "rank0", "labels": {"ddpcheck": "on"}},
        "spec": {"containers": [{"name": "train", "image": "t", "env": [{"name": "A", "value": "1"}]}, {"name": "side", "image": "s"}]}}
-
-
-def find_python():
-    found = subprocess.run([os.path.join(ROOT, "tools", "setup-torch"), "--find"], capture_output=True, text=True, timeout=300)
-    return os.path.join(found.stdout.strip(), "bin", "python3") if found.returncode == 0 else None
 
 
 def unpack_programs(folder):
@@ -127,14 +129,4 @@ class Cluster(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    python = find_python()
-    if python and os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(python))):
-        os.execv(python, [python, *sys.argv])
-    try:
-        import celpy
-        import kubernetes_validate
-        import yaml
-    except ImportError as problem:
-        print("skipped: %s; tools/setup-torch installs it" % problem)
-        sys.exit(SKIPPED)
     unittest.main()
