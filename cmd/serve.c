@@ -29,6 +29,7 @@ int command_serve(int argc, char **argv)
         {"metrics-file", 0, OPTION_TEXT, "FILE",
          "also write /metrics into FILE, for the textfile directory of node_exporter",
          &request.metrics_file},
+        {"beside-program", 0, OPTION_FLAG, NULL, NULL, &request.is_beside_program},
         CHOICE_ENTRIES(request.reading.choice, true),
         {"hang-after", 0, OPTION_SECONDS, "S",
          "seconds without progress that are a hang (default: as when recorded)",

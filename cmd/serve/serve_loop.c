@@ -32,6 +32,8 @@ pid_t serve_start(const struct serve_request *request, struct error *err)
     count = add_option(argv, count, "--tls-key", request->tls_key);
     count = add_option(argv, count, "--notify", request->notify);
     count = add_option(argv, count, "--metrics-file", request->metrics_file);
+    if (request->is_beside_program)
+        argv[count++] = "--beside-program";
     for (int i = 0; i < request->reading.count && count < ARGUMENTS_MOST - 1; i++)
         argv[count++] = request->reading.paths[i];
     pid_t pid = fork();
@@ -40,8 +42,6 @@ pid_t serve_start(const struct serve_request *request, struct error *err)
     if (pid > 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (request->is_beside_program)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
     if (getppid() == parent)
         execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
     _exit(STATUS_USAGE);
@@ -224,7 +224,7 @@ static void take_reading(struct serve_loop *loop)
     struct error err = {{0}};
     loop->ended_ns = monotonic_now_ns();
     if (reading_take(&loop->reading, text, &err) < 0) {
-        if (strcmp(err.text, loop->trouble.text) != 0)
+        if (strcmp(err.text, loop->trouble.text) != 0 && !loop->request->is_beside_program)
             fprintf(stderr, "ddpcheck: serve: %s\n", err.text);
         loop->trouble = err;
         publish_trouble(loop, err.text);
@@ -328,9 +328,10 @@ int serve_until_stopped(struct serve_request *request, struct error *err)
     publish_text(&loop, "/live.js", "text/javascript; charset=utf-8", html_script(true), true);
     publish_text(&loop, "/healthz", "text/plain; charset=utf-8", "ok\n", true);
     publish_trouble(&loop, "The trace is being read.");
+    FILE *out = request->is_beside_program ? stderr : stdout;
     if (loop.server)
-        puts(http_server_url(loop.server));
-    fflush(stdout);
+        fprintf(out, "%s\n", http_server_url(loop.server));
+    fflush(out);
     int result = run_serve_loop(&loop, err);
     if (loop.server)
         http_server_close(loop.server);

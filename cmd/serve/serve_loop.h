@@ -15,7 +15,7 @@ struct serve_request {
     const char *tls_cert, *tls_key; /* files; NULL: no TLS */
     const char *notify;             /* notify.h; NULL: nobody */
     const char *metrics_file;       /* has what /metrics has; NULL: none */
-    bool is_beside_program;         /* its address goes to stderr: stdout is a program's */
+    bool is_beside_program; /* its address goes to stderr, and no word of what is not there yet */
     struct reading_options reading;
 };
 
