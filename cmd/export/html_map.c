@@ -20,8 +20,8 @@ struct square {
 enum { SQUARE_CAUSE, SQUARE_WAITING, SQUARE_FINE, SQUARE_ENDED, SQUARE_LOOKS };
 static const struct {
     const char *class, *what;
-} map_looks[SQUARE_LOOKS] = {[SQUARE_CAUSE] = {"cause", "the cause"},
-                             [SQUARE_WAITING] = {"waits", "waits"},
+} map_looks[SQUARE_LOOKS] = {[SQUARE_CAUSE] = {"cause", "cause"},
+                             [SQUARE_WAITING] = {"waits", "waiting"},
                              [SQUARE_FINE] = {"runs", "fine"},
                              [SQUARE_ENDED] = {"over", "finished"}};
 
@@ -93,9 +93,13 @@ static int put_map_host(const struct html *html, const struct square *square, in
     for (; end < count && !strcmp(square[end].info->host, square[first].info->host); end++)
         if (square_look(&square[end]) < square_look(&square[worst]))
             worst = end;
-    fputs("<li><h3>", html->out);
-    html_text(html, *square[first].info->host ? square[first].info->host : "host not known");
-    fputs("</h3><ul>", html->out);
+    fputs("<li>", html->out);
+    if (*square[first].info->host) { /* imports do not know it */
+        fputs("<h3>", html->out);
+        html_text(html, square[first].info->host);
+        fputs("</h3>", html->out);
+    }
+    fputs("<ul>", html->out);
     for (int i = is_one ? worst : first; i < (is_one ? worst + 1 : end); i++)
         put_square(html, &square[i]);
     fputs("</ul>", html->out);
@@ -110,8 +114,8 @@ static void put_map_key(const struct html *html, const struct square *square, in
     fputs("<ul class=key>", html->out);
     for (int i = 0; i < SQUARE_LOOKS; i++)
         if (counts[i])
-            fprintf(html->out, "<li class=%s><i></i> %d %s", map_looks[i].class, counts[i],
-                    map_looks[i].what);
+            fprintf(html->out, "<li class=%s><i></i> %s: %d", map_looks[i].class,
+                    map_looks[i].what, counts[i]);
     fputs("</ul>", html->out);
 }
 

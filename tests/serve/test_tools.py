@@ -1,19 +1,25 @@
-"""OTEL_EXPORTER_OTLP_ENDPOINT: metrics and findings arrive at a receiver that reads them by OpenTelemetry's own definition
-(opentelemetry-proto of pip), strictly. The OpenTelemetry Collector itself is in no package of Debian's or pip's. test_otlp.py BUILD"""
+"""What other tools make of it, by packages of pip. What OTEL_EXPORTER_OTLP_ENDPOINT sends arrives at a receiver that reads it by
+OpenTelemetry's own definition, strictly; the OpenTelemetry Collector itself is in no package of Debian's or pip's. Grafana's SDK reads
+the dashboard and loses nothing of it. The notebook of operate.md runs. test_tools.py BUILD"""
 
 import http.server
+import json
 import os
 import queue
+import re
 import shutil
+import subprocess
 import sys
 import threading
 import unittest
 
 import packages
 
-packages.need("google.protobuf", "opentelemetry.proto")
+packages.need("google.protobuf", "opentelemetry.proto", "grafana_foundation_sdk", "pandas")
 
 from google.protobuf import json_format
+from grafana_foundation_sdk.cog import encoder, plugins
+from grafana_foundation_sdk.models.dashboard import Dashboard
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
@@ -125,6 +131,42 @@ class Otlp(unittest.TestCase):
         self.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = "localhost:4318"
         with self.assertRaisesRegex(AssertionError, "OTEL_EXPORTER_OTLP_ENDPOINT is no address of HTTP"):
             Server(JOBS.line, "hang", environment=self.environment)
+
+
+def read_docs(*names):
+    with open(os.path.join(packages.ROOT, "docs", *names), encoding="utf-8") as file:
+        return file.read()
+
+
+class Readers(unittest.TestCase):
+    def check_kept(self, written, read, path):
+        """All that was written was read. Defaults that the reader adds do not matter."""
+        if isinstance(written, dict):
+            self.assertLessEqual(set(written), set(read), path)
+            for name, value in written.items():
+                self.check_kept(value, read[name], path + "/" + name)
+        elif isinstance(written, list):
+            self.assertEqual(len(written), len(read), path)
+            for i, value in enumerate(written):
+                self.check_kept(value, read[i], "%s/%d" % (path, i))
+        else:
+            self.assertEqual(written, read, path)
+
+    def test_dashboard(self):
+        plugins.register_default_plugins()
+        board = json.loads(read_docs("operate", "dashboard.json"))
+        self.check_kept(board, json.loads(encoder.JSONEncoder().encode(Dashboard.from_json(board))), "")
+
+    def test_notebook(self):
+        code, = re.findall(r"```python\n(.*?)```", read_docs("operate.md"), re.S)
+        folder = os.path.join(JOBS.folder, "notebook")
+        os.makedirs(folder)
+        os.symlink(os.path.join(JOBS.folder, "hang"), os.path.join(folder, "ddpcheck-trace"))
+        done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"comm classifier +\d")
+        self.assertIn("ncclAllReduce", done.stdout)
+        self.assertIn("running", done.stdout)
 
 
 if __name__ == "__main__":
