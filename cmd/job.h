@@ -14,6 +14,7 @@ struct run_job {
     bool ended;
     int status;           /* of waitpid, once ended */
     uint64_t start_ticks; /* field 22 of its stat, once ended; 0: not known */
+    pid_t server;         /* of --metrics, beside the job and no part of it; 0: none */
 };
 
 enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 3 };

@@ -51,8 +51,8 @@ struct watched_run {
 
     char directory[PATH_MAX];
     struct run_job job;
-    pid_t collector, server; /* of metrics; 0 none */
-    struct run_hub *joined;  /* NULL: no hub */
+    pid_t collector;
+    struct run_hub *joined; /* NULL: no hub */
     int collector_status, collector_starts;
     int socket; /* to the collector; -1 none */
     char line[LINE_BYTES];

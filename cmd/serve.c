@@ -51,8 +51,8 @@ int command_serve(int argc, char **argv)
             "programs send\n"
             "'Authorization: Bearer TOKEN'. It needs libmicrohttpd (Debian: "
             "libmicrohttpd12).\n"
-            "With OTEL_EXPORTER_OTLP_ENDPOINT in the environment, metrics and findings are sent there "
-            "as well.\n"
+            "With OTEL_EXPORTER_OTLP_ENDPOINT in the environment, metrics and findings are sent "
+            "there as well.\n"
             "See docs/operate.md.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),

@@ -114,8 +114,8 @@ static void put_map_key(const struct html *html, const struct square *square, in
     fputs("<ul class=key>", html->out);
     for (int i = 0; i < SQUARE_LOOKS; i++)
         if (counts[i])
-            fprintf(html->out, "<li class=%s><i></i> %s: %d", map_looks[i].class,
-                    map_looks[i].what, counts[i]);
+            fprintf(html->out, "<li class=%s><i></i> %s: %d", map_looks[i].class, map_looks[i].what,
+                    counts[i]);
     fputs("</ul>", html->out);
 }
 

@@ -268,7 +268,7 @@ static int block_stop_signals(void)
 }
 
 /* Those who do not ask hear of the end as well. A second signal ends that too. */
-static void tell_of_end(struct serve_loop *loop, int signals)
+static void send_end(struct serve_loop *loop, int signals)
 {
     struct signalfd_siginfo info;
     struct error err;
@@ -303,7 +303,7 @@ static int run_serve_loop(struct serve_loop *loop, struct error *err)
     }
     reading_stop(&loop->reading);
     if (!result)
-        tell_of_end(loop, fds[0].fd);
+        send_end(loop, fds[0].fd);
     return result;
 }
 
