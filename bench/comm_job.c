@@ -7,7 +7,8 @@ enum { PLACES = 64, EVERY_SPLIT = 4 };
 static const uint64_t start_ns = 1000000000000, round_ns = 250000000, stream = 0x1000;
 static const uint64_t world = 0x5ae7000000000000;
 
-uint64_t comm_job_comm(int round)
+/* The identity of the communicator that a round makes. */
+static uint64_t comm_of(int round)
 {
     return ((uint64_t)round + 1) * 0x9e3779b97f4a7c15;
 }
@@ -116,7 +117,7 @@ void comm_job_begin(struct comm_job *job)
 /* Handles are addresses: the library gives them out again. */
 void comm_job_round(struct comm_job *job, int round)
 {
-    uint64_t comm = comm_job_comm(round), handle = 0x7000 + (uint64_t)(round % PLACES);
+    uint64_t comm = comm_of(round), handle = 0x7000 + (uint64_t)(round % PLACES);
     int ordinal = round % EVERY_SPLIT ? -1 : round / EVERY_SPLIT;
     job->now_ns += round_ns;
     for (int rank = 0; rank < COMM_JOB_RANKS; rank++) {

@@ -25,8 +25,6 @@ struct process_info comm_job_process(int rank);
 void comm_job_begin(struct comm_job *job);
 /* Those of a round: 0, 1, 2, ... */
 void comm_job_round(struct comm_job *job, int round);
-/* The identity of the communicator that a round makes. */
-uint64_t comm_job_comm(int round);
 /* The ranks exit. */
 void comm_job_end(struct comm_job *job);
 

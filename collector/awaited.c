@@ -1,7 +1,6 @@
 /* awaited.c: reads from /proc what a process waits for. */
 #include <ctype.h>
 #include <dirent.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,51 +8,40 @@
 
 #include "collector/collector.h"
 #include "lib/base/clock.h"
+#include "lib/base/process_file.h"
 
 enum { CHECKED_EVERY_NS = 1000000000 }; /* it takes a look at all processes */
 
 /* The kernel's function for wait(), waitpid() and waitid(), of Linux 2.6 and all later ones. */
 static const char waits_for_children[] = "do_wait";
 
-static bool is_in_wait(const char *task)
+static bool is_in_wait(pid_t process, const char *thread)
 {
-    char path[PATH_MAX], text[64];
-    snprintf(path, sizeof path, "%s/wchan", task);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
+    char name[64], text[64];
+    snprintf(name, sizeof name, "task/%.20s/wchan", thread);
+    process_file_read(process, name, text, sizeof text);
     return !strcmp(text, waits_for_children);
 }
 
-/* Field 4 of /proc/PID/stat; the name in the second field may hold anything. 0: it is gone. */
-static pid_t read_parent(const char *pid)
+/* 0: it is gone. */
+static pid_t read_parent(pid_t process)
 {
-    char path[PATH_MAX], text[1024];
+    char text[1024];
     int parent = 0;
-    snprintf(path, sizeof path, "/proc/%s/stat", pid);
-    FILE *file = fopen(path, "re");
-    size_t bytes = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    const char *at = strrchr(text, ')');
+    const char *at = process_stat_read(process, text, sizeof text);
     return at && sscanf(at + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 static bool has_thread_in_wait(pid_t process)
 {
-    char path[64], task[PATH_MAX];
+    char path[64];
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/task", (int)process);
     DIR *directory = opendir(path);
     if (!directory)
         return false;
-    for (struct dirent *entry; !found && (entry = readdir(directory));) {
-        snprintf(task, sizeof task, "%s/%s", path, entry->d_name);
-        found = isdigit((unsigned char)entry->d_name[0]) && is_in_wait(task);
-    }
+    for (struct dirent *entry; !found && (entry = readdir(directory));)
+        found = isdigit((unsigned char)entry->d_name[0]) && is_in_wait(process, entry->d_name);
     closedir(directory);
     return found;
 }
@@ -66,7 +54,7 @@ static bool has_other_child(pid_t process)
         return true;
     for (struct dirent *entry; !found && (entry = readdir(directory));)
         found = isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != (int)getpid() &&
-                read_parent(entry->d_name) == process;
+                read_parent(atoi(entry->d_name)) == process;
     closedir(directory);
     return found;
 }

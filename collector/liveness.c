@@ -16,6 +16,7 @@
 
 #include "collector/cgroup.h"
 #include "lib/base/descriptors.h"
+#include "lib/base/process_file.h"
 #include "lib/trace/ring_reader.h"
 
 /* linux/pidfd.h of 6.15; older headers lack it. */
@@ -38,18 +39,11 @@ enum { SPARED_DESCRIPTORS = 10 };
 
 enum seen { SEEN_GONE, SEEN_THERE, SEEN_UNKNOWN };
 
-/* Reads /proc/PID/stat; the name in its second field may hold anything. Without /proc, or without a
- * descriptor to open it with, only a signal that is none says whether there is such a process. */
+/* Without /proc, or without a descriptor to open it with, only a signal that is none says whether
+ * there is such a process. */
 static enum seen read_stat(pid_t pid, struct stat_line *line)
 {
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "re");
-    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[length] = 0;
-    char *at = strrchr(text, ')');
+    char text[1024], *at = process_stat_read(pid, text, sizeof text);
     if (!at || sscanf(at + 1, " %c", &line->state) != 1)
         return kill(pid, 0) < 0 && errno == ESRCH ? SEEN_GONE : SEEN_UNKNOWN;
     *line = (struct stat_line){.state = line->state};

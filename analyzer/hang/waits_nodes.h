@@ -22,8 +22,6 @@ uint64_t wait_graph_last_tick_ns(const struct analyzer *analyzer);
 /* Finds out what can go on, from what is marked so already, and the components of the rest. 0 or -1
  * (ENOMEM). */
 int wait_graph_solve(struct wait_graph *graph);
-/* Solves it anew, supposing that idle threads do nothing more, or not. 0 or -1 (ENOMEM). */
-int wait_graph_suppose(struct wait_graph *graph, bool idle);
 /* Whether a wait can be satisfied as the graph stands; notes which of its ranks can come. */
 bool wait_graph_ask(const struct wait_graph *graph, struct wait_node *node);
 

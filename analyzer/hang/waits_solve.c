@@ -289,7 +289,8 @@ static bool has_idle_issuer(const struct wait_graph *graph)
     return false;
 }
 
-int wait_graph_suppose(struct wait_graph *graph, bool idle)
+/* Solves it anew, supposing that idle threads do nothing more, or not. 0 or -1 (ENOMEM). */
+static int suppose(struct wait_graph *graph, bool idle)
 {
     graph->supposes_idle = idle;
     for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
@@ -303,7 +304,7 @@ int wait_graph_suppose(struct wait_graph *graph, bool idle)
 
 bool wait_graph_suppose_idle(struct wait_graph *graph)
 {
-    return has_idle_issuer(graph) && wait_graph_suppose(graph, true) == 0;
+    return has_idle_issuer(graph) && suppose(graph, true) == 0;
 }
 
 struct wait_graph *wait_graph_now(struct analyzer *analyzer, enum moment moment)
@@ -311,7 +312,7 @@ struct wait_graph *wait_graph_now(struct analyzer *analyzer, enum moment moment)
     struct wait_graph *graph = analyzer->wait_graph;
     if (graph && graph->lasts && moment == MOMENT_TICK) {
         graph->now_ns = wait_graph_last_tick_ns(analyzer);
-        if (!graph->supposes_idle || !wait_graph_suppose(graph, false))
+        if (!graph->supposes_idle || !suppose(graph, false))
             return graph;
     }
     graph = malloc(sizeof *graph);

@@ -20,7 +20,4 @@ struct one_call {
 void one_call_headline(struct analyzer *analyzer, const struct one_call *one,
                        enum headline headline, enum advice advice, const struct values *values);
 
-/* The rank that people know of the caller. */
-int one_call_rank(const struct one_call *one);
-
 #endif
