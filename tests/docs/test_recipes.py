@@ -86,7 +86,7 @@ def check_ray(tool):
         with recipe["Watch"]("--dir", folder, "--http", "127.0.0.1:0", "--port", str(port), "--listen", "127.0.0.1") as watch:
             assert os.path.exists(watch.environment["LD_PRELOAD"]) and watch.environment["DDPCHECK_HUB"] == watch.address
             assert watch.page.startswith("http://127.0.0.1:"), watch.page
-            answer = watch.report()
+            answer = recipe["report"](watch.address)
         assert watch.hub.returncode == 0, (watch.hub.returncode, answer)
 
 
