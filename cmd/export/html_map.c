@@ -63,7 +63,7 @@ static void put_square(const struct html *html, const struct square *square)
     const struct member_state *member = square->member;
     char duration[64];
     uint64_t end_ns = html->export->report->end_ns;
-    fprintf(html->out, "<li class=%s tabindex=0 title=\"", map_looks[square_look(square)].class);
+    fprintf(html->out, "<li class=%s title=\"", map_looks[square_look(square)].class);
     if (square->rank >= 0)
         fprintf(html->out, "rank %d", square->rank);
     else
@@ -75,6 +75,8 @@ static void put_square(const struct html *html, const struct square *square)
     if (square->info->pid > 0)
         fprintf(html->out, ", pid %d", square->info->pid);
     fprintf(html->out, ": %s", map_looks[square_look(square)].what);
+    if (square_look(square) != SQUARE_CAUSE) /* the tables say it once for all that wait */
+        member = NULL;
     if (member && *member->where)
         html_format(html, "; %s", member->where);
     if (member && member->since_ns && member->since_ns < end_ns && !member->ended)

@@ -12,12 +12,10 @@
   addEventListener("hashchange", openTarget);
   openTarget();
 
-  // The squares of the map: a click, or the keyboard's focus, says whose it is.
-  ["click", "focusin"].forEach(function (name) {
-    addEventListener(name, function (event) {
-      var square = event.target.closest && event.target.closest(".hosts ul li");
-      if (square) document.querySelector("#map .says").textContent = square.title;
-    });
+  // The squares of the map: a click says whose it is.
+  addEventListener("click", function (event) {
+    var square = event.target.closest && event.target.closest(".hosts ul li");
+    if (square) document.querySelector("#map .says").textContent = square.title;
   });
 
   // The worst finding as a message: its sentence, the fix, and the address that leads to it.
