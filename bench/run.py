@@ -1,7 +1,7 @@
 """Measures what watching costs; each figure stands beside its yardstick, taken in the same run.
 
     run.py BUILD [PART...]      parts: calls, instructions, python, store, collector, analyzer, long, training, selection, times,
-                        exact-times, hashing, tui, tui-keys, tui-live, kineto,
+                        exact-times, hashing, tui, tui-keys, tui-live, page, kineto,
                         log, flight-recorder, ranks
                         (default: all)
 
@@ -25,6 +25,8 @@ import tempfile
 import termios
 import threading
 import time
+import urllib.error
+import urllib.request
 
 import ranks
 
@@ -36,6 +38,7 @@ TUI_SECONDS = 20
 TUI_RANKS = 16384
 TUI_KEYS = ("j", "G", "k", "\033[6~", "\033[5~", "\r", "\033")
 TUI_STILL_S = 0.5
+PAGE_READERS = 10
 RECORD_BYTES = 128
 FLIGHT_RANKS, FLIGHT_ENTRIES = 1024, 2000
 LOG_MEGABYTES = (40, 400)
@@ -429,6 +432,67 @@ def tui_live(bench):
     live(bench, "running", [trainer, "--ranks", "4", "--iterations", "1000000"])
 
 
+class Page:
+    """`ddpcheck serve`, and readers who ask once a second as the page does."""
+
+    def __init__(self, bench, trace, readers):
+        self.process = subprocess.Popen([bench.tool, "serve", "--listen", "127.0.0.1:0", trace], stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.url, self.stop, self.asked = self.process.stdout.readline().strip(), threading.Event(), 0
+        self.readers = [threading.Thread(target=self.read) for _ in range(readers)]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self):
+        tag = ""
+        while not self.stop.wait(1):
+            self.asked += 1
+            try:
+                with urllib.request.urlopen(urllib.request.Request(self.url, headers={"If-None-Match": tag}), timeout=60) as answer:
+                    tag = answer.headers["ETag"]
+                    answer.read()
+            except urllib.error.HTTPError:      # not there yet, or as before
+                pass
+
+    def cpu_s(self):
+        """(of the server, of its readings)"""
+        with open("/proc/%d/stat" % self.process.pid) as stat:
+            ticks = [int(each) / os.sysconf("SC_CLK_TCK") for each in stat.read().rsplit(")", 1)[1].split()[11:15]]
+        return ticks[0] + ticks[1], ticks[2] + ticks[3]
+
+    def end(self):
+        self.stop.set()
+        for reader in self.readers:
+            reader.join()
+        self.process.terminate()
+        self.process.wait()
+
+
+def page(bench):
+    bench.show("ddptrain %s under the shim: no page, a page that nobody reads, and %d readers, %d runs each in turn"
+               % (" ".join(TRAINING), PAGE_READERS, TRAINING_RUNS))
+    if bench.missing("bin/ddptrain", "lib/libddpcheck.so"):
+        return
+    ways = {"no page": None, "page, no reader": 0, "page, %d readers" % PAGE_READERS: PAGE_READERS}
+    runs = {way: [] for way in ways}
+    for _ in range(TRAINING_RUNS):
+        for way, readers in ways.items():
+            with tempfile.TemporaryDirectory(prefix="ddpcheck-bench-") as trace:
+                server = None if readers is None else Page(bench, trace, readers)
+                rate, cpu = train(bench, trace)
+                runs[way].append((rate, cpu, *(server.cpu_s() if server else (0, 0)), server.asked if server else 0))
+                if server:
+                    server.end()
+                wait_collector(trace)
+    alone = [statistics.median(run[column] for run in runs["no page"]) for column in (0, 1)]
+    for way, of in runs.items():
+        rate, cpu, server_s, readings_s, asked = (statistics.median(run[column] for run in of) for column in range(5))
+        bench.show("%-20s %8.1f images/s (%.3f of no page), %6.2f s of processor (%.3f); server %5.2f s, its readings %5.2f s, %d requests"
+                   % (way, rate, rate / alone[0], cpu, cpu / alone[1], server_s, readings_s, asked))
+    rates = [run[0] for run in runs["no page"]]
+    bench.show("spread of no page: %.2f from the slowest to the fastest; differences below that are noise" % (max(rates) / min(rates)))
+
+
 def trace_bytes(trace):
     return sum(entry.stat().st_size for entry in os.scandir(trace) if entry.name.endswith(".db"))
 
@@ -635,7 +699,7 @@ def rank_growth(bench):
 
 PARTS = {"calls": calls, "instructions": instructions, "python": python_calls, "store": store, "collector": collector, "analyzer": analyzer, "long": long_job, "training": training,
          "selection": selection, "times": times, "exact-times": exact_times, "hashing": hashing, "tui": tui, "tui-keys": tui_keys,
-         "tui-live": tui_live, "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
+         "tui-live": tui_live, "page": page, "kineto": kineto, "log": log, "flight-recorder": flight_recorder, "ranks": rank_growth}
 
 
 def main():

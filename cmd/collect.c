@@ -17,6 +17,7 @@
 #include "cmd/options/choice.h"
 #include "cmd/hub/job_copy.h"
 #include "cmd/options/options.h"
+#include "cmd/serve/serve_loop.h"
 #include "collector/trace_directory.h"
 #include "lib/base/descriptors.h"
 #include "lib/nats/transport_nats.h"
@@ -31,6 +32,7 @@ struct collect_request {
     struct keep_limits limits;
     long notify_fd;
     double timeout;               /* of `ddpcheck run` */
+    const char *metrics;          /* of serve_metrics_start; NULL none */
     const char *hub;              /* URL of the job's hub; NULL none */
     struct choice_options choice; /* of what is reported through notify_fd */
     bool has_database;
@@ -242,6 +244,7 @@ int command_collect(int argc, char **argv)
         CHOICE_ENTRIES(request.choice, false),
         {"hub", 0, OPTION_TEXT, "URL",
          "the job's hub, as 'ddpcheck hub' prints it (default: $DDPCHECK_HUB)", &request.hub},
+        OPTION_METRICS(&request.metrics),
         {"notify-fd", 0, OPTION_NUMBER, "FD", NULL, &request.notify_fd},
         {"timeout", 0, OPTION_SECONDS, "S", NULL, &request.timeout},
     };
@@ -280,5 +283,12 @@ int command_collect(int argc, char **argv)
     int background = request.daemon ? go_to_background(directory, &err) : 0;
     if (background < 0)
         return command_fail(&err);
-    return background ? STATUS_CLEAN : collect_rounds(&request, directory);
+    if (background)
+        return STATUS_CLEAN;
+    pid_t server = serve_metrics_start(request.metrics, directory, &err);
+    if (server < 0)
+        return command_fail(&err);
+    status = collect_rounds(&request, directory);
+    serve_stop(server);
+    return status;
 }

@@ -56,7 +56,8 @@ static void become_program(char *const *argv, int report, bool has_terminal)
 int job_start(struct run_job *job, char *const *argv, struct error *err)
 {
     int report[2], number = 0;
-    *job = (struct run_job){.has_terminal = isatty(STDIN_FILENO) &&
+    *job = (struct run_job){.server = job->server,
+                            .has_terminal = isatty(STDIN_FILENO) &&
                                             tcgetpgrp(STDIN_FILENO) == getpgrp()};
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (pipe2(report, O_CLOEXEC) < 0 || (job->pid = fork()) < 0) {

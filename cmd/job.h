@@ -14,9 +14,10 @@ struct run_job {
     bool ended;
     int status;           /* of waitpid, once ended */
     uint64_t start_ticks; /* field 22 of its stat, once ended; 0: not known */
+    pid_t server;         /* of --metrics, beside the job and no part of it; 0: none */
 };
 
-enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 2 };
+enum { JOB_NOT_FOUND = 127, JOB_NOT_RUNNABLE = 126, JOB_SPARED = 3 };
 
 /* Starts `argv` in a process group of its own, which gets the terminal if we have it. The
  * environment is ours as it is then; the signal mask is emptied. Returns 0; else the exit status

@@ -27,6 +27,7 @@
 #include "cmd/run_failed.h"
 #include "cmd/run_hub.h"
 #include "cmd/run_output.h"
+#include "cmd/serve/serve_loop.h"
 #include "collector/collector.h"
 #include "collector/collector_notify.h"
 #include "collector/trace_directory.h"
@@ -44,6 +45,7 @@ static void spare(const struct watched_run *run, pid_t spared[JOB_SPARED])
 {
     spared[0] = run->collector;
     spared[1] = run_hub_pid(run->joined);
+    spared[2] = run->job.server;
 }
 
 static int signal_job(const struct watched_run *run, int signal_number)
@@ -415,7 +417,8 @@ static int run_watched(struct watched_run *run, char **argv)
     check_rings(run);
     if ((run->options.hub &&
          run_hub_open(&run->joined, run->options.hub, run->directory, argv, &err) < 0) ||
-        (!run->is_unrecorded && run_start_collector(run, &err) < 0))
+        (!run->is_unrecorded && run_start_collector(run, &err) < 0) ||
+        (run->job.server = serve_metrics_start(run->options.metrics, run->directory, &err)) < 0)
         return command_fail(&err);
     int status = run->is_unrecorded ? 0 : run_wait_collector_ready(run);
     if (run->ready_fd >= 0)
@@ -465,6 +468,7 @@ static int run_watched(struct watched_run *run, char **argv)
 int run_program(struct watched_run *run, char **argv)
 {
     int status = run_watched(run, argv);
+    serve_stop(run->job.server);
     run_hub_close(run->joined);
     return status;
 }

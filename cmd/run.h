@@ -27,6 +27,7 @@ struct run_options {
     long emulate, error_exitcode;
     const char *hub; /* its address, or "auto"; NULL none */
     const char *directory_name, *emulate_memory, *keep;
+    const char *metrics; /* of serve_metrics_start; NULL none */
     double timeout, hang_after;
     int on_finding, stacks, cuda;
     int fail_on; /* enum severity; NO_STATUS: not given */

@@ -58,6 +58,7 @@ int command_run(int argc, char **argv)
         {"hub", 0, OPTION_TEXT, "URL|auto",
          "join the job's hub; auto: the job's first host starts one (docs/jobs.md)",
          &run.options.hub},
+        OPTION_METRICS(&run.options.metrics),
         CHOICE_ENTRIES(run.options.choice, true),
         {"stacks", 0, OPTION_CHOICE, "off|nccl|lines|all",
          "call stacks to record; nccl: of NCCL's calls and host waits, lines (default): also the "

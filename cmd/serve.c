@@ -15,7 +15,8 @@ int command_serve(int argc, char **argv)
     char *usual[] = {usual_trace, NULL};
     const struct option_entry entries[] = {
         {"listen", 'l', OPTION_TEXT, "ADDRESS:PORT",
-         "where readers come (default: 127.0.0.1:4280; port 0: one that is free)", &request.listen},
+         "where readers come (default: 127.0.0.1:4280; port 0: one that is free; '': nowhere)",
+         &request.listen},
         {"token-file", 0, OPTION_TEXT, "FILE",
          "file with the token that readers bring (default: for other than local addresses a random "
          "one)",
@@ -25,6 +26,10 @@ int command_serve(int argc, char **argv)
         {"notify", 0, OPTION_TEXT, "COMMAND|URL",
          "run or POST to once for each certain error and its withdrawal, with the JSON finding",
          &request.notify},
+        {"metrics-file", 0, OPTION_TEXT, "FILE",
+         "also write /metrics into FILE, for the textfile directory of node_exporter",
+         &request.metrics_file},
+        {"beside-program", 0, OPTION_FLAG, NULL, NULL, &request.is_beside_program},
         CHOICE_ENTRIES(request.reading.choice, true),
         {"hang-after", 0, OPTION_SECONDS, "S",
          "seconds without progress that are a hang (default: as when recorded)",
@@ -46,6 +51,8 @@ int command_serve(int argc, char **argv)
             "programs send\n"
             "'Authorization: Bearer TOKEN'. It needs libmicrohttpd (Debian: "
             "libmicrohttpd12).\n"
+            "With OTEL_EXPORTER_OTLP_ENDPOINT in the environment, metrics and findings are sent "
+            "there as well.\n"
             "See docs/operate.md.\n",
         .entries = entries,
         .count = OPTION_COUNT(entries),

@@ -274,14 +274,15 @@ int export_html(const struct export *export, struct error *err)
     report_visit_findings(export->report, FINDING_OPEN, find_slow, &is_slow);
     put_html_head(&html);
     html_findings(&html);
+    int failed = html_map(&html);
     int result = html_waits(&html, err);
-    int failed = is_slow ? html_speed(&html) : 0; /* what its reader looks for comes first */
+    failed |= is_slow ? html_speed(&html) : 0; /* what its reader looks for comes first */
     html_ranks(&html);
     if (!result)
         result = html_timeline(&html, err);
     failed |= is_slow ? 0 : html_speed(&html);
     if (failed && !result)
-        result = error_memory(err, "can't draw the ranks' times");
+        result = error_memory(err, "can't draw the ranks");
     html_stacks(&html);
     put_caveats(&html);
     put_scripts(&html);

@@ -16,6 +16,10 @@ struct html {
 /* What was found, worst first, each with its ranks, places and fix; what the codes mean. */
 void html_findings(const struct html *html);
 
+/* A square for each process, by host. Nothing for a single one. Returns 0, or -1 where memory is
+ * short. */
+int html_map(const struct html *html);
+
 /* Who waits for whom, as a tree. Nothing where nobody waits, or where there are databases of
  * several hosts: each knows its own waits alone. Returns 0, or -1 with err. */
 int html_waits(const struct html *html, struct error *err);

@@ -197,9 +197,9 @@ static void put_html_fault(struct findings_writer *writer, const struct fault_gr
         fprintf(out, " <span><span class=label>seen</span> %" PRIu64 " times</span>",
                 finding->times);
     fprintf(out,
-            " <span><span class=label>fingerprint</span> <code>%016" PRIx64
-            "</code></span></p></article>\n",
-            finding->fingerprint);
+            " <span><span class=label>fingerprint</span> <a class=permalink href=#f-%016" PRIx64
+            "><code>%016" PRIx64 "</code></a></span></p></article>\n",
+            finding->fingerprint, finding->fingerprint);
 }
 
 static void put_listing(const struct html *html, const char *title, const char *text)

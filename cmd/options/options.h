@@ -84,6 +84,15 @@ const char *options_nearest(const char *name, const char *const *names);
 
 /* --keep, of the commands that record. */
 
+/* value: const char **, for serve_metrics_start. */
+#define OPTION_METRICS(value)                                                                      \
+    {                                                                                              \
+        "metrics", 0, OPTION_TEXT, "ADDRESS:PORT|FILE.prom",                                       \
+            "meanwhile serve the page and its /metrics there, as 'ddpcheck serve' does, or write " \
+            "the metrics into a file",                                                             \
+            value                                                                                  \
+    }
+
 /* value: const char **, to be read with keep_parse. */
 #define OPTION_KEEP(value)                                                      \
     {                                                                           \

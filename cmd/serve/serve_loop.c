@@ -31,6 +31,9 @@ pid_t serve_start(const struct serve_request *request, struct error *err)
     count = add_option(argv, count, "--tls-cert", request->tls_cert);
     count = add_option(argv, count, "--tls-key", request->tls_key);
     count = add_option(argv, count, "--notify", request->notify);
+    count = add_option(argv, count, "--metrics-file", request->metrics_file);
+    if (request->is_beside_program)
+        argv[count++] = "--beside-program";
     for (int i = 0; i < request->reading.count && count < ARGUMENTS_MOST - 1; i++)
         argv[count++] = request->reading.paths[i];
     pid_t pid = fork();
@@ -46,10 +49,25 @@ pid_t serve_start(const struct serve_request *request, struct error *err)
 
 void serve_stop(pid_t pid)
 {
-    if (pid <= 0)
+    if (pid <= 0 ||
+        waitpid(pid, NULL, WNOHANG) != 0) /* it has ended: the number may be another's */
         return;
     kill(pid, SIGTERM);
     waitpid(pid, NULL, 0);
+}
+
+pid_t serve_metrics_start(const char *place, char *directory, struct error *err)
+{
+    static const char suffix[] = ".prom";
+    if (!place)
+        return 0;
+    size_t bytes = strlen(place);
+    bool is_file = bytes > strlen(suffix) && !strcmp(place + bytes - strlen(suffix), suffix);
+    const struct serve_request request = {.listen = is_file ? "" : place,
+                                          .metrics_file = is_file ? place : NULL,
+                                          .is_beside_program = true,
+                                          .reading = {.paths = &directory, .count = 1}};
+    return serve_start(&request, err);
 }
 
 #ifdef HAVE_MICROHTTPD
@@ -63,9 +81,12 @@ void serve_stop(pid_t pid)
 #include <sys/stat.h>
 
 #include "cmd/export/html.h"
+#include "cmd/export/output.h"
 #include "cmd/hub/hub_token.h"
 #include "cmd/serve/http_server.h"
 #include "cmd/serve/notify.h"
+#include "cmd/serve/otlp.h"
+#include "cmd/serve/send.h"
 #include "lib/base/clock.h"
 #include "lib/base/descriptors.h"
 #include "lib/base/text.h"
@@ -81,9 +102,11 @@ static const uint64_t again_after_ns = UINT64_C(60000000000);
 
 struct serve_loop {
     struct serve_request *request;
-    struct http_server *server;
+    struct http_server *server; /* NULL: it listens nowhere */
     struct reading reading;
-    struct notifier notifier;
+    struct notifier notifier, logs;
+    struct otlp *otlp; /* NULL: nobody asks for it */
+    bool is_stopping;
     uint64_t began_ns, ended_ns; /* of the last reading; 0: there was none */
     uint64_t stamp;              /* of the files that it read */
     struct error trouble;        /* why the last one failed; "" it did not */
@@ -131,12 +154,19 @@ static uint64_t stamp_of(const struct reading_options *options)
     return hash;
 }
 
+static void publish(struct serve_loop *loop, const struct http_document *document)
+{
+    if (loop->server && document->data)
+        http_server_publish(loop->server, document);
+    else
+        free(document->data);
+}
+
 static void publish_text(struct serve_loop *loop, const char *path, const char *type,
                          const char *text, bool is_public)
 {
     const struct http_document document = {path, type, strdup(text), strlen(text), 200, is_public};
-    if (document.data)
-        http_server_publish(loop->server, &document);
+    publish(loop, &document);
 }
 
 static char *text_of_page(const char *why, size_t *bytes)
@@ -159,9 +189,33 @@ static void publish_trouble(struct serve_loop *loop, const char *why)
             document.data = text_of_page(why, &document.bytes);
         else if ((document.data = strdup(why)))
             document.bytes = strlen(why);
-        if (document.data)
-            http_server_publish(loop->server, &document);
+        publish(loop, &document);
     }
+}
+
+static void write_metrics(struct serve_loop *loop, const struct reading_text *metrics)
+{
+    struct output output;
+    struct error err = {{0}};
+    if (output_open(&output, loop->request->metrics_file, &err) == 0) {
+        fwrite(metrics->data, 1, metrics->bytes, output.file);
+        output_commit(&output, &err);
+    }
+    if (*err.text && strcmp(err.text, loop->trouble.text) != 0)
+        fprintf(stderr, "ddpcheck: serve: %s\n", err.text);
+    loop->trouble = err;
+}
+
+/* Lets those hear who do not ask. */
+static void send_reading(struct serve_loop *loop, const struct reading_text text[READING_PARTS])
+{
+    const struct reading_text *report = &text[READING_REPORT], *metrics = &text[READING_METRICS];
+    notifier_take(&loop->notifier, report->data, report->bytes);
+    notifier_take(&loop->logs, report->data, report->bytes);
+    if (loop->otlp)
+        otlp_take_metrics(loop->otlp, metrics->data, metrics->bytes, loop->is_stopping);
+    if (loop->request->metrics_file)
+        write_metrics(loop, metrics);
 }
 
 static void take_reading(struct serve_loop *loop)
@@ -170,18 +224,19 @@ static void take_reading(struct serve_loop *loop)
     struct error err = {{0}};
     loop->ended_ns = monotonic_now_ns();
     if (reading_take(&loop->reading, text, &err) < 0) {
-        if (strcmp(err.text, loop->trouble.text) != 0)
+        if (strcmp(err.text, loop->trouble.text) != 0 && !loop->request->is_beside_program)
             fprintf(stderr, "ddpcheck: serve: %s\n", err.text);
         loop->trouble = err;
         publish_trouble(loop, err.text);
         return;
     }
-    loop->trouble.text[0] = '\0';
-    notifier_take(&loop->notifier, text[READING_REPORT].data, text[READING_REPORT].bytes);
+    if (!loop->request->metrics_file)
+        loop->trouble.text[0] = '\0';
+    send_reading(loop, text);
     for (int i = 0; i < READING_PARTS; i++) {
         const struct http_document document = {parts[i].path, parts[i].type, text[i].data,
                                                text[i].bytes, 200,           false};
-        http_server_publish(loop->server, &document);
+        publish(loop, &document);
     }
 }
 
@@ -212,6 +267,25 @@ static int block_stop_signals(void)
     return signalfd(-1, &stops, SFD_CLOEXEC);
 }
 
+/* Those who do not ask hear of the end as well. A second signal ends that too. */
+static void send_end(struct serve_loop *loop, int signals)
+{
+    struct signalfd_siginfo info;
+    struct error err;
+    bool has_hearers = loop->otlp || loop->request->notify || loop->request->metrics_file;
+    loop->is_stopping = true;
+    if (!has_hearers || read(signals, &info, sizeof info) < 0 ||
+        reading_begin(&loop->reading, &loop->request->reading, &err) < 0)
+        return;
+    struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+                           {.fd = loop->reading.end, .events = POLLIN}};
+    while (poll(fds, 2, -1) < 0)
+        ;
+    if (fds[1].revents)
+        take_reading(loop);
+    reading_stop(&loop->reading);
+}
+
 static int run_serve_loop(struct serve_loop *loop, struct error *err)
 {
     struct pollfd fds[] = {{.fd = block_stop_signals(), .events = POLLIN}, {.events = POLLIN}};
@@ -220,11 +294,16 @@ static int run_serve_loop(struct serve_loop *loop, struct error *err)
         if ((result = look_for_news(loop, err)) < 0)
             break;
         fds[1].fd = loop->reading.pid ? loop->reading.end : -1;
-        http_server_step(loop->server, fds, 2, STEP_MS);
+        if (loop->server)
+            http_server_step(loop->server, fds, 2, STEP_MS);
+        else
+            poll(fds, 2, STEP_MS);
         if (loop->reading.pid && fds[1].revents)
             take_reading(loop);
     }
     reading_stop(&loop->reading);
+    if (!result)
+        send_end(loop, fds[0].fd);
     return result;
 }
 
@@ -232,26 +311,33 @@ int serve_until_stopped(struct serve_request *request, struct error *err)
 {
     char token[HUB_TOKEN_BYTES] = "";
     struct serve_loop loop = {.request = request, .notifier = {.target = request->notify}};
-    if (notifier_check(request->notify, err) < 0 ||
+    if (send_check(request->notify, err) < 0 || otlp_open(&loop.otlp, err) < 0 ||
         hub_token_of_file(request->token_file, token, err) < 0)
         return -1;
+    loop.logs.otlp = loop.otlp;
+    loop.logs.target = loop.otlp ? otlp_logs_address(loop.otlp) : NULL;
     const struct http_server_options options = {.listen = request->listen,
                                                 .token = token,
                                                 .is_token_wanted = request->token_file != NULL,
                                                 .tls_cert = request->tls_cert,
                                                 .tls_key = request->tls_key};
     descriptors_raise();
-    if (http_server_open(&loop.server, &options, err) < 0)
+    if (*request->listen && http_server_open(&loop.server, &options, err) < 0)
         return -1;
     publish_text(&loop, "/page.js", "text/javascript; charset=utf-8", html_script(false), true);
     publish_text(&loop, "/live.js", "text/javascript; charset=utf-8", html_script(true), true);
     publish_text(&loop, "/healthz", "text/plain; charset=utf-8", "ok\n", true);
     publish_trouble(&loop, "The trace is being read.");
-    puts(http_server_url(loop.server));
-    fflush(stdout);
+    FILE *out = request->is_beside_program ? stderr : stdout;
+    if (loop.server)
+        fprintf(out, "%s\n", http_server_url(loop.server));
+    fflush(out);
     int result = run_serve_loop(&loop, err);
-    http_server_close(loop.server);
+    if (loop.server)
+        http_server_close(loop.server);
     notifier_free(&loop.notifier);
+    notifier_free(&loop.logs);
+    otlp_close(loop.otlp);
     return result;
 }
 

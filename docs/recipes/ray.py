@@ -1,18 +1,51 @@
-"""Ray Train with a hub. On the head node, before this script:
+"""Ray Train, watched: the driver starts the job's hub, whose page and findings are the job's, and prints what was found when it ends.
 
-    ddpcheck hub --dir /tmp/ddpcheck-hub &       # prints nats://TOKEN@HOST:4222; DDPCHECK_HUB_TOKEN sets the token
-    DDPCHECK_HUB=nats://TOKEN@HEAD:4222 python ray.py
+    python ray.py
 
 Ray starts the workers by its daemon, so what they need goes into their runtime environment. On each node the first of them starts
 the collector, which joins the hub. ddpcheck lies at the same path on all nodes; the trace directory is each node's own."""
 
-import os
+import subprocess
 
-LIBRARY = "/opt/ddpcheck/lib/libddpcheck.so"
+DDPCHECK = "/opt/ddpcheck"
 
 
-def environment(hub):
-    return {"LD_PRELOAD": LIBRARY, "DDPCHECK_DIR": "/tmp/ddpcheck-trace", "DDPCHECK_HUB": hub}
+def report(address):
+    """What the hub knows now; also while the job runs."""
+    return subprocess.run([DDPCHECK + "/bin/ddpcheck", "report", address], stdout=subprocess.PIPE, text=True).stdout
+
+
+class Watch:
+    """Starts the job's hub and ends it: `with Watch() as watch: ... watch.environment ...`"""
+
+    def __init__(self, *options):
+        self.options = options or ("--dir", "/tmp/ddpcheck-hub", "--http", "127.0.0.1:4280")
+
+    def __enter__(self):
+        self.hub = subprocess.Popen([DDPCHECK + "/bin/ddpcheck", "hub", *self.options], stdout=subprocess.PIPE, text=True)
+        self.address, self.page = self.hub.stdout.readline().strip(), self.hub.stdout.readline().strip()
+        if not self.page:
+            raise RuntimeError("the hub has not started")
+        print("ddpcheck shows the job at", self.page)
+        self.environment = {"LD_PRELOAD": DDPCHECK + "/lib/libddpcheck.so", "DDPCHECK_DIR": "/tmp/ddpcheck-trace",
+                            "DDPCHECK_HUB": self.address}
+        return self
+
+    def __exit__(self, *_):
+        print(report(self.address))
+        self.hub.terminate()
+        self.hub.wait()
+
+
+def callback(address):
+    """For RunConfig(callbacks=[...]), which Ray sends to its controller: the reason is printed as soon as a worker fails."""
+    from ray.train import UserCallback
+
+    class Report(UserCallback):
+        def after_exception(self, run_context, worker_exceptions):
+            print(report(address))
+
+    return Report()
 
 
 def train():
@@ -20,12 +53,12 @@ def train():
 
 
 def main():
-    import ray
-    from ray.train import ScalingConfig
+    from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer
 
-    ray.init(runtime_env={"env_vars": environment(os.environ["DDPCHECK_HUB"])})
-    TorchTrainer(train, scaling_config=ScalingConfig(num_workers=8, use_gpu=True)).fit()
+    with Watch() as watch:
+        TorchTrainer(train, scaling_config=ScalingConfig(num_workers=8, use_gpu=True),
+                     run_config=RunConfig(worker_runtime_env={"env_vars": watch.environment}, callbacks=[callback(watch.address)])).fit()
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ class Html(unittest.TestCase):
         card = text.split("<article", 1)[1].split("</article>")[0]
         self.assertRegex(card, r"<p class=at><code>[^\n]*train\.c:\d+</code></p><p class=what>")
         self.assertLess(card.index("<p class=todo>"), card.index("<ul class=sides>"), "the fix comes before the details")
-        key = text.split("<ul class=key>", 1)[1].split("</ul>")[0]
+        key = text.split("<section id=ranks>", 1)[1].split("<ul class=key>", 1)[1].split("</ul>")[0]
         self.assertIn("has not called what others wait in", key)
         self.assertNotIn("has finished", key, "a mark that does not occur")
         self.assertEqual(len(page.all("path", **{"class": "stuck"})), 4)

@@ -73,8 +73,8 @@ class Browser:
         self.wait("document.readyState === 'complete'")
 
     def evaluate(self, expression):
-        """The value of an expression; of a promise, what it gives."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        """The value of an expression, as if a user had asked for it; of a promise, what it gives."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True, userGesture=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 

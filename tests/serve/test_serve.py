@@ -199,6 +199,27 @@ class Pages(unittest.TestCase):
             server.stop()
             browser.wait("/^no answer from ddpcheck for/.test(document.getElementById('live').textContent)")
 
+    def test_the_map_and_the_message(self):
+        """A square for each rank, which says whose it is; the address of a finding; what is copied for a chat."""
+        with Server(JOBS.line, "hang") as server, self.browse() as browser:
+            server.wait(is_read)
+            finding, = [each for each in JOBS.findings("hang") if each["code"] == "DC201"]
+            browser.open(server.url + "#f-" + finding["fingerprint"])
+            browser.wait("document.getElementById('live')")
+            self.assertTrue(browser.evaluate("document.querySelector(':target').matches('article.error')"))
+            self.assertEqual(browser.evaluate("document.querySelector(':target .permalink').href"), browser.evaluate("location.href"))
+            self.assertEqual(browser.evaluate("Array.from(document.querySelectorAll('#map .key li'), each => each.textContent.trim())"),
+                             ["cause: 1", "waiting: 3"])
+            browser.evaluate("document.querySelector('#map .hosts .cause').click()")
+            self.assertRegex(browser.evaluate("document.querySelector('#map .says').textContent"),
+                             r"^rank 3, .*, GPU 3, pid \d+: cause; in cudaStreamSynchronize")
+            browser.evaluate("document.addEventListener('copy', () => window.copied = document.activeElement.value)")
+            browser.evaluate("document.querySelector('.copy').click()")
+            lines = browser.evaluate("window.copied").splitlines()
+            self.assertTrue(lines[0].startswith("DC201: ranks 0-2 wait in ncclAllReduce"), lines)
+            self.assertTrue(any(line.startswith("Fix ") for line in lines), lines)
+            self.assertEqual(lines[-1], browser.evaluate("location.href"))
+
     def test_layout(self):
         for name in ("hang", "clean"):
             with Server(JOBS.line, name) as server:

@@ -46,6 +46,7 @@
         before = document.getElementById(part.id);
       });
     }
+    window.addCopy();
     if (known.timeline !== sections.timeline) window.drawTimeline();
   }
   function isRead() {

@@ -12,6 +12,41 @@
   addEventListener("hashchange", openTarget);
   openTarget();
 
+  // The squares of the map: a click says whose it is.
+  addEventListener("click", function (event) {
+    var square = event.target.closest && event.target.closest(".hosts ul li");
+    if (square) document.querySelector("#map .says").textContent = square.title;
+  });
+
+  // The worst finding as a message: its sentence, the fix, and the address that leads to it.
+  function message() {
+    var finding = document.querySelector("#findings article"), lines = [document.querySelector("h1").firstChild.textContent];
+    ["p.at", "p.others", "p.todo"].forEach(function (each) {
+      var part = finding && finding.querySelector(each);
+      if (part) lines.push(part.textContent.trim());
+    });
+    if (finding && location.protocol !== "file:") lines.push(location.href.split("#")[0] + "#" + finding.id);
+    return lines.join("\n");
+  }
+  function copy(text) {
+    var area = document.createElement("textarea"); // navigator.clipboard is for HTTPS and this machine's own addresses alone
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  window.addCopy = function () {
+    var headline = document.querySelector("h1.headline"), button = document.createElement("button");
+    if (!headline || headline.querySelector("button")) return;
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy for chat";
+    button.addEventListener("click", function () { copy(message()); button.textContent = "Copied"; });
+    headline.append(button);
+  };
+  addCopy();
+
   var chosen = null, stop = null;         // what the reader zoomed to, which a new picture keeps; what ends the last one
   window.drawTimeline = function () {
   if (stop) stop.abort();
