@@ -181,7 +181,7 @@ struct speed_standing_view {
     uint64_t comm;           /* in which its peers are, or which is slow */
     const char *kind, *code; /* "slow host", "DC601"; "" it is not named */
     double lag_s;            /* own time beyond its peers' in an iteration, on average; named: what
-                                the job loses */
+                                the job would gain without */
     double wait_s, length_s; /* exposed waiting in an iteration, length of one, on average */
     uint64_t since, period;  /* as the finding has them; 0 not known */
     uint64_t first, last;    /* iterations that this rests on */
@@ -196,6 +196,19 @@ void analyzer_visit_speed_standings(struct analyzer *analyzer,
                                     void (*visit)(void *context,
                                                   const struct speed_standing_view *view),
                                     void *context);
+/* What an iteration would be shorter by without one of the causes that are found, in the order in
+ * which they are visited: each beside those before it, so that the sum is never more than all. */
+struct speed_gain_view {
+    const char *kind, *code; /* "slow host", "DC601"; "" the last one: peers do alike */
+    const char *ranks;       /* as rankset_text writes them; "" all */
+    double gain_s, left_s;   /* seconds of an iteration: this one, and what then is left */
+    double length_s;         /* of an iteration as it is */
+};
+/* Calls `visit` for each, the one that costs most first, as they were when the analyzer last
+ * judged; causes that are over are left out. Strings are valid during the call. */
+void analyzer_visit_speed_gains(struct analyzer *analyzer,
+                                void (*visit)(void *context, const struct speed_gain_view *view),
+                                void *context);
 /* Changes when what analyzer_visit_speed_standings shows may have changed; 0: there is nothing. */
 uint64_t analyzer_speed_judged(const struct analyzer *analyzer);
 

@@ -171,6 +171,27 @@ static int fold_lag_groups(struct lag_groups *groups, struct error *err)
     return status ? error_memory(err, "can't show the speed") : 0;
 }
 
+/* What the job would be without each cause, as `report --speed` has it, on one line. */
+static int add_waterfall(struct source *source, struct rows *rows, double length_ns,
+                         struct error *err)
+{
+    static const char sql[] = "SELECT DISTINCT kind, lag_ns, since, period FROM speed_state "
+                              "WHERE kind <> '' ORDER BY lag_ns DESC LIMIT 4";
+    struct cursor row = cursor_new(source->trace, sql, NULL, 0);
+    char text[256] = "";
+    double left_ns = length_ns;
+    int result;
+    while ((result = cursor_next(&row, err)) == 1) {
+        size_t length = strlen(text);
+        left_ns = fmax(left_ns - (double)cursor_number(&row, 1), 0);
+        snprintf(text + length, sizeof text - length, "%s%s %.1f ms", *text ? ", " : "",
+                 cursor_text(&row, 0), left_ns / 1e6);
+    }
+    if (*text && !result && left_ns > 0)
+        rows_line(rows, TONE_WARNING, "without %s: %.2f times as fast", text, length_ns / left_ns);
+    return result;
+}
+
 /* --- as text */
 
 /* `step` parts of the trend are one mark, that of the worst of them. */
@@ -280,6 +301,8 @@ static int model_speed(struct source *source, struct query *query, struct rows *
             rows, TONE_FAINT, "iterations %lld-%lld, %.1f ms on average%s", (long long)groups.first,
             (long long)groups.last, groups.length_ns / standings / 1e6,
             groups.coarse && query->width >= NOTE_LEAST ? "; times known to a millisecond" : "");
+    if (result == 0 && groups.count && query->width >= NOTE_LEAST)
+        result = add_waterfall(source, rows, groups.length_ns / standings, err);
     for (int i = 0; i < groups.count; i++) {
         if (result == 0)
             add_lag_group(&groups.group[i], query, &members, &findings, rows);

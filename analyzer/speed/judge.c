@@ -210,10 +210,6 @@ static void find_part(struct judged *judged, struct slowdowns *found)
         found->failed = true;
     if (!found->failed)
         judge_ranks(judged, found);
-    if (!found->failed && !judged->recorded) /* a busy host makes ranks late now and then */
-        judge_hosts(judged, found);
-    if (!found->failed && !judged->recorded)
-        judge_spells(judged, found);
     if (!found->failed) {
         judge_links(judged, found);
         drop_explained_by_links(judged, found);
@@ -343,6 +339,14 @@ static bool is_worth_reporting(const struct judged *judged, uint64_t iterations,
            exceeds_noise(judged, noise, slowdown);
 }
 
+/* All of the iterations from `first` on is handled. */
+static void report_judged(struct analyzer *analyzer, uint64_t first, uint64_t end)
+{
+    const struct slowdown all = {.first = first, .last = end - 1};
+    const struct event over = {.kind = EVENT_JUDGED, .slowdown = &all};
+    event_handle(analyzer, &over);
+}
+
 void speed_judge(struct analyzer *analyzer, bool is_end)
 {
     struct speed *speed = analyzer->slot.speed;
@@ -352,8 +356,12 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     speed_close(analyzer, is_end);
     uint64_t closed = speed_closed(speed);
     uint64_t every = speed->judged < JUDGE_FIRST ? JUDGE_EVERY_FIRST : JUDGE_EVERY;
-    if (closed < speed->judged + every && !(is_end && closed > speed->judged))
+    speed->is_over = is_end;
+    if (closed < speed->judged + every && !(is_end && closed > speed->judged)) {
+        if (is_end && speed->judged)
+            report_judged(analyzer, 0, speed->judged);
         return;
+    }
     struct judged judged = {.analyzer = analyzer, .speed = speed};
     struct slowdowns *found = calloc(1, sizeof *found);
     speed->judged = closed;
@@ -366,11 +374,11 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
     uint64_t kept = begin_judging(&judged);
     judged.length = speed_mean_length(&judged);
     uint64_t iterations = judged.end - judged.first;
-    const struct slowdown all = {.first = kept, .last = judged.end - 1};
     bool is_enough = judged.length > 0 && judged.end >= judged.first + ITERATIONS_NEEDED;
     if (is_enough)
         find_slowdowns(&judged, found);
     slowdowns_sort(found);
+    found->length = is_enough ? judged.length : 0;
     double noise = is_enough ? noise_of(&judged) : 0;
     for (uint32_t i = 0; i < found->count; i++) {
         judge_starved(&judged, &found->slowdown[i]);
@@ -390,6 +398,5 @@ void speed_judge(struct analyzer *analyzer, bool is_end)
         const struct event event = {.kind = EVENT_SLOWDOWN, .slowdown = &found->slowdown[i]};
         event_handle(analyzer, &event);
     }
-    const struct event over = {.kind = EVENT_JUDGED, .slowdown = &all};
-    event_handle(analyzer, &over);
+    report_judged(analyzer, kept, judged.end);
 }

@@ -28,6 +28,20 @@ static struct own_rise own_rise_of(const struct judged *judged, const struct spe
                                  slowdown_is_more(now.bytes, then.bytes)};
 }
 
+/* It costs less than it rose by, because another rank is about as slow. */
+static bool is_found(const struct slowdowns *found, const struct speed_rank *rank)
+{
+    bool is_found = false;
+    for (uint32_t i = 0; i < found->count && !is_found; i++) {
+        const struct slowdown *slowdown = &found->slowdown[i];
+        bool is_of_rank = slowdown->kind < SLOW_LINK && slowdown->ranks == 1 &&
+                          slowdown->rank[0] == rank;
+        is_found = is_of_rank && slowdown->gain.is_known &&
+                   100 * slowdown->gain.seconds >= SHARE_PERCENT * slowdown->length;
+    }
+    return is_found;
+}
+
 /* Where a rank has no peers to be compared with, as in a pipeline of single ranks, its own past is.
  */
 bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
@@ -50,7 +64,7 @@ bool judge_own_steps(const struct judged *judged, const struct slowdown *step,
         const struct speed_rank *rank = judged->speed->rank[r];
         bool is_host = 2 * rise[r].idle > rise[r].all;
         struct slowdown slowdown = *step;
-        if (100 * rise[r].all < RISE_PERCENT * most)
+        if (100 * rise[r].all < RISE_PERCENT * most || is_found(found, rank))
             continue;
         slowdown.rank = &rank;
         slowdown.ranks = 1;

@@ -305,11 +305,13 @@ void whatif_find_shares(struct whatif *whatif)
     free(total);
 }
 
-static void try_even(struct whatif *whatif, const struct scene *scene)
+/* Work, or delays, of all ranks. */
+static void try_even(struct whatif *whatif, const struct scene *scene, const double *from,
+                     double *to)
 {
     for (uint32_t r = 0; r < whatif->judged->speed->count; r++)
         if (whatif->stage[r] == r)
-            even_out(whatif, scene, r, scene->work, scene->try_work, true);
+            even_out(whatif, scene, r, from, to, true);
 }
 
 double whatif_stage_work(struct whatif *whatif, const struct scene *scene)
@@ -341,22 +343,43 @@ static void try_stages(struct whatif *whatif, const struct scene *scene)
     }
 }
 
+static void try_nothing(const struct scene *scene)
+{
+    memcpy(scene->try_work, scene->work, scene->replay->steps * sizeof(double));
+    memcpy(scene->try_delay, scene->delay, scene->replay->steps * sizeof(double));
+    memcpy(scene->try_transfer, scene->transfer, scene->replay->meetings * sizeof(double));
+}
+
+/* How many seconds shorter the iteration would be as it is tried. */
+static double gain_of_trial(const struct scene *scene)
+{
+    double length =
+        replay_run(scene->replay, scene->try_work, scene->try_delay, scene->try_transfer);
+    return length > 0 ? scene->length - length : 0;
+}
+
+double whatif_alike(struct whatif *whatif, const struct scene *scene)
+{
+    for (uint32_t r = 0; r < whatif->judged->speed->count; r++)
+        whatif->share[r] = 1;
+    try_nothing(scene);
+    try_even(whatif, scene, scene->work, scene->try_work);
+    try_even(whatif, scene, scene->delay, scene->try_delay);
+    return gain_of_trial(scene);
+}
+
 double whatif_ask(struct whatif *whatif, const struct scene *scene, const struct slowdown *slowdown)
 {
-    const struct replay *replay = scene->replay;
-    memcpy(scene->try_work, scene->work, replay->steps * sizeof(double));
-    memcpy(scene->try_delay, scene->delay, replay->steps * sizeof(double));
-    memcpy(scene->try_transfer, scene->transfer, replay->meetings * sizeof(double));
+    try_nothing(scene);
     if (slowdown->kind == SLOW_LINK)
         try_link(whatif, scene, slowdown);
     else if (slowdown->kind == SLOW_UNEVEN)
-        try_even(whatif, scene);
+        try_even(whatif, scene, scene->work, scene->try_work);
     else if (slowdown->kind == SLOW_STAGES)
         try_stages(whatif, scene);
     else
         try_ranks(whatif, scene, slowdown);
-    double length = replay_run(replay, scene->try_work, scene->try_delay, scene->try_transfer);
-    return length > 0 ? scene->length - length : 0;
+    return gain_of_trial(scene);
 }
 
 void whatif_free(struct whatif *whatif)

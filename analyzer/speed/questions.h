@@ -37,6 +37,11 @@ double whatif_ask(struct whatif *whatif, const struct scene *scene,
 /* What each rank does beside its stage's others on average, in whatif->share: ranks that always
  * have more keep it where unevenness is asked for. */
 void whatif_find_shares(struct whatif *whatif);
+/* The same if the ranks of each stage did alike, beside what has been replaced. */
+double whatif_alike(struct whatif *whatif, const struct scene *scene);
+/* Adds hosts, and ranks, that are slow in some iterations only, and not found yet. A busy host has
+ * the same effect, so nothing is added of recorded jobs. */
+void judge_turns(struct whatif *whatif, struct slowdowns *found);
 /* What each stage computes on average, in whatif->value by its first rank. Returns the mean of all
  * stages. */
 double whatif_stage_work(struct whatif *whatif, const struct scene *scene);

@@ -35,16 +35,10 @@ static int64_t shown_iteration(const struct analyzer *analyzer, uint64_t iterati
     return iteration ? (int64_t)speed_number(analyzer->slot.speed, iteration) : 0;
 }
 
-/* Seconds of an iteration: what the job would gain, if that is known. */
-static double lost_by(const struct slowdown *slowdown)
-{
-    return slowdown->gain.is_known ? slowdown->gain.seconds : slowdown->lost;
-}
-
 static void set_loss(struct values *values, const struct analyzer *analyzer,
                      const struct slowdown *slowdown)
 {
-    double lost = lost_by(slowdown);
+    double lost = slowdown_cost(slowdown);
     values->value[SLOW_VALUE_SINCE] = shown_iteration(analyzer, slowdown->since);
     values->value[SLOW_VALUE_UNTIL] = shown_iteration(analyzer, slowdown->until);
     values->amount[SLOW_LOST] = lost;
@@ -152,6 +146,15 @@ static void note_seen(const struct analyzer *analyzer, struct slow_reported *rep
                                                                   : slowdown->first;
 }
 
+/* Nobody should read it, read that it was withdrawn, and read it again. */
+static bool may_return(const struct analyzer *analyzer, const struct slow_place *place,
+                       const struct slowdown *slowdown)
+{
+    uint64_t evidence = slowdown->last + 1 - slowdown->first;
+    return analyzer->slot.speed->is_over ||
+           (evidence >= EVIDENCE_ENOUGH && evidence >= 2 * place->withdrawn);
+}
+
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
                      const struct slowdown *slowdown, enum did did, enum headline headline,
                      enum advice advice, const struct values *values)
@@ -159,24 +162,28 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     struct slow_reported *reported = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
     enum certainty certainty = slowdown->kind_is_guess ? POSSIBLE : CERTAIN;
     struct draft draft = draft_new(check, certainty, slowdown->comm);
-    if (slowdown->is_coarse && 100 * lost_by(slowdown) < WARNING_PERCENT * slowdown->length)
+    if (slowdown->is_coarse && 100 * slowdown_cost(slowdown) < WARNING_PERCENT * slowdown->length)
         draft.finding.severity = SEVERITY_NOTE;
     uint64_t comm = slowdown->comm ? slowdown->comm->id : 0;
     uint32_t rank = slowdown->ranks ? slowdown->rank[0]->index : UINT32_MAX;
     add_slow_side(&draft, slowdown, did);
     draft.finding.first_ns = draft.finding.last_ns = judged_until(analyzer->slot.speed);
     say_slowdown(&draft, analyzer, slowdown, headline, advice, values);
-    for (uint32_t i = 0; reported && i < reported->count; i++)
-        if (reported->is[i].comm == comm && reported->is[i].rank == rank) {
-            note_seen(analyzer, reported, i, slowdown);
-            findings_replace(analyzer, reported->is[i].finding, &draft);
-            return;
-        }
+    uint32_t place = 0;
+    while (reported && place < reported->count &&
+           (reported->is[place].comm != comm || reported->is[place].rank != rank))
+        place++;
+    bool is_known = reported && place < reported->count;
+    if (is_known && !reported->is[place].withdrawn) {
+        note_seen(analyzer, reported, place, slowdown);
+        findings_replace(analyzer, reported->is[place].finding, &draft);
+        return;
+    }
     struct slow_place *grown =
         reported ? array_room(reported->is, sizeof *grown, reported->count, &reported->capacity, 8)
                  : NULL;
-    if (!grown) {
-        analyzer->failed = true;
+    analyzer->failed |= !grown;
+    if (!grown || (is_known && !may_return(analyzer, &reported->is[place], slowdown))) {
         draft_drop(&draft);
         return;
     }
@@ -185,10 +192,9 @@ void slowdown_report(struct analyzer *analyzer, const struct check *check,
     findings_report(analyzer, &draft, &id);
     if (!id)
         return;
-    reported->is[reported->count].comm = comm;
-    reported->is[reported->count].rank = rank;
-    reported->is[reported->count].finding = id;
-    note_seen(analyzer, reported, reported->count++, slowdown);
+    reported->is[place] = (struct slow_place){.comm = comm, .rank = rank, .finding = id};
+    note_seen(analyzer, reported, place, slowdown);
+    reported->count += !is_known;
 }
 
 /* Why a rank is slow. */
@@ -226,20 +232,19 @@ void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
                        const struct slowdown *judged)
 {
     struct slow_reported *reported = state_get(analyzer, check, OWNER_JOB, &analyzer->states);
-    uint32_t kept = 0;
+    const struct speed *speed = analyzer->slot.speed;
     for (uint32_t i = 0; reported && i < reported->count; i++) {
-        uint64_t evidence = reported->is[i].last + 1 - reported->is[i].first;
-        bool is_seen = reported->is[i].judged == analyzer->slot.speed->judged;
+        struct slow_place *place = &reported->is[i];
+        uint64_t evidence = place->last + 1 - place->first;
+        bool is_seen = place->judged == speed->judged;
+        bool is_long_gone = speed->is_over || speed->judged - place->judged >= evidence;
         bool other = !is_seen && has_another_reason(analyzer, check, reported, i);
-        if (!other &&
-            (is_seen || evidence >= EVIDENCE_ENOUGH || reported->is[i].first < judged->first)) {
-            reported->is[kept++] = reported->is[i];
+        if (place->withdrawn || (!other && (is_seen || evidence >= EVIDENCE_ENOUGH ||
+                                            place->first < judged->first || !is_long_gone)))
             continue;
-        }
-        findings_resolve(analyzer, reported->is[i].finding,
+        place->withdrawn = evidence;
+        findings_resolve(analyzer, place->finding,
                          other ? "more iterations show another reason"
                                : "more iterations do not show it");
     }
-    if (reported)
-        reported->count = kept;
 }

@@ -13,6 +13,7 @@ struct slow_reported {
         uint64_t judged;      /* when it was seen last, as speed->judged */
         uint64_t first, last; /* iterations that it was seen in then */
         uint64_t since;       /* from which on; it may be later than the first */
+        uint64_t withdrawn;   /* the iterations it then rested on; 0: it is reported */
     } * is;
     uint32_t count, capacity;
 };
@@ -34,12 +35,15 @@ enum slow_amount {
     SLOW_AMOUNT_OWN = 8
 };
 /* Reports it, or brings what was reported of the same ranks up to date; as a note if it rests on
- * coarse times and costs little. `values`: the check's own; NULL: it has none. */
+ * coarse times and costs little. What was withdrawn is reported again only at the end of the job,
+ * or if it rests on twice as many iterations, and on as many as are never withdrawn. `values`: the
+ * check's own; NULL: it has none. */
 void slowdown_report(struct analyzer *analyzer, const struct check *check,
                      const struct slowdown *slowdown, enum did did, enum headline headline,
                      enum advice advice, const struct values *values);
-/* Withdraws what was reported after few iterations, where more of them do not show it, or what
- * another check says of the same ranks and most of the same iterations now. */
+/* Withdraws what was reported after few iterations, where as many more do not show it, or the end
+ * of the job does not; and what another check says of the same ranks and most of the same
+ * iterations now. */
 void slowdown_withdraw(struct analyzer *analyzer, const struct check *check,
                        const struct slowdown *judged);
 

@@ -80,8 +80,17 @@ struct slowdown {
 struct slowdowns {
     struct slowdown *slowdown;
     uint32_t count, capacity;
-    bool failed; /* memory was short */
+    bool failed;   /* memory was short */
+    double length; /* of an iteration, in what was judged last; 0: nothing was */
+    double alike;  /* what it would be shorter by without these, and if peers were alike as well */
+    bool knows_alike;
 };
+/* What it costs of an iteration, in seconds: what the job would gain, if that is known. Every
+ * reader states this, so that all shares are of the same. */
+static inline double slowdown_cost(const struct slowdown *slowdown)
+{
+    return slowdown->gain.is_known ? slowdown->gain.seconds : slowdown->lost;
+}
 /* Adds one, with a copy of its ranks. */
 void slowdowns_add(struct slowdowns *slowdowns, const struct slowdown *slowdown);
 /* Adds it with all ranks. */
@@ -182,10 +191,6 @@ void judge_links(struct judged *judged, struct slowdowns *found);
 /* Takes away slow ranks that are all members of a slow communicator and lose no more than it does:
  * where kernels are not recorded, its transfers look like their work. */
 void drop_explained_by_links(const struct judged *judged, struct slowdowns *found);
-/* Hosts on which now one rank is late, now another, if most of these ranks are not found yet. */
-void judge_hosts(struct judged *judged, struct slowdowns *found);
-/* Those ranks that are slow in some iterations only, and not found yet. */
-void judge_spells(struct judged *judged, struct slowdowns *found);
 /* Finds the ranks whose own work takes longer since the step, by most of what iterations are
  * longer, while that of the others does not. Returns whether there are any. */
 bool judge_own_steps(const struct judged *judged, const struct slowdown *step,

@@ -101,7 +101,8 @@ static int first_rank(const struct slowdown *slowdown)
 static int costlier_first(const void *a, const void *b)
 {
     const struct slowdown *left = a, *right = b;
-    int by_cost = compare_doubles(&right->lost, &left->lost);
+    double more = slowdown_cost(left), less = slowdown_cost(right);
+    int by_cost = compare_doubles(&less, &more);
     return by_cost ? by_cost : first_rank(left) - first_rank(right);
 }
 

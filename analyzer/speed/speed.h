@@ -219,12 +219,13 @@ struct speed {
     struct speed_rank **rank; /* by index */
     uint32_t count, capacity;
     struct speed_comm *comms;
-    struct speed_class *forgotten;     /* of communicators that were forgotten */
-    uint64_t held;                     /* operations of each rank with which rounds.c tries again */
-    uint64_t judged;                   /* speed_closed() when last judged */
-    uint64_t levelled;                 /* speed_closed() when level.c last judged */
-    uint32_t advanced;                 /* ranks that began an iteration since some were closed */
-    struct slowdowns *found;           /* then; slowdown.h */
+    struct speed_class *forgotten; /* of communicators that were forgotten */
+    uint64_t held;                 /* operations of each rank with which rounds.c tries again */
+    uint64_t judged;               /* speed_closed() when last judged */
+    bool is_over;                  /* the trace is at its end: nothing will be judged any more */
+    uint64_t levelled;             /* speed_closed() when level.c last judged */
+    uint32_t advanced;             /* ranks that began an iteration since some were closed */
+    struct slowdowns *found;       /* then; slowdown.h */
     struct speed_standings *standings; /* then; standings.h */
     struct run_delays *run_delays;     /* table, by process */
     struct host_gaps **gaps;           /* by process; NULL: none of its calls was seen */

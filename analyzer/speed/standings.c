@@ -1,10 +1,14 @@
 /* standings.c: see standings.h. */
 #include "analyzer/speed/standings.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "lib/finding/code.h"
 #include "analyzer/model/process.h"
+#include "lib/base/rankset.h"
+
+enum { GAIN_RANKS_BYTES = 256 };
 
 struct rank_standing {
     uint32_t rank;
@@ -72,7 +76,7 @@ static void add_named_standing(struct speed_standings *standings, const struct r
     struct rank_standing *standing = &standings->standing[standings->count++];
     *standing = *rank;
     standing->kind = slowdown->kind;
-    standing->lag = slowdown->lost;
+    standing->lag = slowdown_cost(slowdown);
     standing->since = slowdown->since;
     standing->period = slowdown->period;
     if (slowdown->comm)
@@ -139,21 +143,22 @@ uint64_t analyzer_speed_judged(const struct analyzer *analyzer)
     return speed && speed->standings ? speed->standings->judged : 0;
 }
 
+static const struct {
+    const char *words;
+    enum code code;
+} kinds[] = {
+    [SLOW_HOST] = {"slow host", DC601},     [SLOW_DEVICE] = {"slow device", DC604},
+    [SLOW_WORK] = {"more work", DC605},     [SLOW_LINK] = {"slow link", DC606},
+    [SLOW_SINCE] = {"slower since", DC607}, [SLOW_PAUSE] = {"pauses", DC608},
+    [SLOW_UNEVEN] = {"uneven work", DC609}, [SLOW_STAGES] = {"uneven stages", DC610},
+    [SLOW_KINDS] = {"", CODE_NONE},
+};
+
 void analyzer_visit_speed_standings(struct analyzer *analyzer,
                                     void (*visit)(void *context,
                                                   const struct speed_standing_view *view),
                                     void *context)
 {
-    static const struct {
-        const char *words;
-        enum code code;
-    } kinds[] = {
-        [SLOW_HOST] = {"slow host", DC601},     [SLOW_DEVICE] = {"slow device", DC604},
-        [SLOW_WORK] = {"more work", DC605},     [SLOW_LINK] = {"slow link", DC606},
-        [SLOW_SINCE] = {"slower since", DC607}, [SLOW_PAUSE] = {"pauses", DC608},
-        [SLOW_UNEVEN] = {"uneven work", DC609}, [SLOW_STAGES] = {"uneven stages", DC610},
-        [SLOW_KINDS] = {"", CODE_NONE},
-    };
     const struct speed *speed = analyzer->slot.speed;
     const struct speed_standings *standings = speed ? speed->standings : NULL;
     for (uint32_t i = 0; standings && i < standings->count; i++) {
@@ -178,4 +183,48 @@ void analyzer_visit_speed_standings(struct analyzer *analyzer,
         };
         visit(context, &view);
     }
+}
+
+/* "" if it is all. */
+static char *ranks_of(const struct slowdown *slowdown, char *text, size_t bytes)
+{
+    struct rankset ranks = {0};
+    for (uint32_t i = 0; i < slowdown->ranks && !slowdown->is_all; i++)
+        if (slowdown->rank[i]->member && member_shown_rank(slowdown->rank[i]->member) >= 0)
+            rankset_add(&ranks, member_shown_rank(slowdown->rank[i]->member));
+    *text = '\0';
+    if (rankset_count(&ranks))
+        rankset_text(&ranks, text, bytes);
+    rankset_free(&ranks);
+    return text;
+}
+
+void analyzer_visit_speed_gains(struct analyzer *analyzer,
+                                void (*visit)(void *context, const struct speed_gain_view *view),
+                                void *context)
+{
+    const struct slowdowns *found = analyzer->slot.speed ? analyzer->slot.speed->found : NULL;
+    char ranks[GAIN_RANKS_BYTES];
+    struct speed_gain_view view = {.ranks = ranks};
+    if (!found || found->length <= 0)
+        return;
+    view.length_s = view.left_s = found->length;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct slowdown *slowdown = &found->slowdown[i];
+        if (!slowdown->is_reported || slowdown->until)
+            continue;
+        ranks_of(slowdown, ranks, sizeof ranks);
+        view.kind = kinds[slowdown->kind].words;
+        view.code = code_name(kinds[slowdown->kind].code);
+        view.gain_s = fmin(slowdown_cost(slowdown), view.left_s);
+        view.left_s -= view.gain_s;
+        visit(context, &view);
+    }
+    if (!found->knows_alike)
+        return;
+    ranks[0] = '\0';
+    view.kind = view.code = "";
+    view.gain_s = fmin(found->alike, view.left_s);
+    view.left_s -= view.gain_s;
+    visit(context, &view);
 }

@@ -238,6 +238,17 @@ static void ask_all_questions(struct whatif *whatif, struct slowdowns *found)
     free(question);
 }
 
+/* When all questions are asked: how far the job then is from one whose peers do alike. */
+static void ask_alike(struct whatif *whatif, struct slowdowns *found)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < whatif->scenes; i++)
+        sum += whatif_alike(whatif, &whatif->scene[i]);
+    found->knows_alike = whatif->scenes >= SCENES_LEAST && !whatif->judged->coarse &&
+                         !whatif->judged->placed;
+    found->alike = found->knows_alike ? fmax(sum / whatif->scenes, 0) : 0;
+}
+
 void judge_gains(struct judged *judged, struct slowdowns *found)
 {
     struct whatif whatif;
@@ -245,8 +256,10 @@ void judge_gains(struct judged *judged, struct slowdowns *found)
         found->failed = true;
     } else {
         ask_families(&whatif, found);
+        judge_turns(&whatif, found);
         add_uneven(&whatif, found);
         ask_all_questions(&whatif, found);
+        ask_alike(&whatif, found);
     }
     whatif_free(&whatif);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/export/html.h"
+#include "cmd/report/report_print.h"
 #include "lib/base/array.h"
 
 enum {
@@ -161,6 +162,42 @@ static int count_map_ranks(const struct lag_rows *rows)
     return shown;
 }
 
+struct gain_bars {
+    const struct html *html;
+    bool has_begun;
+};
+
+/* A bar of the waterfall: what is left, and behind it what this step takes away. */
+static void put_gain_bar(const struct html *html, double left_s, double gain_s, double length_s,
+                         const char *what)
+{
+    double left = 100 * left_s / length_s, gain = 100 * gain_s / length_s;
+    fprintf(html->out,
+            "<tr><td>%.3g ms<td>%.0f%%<td><svg width=300 height=%d viewBox=\"0 0 100 1\" "
+            "preserveAspectRatio=none aria-hidden=true><rect class=left width=%.2f height=1 />"
+            "<rect x=%.2f width=%.2f height=1 /></svg><td>",
+            1e3 * left_s, left, CELL_HEIGHT, left, left, gain);
+    html_text(html, what);
+    if (left_s > 0 && left_s < length_s)
+        fprintf(html->out, ": %.2f times as fast", length_s / left_s);
+    fputs("</tr>\n", html->out);
+}
+
+static void put_gain(void *context, const struct speed_gain_view *view)
+{
+    struct gain_bars *bars = context;
+    char what[GAIN_BYTES];
+    if (!bars->has_begun) {
+        fputs("<section id=gains><h2>What it would bring to remove the causes</h2><table "
+              "class=gains>",
+              bars->html->out);
+        put_gain_bar(bars->html, view->length_s, 0, view->length_s, "an iteration as it is");
+        bars->has_begun = true;
+    }
+    put_gain_bar(bars->html, view->left_s, view->gain_s, view->length_s,
+                 report_gain_words(view, what, sizeof what));
+}
+
 static void put_speed_section(const struct html *html, struct lag_rows *rows, int shown)
 {
     char lines[80] = "A line per rank";
@@ -186,6 +223,10 @@ static void put_speed_section(const struct html *html, struct lag_rows *rows, in
 int html_speed(const struct html *html)
 {
     struct lag_rows rows = {0};
+    struct gain_bars bars = {.html = html};
+    analyzer_visit_speed_gains(html->export->report->analyzer, put_gain, &bars);
+    if (bars.has_begun)
+        fputs("</table></section>\n", html->out);
     int result =
         analyzer_visit_speed_lags(html->export->report->analyzer, MAP_COLUMNS, keep_lags, &rows);
     if (!result && !rows.failed && rows.count > 1) {

@@ -354,9 +354,21 @@ static void print_transfer_line(void *context, const struct speed_class_view *vi
                         lines->out) != 0;
 }
 
+static void print_gain_line(void *context, const struct speed_gain_view *view)
+{
+    struct speed_lines *lines = context;
+    lines->failed |=
+        json_print_line(json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f}", "schema",
+                                  "ddpcheck.gain/1", "kind", view->kind, "code", view->code,
+                                  "ranks", view->ranks, "gain", view->gain_s, "left", view->left_s,
+                                  "length", view->length_s),
+                        lines->out) != 0;
+}
+
 static bool print_json_speed(struct report *report, FILE *out)
 {
     struct speed_lines lines = {.out = out};
+    analyzer_visit_speed_gains(report->analyzer, print_gain_line, &lines);
     int result = analyzer_visit_speed(report->analyzer, print_speed_line, &lines);
     if (!result)
         result = analyzer_visit_speed_classes(report->analyzer, print_transfer_line, &lines);

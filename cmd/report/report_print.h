@@ -28,6 +28,9 @@ void report_print_members(const struct report *report, struct page *page, bool a
 void report_print_unshown(const struct report *report, struct page *page, bool verbose);
 /* Where the iterations of each rank went, and how long transfers take. */
 void report_print_speed(struct report *report, struct page *page, bool all_ranks);
+/* What a step of the waterfall removes: "no slow host, rank 1". Returns text. */
+enum { GAIN_BYTES = 320 };
+char *report_gain_words(const struct speed_gain_view *view, char *text, size_t bytes);
 /* Variables, versions and facts of hosts: on one line what all ranks have alike. */
 void report_print_environment(const struct report *report, struct page *page);
 /* How complete the trace is. */

@@ -20,6 +20,7 @@ enum {
     DELAY_PERCENT = 10, /* of an iteration */
     DELAY_SECONDS = 5,  /* recorded: of fewer it may be chance */
     NUMBER_BYTES = 24,
+    BAR_COLUMNS = 20, /* an iteration as it is */
     ROW_BYTES = 160
 };
 
@@ -285,9 +286,62 @@ static void print_kernel_rows(struct report *report, struct page *page)
         page_gap(page);
 }
 
+struct gain_rows {
+    struct page *page;
+    bool has_begun;
+};
+
+/* A step of the waterfall: what is left as '#', what this step takes away as '-'. */
+static void print_gain(struct page *page, double left_s, double gain_s, double length_s,
+                       const char *what)
+{
+    char row[ROW_BYTES], times[NUMBER_BYTES] = "", length[NUMBER_BYTES], bar[BAR_COLUMNS + 1] = "";
+    int left = (int)(BAR_COLUMNS * left_s / length_s + 0.5);
+    int end = (int)(BAR_COLUMNS * (left_s + gain_s) / length_s + 0.5);
+    memset(bar, '#', (size_t)left);
+    memset(bar + left, '-', (size_t)(end - left));
+    if (left_s > 0 && left_s < length_s)
+        snprintf(times, sizeof times, "%.2fx", length_s / left_s);
+    snprintf(row, sizeof row, "%9s %5.0f%% %7s  %-*s  ", number_text(1e3 * left_s, length),
+             100 * left_s / length_s, times, BAR_COLUMNS, bar);
+    page_text(page, STYLE_PLAIN, row);
+    page_text(page, STYLE_PLAIN, what);
+    page_line(page);
+}
+
+static void print_gain_row(void *context, const struct speed_gain_view *view)
+{
+    struct gain_rows *rows = context;
+    char what[GAIN_BYTES];
+    if (!rows->has_begun) {
+        page_words(rows->page, STYLE_STRONG, "What it would bring to remove the causes");
+        page_line(rows->page);
+        page_text(rows->page, STYLE_FAINT, "iteration");
+        page_line(rows->page);
+        page_text(rows->page, STYLE_FAINT, "       ms  left  faster");
+        page_line(rows->page);
+        print_gain(rows->page, view->length_s, 0, view->length_s, "as it is");
+        rows->has_begun = true;
+    }
+    print_gain(rows->page, view->left_s, view->gain_s, view->length_s,
+               report_gain_words(view, what, sizeof what));
+}
+
+char *report_gain_words(const struct speed_gain_view *view, char *text, size_t bytes)
+{
+    const char *noun = strpbrk(view->ranks, "-,") ? ", ranks " : ", rank ";
+    snprintf(text, bytes, "%s%s%s%s", *view->kind ? "no " : "and no differences between peers",
+             view->kind, *view->ranks ? noun : "", view->ranks);
+    return text;
+}
+
 void report_print_speed(struct report *report, struct page *page, bool all_ranks)
 {
+    struct gain_rows gains = {.page = page};
     page->indent = 0;
+    analyzer_visit_speed_gains(report->analyzer, print_gain_row, &gains);
+    if (gains.has_begun)
+        page_gap(page);
     page_words(page, STYLE_STRONG, "Where the iterations of each rank go");
     page_line(page);
     print_rank_rows(report, page, all_ranks);

@@ -94,7 +94,7 @@ class Speed(unittest.TestCase):
     def test_enter_and_filter(self):
         with self.terminal("mixed") as terminal:
             terminal.wait("1 Now")
-            terminal.keys("8", "j", "Enter")
+            terminal.keys("8", "Enter")
             self.assertIn("rank 6 (host n3) makes the others wait", terminal.wait("note DC601|warning DC601"))
             terminal.keys("Escape", "G", "Enter")
             terminal.wait("Rank  finished")
@@ -105,7 +105,7 @@ class Speed(unittest.TestCase):
             terminal.keys("Enter")
             text = terminal.settled("filter: rank:5")
             self.assertRegex(text, r"(?m)^4-5,7 ")
-            self.assertNotIn("slow", text.split("iterations 40")[1])
+            self.assertNotIn("slow", text.split("lag ms")[1])
 
     def test_a_slow_rank_is_named_while_the_job_runs(self):
         command = "%s run --tui --timing --emulate 2 -o live -- %s --ranks 2 --model cnn --iterations 100000 --fault slow-host" % (TOOL, TRAINER)
