@@ -293,8 +293,12 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
 
 static void print_finding_sides(const struct text_writer *writer, const struct finding *finding)
 {
-    for (int i = 0; i < finding->sides; i++)
-        print_finding_side(writer, finding, &finding->side[i]);
+    for (int i = 0; i < finding->sides; i++) {
+        const struct finding_side *side = &finding->side[i];
+        bool is_nobody = side->act.did == DID_SAID && !rankset_count(&side->ranks);
+        if (!is_nobody || writer->verbose)
+            print_finding_side(writer, finding, side);
+    }
 }
 
 static int value_column(const struct finding *finding)

@@ -21,6 +21,7 @@ enum {
     COLUMNS_MAX = 32,
     RANKS_BYTES = 256,
     TITLE_BYTES = 96,
+    PLACE_BYTES = 160,
     ERROR_BYTES = 240
 };
 
@@ -59,6 +60,8 @@ struct fr_verdict {
     uint32_t has; /* a bit for each field */
     int64_t seq, in, out;
     struct rankset expected, missing;
+    char file[PLACE_BYTES], function[TITLE_BYTES]; /* where the program called it; "" not known */
+    int64_t line;
     char group[TITLE_BYTES], operation[TITLE_BYTES], state[16], error[ERROR_BYTES];
 };
 
@@ -67,6 +70,7 @@ struct log_analyzer {
     uint32_t count;
     struct fr_verdict open; /* lines of it follow */
     int silent_lines;       /* since its last one */
+    bool in_stack;          /* its stack's lines follow */
     int columns;            /* of the table in hand; 0: there is none */
     struct column {
         size_t begin, end; /* of its head, where columns are kept by blanks */
@@ -170,6 +174,7 @@ static void free_verdict(struct fr_verdict *verdict)
 /* Rows without a fault are in tables, too. */
 static void close_verdict(struct log_analyzer *analyzer)
 {
+    analyzer->in_stack = false;
     struct fr_verdict *open = &analyzer->open;
     bool is_fault = rankset_count(&open->missing) || *open->error;
     bool is_known = false;
@@ -323,6 +328,24 @@ static bool begins_verdict(const char *text)
            (scan_find(text, "collective_seq_id\"") && !scan_find(text, "time_created"));
 }
 
+/* "forward at /w/model.py:140": the innermost frame of the program's own. False: it is no frame. */
+static bool take_place(struct fr_verdict *verdict, const char *text)
+{
+    struct scanned found;
+    char file[PLACE_BYTES];
+    if (!scan(text, "{r:function} at {r:file}:{i:line}", &found) || found.begin != text ||
+        found.end[strspn(found.end, " \r")])
+        return false;
+    snprintf(file, sizeof file, "%.*s", (int)found.field[1].bytes, found.field[1].text);
+    if (*verdict->file || !log_is_users_file(file) || !strncmp(file, "torch/", strlen("torch/")))
+        return true;
+    memcpy(verdict->file, file, sizeof file);
+    verdict->line = found.field[2].number;
+    snprintf(verdict->function, sizeof verdict->function, "%.*s", (int)found.field[0].bytes,
+             found.field[0].text);
+    return true;
+}
+
 static int read_analyzer_line(struct log_job *job, const char *text, size_t bytes)
 {
     struct log_analyzer *analyzer = job->state[LOG_ANALYZER];
@@ -333,8 +356,13 @@ static int read_analyzer_line(struct log_job *job, const char *text, size_t byte
         close_verdict(analyzer);
     if (!begins && !analyzer->open.has)
         return 0;
-    if (!strncmp(text + strspn(text, " "), "collective stack trace", 22)) {
-        close_verdict(analyzer);
+    const char *first = text + strspn(text, " ");
+    if (!strncmp(first, "collective stack trace", 22)) {
+        analyzer->in_stack = true;
+        return 1;
+    }
+    if (analyzer->in_stack && take_place(&analyzer->open, first)) {
+        analyzer->silent_lines = 0;
         return 1;
     }
     if (read_fields(analyzer, text)) {
@@ -377,6 +405,12 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
         call.count = count >= 0 ? (uint64_t)count : IMPORT_UNKNOWN;
         call.time_ns = begun_ns;
         call.state = IMPORT_ISSUED;
+        const struct import_frame frame = {verdict->file, verdict->function,
+                                           (uint32_t)strlen(verdict->file),
+                                           (uint32_t)strlen(verdict->function),
+                                           (uint32_t)verdict->line};
+        if (*verdict->file)
+            call.stack = import_stack(job->import, process, &frame, 1);
         if (import_call(job->import, &call))
             return -1;
     }

@@ -21,6 +21,10 @@ enum { LOG_SAID_ENDED = SAID_NAMED + 1, LOG_SAID_WAITED };
  * Repetitions are dropped. */
 int log_messages_add(struct log_job *job, struct log_speaker speaker, int how, const char *who,
                      const char *text, const char *todo);
+/* Its host's clock is so much ahead of the others': what it said was earlier. */
+void log_messages_earlier(struct log_job *job, int rank, uint64_t by_ns);
+/* Nothing was said after it: what seems to be later has another host's time. */
+void log_messages_until(struct log_job *job, uint64_t last_ns);
 /* What the rank raised between these times: "rank 1 raised ValueError"; NULL: nothing. */
 const char *log_messages_exception(const struct log_job *job, int rank, uint64_t from_ns,
                                    uint64_t until_ns);

@@ -52,11 +52,11 @@ static const char todo_model[] =
 static const char todo_clients[] =
     "Some ranks never came to the rendezvous: see whether all nodes started, with the same master "
     "address, port and world size.";
-static const char todo_port[] =
+const char log_todo_port[] =
     "Another process has the port: an earlier run that still lives, or a second job on the node "
     "(ss -ltnp). End it, or give this job another MASTER_PORT. If two nodes believe to be the "
     "first, correct their node rank.";
-static const char todo_connect[] =
+const char log_todo_connect[] =
     "The node does not reach the master: see MASTER_ADDR and MASTER_PORT, whether rank 0 has "
     "started, name resolution, firewalls and the network interface.";
 static const char todo_gloo[] =
@@ -94,7 +94,7 @@ static const struct log_phrase phrases[] = {
      "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and terminated the process",
      todo_heartbeat},
     {"Duplicate GPU detected", SAID_ERROR, "NCCL", NULL, todo_duplicate},
-    {"ncclRemoteError: ", SAID_ERROR, "NCCL", NULL, todo_remote},
+    {"ncclRemoteError: ", LOG_SAID_WAITED, "NCCL", NULL, todo_remote},
     {"ncclSystemError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"ncclInternalError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"ncclUnhandledCudaError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
@@ -155,16 +155,12 @@ static const struct log_phrase phrases[] = {
     {"appears not to match sizes of the same param in process", SAID_ERROR, "PyTorch",
      "a parameter has other sizes than in process 0: the models differ between ranks", todo_model},
     {"{r:} clients joined", SAID_ERROR, "PyTorch", NULL, todo_clients},
-    {"The server socket has failed to listen on any local network address", SAID_ERROR, "PyTorch",
-     NULL, todo_port},
-    {"Errno 98] Address already in use", SAID_ERROR, "the system", NULL, todo_port},
-    {"The client socket has timed out after {r:time} while trying to connect to {r:}", SAID_ERROR,
-     "PyTorch", NULL, todo_connect},
+    {"Errno 98] Address already in use", SAID_ERROR, "the system", NULL, log_todo_port},
     {"client socket has failed to connect to any network address of {r:}", SAID_ERROR, "PyTorch",
-     NULL, todo_connect},
+     NULL, log_todo_connect},
     {"Gloo connectFullMesh failed with", SAID_ERROR, "gloo", NULL, todo_gloo},
     {"RendezvousTimeoutError", SAID_ERROR, "torchelastic", NULL, todo_clients},
-    {"The connection to the C10d store has failed", SAID_ERROR, "torchelastic", NULL, todo_connect},
+    {"The connection to the C10d store has failed", SAID_ERROR, "torchelastic", NULL, log_todo_connect},
     /* processes that ended */
     {"srun: error: ", SAID_WARNING, "srun", NULL, todo_launcher},
     {"It is possible that dataloader's workers are out of shared memory", SAID_ERROR, "PyTorch",
@@ -175,7 +171,7 @@ static const struct log_phrase phrases[] = {
     {"NCCL WARN ", SAID_WARNING, "NCCL", NULL, ""},
     {"unhandled system error", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"unhandled cuda error", SAID_ERROR, "NCCL", NULL, todo_nccl},
-    {"remote process exited or there was a network error", SAID_ERROR, "NCCL", NULL, todo_remote},
+    {"remote process exited or there was a network error", LOG_SAID_WAITED, "NCCL", NULL, todo_remote},
     {"Timed out waiting {i:}ms for {w:} operation to complete", LOG_SAID_WAITED, "gloo", NULL,
      todo_wait},
     {"Connection closed by peer [", LOG_SAID_WAITED, "gloo", NULL, todo_remote},
