@@ -25,8 +25,8 @@ enum {
     ERROR_BYTES = 240
 };
 
-/* Longer than what a job that was cut off in the middle shows (docs/import.md: ten seconds). */
-static const uint64_t waited_ns = UINT64_C(11000000000);
+/* Since when a rank waits is in no verdict: below LACKS_TIME_BEGINS, and so not shown. */
+enum { KNOWN_NS = 1, BEGUN_NS };
 
 enum field_number {
     FIELD_SEQ,
@@ -382,11 +382,6 @@ static uint64_t printed_at(const struct log_job *job)
     return time_ns ? time_ns : LOG_UNDATED_NS;
 }
 
-static uint64_t time_before(uint64_t time_ns, uint64_t by_ns)
-{
-    return time_ns > by_ns ? time_ns - by_ns : time_ns;
-}
-
 /* The analyzer reads dumps, which are written after a time-out: those that came have waited. */
 static int import_rank(struct log_job *job, const struct fr_verdict *verdict, int process,
                        int member, bool came)
@@ -394,7 +389,7 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
     const char *colon = strchr(verdict->operation, ':'); /* "nccl:all_reduce" */
     const char *name = colon ? colon + 1 : verdict->operation;
     const struct kind_name *kind = kind_name_find(KIND_FLIGHT, name, strlen(name));
-    uint64_t now_ns = printed_at(job), begun_ns = time_before(now_ns, waited_ns);
+    uint64_t now_ns = printed_at(job);
     uint64_t issued = (uint64_t)verdict->seq + came;
     if (came && kind && kind->api) {
         struct import_call call = import_call_new(member, kind->api);
@@ -403,7 +398,7 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
             count = verdict->out;
         call.number = (uint64_t)verdict->seq; /* as from the dumps themselves */
         call.count = count >= 0 ? (uint64_t)count : IMPORT_UNKNOWN;
-        call.time_ns = begun_ns;
+        call.time_ns = BEGUN_NS;
         call.state = IMPORT_ISSUED;
         const struct import_frame frame = {verdict->file, verdict->function,
                                            (uint32_t)strlen(verdict->file),
@@ -414,7 +409,7 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
         if (import_call(job->import, &call))
             return -1;
     }
-    if (import_reached(job->import, member, issued, IMPORT_UNKNOWN, begun_ns))
+    if (import_reached(job->import, member, issued, IMPORT_UNKNOWN, BEGUN_NS))
         return -1;
     return import_known_until(job->import, process, now_ns);
 }
@@ -448,7 +443,7 @@ static int import_ranks(struct log_job *job, const struct fr_verdict *verdict, c
         member.ranks = ranks;
         member.rank = place++;
         member.nranks = rankset_count(&verdict->expected);
-        member.time_ns = time_before(printed_at(job), 2 * waited_ns);
+        member.time_ns = KNOWN_NS;
         int index = process < 0 ? -1 : import_member(job->import, process, &member);
         result = index < 0 ? -1
                            : import_rank(job, verdict, process, index,
