@@ -157,15 +157,16 @@ static void learn_world(struct log_job *job, const char *text)
         job->world = (int)world;
 }
 
-/* "python[4711]: segfault at": the process is part of what the kernel says. */
+/* "python[4711]: segfault at", "nvidia 0000:41:00.0: PCIe Bus Error": whose it is is part of what
+ * the kernel says. */
 static const char *begin_of_message(const char *line, const char *text)
 {
     const char *begin = text - 1; /* of the word before the blank */
-    if (text - line < 4 || strncmp(text - 3, "]: ", 3) != 0)
+    if (text - line < 3 || strncmp(text - 2, ": ", 2) != 0)
         return text;
     while (begin > line && begin[-1] != ' ' && begin[-1] != '\t')
         begin--;
-    return *begin == '[' ? text : begin;
+    return *begin == '[' || !strncmp(begin, "kernel: ", strlen("kernel: ")) ? text : begin;
 }
 
 static int read_message_line(struct log_job *job, const char *text, size_t bytes)
@@ -183,9 +184,10 @@ static int read_message_line(struct log_job *job, const char *text, size_t bytes
         return result;
     speaker.rank = torch_job_rank(text, speaker.rank);
     speaker.rank = (int)scanned_number(&found, "rank", speaker.rank);
+    bool is_kernel = phrase->who == log_who_kernel;
+    const char *said = is_kernel ? begin_of_message(text, found.begin) : found.begin;
     return log_messages_add(job, speaker, phrase->how, phrase->who,
-                            phrase->says ? phrase->says : begin_of_message(text, found.begin),
-                            phrase->todo);
+                            phrase->says ? phrase->says : said, phrase->todo);
 }
 
 /* --- the end --- */

@@ -247,8 +247,9 @@ static int read_lldb_frame(struct pasted_stacks *stacks, const char *text)
 
 static int read_stacks_line(struct pasted_stacks *stacks, const char *text, int file_rank)
 {
-    int (*const heads[])(struct pasted_stacks *, const char *, int) = {
-        read_pasted_process, read_gdb_thread, read_lldb_thread, read_faulthandler_thread, read_py_spy_thread};
+    int (*const heads[])(struct pasted_stacks *, const char *,
+                         int) = {read_pasted_process, read_gdb_thread, read_lldb_thread,
+                                 read_faulthandler_thread, read_py_spy_thread};
     int (*const frames[])(struct pasted_stacks *, const char *) = {
         read_gdb_frame, read_lldb_frame, read_faulthandler_frame, read_py_spy_frame};
     int taken = 0;
@@ -369,9 +370,8 @@ static int sniff_stacks(const struct import_head *head)
     enum { BEGINS = 90, HAS = 70 };
     const char *text = head->bytes + strspn(head->bytes, " \t\r\n");
     struct scanned found;
-    if (pasted_json_is(head) ||
-        (scan(text, "Process {i:pid}: ", &found) && found.begin == text &&
-         strstr(text, "\nThread ")))
+    if (pasted_json_is(head) || (scan(text, "Process {i:pid}: ", &found) && found.begin == text &&
+                                 strstr(text, "\nThread ")))
         return BEGINS;
     if (strstr(text, "(most recent call first):") &&
         (!strncmp(text, "Thread 0x", 9) || !strncmp(text, "Current thread 0x", 17) ||
@@ -379,8 +379,10 @@ static int sniff_stacks(const struct import_head *head)
         return BEGINS;
     bool has_gdb_stack = strstr(text, "\n#0 ") &&
                          (strstr(text, "(LWP ") || strstr(text, "Thread 0x"));
+    bool has_py_spy_stack = scan(text, "\nProcess {i:pid}: ", &found) &&
+                            scan(found.end, "\nThread {i:id} (", &found);
     bool has_lldb_stack = strstr(text, "thread #1") && strstr(text, " frame #0: 0x");
-    return has_gdb_stack || has_lldb_stack ? HAS : 0;
+    return has_gdb_stack || has_lldb_stack || has_py_spy_stack ? HAS : 0;
 }
 
 const struct import_source import_source_stacks = {

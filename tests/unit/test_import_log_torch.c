@@ -98,8 +98,8 @@ static void times_have_no_year(void **state)
     const uint64_t second = 1000000000, near = 1795271531 * second; /* 2026-11-21 14:32:11 */
     (void)state;
     assert_int_equal(
-        torch_line_time("[rank1]:[E1121 14:07:15.619908540 ProcessGroupNCCL.cpp:688] [Rank 1]",
-                        0, near),
+        torch_line_time("[rank1]:[E1121 14:07:15.619908540 ProcessGroupNCCL.cpp:688] [Rank 1]", 0,
+                        near),
         1795270035619908540);
     assert_int_equal(torch_line_time("[E1121 14:07:15.5 ProcessGroupNCCL.cpp:688]", 0, near),
                      1795270035500000000);
