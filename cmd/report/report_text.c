@@ -293,12 +293,10 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
 
 static void print_finding_sides(const struct text_writer *writer, const struct finding *finding)
 {
-    for (int i = 0; i < finding->sides; i++) {
-        const struct finding_side *side = &finding->side[i];
-        bool is_nobody = side->act.did == DID_SAID && !rankset_count(&side->ranks);
-        if (!is_nobody || writer->verbose)
-            print_finding_side(writer, finding, side);
-    }
+    for (int i = 0; i < finding->sides; i++)
+        if (finding->side[i].act.did != DID_SAID || writer->verbose ||
+            rankset_count(&finding->side[i].ranks))
+            print_finding_side(writer, finding, &finding->side[i]);
 }
 
 static int value_column(const struct finding *finding)

@@ -21,7 +21,6 @@ enum {
     COLUMNS_MAX = 32,
     RANKS_BYTES = 256,
     TITLE_BYTES = 96,
-    PLACE_BYTES = 160,
     ERROR_BYTES = 240
 };
 
@@ -60,8 +59,7 @@ struct fr_verdict {
     uint32_t has; /* a bit for each field */
     int64_t seq, in, out;
     struct rankset expected, missing;
-    char file[PLACE_BYTES], function[TITLE_BYTES]; /* where the program called it; "" not known */
-    int64_t line;
+    struct log_place place; /* where the program called it */
     char group[TITLE_BYTES], operation[TITLE_BYTES], state[16], error[ERROR_BYTES];
 };
 
@@ -328,24 +326,6 @@ static bool begins_verdict(const char *text)
            (scan_find(text, "collective_seq_id\"") && !scan_find(text, "time_created"));
 }
 
-/* "forward at /w/model.py:140": the innermost frame of the program's own. False: it is no frame. */
-static bool take_place(struct fr_verdict *verdict, const char *text)
-{
-    struct scanned found;
-    char file[PLACE_BYTES];
-    if (!scan(text, "{r:function} at {r:file}:{i:line}", &found) || found.begin != text ||
-        found.end[strspn(found.end, " \r")])
-        return false;
-    snprintf(file, sizeof file, "%.*s", (int)found.field[1].bytes, found.field[1].text);
-    if (*verdict->file || !log_is_users_file(file) || !strncmp(file, "torch/", strlen("torch/")))
-        return true;
-    memcpy(verdict->file, file, sizeof file);
-    verdict->line = found.field[2].number;
-    snprintf(verdict->function, sizeof verdict->function, "%.*s", (int)found.field[0].bytes,
-             found.field[0].text);
-    return true;
-}
-
 static int read_analyzer_line(struct log_job *job, const char *text, size_t bytes)
 {
     struct log_analyzer *analyzer = job->state[LOG_ANALYZER];
@@ -361,7 +341,7 @@ static int read_analyzer_line(struct log_job *job, const char *text, size_t byte
         analyzer->in_stack = true;
         return 1;
     }
-    if (analyzer->in_stack && take_place(&analyzer->open, first)) {
+    if (analyzer->in_stack && log_place_take(&analyzer->open.place, first)) {
         analyzer->silent_lines = 0;
         return 1;
     }
@@ -400,12 +380,7 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
         call.count = count >= 0 ? (uint64_t)count : IMPORT_UNKNOWN;
         call.time_ns = BEGUN_NS;
         call.state = IMPORT_ISSUED;
-        const struct import_frame frame = {verdict->file, verdict->function,
-                                           (uint32_t)strlen(verdict->file),
-                                           (uint32_t)strlen(verdict->function),
-                                           (uint32_t)verdict->line};
-        if (*verdict->file)
-            call.stack = import_stack(job->import, process, &frame, 1);
+        call.stack = log_place_import(job->import, process, &verdict->place);
         if (import_call(job->import, &call))
             return -1;
     }

@@ -328,8 +328,7 @@ static int report_id(struct log_job *job, const struct log_startup *startup)
     char list[RANKS_BYTES];
     if (!rankset_count(&startup->for_id))
         return 0;
-    text_add(&what,
-             "%s %s of a group waited for the ncclUniqueId of rank %lld of it, %s",
+    text_add(&what, "%s %s of a group waited for the ncclUniqueId of rank %lld of it, %s",
              rank_word(&startup->for_id), rankset_text(&startup->for_id, list, sizeof list),
              (long long)startup->owner,
              startup->has_lost_store ? "and lost the connection to the store: the process that "

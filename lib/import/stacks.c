@@ -227,7 +227,7 @@ static int read_gdb_frame(struct pasted_stacks *stacks, const char *text)
     return pasted_frame(stacks, &frame);
 }
 
-/* "  * frame #2: 0x0000555 train`step(s=0x1) at train.c:41:9", "    frame #0: 0x7f1 libc.so.6`poll + 79" */
+/* "  * frame #2: 0x0000555 train`step(s=0x1) at train.c:41:9", "frame #0: 0x7f1 libc.so.6`poll" */
 static int read_lldb_frame(struct pasted_stacks *stacks, const char *text)
 {
     struct frame frame = {.address = NATIVE_FRAME};

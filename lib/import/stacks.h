@@ -9,7 +9,7 @@
 #include "lib/import/import.h"
 #include "lib/trace/trace.h"
 
-/* NATIVE_FRAME: the address of a frame of which only that it is no frame of Python is known. */
+/* NATIVE_FRAME: the address of a frame that is not Python's, where the real one is not kept. */
 enum { PASTED_NAME_BYTES = 64, NATIVE_FRAME = 1 };
 
 struct pasted_thread {

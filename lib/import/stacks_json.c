@@ -113,7 +113,8 @@ static int read_group(struct pasted_stacks *stacks, const json_t *from, int file
                      rankset_count(&ranks) == rankset_count(&pids);
     int result = 0, rank = are_known ? rankset_next(&ranks, 0) : file_rank;
     snprintf(thread.name, sizeof thread.name, "%s", text_of(from, "name"));
-    for (int pid = rankset_next(&pids, 0); pid >= 0 && !result; pid = rankset_next(&pids, pid + 1)) {
+    for (int pid = rankset_next(&pids, 0); pid >= 0 && !result;
+         pid = rankset_next(&pids, pid + 1)) {
         result = make_last(stacks, pid, rank);
         if (!result)
             result = add_thread(stacks, from, &thread, rank, frame_of_ddpcheck);
