@@ -13,12 +13,13 @@
 
 /* A watched operation of NCCL puts three items into the queue, which has room for 1,024. */
 enum { BURST = 256, BURSTS = 240, REST_MS = 4, BUFFER_BYTES = 1 << 20 };
+enum { BUCKET_BYTES = 25 << 20 }; /* the default of PyTorch's DistributedDataParallel */
 
 struct call_subject {
     ncclComm_t comm;
     cudaStream_t stream;
     cudaEvent_t event;
-    void *buffer, *source, *scratch; /* NCCL uses all but `scratch` */
+    void *buffer, *source, *bucket, *scratch; /* NCCL uses all but `scratch` */
 };
 
 #define NEED(call) bench_need((int)(call), #call)
@@ -53,6 +54,12 @@ static void set_scratch(const struct call_subject *on)
 static void call_all_reduce(const struct call_subject *on)
 {
     ncclAllReduce(on->buffer, on->buffer, 1, ncclFloat32, ncclSum, on->comm, on->stream);
+}
+
+static void call_reduce_bucket(const struct call_subject *on)
+{
+    ncclAllReduce(on->bucket, on->bucket, BUCKET_BYTES / sizeof(float), ncclFloat32, ncclSum,
+                  on->comm, on->stream);
 }
 
 static void call_broadcast(const struct call_subject *on)
@@ -114,6 +121,7 @@ static const struct {
     {"cudaStreamQuery (idle stream)", 1, call_query_stream},
     {"ncclBroadcast (1 rank, 1 element)", 1, call_broadcast},
     {"ncclSend, ncclRecv in a group (1 rank, 1 element)", 4, call_send_receive},
+    {"ncclAllReduce (1 rank, 25 MB)", 1, call_reduce_bucket},
 };
 
 static uint64_t thread_time_ns(void)
@@ -168,6 +176,7 @@ int main(int argc, char **argv)
     NEED(cudaEventCreateWithFlags(&on.event, cudaEventDisableTiming));
     NEED(cudaMalloc(&on.buffer, BUFFER_BYTES));
     NEED(cudaMalloc(&on.source, BUFFER_BYTES));
+    NEED(cudaMalloc(&on.bucket, BUCKET_BYTES));
     NEED(cudaMalloc(&on.scratch, BUFFER_BYTES));
     NEED(ncclCommInitAll(&on.comm, 1, &device));
     for (size_t loop = 0; loop < LOOPS; loop++)
@@ -178,6 +187,7 @@ int main(int argc, char **argv)
     NEED(ncclCommDestroy(on.comm));
     NEED(cudaFree(on.buffer));
     NEED(cudaFree(on.source));
+    NEED(cudaFree(on.bucket));
     NEED(cudaFree(on.scratch));
     return 0;
 }

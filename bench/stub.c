@@ -25,7 +25,7 @@
         return (result)0;                \
     }
 
-enum { RANGE_BYTES = 1 << 20 }; /* of what memory is a part of */
+enum { RANGE_BYTES = 32 << 20 }; /* of what memory is a part of */
 static char made;               /* what handles point to */
 
 RUNTIME(cudaSetDevice, int device)

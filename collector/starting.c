@@ -1,4 +1,4 @@
-/* starting.c: compares the processor times of processes that have made no NCCL call yet. */
+/* starting.c: looks whether processes that have made no NCCL call yet compute or load. */
 #include "collector/starting.h"
 
 #include <stdlib.h>
@@ -14,19 +14,21 @@
 
 static const uint64_t second_ns = 1000000000;
 enum {
-    LOOKS = 4,        /* within the silence that --timeout allows */
-    USED_PERCENT = 5, /* of one processor: who polls every 10 ms was measured to use below 2 */
+    LOOKS = 4, /* within the silence that --timeout allows */
+    USED_PERCENT =
+        5, /* of the time in which it need not wait for a processor: who polls every 10 ms
+                       * was measured to use below 2 */
 };
 
-struct processor_time {
+struct looked_at {
     int pid;
-    uint64_t ticks;
+    uint64_t ticks, delay_ns, fetched_bytes;
 };
 
 struct starting_watch {
     uint64_t looked_ns;
     struct candidates candidates;
-    struct processor_time before[CANDIDATES_MAX];
+    struct looked_at before[CANDIDATES_MAX];
     int count;
 };
 
@@ -70,35 +72,42 @@ static bool is_of_rank_to_be(const struct collector *collector, struct candidate
     return is_one;
 }
 
-static uint64_t ticks_before(const struct starting_watch *watch, int pid)
+/* On a busy machine who starts gets less of a processor than who polls on a calm one; where memory
+ * is short it waits for its libraries to be read once more. */
+static bool makes_progress(const struct starting_watch *watch, const struct looked_at *now,
+                           uint64_t passed_ns)
 {
+    uint64_t tick_ns = second_ns / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct looked_at before = {now->pid, 0, now->delay_ns, now->fetched_bytes};
     for (int i = 0; i < watch->count; i++)
-        if (watch->before[i].pid == pid)
-            return watch->before[i].ticks;
-    return 0;
+        if (watch->before[i].pid == now->pid)
+            before = watch->before[i];
+    uint64_t used_ns = now->ticks > before.ticks ? (now->ticks - before.ticks) * tick_ns : 0;
+    uint64_t delay_ns = now->delay_ns > before.delay_ns ? now->delay_ns - before.delay_ns : 0;
+    uint64_t had_ns = delay_ns < passed_ns ? passed_ns - delay_ns : 0;
+    return used_ns > had_ns / 100 * USED_PERCENT || now->fetched_bytes > before.fetched_bytes;
 }
 
 /* Compares with the look before, which this one replaces. */
 static bool look_at_start(struct collector *collector, struct starting_watch *watch,
                           uint64_t passed_ns)
 {
-    struct processor_time now[CANDIDATES_MAX];
-    uint64_t tick_ns = second_ns / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct looked_at now[CANDIDATES_MAX];
     struct candidates *candidates = &watch->candidates;
-    bool is_used = false;
+    bool progresses = false;
     candidates_find(candidates, collector->options.directory);
     bool is_known = dormant_mark_recorded(collector, candidates);
     for (int i = 0; i < candidates->count; i++) {
         struct candidate *candidate = &candidates->item[i];
-        now[i] = (struct processor_time){candidate->pid, process_processor_ticks(candidate->pid)};
-        uint64_t before = ticks_before(watch, candidate->pid);
-        uint64_t used_ns = now[i].ticks > before ? (now[i].ticks - before) * tick_ns : 0;
-        if (!is_used && used_ns > passed_ns / 100 * USED_PERCENT)
-            is_used = is_of_rank_to_be(collector, candidates, candidate);
+        now[i] = (struct looked_at){candidate->pid, process_processor_ticks(candidate->pid),
+                                    process_run_delay_ns(candidate->pid),
+                                    process_fetched_bytes(candidate->pid)};
+        if (!progresses && makes_progress(watch, &now[i], passed_ns))
+            progresses = is_of_rank_to_be(collector, candidates, candidate);
     }
     watch->count = candidates->count;
     memcpy(watch->before, now, (size_t)watch->count * sizeof *now);
-    return is_known && is_used;
+    return is_known && progresses;
 }
 
 static bool is_starting(struct collector *collector, uint64_t now_ns)

@@ -9,7 +9,8 @@ struct collector;
 struct starting_watch;
 
 /* Notifies `ddpcheck run` that a rank without an NCCL call, or a child of it, used a processor
- * since the last look. Does not look without --timeout, and while the job makes progress. */
+ * or read from storage since the last look. Does not look without --timeout, and while the job
+ * makes progress. */
 void collector_notify_starting(struct collector *collector, uint64_t now_ns);
 void starting_watch_free(struct starting_watch *watch);
 

@@ -34,16 +34,20 @@ struct kept_access {
     struct record record;
 };
 
+/* `marked` is what mark_time() was when its pages were marked. */
+struct used_range {
+    _Atomic uint64_t begin, end, marked;
+};
+
 static struct {
     _Atomic uint64_t used[GENERATIONS][PAGES / 64]; /* pages that NCCL uses, by generation */
     _Atomic uint64_t uses;                          /* buffers so far */
-    struct {
-        _Atomic uint64_t begin, end;
-    } range[RANGES];                               /* buffers that NCCL was given before */
-    _Atomic uint64_t incomplete[ALLOCATIONS / 64]; /* allocations that unrecorded work may have
+    _Atomic uint32_t forgets;                       /* how often memory was given back */
+    struct used_range range[RANGES];                /* buffers that NCCL was given before */
+    _Atomic uint64_t incomplete[ALLOCATIONS / 64];  /* allocations that unrecorded work may have
                                                       written, nobody knows where */
-    _Atomic uint64_t announced[ALLOCATIONS / 64];  /* those that a record has announced */
-    _Atomic uint32_t kept;                         /* records so far */
+    _Atomic uint64_t announced[ALLOCATIONS / 64];   /* those that a record has announced */
+    _Atomic uint32_t kept;                          /* records so far */
     _Atomic uint32_t anywhere;     /* work that was not recorded may have written anything since the
                                       last     notice of that */
     _Atomic uint32_t none_emitted; /* the notice that nothing is recorded was emitted */
@@ -97,10 +101,11 @@ static bool page_is_used(uint64_t page)
     return used;
 }
 
-/* The marks of a use's generation. Those of the next one are cleared half a generation before they
- * are set: several threads set marks at the same time. A page that loses its mark while it is
- * marked is found fresh at its next use, which emits what was kept. */
-static _Atomic uint64_t *generation(void)
+/* Counts a use, whose marks belong to the generation that is returned. Those of the next one are
+ * cleared half a generation before they are set: several threads set marks at the same time. A page
+ * that loses its mark while it is marked is found fresh at its next use, which emits what was kept.
+ */
+static uint64_t count_use(void)
 {
     uint64_t use = atomic_fetch_add_explicit(&selection.uses, 1, memory_order_relaxed);
     uint64_t now = use / GENERATION;
@@ -108,7 +113,13 @@ static _Atomic uint64_t *generation(void)
         for (uint32_t i = 0; i < PAGES / 64; i++)
             atomic_store_explicit(&selection.used[(now + 1) % GENERATIONS][i], 0,
                                   memory_order_relaxed);
-    return selection.used[now % GENERATIONS];
+    return now;
+}
+
+/* Marks that were made at the same time are still there. */
+static uint64_t mark_time(uint64_t generation)
+{
+    return generation << 32 | atomic_load_explicit(&selection.forgets, memory_order_acquire);
 }
 
 static bool is_used(const struct touch *touch)
@@ -241,17 +252,10 @@ static void free_overlapping(struct shim_thread *thread, uint64_t begin, uint64_
     }
 }
 
-/* Two pages may share a mark: what was kept about a buffer is searched for when it is new as well.
- */
-static bool is_new_range(uint64_t begin, uint64_t end)
+static bool is_range(const struct used_range *range, uint64_t begin, uint64_t end)
 {
-    __typeof__(&selection.range[0]) range = &selection.range[hash_value(begin) % RANGES];
-    if (atomic_load_explicit(&range->begin, memory_order_relaxed) == begin &&
-        atomic_load_explicit(&range->end, memory_order_relaxed) == end)
-        return false;
-    atomic_store_explicit(&range->begin, begin, memory_order_relaxed);
-    atomic_store_explicit(&range->end, end, memory_order_relaxed);
-    return true;
+    return atomic_load_explicit(&range->begin, memory_order_relaxed) == begin &&
+           atomic_load_explicit(&range->end, memory_order_relaxed) == end;
 }
 
 static void emit_unrecorded(struct shim_thread *thread, uint64_t pointer, uint64_t bytes)
@@ -267,6 +271,27 @@ static uint64_t last_page(uint64_t begin, uint64_t end)
     return last - first < PAGES_MAX ? last : first + PAGES_MAX;
 }
 
+/* Two pages may share a mark: what was kept about a buffer is searched for when it is new as well.
+ */
+static void mark_range(struct shim_thread *thread, struct used_range *range, uint64_t begin,
+                       uint64_t end, uint64_t generation)
+{
+    uint64_t time = mark_time(generation);
+    bool fresh = !is_range(range, begin, end);
+    uint64_t last = last_page(begin, end);
+    for (uint64_t page = begin >> PAGE_BITS; page <= last; page++) {
+        fresh |= !page_is_used(page);
+        set_bit(selection.used[generation % GENERATIONS], hash_value(page) % PAGES);
+    }
+    atomic_store_explicit(&range->begin, begin, memory_order_relaxed);
+    atomic_store_explicit(&range->end, end, memory_order_relaxed);
+    atomic_store_explicit(&range->marked, time, memory_order_release);
+    /* Whole pages: their other buffers count as used from now on. */
+    if (fresh && atomic_load_explicit(&selection.kept, memory_order_relaxed))
+        free_overlapping(thread, begin >> PAGE_BITS << PAGE_BITS,
+                         (((end - 1) >> PAGE_BITS) + 1) << PAGE_BITS);
+}
+
 void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)
 {
     if ((shim.selection == SELECT_NONE && !atomic_exchange(&selection.none_emitted, 1)) ||
@@ -275,18 +300,11 @@ void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)
         emit_unrecorded(thread, 0, UINT64_MAX);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
-    bool fresh = false;
-    _Atomic uint64_t *marks = generation();
-    uint64_t last = last_page(begin, end);
-    for (uint64_t page = begin >> PAGE_BITS; page <= last; page++) {
-        fresh |= !page_is_used(page);
-        set_bit(marks, hash_value(page) % PAGES);
-    }
-    /* Whole pages: their other buffers count as used from now on. */
-    if ((is_new_range(begin, end) || fresh) &&
-        atomic_load_explicit(&selection.kept, memory_order_relaxed))
-        free_overlapping(thread, begin >> PAGE_BITS << PAGE_BITS,
-                         (((end - 1) >> PAGE_BITS) + 1) << PAGE_BITS);
+    uint64_t generation = count_use();
+    struct used_range *range = &selection.range[hash_value(begin) % RANGES];
+    if (atomic_load_explicit(&range->marked, memory_order_acquire) != mark_time(generation) ||
+        !is_range(range, begin, end))
+        mark_range(thread, range, begin, end, generation);
     struct buffer_fact fact;
     if (!buffers_find(thread, begin, &fact))
         return;
@@ -305,6 +323,7 @@ void selection_forget(uint64_t begin, uint64_t end)
     for (uint64_t page = begin >> PAGE_BITS; page <= last; page++)
         for (int i = 0; i < GENERATIONS; i++)
             clear_bit(selection.used[i], hash_value(page) % PAGES);
+    atomic_fetch_add_explicit(&selection.forgets, 1, memory_order_release);
     clear_bit(selection.incomplete, hash_value(begin) % ALLOCATIONS);
     clear_bit(selection.announced, hash_value(begin) % ALLOCATIONS);
     if (atomic_load_explicit(&selection.kept, memory_order_relaxed))

@@ -1,6 +1,7 @@
 /* process_file.c: reads what the kernel says of a process. */
 #include "lib/base/process_file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,23 @@ uint64_t process_processor_ticks(pid_t pid)
 {
     enum { FIELD_USER = 14, FIELDS = 4 }; /* user, system, and the same of its children */
     return sum_stat_fields(pid, FIELD_USER, FIELDS);
+}
+
+uint64_t process_run_delay_ns(pid_t pid)
+{
+    char text[96];
+    uint64_t delay_ns = 0;
+    process_file_read(pid, "schedstat", text, sizeof text);
+    return sscanf(text, "%*u %" SCNu64, &delay_ns) == 1 ? delay_ns : 0;
+}
+
+uint64_t process_fetched_bytes(pid_t pid)
+{
+    char text[512];
+    uint64_t bytes = 0;
+    process_file_read(pid, "io", text, sizeof text);
+    const char *at = strstr(text, "\nread_bytes: ");
+    return at && sscanf(at, "\nread_bytes: %" SCNu64, &bytes) == 1 ? bytes : 0;
 }
 
 void boot_id_read(char *text, size_t bytes)

@@ -19,6 +19,12 @@ uint64_t process_start_ticks(pid_t pid);
 /* The processor time of it and of its children that have ended, in ticks (sysconf(_SC_CLK_TCK) a
  * second); 0: not known. */
 uint64_t process_processor_ticks(pid_t pid);
+/* How long its first thread was ready to run and had no processor, in ns; 0: not known. See
+ * sched-stats in the kernel's documentation. */
+uint64_t process_run_delay_ns(pid_t pid);
+/* How many bytes it made the kernel fetch from storage, by reading or by touching what is mapped;
+ * 0: not known. See proc_pid_io(5). */
+uint64_t process_fetched_bytes(pid_t pid);
 
 /* Reads the kernel's identity since it was booted; leaves `text` as it is if it can't be read. */
 void boot_id_read(char *text, size_t bytes);

@@ -1,10 +1,11 @@
 """Rank 1 comes late to the first NCCL call, or hangs and does not listen to SIGTERM: a program for test_timeout.py.
 
-starts_late.py computes|idles|traps: one process per rank, as torchrun starts them, without a variable that numbers them."""
+starts_late.py computes|loads|idles|traps: one process per rank, as torchrun starts them, without a variable that numbers them."""
 
 import os
 import signal
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "suite"))
@@ -14,11 +15,23 @@ LATE_S = 7
 HOW = sys.argv.pop(1)
 
 
+def load(file):
+    """From storage, not from what is kept of it in memory."""
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    os.pread(file.fileno(), 4096, 0)
+    time.sleep(0.2)
+
+
 def come_late():
+    file = tempfile.TemporaryFile(dir=os.environ["DDPCHECK_DIR"])
+    file.write(bytes(1 << 20))
+    os.fsync(file.fileno())
     end = time.monotonic() + LATE_S
     while time.monotonic() < end:
         if HOW == "computes":
             sum(range(1000))
+        elif HOW == "loads":
+            load(file)
         else:
             time.sleep(0.01)
 

@@ -33,7 +33,7 @@ def make(line, backend, cases):
 
 
 def analyzers_say(folders):
-    done = subprocess.run([python(), os.path.join(HERE, "verdicts.py"), *folders], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([python(), os.path.join(HERE, "verdicts.py"), *folders], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return {os.path.basename(one["folder"]): one["says"] for one in map(json.loads, done.stdout.splitlines())}
 
