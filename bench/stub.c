@@ -26,7 +26,7 @@
     }
 
 enum { RANGE_BYTES = 32 << 20 }; /* of what memory is a part of */
-static char made;               /* what handles point to */
+static char made;                /* what handles point to */
 
 RUNTIME(cudaSetDevice, int device)
 RUNTIME(cudaGetLastError, void)
