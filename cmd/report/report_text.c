@@ -294,7 +294,9 @@ static void print_finding_side(const struct text_writer *writer, const struct fi
 static void print_finding_sides(const struct text_writer *writer, const struct finding *finding)
 {
     for (int i = 0; i < finding->sides; i++)
-        print_finding_side(writer, finding, &finding->side[i]);
+        if (finding->side[i].act.did != DID_SAID || writer->verbose ||
+            rankset_count(&finding->side[i].ranks))
+            print_finding_side(writer, finding, &finding->side[i]);
 }
 
 static int value_column(const struct finding *finding)

@@ -24,8 +24,8 @@ enum {
     ERROR_BYTES = 240
 };
 
-/* Longer than what a job that was cut off in the middle shows (docs/import.md: ten seconds). */
-static const uint64_t waited_ns = UINT64_C(11000000000);
+/* Since when a rank waits is in no verdict: below LACKS_TIME_BEGINS, and so not shown. */
+enum { KNOWN_NS = 1, BEGUN_NS };
 
 enum field_number {
     FIELD_SEQ,
@@ -59,6 +59,7 @@ struct fr_verdict {
     uint32_t has; /* a bit for each field */
     int64_t seq, in, out;
     struct rankset expected, missing;
+    struct log_place place; /* where the program called it */
     char group[TITLE_BYTES], operation[TITLE_BYTES], state[16], error[ERROR_BYTES];
 };
 
@@ -67,6 +68,7 @@ struct log_analyzer {
     uint32_t count;
     struct fr_verdict open; /* lines of it follow */
     int silent_lines;       /* since its last one */
+    bool in_stack;          /* its stack's lines follow */
     int columns;            /* of the table in hand; 0: there is none */
     struct column {
         size_t begin, end; /* of its head, where columns are kept by blanks */
@@ -170,6 +172,7 @@ static void free_verdict(struct fr_verdict *verdict)
 /* Rows without a fault are in tables, too. */
 static void close_verdict(struct log_analyzer *analyzer)
 {
+    analyzer->in_stack = false;
     struct fr_verdict *open = &analyzer->open;
     bool is_fault = rankset_count(&open->missing) || *open->error;
     bool is_known = false;
@@ -333,8 +336,13 @@ static int read_analyzer_line(struct log_job *job, const char *text, size_t byte
         close_verdict(analyzer);
     if (!begins && !analyzer->open.has)
         return 0;
-    if (!strncmp(text + strspn(text, " "), "collective stack trace", 22)) {
-        close_verdict(analyzer);
+    const char *first = text + strspn(text, " ");
+    if (!strncmp(first, "collective stack trace", 22)) {
+        analyzer->in_stack = true;
+        return 1;
+    }
+    if (analyzer->in_stack && log_place_take(&analyzer->open.place, first)) {
+        analyzer->silent_lines = 0;
         return 1;
     }
     if (read_fields(analyzer, text)) {
@@ -354,11 +362,6 @@ static uint64_t printed_at(const struct log_job *job)
     return time_ns ? time_ns : LOG_UNDATED_NS;
 }
 
-static uint64_t time_before(uint64_t time_ns, uint64_t by_ns)
-{
-    return time_ns > by_ns ? time_ns - by_ns : time_ns;
-}
-
 /* The analyzer reads dumps, which are written after a time-out: those that came have waited. */
 static int import_rank(struct log_job *job, const struct fr_verdict *verdict, int process,
                        int member, bool came)
@@ -366,7 +369,7 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
     const char *colon = strchr(verdict->operation, ':'); /* "nccl:all_reduce" */
     const char *name = colon ? colon + 1 : verdict->operation;
     const struct kind_name *kind = kind_name_find(KIND_FLIGHT, name, strlen(name));
-    uint64_t now_ns = printed_at(job), begun_ns = time_before(now_ns, waited_ns);
+    uint64_t now_ns = printed_at(job);
     uint64_t issued = (uint64_t)verdict->seq + came;
     if (came && kind && kind->api) {
         struct import_call call = import_call_new(member, kind->api);
@@ -375,12 +378,13 @@ static int import_rank(struct log_job *job, const struct fr_verdict *verdict, in
             count = verdict->out;
         call.number = (uint64_t)verdict->seq; /* as from the dumps themselves */
         call.count = count >= 0 ? (uint64_t)count : IMPORT_UNKNOWN;
-        call.time_ns = begun_ns;
+        call.time_ns = BEGUN_NS;
         call.state = IMPORT_ISSUED;
+        call.stack = log_place_import(job->import, process, &verdict->place);
         if (import_call(job->import, &call))
             return -1;
     }
-    if (import_reached(job->import, member, issued, IMPORT_UNKNOWN, begun_ns))
+    if (import_reached(job->import, member, issued, IMPORT_UNKNOWN, BEGUN_NS))
         return -1;
     return import_known_until(job->import, process, now_ns);
 }
@@ -414,7 +418,7 @@ static int import_ranks(struct log_job *job, const struct fr_verdict *verdict, c
         member.ranks = ranks;
         member.rank = place++;
         member.nranks = rankset_count(&verdict->expected);
-        member.time_ns = time_before(printed_at(job), 2 * waited_ns);
+        member.time_ns = KNOWN_NS;
         int index = process < 0 ? -1 : import_member(job->import, process, &member);
         result = index < 0 ? -1
                            : import_rank(job, verdict, process, index,

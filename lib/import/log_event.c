@@ -37,10 +37,10 @@ struct word {
     size_t bytes;
 };
 
-/* As isspace() in the C locale, without looking up a locale for each letter. */
+/* Also control characters: one comparison for each letter of the log. */
 static inline bool is_blank(char c)
 {
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return (unsigned char)c <= ' ';
 }
 
 /* The next word of text[*at .. bytes); brackets around "nranks=8" and a comma behind are taken off.

@@ -23,7 +23,7 @@ int log_job_begin_file(struct log_job *job, struct import *import, struct import
 {
     job->import = import;
     job->input = input;
-    job->found = job->file_ns = 0;
+    job->found = job->file_ns = job->dated_ns = 0;
     job->files++;
     job->file_process = NULL;
     if (job->modified_ns < input_modified_ns(input))
@@ -95,6 +95,10 @@ static void note_time(struct log_job *job, uint64_t time_ns)
         job->last_ns = time_ns;
     if (time_ns > job->file_ns)
         job->file_ns = time_ns;
+    if (time_ns)
+        job->dated_ns = time_ns;
+    if (time_ns && (!job->first_ns || time_ns < job->first_ns))
+        job->first_ns = time_ns;
 }
 
 static void take_hint(struct log_job *job, struct log_process *process, const struct log_line *line)
@@ -167,16 +171,23 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
     return process;
 }
 
+uint64_t log_job_dated(const struct log_job *job)
+{
+    return job->dated_ns ? job->dated_ns : job->last_ns;
+}
+
 void log_job_time(struct log_job *job, const char *text, size_t bytes)
 {
     size_t bracket = bytes && *text == '[';
     uint64_t time_ns = log_prefix_time(text + bracket, bytes - bracket);
-    uint64_t torch_ns = torch_line_time(text, input_modified_ns(job->input));
     note_time(job, time_ns);
+    uint64_t torch_ns = torch_line_time(text, log_job_dated(job), input_modified_ns(job->input));
     if (torch_ns > job->torch_ns)
         job->torch_ns = torch_ns;
     if (torch_ns > job->file_ns)
         job->file_ns = torch_ns;
+    if (torch_ns && (!job->first_ns || torch_ns < job->first_ns))
+        job->first_ns = torch_ns;
 }
 
 int log_job_version(struct log_job *job, struct log_process *process, int version)

@@ -62,7 +62,8 @@ struct log_job {
     int64_t longest_ms;          /* the longest time that an operation ran before it timed out */
     struct log_wrapped *wrapped; /* a line that a terminal broke into several */
     uint64_t torch_ns;           /* the latest time of PyTorch's lines; 0 none */
-    uint64_t last_ns;            /* the latest time in the log; 0 none */
+    uint64_t first_ns, last_ns;  /* the earliest and the latest time in the log; 0 none */
+    uint64_t dated_ns;           /* the latest with a year in the file in hand; 0 none */
     uint64_t file_ns;            /* the latest so far in the file in hand; 0 none */
     uint64_t cut, strangers,
         held_over; /* lines without their end; calls on communicators never made; held too many */
@@ -93,6 +94,8 @@ struct log_process *log_job_process(struct log_job *job, const struct log_line *
 /* A line of somebody else's: the time that it begins with says that the log was still written then.
  */
 void log_job_time(struct log_job *job, const char *text, size_t bytes);
+/* A time with a year, of the file in hand if it has one; 0: there is none. */
+uint64_t log_job_dated(const struct log_job *job);
 int log_job_version(struct log_job *job, struct log_process *process, int version);
 int log_job_warning(struct log_job *job, struct log_process *process, const struct log_line *line);
 int log_job_event(struct log_job *job, struct log_process *process, const struct log_line *line,

@@ -12,6 +12,7 @@
 enum { BUS_BYTES = 48 };
 
 struct log_kernel {
+    bool has_fallen;     /* an Xid said so: the driver says it again in other words */
     char bus[BUS_BYTES]; /* of the GPU that the message is about which the driver has begun */
 };
 
@@ -49,6 +50,7 @@ static const struct xid_meaning {
     {119, 120, SAID_ERROR, "the GPU's own processor (GSP) does not answer", todo_xid},
     {140, 140, SAID_ERROR, "unrecovered ECC error", todo_xid_memory},
     {144, 150, SAID_ERROR, "NVLink error", todo_xid_link},
+    {154, 154, LOG_SAID_ENDED, "what brings the GPU back", todo_xid},
     {0, INT32_MAX, SAID_ERROR, "", todo_xid}, /* the last: all others */
 };
 
@@ -82,13 +84,16 @@ static int read_kernel_line(struct log_job *job, const char *text, size_t bytes)
     const char *driver = scan_find(text, "NVRM: ");
     if (!driver)
         return 0;
-    if (scan(driver, "Xid ({r:gpu}): {i:xid}", &found))
+    if (scan(driver, "Xid ({r:gpu}): {i:xid}", &found)) {
+        kernel->has_fallen |= scanned_number(&found, "xid", -1) == 79;
         return log_xid_add(job, (int)scanned_number(&found, "xid", -1), found.begin);
+    }
     if (scan(driver, "NVRM: The NVIDIA GPU {w:bus}", &found))
         snprintf(kernel->bus, sizeof kernel->bus, "%.*s", (int)(found.end - driver) - 21,
                  driver + 21);
     if (scan(driver, "NVRM: GPU {w:bus} GPU has fallen off the bus", &found))
-        return add_driver_message(job, SAID_ERROR, found.begin, todo_xid);
+        return add_driver_message(job, kernel->has_fallen ? SAID_NOTE : SAID_ERROR, found.begin,
+                                  todo_xid);
     if (strstr(driver, "fallen off the bus")) {
         snprintf(what, sizeof what, "the GPU%s%s has fallen off the bus (as Xid 79)",
                  *kernel->bus ? " " : "", kernel->bus);

@@ -100,7 +100,7 @@ int log_prefix_rank(const char *text, size_t bytes)
         int rank = number_before(text, (size_t)(found - text), &begin);
         return rank >= 0 && begin && text[begin - 1] == ',' ? rank : -1;
     }
-    while (bytes && isspace((unsigned char)*text))
+    while (bytes && (isspace((unsigned char)*text) || *text == '>')) /* '>': a quotation */
         text++, bytes--;
     size_t digits = 0, bracket = bytes && *text == '[';
     while (bracket + digits < bytes && isdigit((unsigned char)text[bracket + digits]))

@@ -75,6 +75,22 @@ int log_messages_add(struct log_job *job, struct log_speaker speaker, int how, c
     return 1;
 }
 
+void log_messages_earlier(struct log_job *job, int rank, uint64_t by_ns)
+{
+    const struct log_messages *messages = job->state[LOG_MESSAGES];
+    for (uint32_t i = 0; i < messages->count; i++)
+        if (messages->message[i].speaker.rank == rank && messages->message[i].time_ns > by_ns)
+            messages->message[i].time_ns -= by_ns;
+}
+
+void log_messages_until(struct log_job *job, uint64_t last_ns)
+{
+    const struct log_messages *messages = job->state[LOG_MESSAGES];
+    for (uint32_t i = 0; i < messages->count; i++)
+        if (messages->message[i].time_ns > last_ns)
+            messages->message[i].time_ns = last_ns;
+}
+
 const char *log_messages_exception(const struct log_job *job, int rank, uint64_t from_ns,
                                    uint64_t until_ns)
 {
@@ -93,6 +109,14 @@ const char *log_messages_exception(const struct log_job *job, int rank, uint64_t
 
 static const char last_error[] = "Last error:";
 
+/* It was a peer's end that NCCL saw last. */
+static int add_last_error(struct log_job *job, struct log_speaker speaker, const char *text)
+{
+    bool is_of_peer = strstr(text, "remote peer") || strstr(text, "by peer");
+    return log_messages_add(job, speaker, is_of_peer ? LOG_SAID_WAITED : SAID_ERROR,
+                            "NCCL's last error", text, todo_last);
+}
+
 /* NCCL's stands before the line that says it. */
 static int last_error_line(struct log_job *job, struct log_speaker speaker, const char *text)
 {
@@ -104,16 +128,13 @@ static int last_error_line(struct log_job *job, struct log_speaker speaker, cons
             found++;
         messages->wants_last_error = !*found;
         messages->last_error = speaker;
-        return *found ? log_messages_add(job, speaker, SAID_ERROR, "NCCL's last error", found,
-                                         todo_last)
-                      : 1;
+        return *found ? add_last_error(job, speaker, found) : 1;
     }
     if (!messages->wants_last_error || messages->last_error.rank != speaker.rank)
         return 0;
     messages->wants_last_error = false;
     const char *behind = *text == '[' ? strstr(text, "]: ") : NULL;
-    return log_messages_add(job, speaker, SAID_ERROR, "NCCL's last error",
-                            behind ? behind + 3 : text, todo_last);
+    return add_last_error(job, speaker, behind ? behind + 3 : text);
 }
 
 /* The world size, as frameworks print it. */
@@ -136,6 +157,18 @@ static void learn_world(struct log_job *job, const char *text)
         job->world = (int)world;
 }
 
+/* "python[4711]: segfault at", "nvidia 0000:41:00.0: PCIe Bus Error": whose it is is part of what
+ * the kernel says. */
+static const char *begin_of_message(const char *line, const char *text)
+{
+    const char *begin = text - 1; /* of the word before the blank */
+    if (text - line < 3 || strncmp(text - 2, ": ", 2) != 0)
+        return text;
+    while (begin > line && begin[-1] != ' ' && begin[-1] != '\t')
+        begin--;
+    return *begin == '[' || !strncmp(begin, "kernel: ", strlen("kernel: ")) ? text : begin;
+}
+
 static int read_message_line(struct log_job *job, const char *text, size_t bytes)
 {
     const struct log_messages *messages = job->state[LOG_MESSAGES];
@@ -151,8 +184,10 @@ static int read_message_line(struct log_job *job, const char *text, size_t bytes
         return result;
     speaker.rank = torch_job_rank(text, speaker.rank);
     speaker.rank = (int)scanned_number(&found, "rank", speaker.rank);
+    bool is_kernel = phrase->who == log_who_kernel;
+    const char *said = is_kernel ? begin_of_message(text, found.begin) : found.begin;
     return log_messages_add(job, speaker, phrase->how, phrase->who,
-                            phrase->says ? phrase->says : found.begin, phrase->todo);
+                            phrase->says ? phrase->says : said, phrase->todo);
 }
 
 /* --- the end --- */
@@ -182,6 +217,10 @@ static int speaker_process(struct log_job *job, const struct log_message *messag
 static bool is_outdone(const struct log_messages *messages, const struct log_message *message)
 {
     int rank = message->speaker.rank;
+    for (const struct log_message *before = messages->message; before < message; before++)
+        if (rank >= 0 && message->how == LOG_SAID_WAITED && before->how == message->how &&
+            before->speaker.rank == rank)
+            return true;
     for (uint32_t i = 0; i < messages->count; i++) {
         const struct log_message *other = &messages->message[i];
         bool is_same = message->how == LOG_SAID_WAITED || rank < 0 || other->speaker.rank < 0 ||
@@ -192,12 +231,29 @@ static bool is_outdone(const struct log_messages *messages, const struct log_mes
     return false;
 }
 
+/* The exception that says again what stood in the log as a line of its own. */
+static bool is_said_twice(const struct log_messages *messages, const struct log_message *message)
+{
+    enum { SAME_LETTERS = 40 };
+    char begin[SAME_LETTERS + 1];
+    bool is_twice = false;
+    for (uint32_t i = 0; i < messages->count && !strcmp(message->who, "Python"); i++) {
+        const struct log_message *other = &messages->message[i];
+        snprintf(begin, sizeof begin, "%s", other->text);
+        is_twice |= other->how == SAID_ERROR && strcmp(other->who, "Python") != 0 &&
+                    other->speaker.rank == message->speaker.rank && strstr(message->text, begin);
+    }
+    return is_twice;
+}
+
 /* The strongest that is known stays an error. */
 static enum said said_how(const struct log_messages *messages, const struct log_message *message)
 {
     enum said how = (enum said)message->how;
     if (how > SAID_NAMED)
         how = is_outdone(messages, message) ? SAID_NOTE : SAID_ERROR;
+    if (is_said_twice(messages, message))
+        how = SAID_NOTE;
     bool is_named = message->speaker.rank < 0 && message->speaker.source == LOG_NOBODY.source;
     return how == SAID_ERROR && is_named ? SAID_NAMED : how;
 }
@@ -205,9 +261,8 @@ static enum said said_how(const struct log_messages *messages, const struct log_
 static int end_messages(struct log_job *job)
 {
     const struct log_messages *messages = job->state[LOG_MESSAGES];
-    /* Of what stands before the first line with a time. */
-    uint64_t latest_ns = job->torch_ns > job->last_ns ? job->torch_ns : job->last_ns;
-    uint64_t else_ns = latest_ns ? latest_ns : LOG_UNDATED_NS;
+    /* What stands before the first line with a time was first. */
+    uint64_t else_ns = job->first_ns ? job->first_ns : LOG_UNDATED_NS;
     int result = 0;
     for (uint32_t i = 0; !result && i < messages->count; i++) {
         struct log_message *message = &messages->message[i];

@@ -52,11 +52,11 @@ static const char todo_model[] =
 static const char todo_clients[] =
     "Some ranks never came to the rendezvous: see whether all nodes started, with the same master "
     "address, port and world size.";
-static const char todo_port[] =
+const char log_todo_port[] =
     "Another process has the port: an earlier run that still lives, or a second job on the node "
     "(ss -ltnp). End it, or give this job another MASTER_PORT. If two nodes believe to be the "
     "first, correct their node rank.";
-static const char todo_connect[] =
+const char log_todo_connect[] =
     "The node does not reach the master: see MASTER_ADDR and MASTER_PORT, whether rank 0 has "
     "started, name resolution, firewalls and the network interface.";
 static const char todo_gloo[] =
@@ -86,6 +86,8 @@ static const char todo_wait[] =
 static const char broken_memory[] = "uncorrectable ECC error: the GPU's memory is broken";
 static const char broken_link[] = "uncorrectable NVLink error: a link between GPUs is broken";
 
+const char log_who_kernel[] = "the kernel";
+
 static const struct log_phrase phrases[] = {
     {"watchdog got stuck for ", SAID_ERROR, "PyTorch",
      "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and terminated the process",
@@ -94,7 +96,7 @@ static const struct log_phrase phrases[] = {
      "its watchdog got no sign of life from CUDA or NCCL (heartbeat) and terminated the process",
      todo_heartbeat},
     {"Duplicate GPU detected", SAID_ERROR, "NCCL", NULL, todo_duplicate},
-    {"ncclRemoteError: ", SAID_ERROR, "NCCL", NULL, todo_remote},
+    {"ncclRemoteError: ", LOG_SAID_WAITED, "NCCL", NULL, todo_remote},
     {"ncclSystemError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"ncclInternalError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"ncclUnhandledCudaError: ", SAID_ERROR, "NCCL", NULL, todo_nccl},
@@ -122,49 +124,48 @@ static const struct log_phrase phrases[] = {
     {"GPU is lost", SAID_ERROR, "the driver", NULL, todo_gpu},
     {"HW Exception by GPU node", SAID_ERROR, "ROCm", NULL, todo_gpu},
     {"Memory access fault by GPU node", SAID_ERROR, "ROCm", NULL, todo_cuda},
-    {"amdgpu {w:bus}: amdgpu: GPU reset begin!", SAID_ERROR, "the kernel", NULL, todo_gpu},
-    {"amdgpu {w:bus}: GPU reset begin!", SAID_ERROR, "the kernel", NULL, todo_gpu},
+    {"amdgpu {w:bus}: amdgpu: GPU reset begin!", SAID_ERROR, log_who_kernel, NULL, todo_gpu},
+    {"amdgpu {w:bus}: GPU reset begin!", SAID_ERROR, log_who_kernel, NULL, todo_gpu},
     {"CUDA error: device-side assert triggered", SAID_ERROR, "CUDA", NULL, todo_assert},
     {"CUDA error: ", SAID_ERROR, "CUDA", NULL, todo_cuda},
     {"HIP error: ", SAID_ERROR, "HIP", NULL, todo_cuda},
     /* the kernel's and the fabric's own words */
-    {"PCIe Bus Error: severity=Uncorrect", SAID_ERROR, "the kernel", NULL, todo_pcie},
-    {"PCIe Bus Error: severity=Fatal", SAID_ERROR, "the kernel", NULL, todo_pcie},
-    {"mlx5_core {w:bus} {w:port}: Link down", SAID_WARNING, "the kernel", NULL, todo_link},
-    {"mlx5_core {w:bus}: {w:port} Port: {i:port_number} Link DOWN", SAID_WARNING, "the kernel",
+    {"PCIe Bus Error: severity=Uncorrect", SAID_ERROR, log_who_kernel, NULL, todo_pcie},
+    {"PCIe Bus Error: severity=Fatal", SAID_ERROR, log_who_kernel, NULL, todo_pcie},
+    {"mlx5_core {w:bus} {w:port}: Link down", SAID_WARNING, log_who_kernel, NULL, todo_link},
+    {"mlx5_core {w:bus}: {w:port} Port: {i:port_number} Link DOWN", SAID_WARNING, log_who_kernel,
      NULL, todo_link},
-    {"mlx5_core {w:bus} {w:port}: Port: {i:port_number} Link DOWN", SAID_WARNING, "the kernel",
+    {"mlx5_core {w:bus} {w:port}: Port: {i:port_number} Link DOWN", SAID_WARNING, log_who_kernel,
      NULL, todo_link},
     {"detected NVSwitch fatal error", SAID_ERROR, "the fabric manager", NULL, todo_nvlink},
     {"detected NVSwitch non-fatal error", SAID_WARNING, "the fabric manager", NULL, todo_nvlink},
-    {"Out of memory: Killed process", SAID_ERROR, "the kernel", NULL, todo_host_memory},
-    {"Memory cgroup out of memory", SAID_ERROR, "the kernel", NULL, todo_host_memory},
+    {"Out of memory: Killed process", SAID_ERROR, log_who_kernel, NULL, todo_host_memory},
+    {"Memory cgroup out of memory", SAID_ERROR, log_who_kernel, NULL, todo_host_memory},
     {"segfault at {w:address} ip {w:ip} sp {w:sp} error {i:error} in libnccl", SAID_ERROR,
-     "the kernel", NULL, todo_libnccl},
-    {"segfault at {w:address} ip {w:ip} sp {w:sp} error {i:error}", SAID_ERROR, "the kernel", NULL,
-     todo_launcher},
+     log_who_kernel, NULL, todo_libnccl},
+    {"segfault at {w:address} ip {w:ip} sp {w:sp} error {i:error}", SAID_ERROR, log_who_kernel,
+     NULL, todo_launcher},
     {"oom_kill event", SAID_ERROR, "Slurm", "oom_kill: a process was killed for memory",
      todo_host_memory},
     {"oom-kill event", SAID_ERROR, "Slurm", "oom-kill: a process was killed for memory",
      todo_host_memory},
     {"OOMKilled", SAID_ERROR, "Kubernetes", "OOMKilled: a container was killed for memory",
      todo_host_memory},
+    {"DUE TO PREEMPTION", SAID_ERROR, "Slurm",
+     "the job was preempted: the scheduler took its nodes", todo_limit},
     {"DUE TO TIME LIMIT", SAID_ERROR, "Slurm", "the job reached its time limit", todo_limit},
     /* start-ups */
     {"DDP expects same model across all ranks", SAID_ERROR, "PyTorch", NULL, todo_model},
     {"appears not to match sizes of the same param in process", SAID_ERROR, "PyTorch",
      "a parameter has other sizes than in process 0: the models differ between ranks", todo_model},
     {"{r:} clients joined", SAID_ERROR, "PyTorch", NULL, todo_clients},
-    {"The server socket has failed to listen on any local network address", SAID_ERROR, "PyTorch",
-     NULL, todo_port},
-    {"Errno 98] Address already in use", SAID_ERROR, "the system", NULL, todo_port},
-    {"The client socket has timed out after {r:time} while trying to connect to {r:}", SAID_ERROR,
-     "PyTorch", NULL, todo_connect},
+    {"Errno 98] Address already in use", SAID_ERROR, "the system", NULL, log_todo_port},
     {"client socket has failed to connect to any network address of {r:}", SAID_ERROR, "PyTorch",
-     NULL, todo_connect},
+     NULL, log_todo_connect},
     {"Gloo connectFullMesh failed with", SAID_ERROR, "gloo", NULL, todo_gloo},
     {"RendezvousTimeoutError", SAID_ERROR, "torchelastic", NULL, todo_clients},
-    {"The connection to the C10d store has failed", SAID_ERROR, "torchelastic", NULL, todo_connect},
+    {"The connection to the C10d store has failed", SAID_ERROR, "torchelastic", NULL,
+     log_todo_connect},
     /* processes that ended */
     {"srun: error: ", SAID_WARNING, "srun", NULL, todo_launcher},
     {"It is possible that dataloader's workers are out of shared memory", SAID_ERROR, "PyTorch",
@@ -175,7 +176,8 @@ static const struct log_phrase phrases[] = {
     {"NCCL WARN ", SAID_WARNING, "NCCL", NULL, ""},
     {"unhandled system error", SAID_ERROR, "NCCL", NULL, todo_nccl},
     {"unhandled cuda error", SAID_ERROR, "NCCL", NULL, todo_nccl},
-    {"remote process exited or there was a network error", SAID_ERROR, "NCCL", NULL, todo_remote},
+    {"remote process exited or there was a network error", LOG_SAID_WAITED, "NCCL", NULL,
+     todo_remote},
     {"Timed out waiting {i:}ms for {w:} operation to complete", LOG_SAID_WAITED, "gloo", NULL,
      todo_wait},
     {"Connection closed by peer [", LOG_SAID_WAITED, "gloo", NULL, todo_remote},

@@ -13,6 +13,12 @@ struct log_phrase {
     const char *todo;
 };
 
+/* What to do about a port that another process has, and about a master that does not answer. */
+extern const char log_todo_port[], log_todo_connect[];
+
+/* Who says what the kernel logs: struct log_phrase's `who`. */
+extern const char log_who_kernel[];
+
 /* The first phrase of the table that is in the text, and where; NULL: none is. */
 const struct log_phrase *log_phrase_find(const char *text, struct scanned *found);
 

@@ -26,11 +26,13 @@ struct log_tracebacks {
     struct log_traceback traceback[TRACEBACKS_MAX];
     struct log_traceback *latest; /* the one that began last */
     uint32_t count, oldest;
+    bool is_spawned; /* the next traceback is that of this process of torch.multiprocessing's */
+    int64_t spawned;
 };
 
 /* What a launcher raises when its ranks have failed, or it was ended itself. */
 static const char *const launchers[] = {"ChildFailedError", "SignalException", "CalledProcessError",
-                                        NULL};
+                                        "ProcessRaisedException", NULL};
 /* Exceptions that follow from what another rank, or the launcher, did. */
 static const char *const consequences[] = {
     "KeyboardInterrupt",
@@ -101,6 +103,10 @@ static int begin_traceback(struct log_job *job, struct log_speaker speaker, cons
         traceback = &all->traceback[all->oldest++ % TRACEBACKS_MAX];
     *traceback = (struct log_traceback){.speaker = speaker, .column = column, .open = true};
     log_speaker_name(text, bytes, traceback->name, sizeof traceback->name);
+    if (all->is_spawned && !*traceback->name)
+        snprintf(traceback->name, sizeof traceback->name, "process %lld of mp.spawn",
+                 (long long)all->spawned);
+    all->is_spawned = false;
     all->latest = traceback;
     return 1;
 }
@@ -223,8 +229,13 @@ static int end_traceback(struct log_job *job, struct log_traceback *traceback, c
 
 static int read_python_line(struct log_job *job, const char *text, size_t bytes)
 {
-    const struct log_tracebacks *all = job->state[LOG_PYTHON];
+    struct log_tracebacks *all = job->state[LOG_PYTHON];
     bool begins = scan_find(text, python_begin);
+    struct scanned found;
+    if (scan(text, "Process {i:number} terminated with the following error", &found)) {
+        all->spawned = scanned_number(&found, "number", 0);
+        all->is_spawned = true;
+    }
     if (!begins && !all->count)
         return 0;
     struct log_speaker speaker = log_speaker_of(text, bytes);

@@ -183,23 +183,54 @@ const struct log_reader log_desync = {sizeof(struct log_desync), read_desync_lin
 
 /* --- the monitored barrier --- */
 
+enum { BARRIER_RANKS_MOST = 1 << 20 };
+
+struct log_barrier {
+    struct rankset missing; /* as all lines say */
+    int64_t ms;
+};
+
+/* "Rank 1 failed to pass ...", "Ranks 4, 5 failed to pass ...". */
 static int read_barrier_line(struct log_job *job, const char *text, size_t bytes)
 {
+    struct log_barrier *barrier = job->state[LOG_BARRIER];
     (void)bytes;
     const char *found = scan_find(text, "failed to pass monitoredBarrier");
     const char *ranks = found ? strcasestr(text, "rank") : NULL;
-    char what[MESSAGE_BYTES];
     if (!found)
         return 0;
     for (const char *next = ranks; next && next < found; next = strcasestr(next + 1, "rank"))
         ranks = next; /* the last before it */
-    snprintf(what, sizeof what, "%.*s", (int)(found - ranks) + 80, ranks);
-    return log_messages_add(job, LOG_NOBODY, SAID_ERROR, "PyTorch", what,
-                            "These ranks did not reach torch.distributed.monitored_barrier() in "
-                            "time: see what they did instead.");
+    for (; ranks && ranks < found; ranks++) {
+        char *end = (char *)ranks + 1;
+        unsigned long rank = isdigit((unsigned char)*ranks) ? strtoul(ranks, &end, 10)
+                                                            : BARRIER_RANKS_MOST;
+        if (rank < BARRIER_RANKS_MOST && rankset_add(&barrier->missing, (int)rank))
+            return -1;
+        ranks = end - 1;
+    }
+    barrier->ms = text_number_behind(found, " in ");
+    return 1;
 }
 
-const struct log_reader log_barrier = {0, read_barrier_line, NULL};
+static int end_barrier(struct log_job *job)
+{
+    struct log_barrier *barrier = job->state[LOG_BARRIER];
+    char what[MESSAGE_BYTES], ranks[512];
+    bool is_one = rankset_count(&barrier->missing) == 1;
+    int result = 0;
+    snprintf(what, sizeof what, "%s %s did not come to monitored_barrier() in %lld ms",
+             is_one ? "rank" : "ranks", rankset_text(&barrier->missing, ranks, sizeof ranks),
+             (long long)barrier->ms);
+    if (rankset_count(&barrier->missing))
+        result = log_messages_add(job, LOG_NOBODY, SAID_ERROR, "PyTorch", what,
+                                  "See what these ranks did instead: their own logs, and their "
+                                  "stacks when it happens again (ddpcheck attach).");
+    rankset_free(&barrier->missing);
+    return result < 0 ? -1 : 0;
+}
+
+const struct log_reader log_barrier = {sizeof(struct log_barrier), read_barrier_line, end_barrier};
 
 /* --- the watchdog of PyTorch 2.15 */
 

@@ -44,7 +44,7 @@ static int read_running_line(struct log_job *job, const char *text, size_t bytes
         .rank = line.rank,
         .speaker = log_speaker_of(text, bytes).rank,
         .datatype = line.datatype,
-        .time_ns = torch_line_time(text, job->modified_ns),
+        .time_ns = torch_line_time(text, log_job_dated(job), job->modified_ns),
     };
     call.api = watchdog_api(&line, &call.count);
     if (running->count == CALLS_MAX)

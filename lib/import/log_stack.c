@@ -111,6 +111,30 @@ bool log_stack_place(const struct log_job *job, struct log_speaker speaker, char
     return true;
 }
 
+bool log_place_take(struct log_place *place, const char *text)
+{
+    struct scanned found;
+    char file[sizeof place->file];
+    if (!scan(text, "{r:function} at {r:file}:{i:line}", &found) || found.begin != text ||
+        found.end[strspn(found.end, " \r")])
+        return false;
+    snprintf(file, sizeof file, "%.*s", (int)found.field[1].bytes, found.field[1].text);
+    if (*place->file || !log_is_users_file(file) || !strncmp(file, "torch/", strlen("torch/")))
+        return true;
+    memcpy(place->file, file, sizeof file);
+    place->line = (int)found.field[2].number;
+    snprintf(place->function, sizeof place->function, "%.*s", (int)found.field[0].bytes,
+             found.field[0].text);
+    return true;
+}
+
+uint64_t log_place_import(struct import *import, int process, const struct log_place *place)
+{
+    const struct import_frame frame = {place->file, place->function, (uint32_t)strlen(place->file),
+                                       (uint32_t)strlen(place->function), (uint32_t)place->line};
+    return *place->file ? import_stack(import, process, &frame, 1) : 0;
+}
+
 uint64_t log_stack_import(struct log_job *job, struct log_speaker speaker, int process)
 {
     struct import_frame frames[FRAMES_MAX];

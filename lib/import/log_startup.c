@@ -8,6 +8,7 @@
 #include "lib/base/rankset.h"
 #include "lib/base/text.h"
 #include "lib/import/log_messages.h"
+#include "lib/import/log_phrases.h"
 #include "lib/import/scan.h"
 
 enum {
@@ -15,6 +16,7 @@ enum {
     RANKS_MAX = 1 << 20,
     KEY_BYTES = 64,
     RANKS_BYTES = 256,
+    REASON_BYTES = 160,
     LINES_AFTER = 40 /* behind Lightning's line: a job that prints so much goes on */
 };
 
@@ -35,6 +37,8 @@ struct log_startup {
     uint64_t last_head;           /* what that line began with, but for digits */
     struct rankset for_id;        /* ranks of a group that wait for NCCL's id */
     int64_t owner;                /* the rank of the group that should have stored it */
+    bool has_lost_store;          /* the connection to the store ended before */
+    char reason[REASON_BYTES];    /* of the last socket that could not be bound or connected */
 };
 
 static const char todo_barrier[] =
@@ -49,6 +53,10 @@ static const char todo_twice[] =
 static const char todo_id[] =
     "That rank did not come to the group's first collective: an exception, a slow load before it, "
     "or other work; see its own log. If it did come, the ranks make their groups in another order.";
+
+static const char todo_store[] =
+    "See the log of rank 0 and of its node: an exception, a signal, memory. The others only lost "
+    "it.";
 
 /* --- a store's barrier --- */
 
@@ -171,20 +179,54 @@ static int id_line(struct log_startup *startup, const char *text)
         return 0;
     int64_t rank = scanned_number(&found, "rank", -1);
     startup->owner = text_number_behind(found.end, "ncclUniqueId from [");
+    startup->has_lost_store |= strcasestr(found.end, "Connection reset") ||
+                               strcasestr(found.end, "Broken pipe") ||
+                               strcasestr(found.end, "Failed to recv") ||
+                               strcasestr(found.end, "Connection closed");
     bool is_rank = rank >= 0 && rank < RANKS_MAX;
     return is_rank && rankset_add(&startup->for_id, (int)rank) ? -1 : 1;
+}
+
+/* --- addresses --- */
+
+/* Attempts are warnings, with the address and why; only the last line says that it gave up. */
+static int socket_line(struct log_job *job, struct log_startup *startup, const char *text,
+                       size_t bytes)
+{
+    static const char listens[] = "The server socket has failed to listen on any local network",
+                      times_out[] = "The client socket has timed out after {r:time} while trying "
+                                    "to connect to {r:}";
+    struct scanned found;
+    char what[MESSAGE_BYTES];
+    if (scan(text, "socket has failed to {w:do} to {r:address} (errno: {i:errno} - {r:reason})",
+             &found) &&
+        *found.field[1].text != '?')
+        snprintf(startup->reason, sizeof startup->reason, "%.*s: %.*s", (int)found.field[1].bytes,
+                 found.field[1].text, (int)found.field[3].bytes, found.field[3].text);
+    bool has_port = scan(text, listens, &found);
+    if (!has_port && !scan(text, times_out, &found))
+        return 0;
+    const char *again = strstr(found.begin, ". The server socket has failed to bind");
+    size_t length = again ? (size_t)(again - found.begin) : strcspn(found.begin, "\r\n");
+    while (length && found.begin[length - 1] == '.')
+        length--;
+    snprintf(what, sizeof what, "%.*s%s%s%s", (int)length, found.begin,
+             *startup->reason ? " (" : "", startup->reason, *startup->reason ? ")" : "");
+    return log_messages_add(job, log_speaker_of(text, bytes), SAID_ERROR, "PyTorch", what,
+                            has_port ? log_todo_port : log_todo_connect);
 }
 
 static int read_startup_line(struct log_job *job, const char *text, size_t bytes)
 {
     struct log_startup *startup = job->state[LOG_STARTUP];
-    (void)bytes;
     int result = barrier_line(startup, text);
     if (!result)
         result = barrier_end_line(startup, text);
     if (!result)
         result = member_line(job, startup, text);
-    return result ? result : id_line(startup, text);
+    if (!result)
+        result = id_line(startup, text);
+    return result ? result : socket_line(job, startup, text, bytes);
 }
 
 /* --- the end --- */
@@ -286,12 +328,13 @@ static int report_id(struct log_job *job, const struct log_startup *startup)
     char list[RANKS_BYTES];
     if (!rankset_count(&startup->for_id))
         return 0;
-    text_add(&what,
-             "%s %s of a group waited for the ncclUniqueId of rank %lld of it, which did "
-             "not store it in time",
+    text_add(&what, "%s %s of a group waited for the ncclUniqueId of rank %lld of it, %s",
              rank_word(&startup->for_id), rankset_text(&startup->for_id, list, sizeof list),
-             (long long)startup->owner);
-    return add_startup(job, &what, "PyTorch", todo_id);
+             (long long)startup->owner,
+             startup->has_lost_store ? "and lost the connection to the store: the process that "
+                                       "keeps it, as a rule rank 0 of the job, has ended"
+                                     : "which did not store it in time");
+    return add_startup(job, &what, "PyTorch", startup->has_lost_store ? todo_store : todo_id);
 }
 
 static int end_startup(struct log_job *job)

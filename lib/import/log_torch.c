@@ -146,7 +146,7 @@ static uint64_t time_of_year(struct tm *parts, int year, uint64_t fraction)
     return seconds > 0 ? (uint64_t)seconds * 1000000000 + fraction : 0;
 }
 
-uint64_t torch_line_time(const char *text, uint64_t near_ns)
+uint64_t torch_line_time(const char *text, uint64_t dated_ns, uint64_t written_ns)
 {
     static const uint64_t day_ns = 86400 * UINT64_C(1000000000);
     const char *at = scan_find(text, "ProcessGroup");
@@ -163,12 +163,15 @@ uint64_t torch_line_time(const char *text, uint64_t near_ns)
     uint64_t fraction = 0, unit = 100000000;
     for (const char *digit = end + 10; isdigit((unsigned char)*digit); digit++, unit /= 10)
         fraction += (uint64_t)(*digit - '0') * unit;
-    time_t now = (time_t)(near_ns / 1000000000);
+    time_t now = (time_t)((dated_ns ? dated_ns : written_ns) / 1000000000);
     struct tm today;
     gmtime_r(&now, &today);
-    uint64_t time_ns = time_of_year(&parts, today.tm_year + 1900, fraction);
-    return time_ns <= near_ns + day_ns ? time_ns
-                                       : time_of_year(&parts, today.tm_year + 1899, fraction);
+    int year = today.tm_year + 1900;
+    uint64_t time_ns = time_of_year(&parts, year, fraction), half_ns = 183 * day_ns;
+    if (dated_ns && time_ns + half_ns < dated_ns)
+        return time_of_year(&parts, year + 1, fraction);
+    uint64_t latest_ns = dated_ns ? dated_ns + half_ns : written_ns + day_ns;
+    return time_ns <= latest_ns ? time_ns : time_of_year(&parts, year - 1, fraction);
 }
 
 uint16_t watchdog_api(const struct watchdog_line *line, int64_t *count)

@@ -41,8 +41,9 @@ int torch_job_rank(const char *text, int otherwise);
 
 /* The time in the head of a line of PyTorch's C++ side, "[E626 06:24:44.903881913
  * ProcessGroupNCCL.cpp:616]": month, day and local time. The year is that which brings it nearest
- * before `near_ns`, or a day after it at most. 0: there is no such head. */
-uint64_t torch_line_time(const char *text, uint64_t near_ns);
+ * to `dated_ns`, a time with a year in the same log; if that is 0, nearest before `written_ns` of
+ * the file, or a day after it at most. 0: there is no such head. */
+uint64_t torch_line_time(const char *text, uint64_t dated_ns, uint64_t written_ns);
 
 /* The NCCL call of PyTorch's name of an operation ("_REDUCE_SCATTER_BASE": ncclReduceScatter), enum
  * api; 0: several, or none known. *count: the elements that this call is given, as NCCL counts

@@ -375,6 +375,7 @@ static int join_zone(struct log_job *job, struct log_watched *const *all, uint32
         if (all[i]->hang == other) {
             all[i]->hang = first;
             all[i]->line.time_ns -= zone_ns;
+            log_messages_earlier(job, rank_of_watched(all[i]), zone_ns);
         }
     return say_zone(job, zone_ns);
 }
@@ -395,8 +396,10 @@ static int join_zones(struct log_job *job, struct log_watched *const *all, uint3
         all[i]->hang = 0;
         last_ns = all[i]->line.time_ns > last_ns ? all[i]->line.time_ns : last_ns;
     }
-    if (is_one && hangs > 1)
+    if (is_one && hangs > 1) {
         job->torch_ns = last_ns;
+        log_messages_until(job, last_ns);
+    }
     return 0;
 }
 
@@ -405,7 +408,7 @@ static int read_watchdog_line(struct log_job *job, const char *text, size_t byte
     struct watchdog_line line;
     if (!watchdog_parse(text, bytes, &line))
         return 0;
-    line.time_ns = torch_line_time(text, job->modified_ns);
+    line.time_ns = torch_line_time(text, log_job_dated(job), job->modified_ns);
     if (!line.time_ns)
         line.time_ns = job->file_ns;
     return keep_watched(job, text, bytes, &line) ? -1 : 1;

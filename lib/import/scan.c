@@ -65,6 +65,8 @@ static const char *match(const char *at, const char *template, const char *end, 
     if (template[1] != 'r') {
         last = end_of_field(at, template[1], field);
         found = last ? match(last, behind, end, rest, matching) : NULL;
+        if (!found && last > at + 1 && last[-1] == ':') /* "0000:c1:00.0:": it is not the word's */
+            found = match(--last, behind, end, rest, matching);
     } else if (behind == end && !rest) {
         found = last = at + strcspn(at, "\r\n");
     } else {

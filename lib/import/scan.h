@@ -3,7 +3,8 @@
  * A template is literal text with fields in braces:
  *
  *     {i:rank}    a number, perhaps with a minus; blanks before it are passed over
- *     {w:call}    a word: up to a blank, comma, semicolon, quote or bracket
+ *     {w:call}    a word: up to a blank, comma, semicolon, quote or bracket; a colon at its end is
+ *                 its own only if the template fits then
  *     {r:what}    all up to what follows in the template; at its end, all of the line
  *     {?...}      what may be missing; it can hold fields
  *

@@ -1,5 +1,6 @@
 """Pasted stacks of a job that hangs: py-spy dump, gdb, faulthandler; who waits and who is missing."""
 
+import json
 import unittest
 
 from importer import Importer, main
@@ -34,6 +35,32 @@ Thread 0x00007f2b2c (most recent call first):
   File "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 2501 in {collective}
   File "/home/me/train.py", line {line} in step
 """
+LLDB = """(lldb) thread backtrace all
+* thread #1, name = 'train', stop reason = signal SIGSTOP
+  * frame #0: 0x00007ffff7a1 {frame}
+    frame #1: 0x0000555500aa train`{function}(rank=0) at train.c:{line}:9
+    frame #2: 0x0000555500bb train`main(argc=1) at train.c:250:3
+  thread #2, name = 'cuda-EvtHandlr'
+    frame #0: 0x00007ffff7b2 libc.so.6`poll + 79
+"""
+
+
+def py_spy_json(pid, frames):
+    """As `py-spy dump --json` prints a process."""
+    frames = [{"name": name, "filename": file, "module": None, "short_filename": file, "line": line, "locals": None, "is_entry": False}
+              for name, file, line in frames]
+    return json.dumps([{"pid": pid, "thread_id": 1, "thread_name": "MainThread", "os_thread_id": pid, "active": False, "owns_gil": False,
+                        "frames": frames, "process_info": {"pid": pid, "command_line": "python train.py", "parent": None}}])
+
+
+def live_group(pids, function, line):
+    """As `ddpcheck stacks --pid PID,... --json` prints threads with equal stacks."""
+    native = {"function": "cudaStreamSynchronize" if line else "read", "symbol": None, "file": None, "line": 0, "module": "libcudart.so.12",
+              "address": "0x00007f12"}
+    own = {"function": function, "symbol": function, "file": "train.c", "line": line or 7, "module": "train", "address": "0x0000555"}
+    return json.dumps({"schema": "ddpcheck.live-stack/1", "pids": pids, "ranks": "", "all_ranks_known": False, "threads": 1, "main": True,
+                       "name": "train", "state": "S", "in": "", "lock_holder": 0, "python": False,
+                       "frames": [dict(native, symbol=native["function"]), own]})
 
 
 class Stacks(Importer):
@@ -49,6 +76,34 @@ class Stacks(Importer):
         one, other = PY_SPY.format(pid=4711, frames=SYNCHRONIZE), PY_SPY.format(pid=4712, frames=LOADER)
         self.expect([one, one, other], {"DC201": ["0-1", "2"]}, "wait in torch.cuda.synchronize; rank 2 is in a data loader")
         self.expect([one, one, one], {})
+
+    def test_py_spy_as_json(self):
+        waits = [("synchronize", "torch/cuda/__init__.py", 792), ("step", "train.py", 31)]
+        loads = [("_next_data", "torch/utils/data/dataloader.py", 1327), ("load", "train.py", 12)]
+        one, other = py_spy_json(4711, waits), py_spy_json(4712, loads)
+        self.expect([one, one, other], {"DC201": ["0-1", "2"]}, "wait in torch.cuda.synchronize; rank 2 is in a data loader")
+        self.expect([one, one, one], {})
+
+    def test_stacks_as_json(self):
+        """One file of all processes: they are numbered by their pids."""
+        waits, reads = live_group("4711-4712", "step", 31), live_group("4713", "load", 0)
+        text = (waits + "\n" + reads + "\n").encode()
+        result = self.importing(self.write("all.json", text))
+        self.assertEqual((result.status, result.codes()), (0, {"DC201": ["0-1", "2"]}), result.err)
+
+    def test_lldb(self):
+        one = LLDB.format(frame="libcudart.so.12`cudaStreamSynchronize + 90", function="meet", line=189)
+        other = LLDB.format(frame="libc.so.6`__GI___pthread_mutex_lock + 9", function="log_line", line=17)
+        self.expect([one, other, one], {"DC201": ["0,2", "1"]}, "rank 1 is in pthread_mutex_lock")
+        self.expect([one, one], {})
+
+    def test_files_without_a_rank(self):
+        """Each is a process of its own, whatever stands before its first thread."""
+        one = "warning: no debug information\n" + GDB.format(called="cudaStreamSynchronize", library="/usr/lib/libcudart.so", function="meet", line=189)
+        other = GDB.format(called="read", library="/lib/libc.so.6", function="load", line=12)
+        files = [self.write(name, text.encode()) for name, text in (("a.txt", one), ("b.txt", other), ("c.txt", one))]
+        result = self.importing(*files)
+        self.assertEqual((result.status, result.codes()), (0, {"DC201": ["0,2", "1"]}), result.err)
 
     def test_py_spy_with_native_frames(self):
         """A pipeline's stages over gloo: the name of the wait is C++'s."""
