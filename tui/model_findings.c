@@ -185,8 +185,8 @@ static void side_write(struct source *source, const struct finding *finding, int
     }
 }
 
-/* Two sides beside each other where the width allows it. A side's two stacks and its other lines fill
- * what the paragraphs leave of the screen. */
+/* Two sides beside each other where the width allows it. A side's two stacks and its other lines
+ * fill what the paragraphs leave of the screen. */
 static void add_side_rows(struct source *source, const struct finding *finding,
                           const struct query *query, bool is_low, struct rows *rows)
 {

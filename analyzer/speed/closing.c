@@ -354,9 +354,10 @@ static uint64_t skip_empty(struct speed_rank *rank, uint64_t number)
 
 static bool can_follow(struct speed_rank *rank)
 {
-    uint64_t from = rank->followed_from > rank->first_operation ? rank->followed_from
-                                                                : rank->first_operation;
-    return rank->newest >= rank->followed + 2 && is_resolved(rank, from, rank->followed);
+    uint64_t from = rank->followed.operation > rank->first_operation ? rank->followed.operation
+                                                                     : rank->first_operation;
+    return rank->newest >= rank->followed.iteration + 2 &&
+           is_resolved(rank, from, rank->followed.iteration);
 }
 
 /* What is over, of ranks that are not further than that. */
@@ -364,11 +365,11 @@ static void count_closable(struct speed_rank *rank, bool all)
 {
     if (speed_rank_holds(rank))
         return;
-    if (rank->followed < rank->closed)
-        rank->followed = rank->closed;
-    while (rank->followed < rank->newest && (all || can_follow(rank)))
+    if (rank->followed.iteration < rank->closed)
+        rank->followed.iteration = rank->closed;
+    while (rank->followed.iteration < rank->newest && (all || can_follow(rank)))
         if (!operation_count_iteration(rank))
-            rank->followed = skip_empty(rank, rank->followed);
+            rank->followed.iteration = skip_empty(rank, rank->followed.iteration);
 }
 
 void speed_rank_close(struct analyzer *analyzer, struct speed_rank *rank, bool all)

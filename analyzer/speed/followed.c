@@ -200,11 +200,11 @@ bool operation_can_be_waited_for(const struct speed_operation *operation, bool h
 static void pass_followed(struct speed_rank *rank)
 {
     const struct speed_operation *operation;
-    if (rank->followed_from < rank->first_operation)
-        rank->followed_from = rank->first_operation;
-    while ((operation = speed_operation_find(rank, rank->followed_from)) &&
-           operation->iteration < rank->followed)
-        rank->followed_from++;
+    if (rank->followed.operation < rank->first_operation)
+        rank->followed.operation = rank->first_operation;
+    while ((operation = speed_operation_find(rank, rank->followed.operation)) &&
+           operation->iteration < rank->followed.iteration)
+        rank->followed.operation++;
 }
 
 bool operation_count_iteration(struct speed_rank *rank)
@@ -212,14 +212,14 @@ bool operation_count_iteration(struct speed_rank *rank)
     bool has_any = false;
     const struct speed_operation *operation;
     pass_followed(rank);
-    for (uint64_t serial = rank->followed_from; (operation = speed_operation_find(rank, serial));
-         serial++) {
-        if (operation->iteration == rank->followed)
+    for (uint64_t serial = rank->followed.operation;
+         (operation = speed_operation_find(rank, serial)); serial++) {
+        if (operation->iteration == rank->followed.iteration)
             count_followed(rank, serial);
-        has_any |= operation->iteration == rank->followed;
-        if (operation->iteration > rank->followed + 1)
+        has_any |= operation->iteration == rank->followed.iteration;
+        if (operation->iteration > rank->followed.iteration + 1)
             break; /* operations of two iterations overlap, those of three do not */
     }
-    rank->followed++;
+    rank->followed.iteration++;
     return has_any;
 }

@@ -18,8 +18,8 @@ bool operation_was_queued(struct speed_rank *rank, const struct speed_operation 
 const struct speed_operation *operation_next_of_comm(struct speed_rank *rank, uint64_t serial);
 /* Whether the rank waits for its end, by what came behind such operations so far. */
 bool operation_can_be_waited_for(const struct speed_operation *operation, bool has_next);
-/* Counts what comes behind the operations of the iteration rank->followed: of all ranks, before any
- * is judged by it. Goes on to the next number. Returns whether the rank has any. */
+/* Counts what comes behind the operations of the iteration rank->followed.iteration: of all ranks,
+ * before any is judged by it. Goes on to the next number. Returns whether the rank has any. */
 bool operation_count_iteration(struct speed_rank *rank);
 
 #endif

@@ -90,6 +90,12 @@ struct speed_steps {
     uint32_t count;
 };
 
+/* What comes behind the iterations below this one is counted; the operations before `operation` are
+ * theirs. */
+struct speed_followed_to {
+    uint64_t iteration, operation;
+};
+
 /* One GPU of the job and what drives it. */
 struct speed_rank {
     struct speed_rank_key key;
@@ -99,8 +105,7 @@ struct speed_rank {
     struct speed_iteration *iteration; /* ring by number */
     uint32_t iterations;               /* its room */
     uint64_t begun, newest, closed;    /* the first number, the newest; all below are closed */
-    uint64_t followed;                 /* what comes behind those below is counted */
-    uint64_t followed_from;            /* the operations before this one belong to those below */
+    struct speed_followed_to followed;
     uint64_t offset, counted;          /* numbers that begin anew go on: ranks.c */
     struct speed_operation *operation; /* ring, by serial number: of open iterations */
     uint64_t first_operation, operations;

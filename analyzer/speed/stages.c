@@ -74,7 +74,7 @@ static uint32_t pipeline_root(uint32_t *parent, uint32_t rank)
 /* Less than one in each second iteration. */
 static bool are_few(const struct speed *speed, uint64_t messages)
 {
-    return 2 * messages < speed->rank[0]->followed - speed->rank[0]->begun;
+    return 2 * messages < speed->rank[0]->followed.iteration - speed->rank[0]->begun;
 }
 
 /* The first member that was seen; UINT32_MAX none. */

@@ -27,7 +27,7 @@ struct otlp {
     uint64_t interval_ns, sent_ns, began_ns; /* began_ns: realtime; counters began at 0 then */
 };
 
-static json_t *attribute(const char *name, const char *text)
+static json_t *text_attribute(const char *name, const char *text)
 {
     return json_pack("{s:s,s:{s:s}}", "key", name, "value", "stringValue", text);
 }
@@ -78,7 +78,7 @@ static void take_header(void *context, const char *name, const char *value)
 
 static void take_attribute(void *context, const char *name, const char *value)
 {
-    json_array_append_new(context, attribute(name, value));
+    json_array_append_new(context, text_attribute(name, value));
 }
 
 static json_t *make_resource(void)
@@ -150,7 +150,7 @@ static char *wrap(const struct otlp *otlp, const char *outer, const char *scope,
     return text;
 }
 
-static json_t *time_of(uint64_t ns)
+static json_t *nanoseconds_text(uint64_t ns)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, ns);
@@ -178,14 +178,15 @@ char *otlp_log(const struct otlp *otlp, const json_t *finding)
         const char *value = json_string_value(json_object_get(finding, shown[i]));
         snprintf(name, sizeof name, "ddpcheck.%s", shown[i]);
         if (value)
-            json_array_append_new(attributes, attribute(name, value));
+            json_array_append_new(attributes, text_attribute(name, value));
     }
     uint64_t now_ns = realtime_now_ns();
     return wrap(otlp, "resourceLogs", "scopeLogs", "logRecords",
-                json_pack("[{s:o,s:o,s:i,s:s,s:{s:s},s:o}]", "timeUnixNano", time_of(now_ns),
-                          "observedTimeUnixNano", time_of(now_ns), "severityNumber", number,
-                          "severityText", severity ? severity : "", "body", "stringValue",
-                          what ? what : "", "attributes", attributes));
+                json_pack("[{s:o,s:o,s:i,s:s,s:{s:s},s:o}]", "timeUnixNano",
+                          nanoseconds_text(now_ns), "observedTimeUnixNano",
+                          nanoseconds_text(now_ns), "severityNumber", number, "severityText",
+                          severity ? severity : "", "body", "stringValue", what ? what : "",
+                          "attributes", attributes));
 }
 
 /* `{name="value",...}` as attributes; *at is behind it. */
@@ -206,7 +207,7 @@ static json_t *labels_of(const char **at)
         }
         value[length] = '\0';
         *at += **at == '"';
-        json_array_append_new(attributes, attribute(name, value));
+        json_array_append_new(attributes, text_attribute(name, value));
     }
     *at += **at == '}';
     return attributes;
@@ -218,8 +219,8 @@ static json_t *point_of(const struct otlp *otlp, const char *line, size_t name_b
     const char *at = line + name_bytes;
     json_t *attributes = labels_of(&at);
     return json_pack("{s:o,s:o,s:o,s:f}", "attributes", attributes, "startTimeUnixNano",
-                     time_of(otlp->began_ns), "timeUnixNano", time_of(realtime_now_ns()),
-                     "asDouble", strtod(at, NULL));
+                     nanoseconds_text(otlp->began_ns), "timeUnixNano",
+                     nanoseconds_text(realtime_now_ns()), "asDouble", strtod(at, NULL));
 }
 
 /* The metrics of a text for Prometheus, each with its HELP and TYPE before its lines. */

@@ -105,7 +105,7 @@ static bool page_is_used(uint64_t page)
  * cleared half a generation before they are set: several threads set marks at the same time. A page
  * that loses its mark while it is marked is found fresh at its next use, which emits what was kept.
  */
-static uint64_t count_use(void)
+static uint64_t next_use(void)
 {
     uint64_t use = atomic_fetch_add_explicit(&selection.uses, 1, memory_order_relaxed);
     uint64_t now = use / GENERATION;
@@ -300,7 +300,7 @@ void selection_used(struct shim_thread *thread, uint64_t begin, uint64_t end)
         emit_unrecorded(thread, 0, UINT64_MAX);
     if (shim.selection != SELECT_USED || begin >= end)
         return;
-    uint64_t generation = count_use();
+    uint64_t generation = next_use();
     struct used_range *range = &selection.range[hash_value(begin) % RANGES];
     if (atomic_load_explicit(&range->marked, memory_order_acquire) != mark_time(generation) ||
         !is_range(range, begin, end))

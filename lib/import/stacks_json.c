@@ -12,13 +12,13 @@
 
 enum { FRAMES_MOST = 512 };
 
-static const char *text_of(const json_t *object, const char *key)
+static const char *json_text_or_empty(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text ? text : "";
 }
 
-static int number_of(const json_t *object, const char *key)
+static int json_number_or_zero(const json_t *object, const char *key)
 {
     json_int_t number = json_integer_value(json_object_get(object, key));
     return number < 0 || number > INT32_MAX ? 0 : (int)number;
@@ -26,10 +26,11 @@ static int number_of(const json_t *object, const char *key)
 
 static struct frame frame_of_py_spy(const json_t *from)
 {
-    struct frame frame = {.line = number_of(from, "line")};
-    const char *file = text_of(from, "filename"), *module = text_of(from, "module");
+    struct frame frame = {.line = json_number_or_zero(from, "line")};
+    const char *file = json_text_or_empty(from, "filename"),
+               *module = json_text_or_empty(from, "module");
     bool is_native = *module && !frame.line; /* of `py-spy dump --native` */
-    snprintf(frame.function, sizeof frame.function, "%s", text_of(from, "name"));
+    snprintf(frame.function, sizeof frame.function, "%s", json_text_or_empty(from, "name"));
     snprintf(frame.file, sizeof frame.file, "%s%s",
              !strncmp(file, "torch/", strlen("torch/")) ? "site-packages/" : "", file);
     if (is_native) {
@@ -42,19 +43,19 @@ static struct frame frame_of_py_spy(const json_t *from)
 
 static struct frame frame_of_ddpcheck(const json_t *from)
 {
-    const char *symbol = text_of(from, "symbol");
-    struct frame frame = {.line = number_of(from, "line"),
-                          .address = *text_of(from, "address") ? NATIVE_FRAME : 0};
+    const char *symbol = json_text_or_empty(from, "symbol");
+    struct frame frame = {.line = json_number_or_zero(from, "line"),
+                          .address = *json_text_or_empty(from, "address") ? NATIVE_FRAME : 0};
     snprintf(frame.function, sizeof frame.function, "%s",
-             *symbol ? symbol : text_of(from, "function"));
-    snprintf(frame.file, sizeof frame.file, "%s", text_of(from, "file"));
-    snprintf(frame.module, sizeof frame.module, "%s", text_of(from, "module"));
+             *symbol ? symbol : json_text_or_empty(from, "function"));
+    snprintf(frame.file, sizeof frame.file, "%s", json_text_or_empty(from, "file"));
+    snprintf(frame.module, sizeof frame.module, "%s", json_text_or_empty(from, "module"));
     return frame;
 }
 
-static int add_thread(struct pasted_stacks *stacks, const json_t *from,
-                      const struct pasted_thread *thread, int file_rank,
-                      struct frame (*frame_of)(const json_t *))
+static int add_pasted_thread(struct pasted_stacks *stacks, const json_t *from,
+                             const struct pasted_thread *thread, int file_rank,
+                             struct frame (*frame_of)(const json_t *))
 {
     const json_t *frames = json_object_get(from, "frames");
     int result = pasted_thread(stacks, *thread, file_rank);
@@ -71,16 +72,16 @@ static int read_py_spy(struct pasted_stacks *stacks, const json_t *list, int fil
     int result = 0, pid = 0;
     for (size_t i = 0; i < json_array_size(list) && !result; i++) {
         const json_t *from = json_array_get(list, i);
-        struct pasted_thread thread = {.id = (uint32_t)number_of(from, "os_thread_id"),
+        struct pasted_thread thread = {.id = (uint32_t)json_number_or_zero(from, "os_thread_id"),
                                        .state = 'S'};
-        snprintf(thread.name, sizeof thread.name, "%s", text_of(from, "thread_name"));
+        snprintf(thread.name, sizeof thread.name, "%s", json_text_or_empty(from, "thread_name"));
         thread.is_main = !strcmp(thread.name, "MainThread");
-        if (pid != number_of(from, "pid")) {
-            pid = number_of(from, "pid");
+        if (pid != json_number_or_zero(from, "pid")) {
+            pid = json_number_or_zero(from, "pid");
             result = pasted_process(stacks, pid, file_rank) < 0 ? -1 : 0;
         }
         if (!result)
-            result = add_thread(stacks, from, &thread, file_rank, frame_of_py_spy);
+            result = add_pasted_thread(stacks, from, &thread, file_rank, frame_of_py_spy);
     }
     return result;
 }
@@ -106,18 +107,18 @@ static int read_group(struct pasted_stacks *stacks, const json_t *from, int file
 {
     struct rankset pids = {0}, ranks = {0};
     struct pasted_thread thread = {.is_main = json_is_true(json_object_get(from, "main")),
-                                   .state = *text_of(from, "state"),
-                                   .holder = (uint32_t)number_of(from, "lock_holder")};
-    bool are_known = !rankset_parse(&pids, text_of(from, "pids")) &&
-                     !rankset_parse(&ranks, text_of(from, "ranks")) &&
+                                   .state = *json_text_or_empty(from, "state"),
+                                   .holder = (uint32_t)json_number_or_zero(from, "lock_holder")};
+    bool are_known = !rankset_parse(&pids, json_text_or_empty(from, "pids")) &&
+                     !rankset_parse(&ranks, json_text_or_empty(from, "ranks")) &&
                      rankset_count(&ranks) == rankset_count(&pids);
     int result = 0, rank = are_known ? rankset_next(&ranks, 0) : file_rank;
-    snprintf(thread.name, sizeof thread.name, "%s", text_of(from, "name"));
+    snprintf(thread.name, sizeof thread.name, "%s", json_text_or_empty(from, "name"));
     for (int pid = rankset_next(&pids, 0); pid >= 0 && !result;
          pid = rankset_next(&pids, pid + 1)) {
         result = make_last(stacks, pid, rank);
         if (!result)
-            result = add_thread(stacks, from, &thread, rank, frame_of_ddpcheck);
+            result = add_pasted_thread(stacks, from, &thread, rank, frame_of_ddpcheck);
         rank = are_known ? rankset_next(&ranks, rank + 1) : file_rank;
     }
     rankset_free(&pids);
