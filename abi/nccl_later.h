@@ -16,7 +16,7 @@
 #define NCCL_SUSPEND_MEM 0x01
 #endif
 
-/* Flags of ncclCommWindowRegister, as far as 2.32 has them: symmetric, strictly ordered, for GIN
+/* Flags of a window, as far as 2.32 has them: symmetric, strictly ordered, for GIN
  * alone, for counted CFT alone. */
 #define NCCL_WIN_ALL_FLAGS 0x0f
 

@@ -74,6 +74,7 @@ PREPARE = {
     "DC801": "", "DC802": "", "DC803": "", "DC804": "ranks = None\ndef evaluate(group):\n    pass", "DC805": "",
     "hashing": "",
     "launchers": "not run: it needs Ray",
+    "operate": "not run: it is a cell of a notebook, which serve_test_tools runs",
     "nvtx": "cpu:loader, z = [(x, y)] * 2, x\ngenerator = model",
     "01": "", "02": "", "03": "", "09": "", "13": "", "14": "", "20": "", "22": "", "25": "", "28": "",
     "04": TWO_MODELS,
