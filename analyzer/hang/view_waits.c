@@ -254,9 +254,12 @@ static size_t add_blocked_roots(const struct wait_graph *graph, struct wait_root
 static size_t add_lasting_roots(const struct wait_graph *graph, struct wait_root *root)
 {
     size_t roots = 0;
-    for (struct wait_node *wait = graph->waits; wait; wait = wait->next)
-        if (!wait->queued && lasts(graph, wait))
-            root[roots++] = (struct wait_root){wait, (uint32_t)roots};
+    for (struct wait_node *wait = graph->waits; wait; wait = wait->next) {
+        if (wait->queued || !lasts(graph, wait))
+            continue;
+        root[roots] = (struct wait_root){wait, (uint32_t)roots};
+        roots++;
+    }
     return roots;
 }
 
