@@ -5,7 +5,7 @@
 #include "lib/trace/names.h"
 
 /* The rank that people know of the caller. */
-static int caller_rank(const struct one_call *one)
+static int rank_of_caller(const struct one_call *one)
 {
     if (one->member)
         return member_shown_rank(one->member);
@@ -20,7 +20,7 @@ void one_call_headline(struct analyzer *analyzer, const struct one_call *one,
     struct finding_side *side = one->act ? draft_side(&draft, one->act, &one->site)
                                          : draft_side_record(&draft, one->record, &one->site);
     enum api_class class = api_class_of(one->record->api);
-    if (rankset_add(&side->ranks, caller_rank(one)))
+    if (rankset_add(&side->ranks, rank_of_caller(one)))
         draft.failed = true;
     draft_cover(&draft, one->process);
     if (one->is_warning && draft.finding.severity == SEVERITY_ERROR)

@@ -113,10 +113,7 @@ static void put_args(const struct chrome_writer *writer, const struct timeline_o
     put_chrome_time(writer, "Issued (us)", operation->issued_ns);
     if (operation->returned_ns)
         put_chrome_time(writer, "Call returned (us)", operation->returned_ns);
-    fprintf(out, ",\"State\":\"%s\"}",
-            operation->end_ns    ? "done"
-            : operation->started ? "running"
-                                 : "queued");
+    fprintf(out, ",\"State\":\"%s\"}", timeline_state(operation));
 }
 
 /* The last rank's slice of an operation that not all ranks have come to. */

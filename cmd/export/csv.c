@@ -70,7 +70,7 @@ static void put_csv_row(void *context, const struct timeline_operation *operatio
     put_csv_time(operation->returned_ns, out);
     put_csv_time(operation->started || operation->end_ns ? operation->begin_ns : 0, out);
     put_csv_time(operation->end_ns, out);
-    fputs(operation->end_ns ? "done," : operation->started ? "running," : "queued,", out);
+    fprintf(out, "%s,", timeline_state(operation));
     if (operation->returned_ns)
         fprintf(out, "%d", operation->result);
     putc(',', out);

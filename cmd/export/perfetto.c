@@ -222,10 +222,7 @@ static void annotate_operation(struct perfetto_writer *writer,
     if (call->op.redop != REDOP_NONE && call->op.redop != REDOP_UNKNOWN)
         annotate_text(writer, "Reduction", redop_name(call->op.redop));
     annotate_number(writer, "stream", ANNOTATION_POINTER, call->stream);
-    annotate_text(writer, "State",
-                  operation->end_ns    ? "done"
-                  : operation->started ? "running"
-                                       : "queued");
+    annotate_text(writer, "State", timeline_state(operation));
 }
 
 static void put_slice(struct perfetto_writer *writer, enum slice type, uint64_t track,

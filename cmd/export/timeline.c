@@ -379,6 +379,13 @@ static void free_reader(struct timeline_reader *reader)
     trace_close(reader->trace);
 }
 
+const char *timeline_state(const struct timeline_operation *operation)
+{
+    if (operation->end_ns)
+        return "done";
+    return operation->started ? "running" : "queued";
+}
+
 int timeline_read(const char *const *paths, int count, const struct timeline_visitor *visitor,
                   struct error *err)
 {

@@ -27,6 +27,9 @@ struct timeline_operation {
     int32_t result;       /* of the call, once it returned */
 };
 
+/* "done", "running" (the stream had reached it) or "queued". */
+const char *timeline_state(const struct timeline_operation *operation);
+
 struct timeline_visitor {
     void *context;
     int processes; /* later ones are passed over: they began after the caller had looked */

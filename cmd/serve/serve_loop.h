@@ -26,7 +26,7 @@ int serve_until_stopped(struct serve_request *request, struct error *err);
 /* Starts `ddpcheck serve` for the request as a process of its own, whose output is this one's and
  * which ends with it. Returns its id, or -1 with err. */
 pid_t serve_start(const struct serve_request *request, struct error *err);
-/* Ends it, once it has told files and others of the trace's end; 0 or less: there is none. */
+/* Ends it, once it has sent and written the trace's end; 0 or less: there is none. */
 void serve_stop(pid_t pid);
 
 /* For commands with --metrics PLACE: a path that ends in ".prom" is a file, anything else an

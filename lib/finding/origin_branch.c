@@ -299,8 +299,8 @@ static size_t count_permuted(const struct branch_view *view)
     return both_end || go_on ? i - view->at : 0;
 }
 
-/* One of them begins `by` calls further on, and goes round: as does one that left calls out of a
- * loop. */
+/* One of them begins `by` calls further on and makes those last that it left out at first, as one
+ * does that left calls out of a loop. */
 static bool is_rotated(const struct branch_view *view, size_t calls, size_t by)
 {
     const struct call_symbol *odd = &view->calls[ODD]->symbol[view->at];
