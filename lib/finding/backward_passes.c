@@ -98,6 +98,7 @@ static void count_kernel(struct pass_counter *counter, uint64_t stack, uint64_t 
     counter->is_in_pass = is_backward;
 }
 
+/* What was reported late does not stand where it was issued. */
 static void read_kernels(struct pass_counter *counter, sqlite3 *database, int process,
                          uint64_t until)
 {
@@ -111,7 +112,7 @@ static void read_kernels(struct pass_counter *counter, sqlite3 *database, int pr
     sqlite3_bind_int(row, 1, process);
     sqlite3_bind_int64(row, 2, (int64_t)counter->calls->at[0].serial);
     sqlite3_bind_int64(row, 3, (int64_t)until);
-    sqlite3_bind_int(row, 4, RECORD_FLAG_ADDRESS);
+    sqlite3_bind_int(row, 4, RECORD_FLAG_ADDRESS | RECORD_FLAG_LATE);
     while (sqlite3_step(row) == SQLITE_ROW)
         count_kernel(counter, (uint64_t)sqlite3_column_int64(row, 0),
                      (uint64_t)sqlite3_column_int64(row, 1));
