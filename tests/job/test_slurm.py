@@ -3,14 +3,16 @@ host gives. The first node has the hub; the nodes find it through the trace dire
 
 test_slurm.py BUILD"""
 
+import contextlib
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import unittest
 
 from findings import OneHost, findings
-from hub import await_true, read_file
+from hub import PATIENCE_S, await_true, read_file
 from sandbox import SKIPPED, end_runs, enter, kill_all, read_of, share_trace
 from slurm import Slurm, missing
 
@@ -27,6 +29,15 @@ def processes_with(variable):
     """Those of the job: nobody else in the sandbox has variables of Slurm's tasks."""
     return [int(entry) for entry in filter(str.isdigit, os.listdir("/proc"))
             if any(each.startswith(variable) for each in read_of(entry, "environ").split(b"\0"))]
+
+
+def hosts_heard(database):
+    """By the hub: a host that it hears only after the job's end is not in its database."""
+    try:
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % database, uri=True, timeout=PATIENCE_S)) as trace:
+            return {host for host, in trace.execute("SELECT DISTINCT host FROM process")}
+    except sqlite3.OperationalError:        # it is not made yet
+        return set()
 
 
 class Jobs(unittest.TestCase):
@@ -81,9 +92,10 @@ class Jobs(unittest.TestCase):
         self.addCleanup(one.end)
         expected = {name + ".db" for name in hosts}
         databases = lambda: {name for name in os.listdir(trace) if name.endswith(".db")}
-        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault, hangs=bool(codes), is_recorded=lambda: databases() >= expected)
-        self.assertEqual(databases(), expected, self.output)
         job = os.path.join(trace, "hub", "job.db")
+        self.run_job([*before, DDPCHECK, "run", "-o", trace], *fault, hangs=bool(codes),
+                     is_recorded=lambda: databases() >= expected and hosts_heard(job) >= set(hosts))
+        self.assertEqual(databases(), expected, self.output)
         report = subprocess.run([DDPCHECK, "report", job], capture_output=True, text=True, timeout=JOB_S, check=False).stdout
         self.assertRegex(" ".join(report.split()), r"job\.db: \d processes on n\[0-\d\], \d+ events, complete", self.output)
         found = findings(DDPCHECK, job)
