@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 from line import Line, end_group
 
@@ -20,12 +21,24 @@ def start(line, *options):
                              "sh", "-c", script], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
+def still_runs(pid):
+    """Not one that has ended and was not yet waited for: it has no command line."""
+    try:
+        with open("/proc/%d/cmdline" % pid, encoding="utf-8") as file:
+            return HANG in file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def finish(line, job, said, what):
     """The job has ended with the status of the program, with nothing left behind, and its fault was found."""
     said += job.communicate(timeout=300)[1]
     assert job.returncode == STATUS and STILL_RUNS in said and " error DC201: " in said, (what, job.returncode, said)
     pids = [int(pid) for pid in said.split(STILL_RUNS)[1].split(";")[0].split(", ")]
-    assert len(pids) >= 4 and not [pid for pid in pids if os.path.exists("/proc/%d" % pid)], (what, pids, said)
+    give_up = time.monotonic() + 120
+    while any(map(still_runs, pids)) and time.monotonic() < give_up:        # a process that was killed takes a while to end
+        time.sleep(0.05)
+    assert len(pids) >= 4 and not any(map(still_runs, pids)), (what, pids, said)
     assert " error" in said.splitlines()[-1] and "report: ddpcheck report " in said.splitlines()[-1], (what, said)
 
 
